@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache as cache_of_values
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 
@@ -40,9 +41,37 @@ class Done:
 
 
 def without_page(arguments):
-    """Return arguments in which a study does not draw its page, unless they are about it."""
-    words = [str(one) for one in arguments]
+    """Return arguments in which a study does not draw its page, unless they are about it; of an option that
+    takes one value, which tests have in common and change, the last one counts.
+    """
+    words = last_of_each([str(one) for one in arguments])
     return [*words, "--no-html"] if words[:1] == ["run"] and "--help" not in words else words
+
+
+def last_of_each(words):
+    places = {}
+    for place, word in enumerate(words[:-1]):
+        if word in single_options(words[0]) and words[place - 1] not in single_options(words[0]):
+            places.setdefault(word, []).append(place)
+    gone = {place + more for found in places.values() for place in found[:-1] for more in (0, 1)}
+    return [word for place, word in enumerate(words) if place not in gone]
+
+
+@cache_of_values
+def single_options(command):
+    """The options of a command that take one value."""
+    from typer.main import get_command
+
+    from prony.cli.main import app
+
+    found = get_command(app).commands.get(command)
+    return frozenset(
+        name
+        for one in (found.params if found else ())
+        if not one.multiple and not getattr(one, "is_flag", False)
+        for name in one.opts
+        if name.startswith("-")
+    )
 
 
 @dataclass(frozen=True)

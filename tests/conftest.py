@@ -23,7 +23,18 @@ settings.load_profile("unhurried")
 # What may run beside others, for it computes, or starts what nobody times or counts. All else runs alone.
 TESTS = Path(__file__).parent
 BESIDE = (
-    *("analysis", "archive", "catalog", "check", "diagnosis", "faces", "listing", "pages", "reading"),
+    *(
+        "analysis",
+        "archive",
+        "catalog",
+        "check",
+        "diagnosis",
+        "faces",
+        "faults",
+        "listing",
+        "pages",
+        "reading",
+    ),
     *("report", "scripts", "sandbox/test_*_guest.py"),
     *("cli/test_compare.py", "cli/test_crafted_archives.py", "cli/test_hostile_*.py"),
     *("cli/test_odd_files.py", "cli/test_other_commands.py", "cli/test_outputs.py"),

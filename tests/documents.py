@@ -9,6 +9,7 @@ import pytest
 
 from analysis import test_load_pairs
 from cli import test_compare, test_report_sessions, test_selftest, test_selftest_planted
+from faults import test_judge
 from golden import build
 from histograms import distribution
 from listing import test_calibration_report
@@ -18,6 +19,7 @@ from prony.analysis.load_pairs import compare_load_pairs
 from prony.calibration import to_json
 from prony.check import ServerCheck
 from prony.cli import main as entry
+from prony.cli.selftest_diagnosis import write_evidence
 from prony.errors import FailureStage
 from prony.faces.json_load import load_result
 from prony.faces.json_load_pairs import load_pairs_json
@@ -26,7 +28,7 @@ from prony.host.checks import HostCheck
 from prony.listing.calibration import calibration_document
 from prony.listing.host import host_document, host_json
 from prony.listing.servers import check_json, checks_document
-from prony.model import Interface, RateStage
+from prony.model import ConnectionStage, Interface, RateStage
 from prony.model.shapes import encode
 from prony.reading.load import read_load
 from prony.report.document import Document, Section
@@ -73,6 +75,18 @@ STAGE_FIGURES = [
     for k, (rate, ok) in enumerate(((20.0, 10), (12_500.0, 3130)))
 ]
 
+CONNECTION_STAGES = (ConnectionStage(500 * MS, 20, 20), ConnectionStage(500 * MS, 20, 12_500))
+CONNECTION_STAGE_FIGURES = [
+    {
+        **{"begin_ns": 500 * MS * k, "duration_ns": 500 * MS},
+        **{"from_connections": 20, "to_connections": most},
+        **{"scheduled": ok + 25, "sent": ok + 20, "ok": ok, "failed": 5},
+        "ok_service": distribution(SPREAD[:ok]),
+        "censored_service": distribution([2_000_000_000] * 20),
+    }
+    for k, (most, ok) in enumerate(((20, 10), (12_500, 3130)))
+]
+
 
 def load_pairs():
     pairs = test_load_pairs.pairs(test_load_pairs.CLOSED, 1.1, errors={"reset": 1})
@@ -89,6 +103,31 @@ LOADS = {
         {"reset": 10, "timed_out": 40},
         [2_000_000_000] * 40,
         stages=STAGE_FIGURES,
+    ),
+    "connections in stages": partial(
+        load,
+        build.ClosedLoop(12_500, CONNECTION_STAGES),
+        SPREAD[:3140],
+        {"reset": 10, "timed_out": 40},
+        [2_000_000_000] * 40,
+        stages=CONNECTION_STAGE_FIGURES,
+        connections={"added": 12_480, "taken_away": 3},
+    ),
+    "TLS": partial(
+        load,
+        build.ClosedLoop(10),
+        SPREAD,
+        {"tls": 4},
+        tls={
+            "full": distribution(SPREAD[:30]),
+            "resumed": distribution([MS] * 12),
+            "failed": 4,
+            "protocols": {"TLS 1.2": 40, "TLS 1.3": 2},
+            "ciphers": {"TLS13_AES_256_GCM_SHA384": 42},
+            "groups": {"X25519": 42},
+            "keys": {"RSA 2048": 42},
+            "alpn": {"none": 42},
+        },
     ),
     "a closed loop": partial(load, build.ClosedLoop(10), SPREAD),
     "an open loop with failures": partial(
@@ -170,6 +209,12 @@ def planted(path, **kwargs):
     return command("selftest", "planted", test_selftest_planted.archive(path, **kwargs))
 
 
+def diagnosed(path, **kwargs):
+    trials = [*test_judge.planted(test_judge.ASLEEP, **kwargs), *test_judge.planted(test_judge.LOCK)]
+    write_evidence(path, trials)
+    return command("selftest", "diagnosis", path)
+
+
 SELF_TESTS = {
     "two labels": alike,
     "two labels, few blocks": partial(alike, blocks=4),
@@ -177,6 +222,8 @@ SELF_TESTS = {
     "planted": partial(planted, blocks=20),
     "planted, few blocks": partial(planted, blocks=4),
     "planted, and not there": partial(planted, truth=lambda work: 1000),
+    "faults": diagnosed,
+    "faults, with a false alarm": partial(diagnosed, healthy=test_judge.BUSY),
 }
 
 # --- prony studies ----------------------------------------------------------------------------------------

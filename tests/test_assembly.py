@@ -1,5 +1,6 @@
 """What a subject is put together from: services, the server, a frontend, and what a person types for them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,33 @@ def test_the_load_goes_to_the_frontend_and_the_frontend_to_the_server(catalog):
     assert f"server 127.0.0.1:{launch.address.port};" in conf
     assert "uwsgi_pass server;" in conf
     assert f"listen 127.0.0.1:{launch.entrance.port}" in conf
+
+
+def with_backends(catalog, many, server="gunicorn@nginx"):
+    subject = subject_of(catalog, server)
+    return replace(subject, frontend=replace(subject.frontend, settings={"backends": many}))
+
+
+def test_several_back_ends_are_the_same_server_at_addresses_of_their_own(catalog):
+    launch = assembled(catalog, with_backends(catalog, 3))
+    assert [one.name for one in launch.processes] == ["server", "server-2", "server-3", "frontend"]
+    servers = (launch, *launch.backends)
+    assert len({one.address.port for one in servers}) == 3
+    assert len({" ".join(one.command).replace(str(one.address.port), "") for one in servers}) == 1
+    conf = launch.frontend.files["nginx.conf"]
+    assert [f"server 127.0.0.1:{one.address.port};" in conf for one in servers] == [True] * 3
+    assert launch.entrance == launch.frontend.address
+
+
+def test_a_person_starts_each_back_end_and_the_frontend_before_them(catalog):
+    first, second, front = command_line(catalog, with_backends(catalog, 2), cpus=2).splitlines()
+    assert (":8001" in first, ":8002" in second) == (True, True)
+    assert "--set nginx.backends=2" in front
+
+
+def test_a_frontend_whose_configuration_has_one_back_end_takes_no_number_of_them(catalog):
+    with pytest.raises(UsageError, match=r"--set apache\.backends=2"):
+        assembled(catalog, with_backends(catalog, 2, "gunicorn@apache"))
 
 
 def test_every_server_fits_every_frontend_that_speaks_its_wire(catalog):

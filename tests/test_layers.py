@@ -14,10 +14,10 @@ from modules import ROOT, imports, modules, offered, own_imports, tree
 # where it imports late.
 LAYERS = (
     *("units", "glossary", "escapes", "errors", "version", "itself", "drafts", "metrics"),
-    *("model", "runas", "specification", "archive"),
+    *("kernel_settings", "model", "runas", "specification", "archive"),
     # Pure: values in, values out.
-    *("schedule", "study_document", "workloads", "plan", "cross_check"),
-    *("analysis", "diagnosis", "reading", "report"),
+    *("schedule", "factors", "study_document", "workloads", "plan", "cross_check"),
+    *("analysis", "diagnosis", "faults", "reading", "report"),
     # Measuring.
     *("survey", "host", "catalog", "sandbox", "monitor", "engine", "assembly"),
     *("trial", "study", "check", "calibration"),
@@ -27,9 +27,9 @@ LAYERS = (
 # Rooms within a package, ranked likewise.
 ROOMS = {"catalog": ("schema", "install", "launch")}
 PURE = (
-    *("units", "glossary", "escapes", "errors", "metrics", "model"),
-    *("schedule", "study_document", "workloads", "plan", "cross_check"),
-    *("analysis", "diagnosis", "reading", "report", "survey", "listing"),
+    *("units", "glossary", "escapes", "errors", "metrics", "kernel_settings", "model"),
+    *("schedule", "factors", "study_document", "workloads", "plan", "cross_check"),
+    *("analysis", "diagnosis", "faults", "reading", "report", "survey", "listing"),
 )
 DOES_IO = {"os", "pathlib", "subprocess", "socket", "sqlite3", "shutil", "tempfile", "threading", "signal"}
 # Who may know the compiled engine, and what for.
@@ -204,7 +204,7 @@ def test_every_diagnosis_is_in_the_list_of_rules():
     from prony.diagnosis import RULES
 
     modules = {rule.__module__.rpartition(".")[2] for rule in RULES.values()}
-    others = {"evidence", "consumption", "bounds", "knobs", "meaning", "conclusion", "thread_time"}
+    others = {"evidence", "consumption", "bounds", "knobs", "meaning", "conclusion", "slots", "thread_time"}
     assert modules == files_of("diagnosis") - others
 
 

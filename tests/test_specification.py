@@ -13,6 +13,7 @@ from prony.model import (
     OpenLoop,
     Pacing,
     Request,
+    Tls,
     Wire,
     Workload,
 )
@@ -80,13 +81,26 @@ def test_a_unix_socket_and_another_wire_are_named() -> None:
     }
 
 
+def test_what_is_asked_of_a_server_with_tls_is_in_the_target() -> None:
+    address = Address("127.0.0.1", 8443, tls=Tls(ca_file="/ca.pem", server_name="shop.test"))
+    spec = to_spec(Workload(ClosedLoop(1), CountStop(1)), address, EngineChoice())
+    assert spec["target"]["tls"] == {
+        "verify": True,
+        "ca_file": "/ca.pem",
+        "certificate_file": None,
+        "key_file": None,
+        "server_name": "shop.test",
+        "least_version": "1.2",
+        "resumption": True,
+    }
+
+
 @pytest.mark.parametrize(
     ("address", "message"),
     [
-        (Address("127.0.0.1", 1, tls=True), "cannot speak http with TLS to `127.0.0.1:1`; expected no TLS"),
         (
-            Address("/run/socket", 0, AddressKind.UNIX, tls=True, wire=Wire.FASTCGI),
-            "cannot speak fastcgi with TLS to `/run/socket`; expected no TLS",
+            Address("/run/socket", 0, AddressKind.UNIX, tls=Tls(), wire=Wire.FASTCGI),
+            "cannot speak fastcgi with TLS to `/run/socket`; expected HTTP, or no TLS",
         ),
     ],
 )

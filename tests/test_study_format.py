@@ -35,6 +35,8 @@ DOCUMENTS = (
 )
 # Tables, which the example writes with brackets.
 TABLES = {
+    "kernels",
+    "sysctl",
     "sandbox",
     "design",
     "calibration",

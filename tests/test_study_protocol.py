@@ -35,7 +35,7 @@ from prony.reading.study import read_archive
 from prony.report.study import study_report
 from prony.schedule import block_turns
 from prony.study.looks import shown_comparisons
-from prony.study.rates import searching
+from prony.study.rates import TYPICAL_STEPS, searching
 from prony.study_document import CalibrationDocument
 
 MS = 1_000_000
@@ -275,10 +275,10 @@ def test_no_block_and_no_look_begins_that_would_end_after_the_budget(
 
 
 def limits(**highest):
-    """Return replies that are slow beyond a server's highest rate."""
+    """Return replies that are slow beyond a server's highest rate; in a closed loop there are none."""
 
     def replies(launch, workload):
-        rate = workload.loop.rate_per_s
+        rate = workload.loop.rate_per_s if isinstance(workload.loop, OpenLoop) else 0
         slow = rate > highest[server_of(launch)]
         count = min(round(rate * workload.stop.duration_ns / 1e9), 3000)
         return recording(workload, [(90 if slow else 2) * MS + k for k in range(count)])
@@ -311,7 +311,8 @@ def test_the_highest_rate_is_found_to_two_per_cent_and_confirmed_for_each_subjec
 def test_each_rate_and_each_confirmation_has_a_fresh_server(world):
     world.replies = limits(wsgiref=1000, waitress=1000)
     search(world)
-    assert len({name for name, _ in world.happened("start")}) == len(world.archive()[0])
+    # Each subject is looked at once before, in a closed loop.
+    assert len({name for name, _ in world.happened("start")}) == 2 + len(world.archive()[0])
 
 
 def test_what_is_confirmed_is_one_rate_in_blocks_of_all_subjects(world):
@@ -360,11 +361,41 @@ def test_a_server_that_fails_does_not_meet_it(world):
 
 def test_a_rate_whose_trials_are_spoilt_by_the_generator_ends_the_search(world):
     world.replies = limits(wsgiref=1000, waitress=500)
-    world.errors = {2: EngineError("it crashed")}
+    world.errors = {3: EngineError("it crashed")}
     search(world)
     first, _ = facts_of(world).found_rates
     assert first.steps[-1] == RateStep(1500.0, None, "the generator: it crashed")
     assert first.rate_per_s == 1000
+
+
+def in_a_closed_loop(served, of):
+    """Return replies of which a short closed loop has so many a second."""
+
+    def replies(launch, workload):
+        if isinstance(workload.loop, OpenLoop):
+            return of(launch, workload)
+        return recording(workload, [2 * MS] * round(served * workload.stop.duration_ns / 1e9))
+
+    return replies
+
+
+def tried(world, place):
+    return [step.rate_per_s for step in facts_of(world).found_rates[place].steps]
+
+
+def test_a_search_begins_at_half_of_what_a_short_closed_loop_served(world):
+    world.replies = in_a_closed_loop(3000, limits(wsgiref=2000, waitress=1000))
+    search(world)
+    assert tried(world, 0)[:3] == [1500, 3000, 2250]
+    assert tried(world, 1)[:3] == [1500, 750, 1125]
+    assert len(tried(world, 0)) <= TYPICAL_STEPS
+    assert sum("in a short closed loop" in text for text in world.listener.notices) == 2
+
+
+def test_a_search_begins_at_the_rate_that_was_asked_for(world):
+    world.replies = in_a_closed_loop(3000, limits(wsgiref=2000, waitress=1000))
+    search(world, workloads=[{"loop": "open", "rate": 1600}])
+    assert tried(world, 0)[0] == 1600
 
 
 def test_a_search_begins_where_the_percentile_is_a_figure(world):
@@ -389,7 +420,7 @@ def test_below_that_windows_lengthen_until_the_percentile_is_a_figure(world):
 
 def test_a_search_that_is_interrupted_reports_the_rates_that_it_tried(world):
     world.replies = limits(wsgiref=3000, waitress=3000)
-    tried = iter(range(5))
+    tried = iter(range(6))
 
     def interrupt(launch, workload):
         if next(tried, None) is None:

@@ -38,7 +38,7 @@ CLASSES: tuple[tuple[str, str], ...]
 WIRES: tuple[str, ...]
 
 class EngineError(RuntimeError):
-    kind: Literal["invalid_spec", "resolve", "io", "account", "reply", "aborted"]
+    kind: Literal["invalid_spec", "resolve", "tls", "io", "account", "reply", "aborted"]
 
 def run(
     spec: str,

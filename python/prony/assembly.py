@@ -3,7 +3,7 @@
 Must not know studies, trials or the sandbox.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from prony.catalog.launch.processes import (
 from prony.catalog.schema.apps import is_built_in
 from prony.catalog.schema.entry import ServerEntry
 from prony.catalog.schema.loader import Catalog
+from prony.catalog.schema.settings import backends_of
 from prony.model import Address, Launch, Subject
 from prony.runas import RunAs
 
@@ -127,11 +128,36 @@ def assemble(
         services.append(make_service(entry, environment, seat))
         variables |= service_variables(entry, environment, seat)
     server = catalog.server(subject.server)
-    seat = _seat(site, "server", _address(site, server, subject), variables, subject.app.root)
-    launch = make_launch(server, subject, _ready(found, needs.server), seat)
-    return replace(
-        launch, services=tuple(services), frontend=_in_front(catalog, subject, needs, found, site, launch)
+    launch, *others = (
+        _server(server, subject, _ready(found, needs.server), site, variables, name)
+        for name in _server_names(catalog, subject, site.cpus)
     )
+    addresses = [one.address for one in (launch, *others)]
+    return replace(
+        launch,
+        services=tuple(services),
+        backends=tuple(others),
+        frontend=_in_front(catalog, subject, needs, found, site, addresses),
+    )
+
+
+def _server_names(catalog: Catalog, subject: Subject, cpus: int) -> Sequence[str]:
+    """Return the names of the server's processes: more than one where it has several back ends."""
+    front = subject.frontend
+    many = 1 if front is None else backends_of(catalog.frontends[front.entry], front, cpus)
+    return ("server", *(f"server-{number}" for number in range(2, many + 1)))
+
+
+def _server(  # noqa: PLR0913, PLR0917 - all that a server depends on
+    entry: ServerEntry,
+    subject: Subject,
+    environment: Environment,
+    site: Site,
+    variables: Mapping[str, str],
+    name: str,
+) -> Launch:
+    seat = _seat(site, name, _address(site, entry, subject), variables, subject.app.root)
+    return replace(make_launch(entry, subject, environment, seat), name=name)
 
 
 def command_line(
@@ -149,14 +175,17 @@ def command_line(
     """
     server = catalog.server(subject.server)
     places = _places(subject, found, needs.server) if needs else None
-    port = PORT if subject.frontend is None else BEHIND_PORT
-    command = command_for_user(server, subject, subject.app.folder, cpus, port=port, programs=places)
+    first = PORT if subject.frontend is None else BEHIND_PORT
+    commands = [
+        command_for_user(server, subject, subject.app.folder, cpus, port=first + k, programs=places)
+        for k in range(len(_server_names(catalog, subject, cpus)))
+    ]
     if subject.frontend is None:
-        return command
+        return commands[0]
     entry = catalog.frontends[subject.frontend.entry]
     places = _places(subject, found, needs.frontend) if needs else None
     front = frontend_command_for_user(entry, subject, spoken_wire(server, subject, cpus), cpus, places)
-    return f"({command}) &\n{front}"
+    return "\n".join([*(f"({command}) &" for command in commands), front])
 
 
 def _places(
@@ -177,15 +206,13 @@ def _in_front(  # noqa: PLR0913, PLR0917 - as assemble, and what stands behind
     needs: SubjectNeeds,
     found: Mapping[str, Environment | Unavailable],
     site: Site,
-    server: Launch,
+    servers: Sequence[Address],
 ) -> Launch | None:
     if subject.frontend is None or needs.frontend is None:
         return None
     entry = catalog.frontends[subject.frontend.entry]
     environment = _ready(found, needs.frontend)
-    return make_frontend(
-        entry, subject, subject.frontend, environment, _seat(site, "frontend"), server.address
-    )
+    return make_frontend(entry, subject, subject.frontend, environment, _seat(site, "frontend"), servers)
 
 
 def _seat(

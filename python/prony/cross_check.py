@@ -13,7 +13,28 @@ from types import MappingProxyType
 from prony.errors import UsageError
 from prony.model import Cell, EngineChoice, Plan
 
-__all__ = ["cross_check_cells"]
+__all__ = ["cross_check_cells", "with_generator"]
+
+
+def with_generator(plan: Plan, choice: EngineChoice) -> Plan:
+    """Return the plan with one more generator: under each load of each subject, once.
+
+    A program whose command does not name the connections or the rate sends one load: of those of the plan the
+    one that subjects are compared at, else the first.
+    """
+    loads: dict[object, Cell] = {}
+    for cell in plan.cells:
+        loads.setdefault((cell.subject.name, cell.workload), cell)
+    cells = list(loads.values())
+    if choice.command and not any(name in choice.command for name in ("{connections}", "{rate}")):
+        primary = [cell for cell in cells if cell.is_under(plan.design.primary)] or cells
+        cells = list({cell.subject.name: cell for cell in reversed(primary)}.values())[::-1]
+    taken = [cell.id for cell in (*plan.cells, *((plan.calibration,) if plan.calibration else ()))]
+    added = (
+        replace(cell, id=number, engine=replace(choice, pacing=cell.engine.pacing))
+        for number, cell in enumerate(cells, start=max(taken, default=-1) + 1)
+    )
+    return replace(plan, cells=(*plan.cells, *added))
 
 
 _UNDER_ALL: Mapping[str, Collection[float]] = MappingProxyType({})

@@ -6,10 +6,10 @@ hoc run all become a `StudyDocument`, and from there one path leads to the `Plan
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
 from typing import Protocol
 
 from prony.errors import UsageError
+from prony.factors import OF_APP, OF_SANDBOX, Choice, Choices, Seated, check_size, seated
 from prony.model import (
     TOLERANT,
     App,
@@ -36,7 +36,6 @@ from prony.study_document import (
     DesignDocument,
     NeedsDocument,
     ProfileDocument,
-    SandboxDocument,
     SourceDocument,
     StudyDocument,
     SubjectDocument,
@@ -75,7 +74,8 @@ class CatalogView(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """What the command line adds to a document. ``settings``: overridden settings by server's name.
+    """What the command line adds to a document. ``settings``: overridden settings by the name of a server or
+    a frontend, or those of ``sandbox`` or ``env``.
 
     ``calibrate``: with or without calibration, regardless of the document; null: as the document says.
     """
@@ -87,7 +87,7 @@ class PlanOptions:
     engine: EngineChoice = EngineChoice()
     sandbox: SandboxChoice = SandboxChoice()
     request: Request | None = None
-    settings: Mapping[str, Mapping[str, int | str]] = field(default_factory=dict)
+    settings: Mapping[str, Mapping[str, Choice]] = field(default_factory=dict)
     calibrate: bool | None = None
 
 
@@ -104,7 +104,7 @@ def make_plan(
     an ``only`` that matches no subject.
     """
     profile_name, profile = document.profile(options.profile)
-    cells = tuple(_cells(document, profile, catalog, options))
+    cells = tuple(_cells(document, profile_name, catalog, options))
     plan = Plan(
         name=document.name,
         title=document.title,
@@ -142,36 +142,39 @@ def calibrated(plan: Plan, catalog: CatalogView, wanted: CalibrationDocument | N
         timeout_ns=wanted.timeout,
         grace_ns=wanted.timeout,
     )
-    sandbox = replace(plan.cells[0].sandbox, cpu_quota=None, memory_bytes=None, pids=None)
+    sandbox = replace(plan.cells[0].sandbox, cpu_quota=None, memory_bytes=None, pids=None, sysctl=())
     number = 1 + max(cell.id for cell in plan.cells)
     engine = EngineChoice(pacing=plan.cells[0].engine.pacing)
     return replace(plan, calibration=Cell(number, subject, asking(load, app, None), engine, sandbox))
 
 
 def _cells(
-    document: StudyDocument, profile: ProfileDocument, catalog: CatalogView, options: PlanOptions
+    document: StudyDocument, profile_name: str, catalog: CatalogView, options: PlanOptions
 ) -> Iterator[Cell]:
-    subjects = [
-        subject
-        for part in document.subjects
-        if profile.of_the_time or not part.as_of
-        for subject in _subjects(part, catalog, options.settings)
-    ]
+    profile = document.profiles[profile_name]
+    measured = [part for part in document.subjects if part.is_in(profile_name, profile)]
+    asked = [one for part in measured for one in _asked(part, document, catalog, options)]
+    check_size(
+        {
+            plain.name: choices.by_key(plain.frontend.entry if plain.frontend else "")
+            for plain, choices in asked
+        }
+    )
+    found = _unique([setup for plain, choices in asked for setup in seated(plain, options.sandbox, choices)])
     parts = [in_profile(part, profile) for part in document.workloads if not is_skipped(part, profile)]
-    sandbox = _sandbox(options.sandbox, document.sandbox)
     # One for all loads, or two rates of one study could not be compared.
     shared = replace(options.engine, pacing=Pacing.usual(shares_cpus=True))
-    chosen = shared if sandbox.share_cpus else options.engine
+    chosen = shared if options.sandbox.share_cpus else options.engine
     loads = [
-        (subject, load, engine)
-        for subject in _unique(subjects)
+        (setup, load, engine)
+        for setup in found
         for part in parts
-        if part.is_for(subject.name)
+        if part.is_for(setup.subject.name)
         for engine in engines_of(part, chosen)
-        for load in workloads_of(part, subject.app, options.request)
+        for load in workloads_of(part, setup.subject.app, options.request)
     ]
-    for number, (subject, load, engine) in enumerate(loads):
-        yield Cell(number, subject, load, engine, sandbox)
+    for number, (setup, load, engine) in enumerate(loads):
+        yield Cell(number, setup.subject, load, engine, setup.sandbox)
 
 
 def _design(document: StudyDocument, profile: ProfileDocument) -> Design:
@@ -185,7 +188,7 @@ def _design(document: StudyDocument, profile: ProfileDocument) -> Design:
             name: part.as_of
             for part in document.subjects
             if profile.of_the_time and part.as_of
-            for name in part.names
+            for name in document.names(part)
         },
     )
 
@@ -244,16 +247,6 @@ def _wanted(document: StudyDocument, options: PlanOptions) -> CalibrationDocumen
     return (document.calibration or CalibrationDocument()) if options.calibrate else None
 
 
-def _sandbox(chosen: SandboxChoice, wanted: SandboxDocument) -> SandboxChoice:
-    """Return the sandbox with the study's limits, unless the command line sets others."""
-    return replace(
-        chosen,
-        cpu_quota=wanted.cpus if chosen.cpu_quota is None else chosen.cpu_quota,
-        memory_bytes=wanted.memory if chosen.memory_bytes is None else chosen.memory_bytes,
-        pids=wanted.pids if chosen.pids is None else chosen.pids,
-    )
-
-
 def _narrowed(plan: Plan, pattern: str) -> Plan:
     cells = plan.only(pattern)
     if not cells:
@@ -264,26 +257,44 @@ def _narrowed(plan: Plan, pattern: str) -> Plan:
     return replace(plan, cells=cells)
 
 
-def _subjects(
-    part: SubjectDocument, catalog: CatalogView, overrides: Mapping[str, Mapping[str, int | str]]
-) -> Iterable[Subject]:
-    for name, app_name in product(part.server, part.app):
+def _asked(
+    part: SubjectDocument, document: StudyDocument, catalog: CatalogView, options: PlanOptions
+) -> Iterator[tuple[Subject, Choices]]:
+    """Yield the subjects of a part without settings, each with what is asked of them: by the document, and
+    instead of that by the command line.
+    """
+    typed = options.settings
+    for server, app_name in part.pairs:
         app = catalog.app(app_name)
-        server, at, front = name.partition("@")
-        entry, variant = catalog.split(server)
-        frontend = catalog.frontend(front) if at else None
-        if frontend:
-            chosen = {**overrides.get(frontend.entry, {}), **overrides.get(front, {})}
-            frontend = replace(frontend, settings=chosen)
-        yield Subject(
-            name=f"{name}+{app.name}",
+        alone, _, front = server.partition("@")
+        entry, variant = catalog.split(alone)
+        frontend = catalog.frontend(front) if front else None
+        plain = Subject(
+            name=f"{server}+{app.name}",
             server=entry,
             variant=variant,
             app=app,
-            interface=_interface(part.interface, server, app, catalog),
-            settings={**part.settings, **overrides.get(entry, {}), **overrides.get(server, {})},
+            interface=_interface(part.interface, alone, app, catalog),
             frontend=frontend,
         )
+        asked = document.choices(part, server)
+        of_front = {**typed.get(frontend.entry, {}), **typed.get(front, {})} if frontend else {}
+        yield (
+            plain,
+            replace(
+                asked,
+                server={**asked.server, **typed.get(entry, {}), **typed.get(alone, {})},
+                frontend={**asked.frontend, **of_front},
+                sandbox={**_left(asked.sandbox, options.sandbox), **typed.get(OF_SANDBOX, {})},
+                variables={**asked.variables, **typed.get(OF_APP, {})},
+            ),
+        )
+
+
+def _left(wanted: Mapping[str, Choice], chosen: SandboxChoice) -> dict[str, Choice]:
+    """Return the limits of a study that the command line does not set."""
+    limits = {"cpus": chosen.cpu_quota, "memory": chosen.memory_bytes, "pids": chosen.pids}
+    return {name: choice for name, choice in wanted.items() if limits.get(name) is None}
 
 
 def _interface(wanted: Interface | None, server: str, app: App, catalog: CatalogView) -> Interface:
@@ -301,12 +312,11 @@ def _interface(wanted: Interface | None, server: str, app: App, catalog: Catalog
     )
 
 
-def _unique(subjects: Sequence[Subject]) -> Sequence[Subject]:
-    seen: dict[str, Subject] = {}
-    for subject in subjects:
-        if subject.name in seen and seen[subject.name] != subject:
-            raise UsageError(
-                f"two different subjects are named `{subject.name}`", hint="put them into two studies"
-            )
-        seen[subject.name] = subject
+def _unique(found: Iterable[Seated]) -> Sequence[Seated]:
+    seen: dict[str, Seated] = {}
+    for setup in found:
+        name = setup.subject.name
+        if name in seen and seen[name] != setup:
+            raise UsageError(f"two different subjects are named `{name}`", hint="put them into two studies")
+        seen[name] = setup
     return tuple(seen.values())

@@ -20,6 +20,7 @@ from prony.model import (
     Json,
     OpenLoop,
     Request,
+    Wire,
     Workload,
 )
 from prony.model.shapes import encode
@@ -60,8 +61,10 @@ def encode_target(address: Address) -> Json:
 
     is_unix = address.kind is AddressKind.UNIX
     place = address.host if is_unix else f"{address.host}:{address.port}"
-    if address.tls:
-        raise EngineError(f"the engine cannot speak {address.wire} with TLS to `{place}`; expected no TLS")
+    if address.tls and address.wire is not Wire.HTTP:
+        raise EngineError(
+            f"the engine cannot speak {address.wire} with TLS to `{place}`; expected HTTP, or no TLS"
+        )
     if address.wire not in WIRES:
         raise EngineError(
             f"the engine cannot speak {address.wire} to `{place}`; expected one of {', '.join(WIRES)}"
@@ -71,6 +74,7 @@ def encode_target(address: Address) -> Json:
         "port": address.port,
         "socket": "unix" if is_unix else "tcp",
         "wire": {"kind": str(address.wire)},
+        **({"tls": encode(address.tls)} if address.tls else {}),
     }
 
 

@@ -7,14 +7,34 @@ catalogue, or how a document is used.
 ()
 """
 
-from collections.abc import Mapping
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Mapping
+from itertools import product
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveInt, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainValidator,
+    PositiveInt,
+    Tag,
+    model_validator,
+)
 
 from prony.errors import UsageError
-from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, Arrivals, ClaimKind, Interface, SandboxKind
+from prony.factors import SYSCTL, Choice, Choices, Value, combinations, factors_of, name_with
+from prony.model import (
+    MAX_CONNECTIONS,
+    MAX_RATE_PER_S,
+    Arrivals,
+    ClaimKind,
+    Interface,
+    SandboxKind,
+    is_of,
+    is_own_generator,
+)
 from prony.units import DAY_NS, MILLISECOND_NS, SECOND_NS, parse_bytes, parse_duration, parse_rate
 
 __all__ = [
@@ -57,7 +77,16 @@ Generator = Literal[
 ]
 """The generators that a study may name; one that is not on this machine makes its cells unavailable."""
 
+Own = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]*/[^\x00-\x1f\x7f]*$", max_length=1000)]
+"""The command of a program of the user's own, which has a path."""
+
+
+def _generator_kind(value: object) -> str:
+    return "own" if isinstance(value, str) and is_own_generator(value) else "known"
+
+
 MAX_THREADS = 1024
+VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$"
 MAX_CPUS = 65_536
 MAX_MEMORY_BYTES = 1 << 50
 
@@ -66,12 +95,58 @@ def _as_tuple(value: object) -> object:
     return (value,) if isinstance(value, str | int | float) else value
 
 
+def _as_choice(value: object) -> object:
+    """Return a setting's value, or its values: each once, and in this order."""
+    if not isinstance(value, list | tuple):
+        return value
+    if len(value) < 2 or len({repr(one) for one in value}) < len(value):
+        raise ValueError("a list needs values; expected at least two, each once")
+    return tuple(value)
+
+
+def _as_cpus(value: object) -> object:
+    return _limits(value, float, lambda cpus: 0 < cpus <= MAX_CPUS, "a number of CPUs, such as 0.5 or 2")
+
+
+def _as_memory(value: object) -> object:
+    expected = "a size, such as `512M`"
+    return _limits(value, _memory_bytes, lambda size: 0 < size <= MAX_MEMORY_BYTES, expected)
+
+
+def _as_pids(value: object) -> object:
+    return _limits(value, int, lambda pids: pids > 0, "a whole number above 0")
+
+
+def _memory_bytes(value: str) -> int:
+    return int(value) if value.isdigit() else parse_bytes(value)
+
+
+def _limits(
+    value: object, parse: Callable[[str], float], may_be: Callable[[float], bool], expected: str
+) -> object:
+    """Return a limit as a number; of several, each as it is written, for the names of subjects."""
+    chosen = _as_choice(value)
+    each = chosen if isinstance(chosen, tuple) else (chosen,)
+    found = [_limit(one, parse, may_be, expected) for one in each]
+    if len(set(found)) < len(found):
+        raise ValueError("two of the limits are the same; expected each once")
+    return tuple(str(one) for one in each) if isinstance(chosen, tuple) else found[0]
+
+
+def _limit(
+    value: object, parse: Callable[[str], float], may_be: Callable[[float], bool], expected: str
+) -> float:
+    try:
+        number = parse(str(value))
+    except ValueError:
+        number = -1
+    if isinstance(value, bool) or not may_be(number):
+        raise ValueError(f"it is no limit; expected {expected}")
+    return number
+
+
 def _as_duration(value: object) -> object:
     return parse_duration(value) if isinstance(value, str) else value
-
-
-def _as_bytes(value: object) -> object:
-    return parse_bytes(value) if isinstance(value, str) else value
 
 
 def _as_rates(value: object) -> object:
@@ -89,7 +164,17 @@ Rate = Annotated[float, Field(gt=0, le=MAX_RATE_PER_S, allow_inf_nan=False)]
 Rates = Annotated[tuple[Rate, ...], BeforeValidator(_as_rates), Field(min_length=1)]
 Bound = Annotated[float, Field(allow_inf_nan=False)]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
-Generators = Annotated[tuple[Generator, ...], BeforeValidator(_as_tuple)]
+Generators = Annotated[
+    tuple[
+        Annotated[
+            Annotated[Generator, Tag("known")] | Annotated[Own, Tag("own")], Discriminator(_generator_kind)
+        ],
+        ...,
+    ],
+    BeforeValidator(_as_tuple),
+]
+Chosen = Annotated[Value | tuple[Value, ...], BeforeValidator(_as_choice)]
+"""A setting's value, or a list of values: a factor."""
 Load = Mapping[Literal["connections", "rate", "requests", "threads"], Annotated[float, Field(gt=0)]]
 """Selects cells by their load, with the keys of `prony.model.Cell.load`."""
 
@@ -98,25 +183,63 @@ class _Document(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class SandboxDocument(_Document):
+    """``[sandbox]``: the limits of each server: CPUs, memory as ``512MB``, processes and threads.
+
+    ``sysctl``: settings of the kernel in the subject's network. ``kernel``: settings of the kernel by the
+    name of a table in ``[kernels]``, or ``as-found``. A list of values is a factor. ``kind``: the sandbox,
+    unless one is typed; null: the strongest that works without an engine.
+    """
+
+    kind: SandboxKind | None = None
+    cpus: Annotated[float | tuple[str, ...] | None, PlainValidator(_as_cpus)] = None
+    memory: Annotated[int | tuple[str, ...] | None, PlainValidator(_as_memory)] = None
+    pids: Annotated[int | tuple[str, ...] | None, PlainValidator(_as_pids)] = None
+    sysctl: Mapping[str, Chosen] = Field(default_factory=dict)
+    kernel: Chosen | None = None
+
+    @property
+    def choices(self) -> dict[str, Choice]:
+        """What is set, by name."""
+        limits = {"cpus": self.cpus, "memory": self.memory, "pids": self.pids, "kernel": self.kernel}
+        known = {name: _as_value(limit) for name, limit in limits.items() if limit is not None}
+        return {**known, **{f"{SYSCTL}.{name}": choice for name, choice in self.sysctl.items()}}
+
+
+def _as_value(limit: float | Choice) -> Choice:
+    return f"{limit:g}" if isinstance(limit, float) else limit
+
+
 class SubjectDocument(_Document):
     """``[[subjects]]``: every server in the list with every app in the list.
 
-    A server's name may end in a frontend: ``starman@nginx``. ``added``: the experiment that is repeated did
-    not have them, so no claim compares with them unless it names them. ``as_of``: the subject that this one
-    is, with the software of the experiment's time; it is measured where a profile has ``of_the_time``.
+    A server's name may end in a frontend: ``starman@nginx``. ``settings`` are of the servers, ``frontend`` of
+    their frontends, ``sandbox`` what differs from the study's, ``env`` variables of the app; a list of values
+    is a factor, and makes a subject of each value. ``added``: the experiment that is repeated did not have
+    them, so no claim compares with them unless it names them. ``as_of``: the subject that this one is, with
+    the software of the experiment's time; it is measured where a profile has ``of_the_time``. ``profiles``:
+    those that measure them; empty: all.
     """
 
     server: Names
     app: Names
     interface: Interface | None = None
-    settings: Mapping[str, int | str] = Field(default_factory=dict)
+    settings: Mapping[str, Chosen] = Field(default_factory=dict)
+    frontend: Mapping[str, Chosen] = Field(default_factory=dict)
+    sandbox: SandboxDocument = SandboxDocument()
+    env: Mapping[Annotated[str, Field(pattern=VARIABLE)], Chosen] = Field(default_factory=dict)
     added: bool = False
     as_of: str = ""
+    profiles: Annotated[tuple[str, ...], BeforeValidator(_as_tuple)] = ()
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the subjects: ``starman@nginx+hello``."""
-        return tuple(f"{server}+{app}" for server in self.server for app in self.app)
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Every server with every app, by their names."""
+        return tuple(product(self.server, self.app))
+
+    def is_in(self, name: str, profile: "ProfileDocument") -> bool:
+        """Return whether a profile measures these subjects."""
+        return (not self.profiles or name in self.profiles) and (profile.of_the_time or not self.as_of)
 
 
 class _Lengths(_Document):
@@ -132,7 +255,8 @@ class WorkloadDocument(_Lengths):
     """``[[workloads]]``: one load, or several that differ in connections, rate or generator.
 
     ``name``: profiles refer to it. ``subjects``: globs of the subjects' names that get this load.
-    ``engines``: the generators; empty: Prony's own, as set on the command line; ``threads``: of each.
+    ``engines``: the generators, by name or as a command of the user's own; empty: Prony's own, as set on the
+    command line; ``threads``: of each.
     ``headers`` are sent in addition to those of the app's contract.
     """
 
@@ -153,7 +277,7 @@ class WorkloadDocument(_Lengths):
 
     def is_for(self, subject: str) -> bool:
         """Return whether the subject of this name gets this load."""
-        return any(fnmatchcase(subject, pattern) for pattern in self.subjects)
+        return any(is_of(subject, pattern) for pattern in self.subjects)
 
     @model_validator(mode="after")
     def _loop_has_its_fields(self) -> "WorkloadDocument":
@@ -222,18 +346,6 @@ class ProfileDocument(_Lengths):
     workloads: Mapping[str, WorkloadChange] = Field(default_factory=dict)
 
 
-class SandboxDocument(_Document):
-    """``[sandbox]``: the limits of each server: CPUs, memory as ``512MB``, processes and threads.
-
-    ``kind``: the sandbox, unless one is typed; null: the strongest that works without an engine.
-    """
-
-    kind: SandboxKind | None = None
-    cpus: Annotated[float, Field(gt=0, le=MAX_CPUS)] | None = None
-    memory: Annotated[int, BeforeValidator(_as_bytes), Field(gt=0, le=MAX_MEMORY_BYTES)] | None = None
-    pids: PositiveInt | None = None
-
-
 class DesignDocument(_Document):
     """``[design]``: how the figures will be judged, fixed before the run, as `prony.model.Design`."""
 
@@ -298,6 +410,11 @@ class SourceDocument(_Document):
     about: str = ""
 
 
+def _frontend(server: str) -> str:
+    # A variant's name begins with its entry's, which has no hyphen.
+    return server.partition("@")[2].partition("-")[0]
+
+
 class StudyDocument(_Document):
     """What a study's file says.
 
@@ -314,6 +431,7 @@ class StudyDocument(_Document):
     notes: tuple[str, ...] = ()
     originals: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\.csv$")] | None = None
     sandbox: SandboxDocument = SandboxDocument()
+    kernels: Mapping[Name, Mapping[str, Value]] = Field(default_factory=dict)
     design: DesignDocument = DesignDocument()
     calibration: CalibrationDocument | None = None
     subjects: tuple[SubjectDocument, ...] = Field(min_length=1)
@@ -325,7 +443,28 @@ class StudyDocument(_Document):
     def of_original(self) -> tuple[str, ...]:
         """The names of the subjects that the original had; empty where all are."""
         own = [part for part in self.subjects if not part.added and not part.as_of]
-        return () if len(own) == len(self.subjects) else tuple(name for part in own for name in part.names)
+        if len(own) == len(self.subjects):
+            return ()
+        return tuple(name for part in own for name in self.names(part))
+
+    def choices(self, part: SubjectDocument, server: str) -> Choices:
+        """Return what is asked of the settings of one server of ``part``."""
+        return Choices(
+            server=part.settings,
+            frontend=part.frontend if "@" in server else {},
+            sandbox={**self.sandbox.choices, **part.sandbox.choices},
+            kernels=self.kernels,
+            variables=part.env,
+        )
+
+    def names(self, part: SubjectDocument) -> tuple[str, ...]:
+        """Return the names of the subjects of ``part``: ``starman[workers=5]@nginx+hello``."""
+        return tuple(
+            name_with(f"{server}+{app}", {key: chosen[key] for key in factors_of(by_key)})
+            for server, app in part.pairs
+            for by_key in [self.choices(part, server).by_key(_frontend(server))]
+            for chosen in combinations(by_key)
+        )
 
     def profile(self, name: str | None) -> tuple[str, ProfileDocument]:
         """Return the profile of this name; without a name ``quick``, else the first."""

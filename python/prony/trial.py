@@ -11,6 +11,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from prony.analysis.validity import Circumstances, judge
 from prony.engine import Engine
@@ -36,10 +37,12 @@ from prony.model import (
 )
 from prony.model.shapes import decode
 from prony.monitor.base import Gauges, WindowCounters
+from prony.monitor.downstream import DownstreamGauges
 from prony.monitor.environment import EnvironmentCounters
 from prony.monitor.frequency import FrequencyGauge
 from prony.monitor.groups import GroupCounters, oom_kills
 from prony.monitor.kernel import KernelCounters
+from prony.monitor.limits import LimitCounters, read_port_range
 from prony.monitor.listeners import ListenerGauges, Watched
 from prony.monitor.memory import MemoryGauge
 from prony.monitor.processes import ProcessMonitor
@@ -183,10 +186,14 @@ def _out_of_memory(task: Task, subject: RunningSubject) -> str | None:
 def _load(task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Callable[[Json], None]) -> None:
     mains = {subject.pids[one.name]: one.roles for one in (task.launch, *task.launch.processes)}
     listeners = _listeners(task, subject)
-    gauges: tuple[Gauges, ...] = (listeners, FrequencyGauge(task.placement.server_cpus), MemoryGauge())
+    others = _downstream(task, subject)
+    frequency, memory = FrequencyGauge(task.placement.server_cpus), MemoryGauge()
+    gauges: tuple[Gauges, ...] = (listeners, frequency, memory, *([others] if others else []))
     processes = ProcessMonitor(subject.tree_pid, mains, task.placement, gauges=gauges)
-    threads = ThreadCounters(processes.serving, task.placement.generator_cpus)
-    counters = (*_counters(task, subject), threads)
+    outgoing = others.inodes if others else frozenset
+    threads = ThreadCounters(processes.serving, task.placement.generator_cpus, outgoing)
+    ports = partial(in_network, subject.seat.network_namespace, read_port_range)
+    counters = (*_counters(task, subject), LimitCounters(processes.serving, ports), threads)
 
     def on_engine_event(event: Json) -> None:
         match event["event"]:
@@ -236,6 +243,18 @@ def _listeners(task: Task, subject: RunningSubject) -> ListenerGauges:
     # In a network of its own everything that listens belongs to the subject: the generator never listens.
     watched = Watched.ADDRESSES if network is None else Watched.NETWORK
     return ListenerGauges(addresses, lambda: in_network(network, SockDiag), watched)
+
+
+def _downstream(task: Task, subject: RunningSubject) -> DownstreamGauges | None:
+    """Return what reads the server's own connections; null on the host's network, where they may be
+    others'.
+    """
+    network = subject.seat.network_namespace
+    if network is None:
+        return None
+    front = (task.launch.frontend or task.launch, task.launch)
+    ports = {one.address.port for one in front}
+    return DownstreamGauges(ports, lambda: in_network(network, SockDiag))
 
 
 def _deltas(counters: Iterable[WindowCounters]) -> tuple[dict[str, int], dict[str, str]]:

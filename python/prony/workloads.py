@@ -57,7 +57,8 @@ def _first(name: str, *parts: WorkloadChange | WorkloadDocument | ProfileDocumen
 def engines_of(part: WorkloadDocument, chosen: EngineChoice) -> Iterator[EngineChoice]:
     """Yield the generators that send this load: those that it names, else the ``chosen`` one."""
     for name in part.engines or (chosen.name,):
-        yield replace(chosen, name=name, threads=part.threads or chosen.threads)
+        own = chosen if name == chosen.name else chosen.named(name)
+        yield replace(own, threads=part.threads or chosen.threads)
 
 
 def workloads_of(part: WorkloadDocument, app: App, request: Request | None) -> Iterator[Workload]:
@@ -98,4 +99,13 @@ def asking(load: Workload, app: App, request: Request | None, path: str | None =
     )
     if check is None:
         return replace(load, request=asked)
-    return replace(load, request=asked, expect_status=check.status, expect_body=check.body)
+    return replace(
+        load,
+        request=asked,
+        expect_status=check.status,
+        expect_body=check.body,
+        expect_statuses=check.statuses,
+        expect_headers=check.headers,
+        expect_body_contains=check.body_contains,
+        expect_body_sha256=check.body_sha256,
+    )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from prony.analysis.compare import Verdict
-from prony.analysis.order_effect import Placed, order_effect
+from prony.analysis.order_effect import InBlock, order_effect
 
 LAST = np.log(1.1)
 
@@ -13,7 +13,7 @@ def blocks(rng, count, trials, late, noise):
     """Blocks of trials whose figures rise by ``late`` from the first to the last."""
     places = np.linspace(0, 1, trials)
     values = late * places + noise * rng.normal(size=(count, trials))
-    return [[Placed(k, value) for k, value in enumerate(row)] for row in values]
+    return [[InBlock(k, value) for k, value in enumerate(row)] for row in values]
 
 
 def test_an_effect_of_the_order_is_found_with_its_size():
@@ -33,21 +33,21 @@ def test_where_the_order_is_nothing_few_studies_show_some():
 
 
 def test_the_order_is_that_of_time_and_not_of_the_list():
-    shuffled = [[Placed(2, 0.1), Placed(0, 0.0), Placed(1, 0.05)]] * 5
+    shuffled = [[InBlock(2, 0.1), InBlock(0, 0.0), InBlock(1, 0.05)]] * 5
     assert order_effect(shuffled, 0.02).effect == pytest.approx(np.expm1(0.1))
 
 
 def test_a_noisy_cell_does_not_hide_what_the_others_show():
-    steady = [Placed(k, 0.05 * k, 1.0) for k in range(4)]
-    wild = [[*steady, Placed(4, noise, 1e-6)] for noise in (-3.0, 2.0, 0.0, -1.0, 3.0)]
+    steady = [InBlock(k, 0.05 * k, 1.0) for k in range(4)]
+    wild = [[*steady, InBlock(4, noise, 1e-6)] for noise in (-3.0, 2.0, 0.0, -1.0, 3.0)]
     assert order_effect(wild, 0.02).verdict is Verdict.HIGHER
 
 
-@pytest.mark.parametrize("found", [[], [[Placed(0, 0.1), Placed(1, 0.2)]] * 9])
+@pytest.mark.parametrize("found", [[], [[InBlock(0, 0.1), InBlock(1, 0.2)]] * 9])
 def test_with_two_trials_a_block_nothing_is_said(found):
     assert order_effect(found, 0.02) is None
 
 
 def test_few_blocks_have_no_verdict():
-    block = [Placed(k, 0.1 * k) for k in range(3)]
+    block = [InBlock(k, 0.1 * k) for k in range(3)]
     assert order_effect([block] * 4, 0.02).verdict is Verdict.TOO_FEW

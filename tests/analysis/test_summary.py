@@ -126,6 +126,14 @@ def test_speed_is_qualified_up_to_one_error_in_a_thousand(lost, qualified):
     assert (found.unqualified is None) is qualified
 
 
+@pytest.mark.parametrize(("lost", "qualified"), [(0, True), (105, True), (106, False)])
+def test_speed_is_qualified_up_to_the_errors_that_are_allowed(lost, qualified):
+    some = trials(cell(), 2, errors={"reset": lost})
+    found = summarise_cell(cell(), some, allowed_errors=0.05)
+    assert (found.unqualified is None) is qualified
+    assert found.allowed_errors == 0.05
+
+
 def test_percentiles_of_all_requests_are_missing_if_they_are_infinite_in_any_trial():
     some = [*trials(cell(), 2), figures(build.trial(cell(), 2, 0, values(1), errors={"reset": 200}))]
     missing = summarise_cell(cell(), some).metrics["response_all_p95"]

@@ -106,6 +106,34 @@ def test_t11_stages_send_the_integral_of_their_rates_and_are_reported_each(said,
     assert done.json["window"]["duration_s"] == pytest.approx(0.7)
 
 
+def test_connections_in_stages_are_added_and_taken_away_and_every_request_ends(said, listener):
+    done = said("load", listener.url, "--stages", "300ms:2c,200ms:2-6c,100ms:0c,200ms:1c", "--json", "-")
+    assert done.status == 0
+    result = done.json
+    account_adds_up(result)
+    stages = result["stages"]
+    assert [(one["from_connections"], one["to_connections"]) for one in stages] == [
+        (2, 2),
+        (2, 6),
+        (0, 0),
+        (1, 1),
+    ]
+    assert sum(one["ok"] for one in stages) == result["account"]["ok"] == result["account"]["scheduled"]
+    assert [one["service_ns"]["ok"]["count"] for one in stages] == [one["ok"] for one in stages]
+    assert [one["response_ns"] for one in stages] == [None] * 4
+    found = result["connections"]
+    assert (found["added"], found["taken_away"], found["reconnects"]) == (5, 6, 1)
+    assert len(listener.seen) == found["requests_sent"]
+    # Six slots, of which one has had two sockets.
+    assert len({address for *_, address in listener.seen}) == 7
+
+
+def test_the_report_of_connections_in_stages_says_what_was_taken_away(said, reference):
+    done = said("load", reference, "--stages", "200ms:1-3c,100ms:3c,100ms:1c")
+    assert "3 stages of up to 3 connections" in done.out
+    assert "2 connections added by the stages, 2 taken away after their request" in done.out
+
+
 @pytest.mark.parametrize("reference", [{"error_every": 5}], indirect=True)
 def test_errors_are_counted_in_their_stage(said, reference):
     done = said("load", reference, "--stages", "300ms:100,300ms:200", "-c", "1", "--json", "result.json")
@@ -618,6 +646,15 @@ def test_what_is_no_target_is_refused_with_its_form(said, url):
         (["--stages", "1s:1", "-d", "5s"], "`--stages` and `-d`", "exclude each other"),
         (["--stages", "1s:1", "--rate", "5"], "`--stages` and `--rate`", "exclude each other"),
         (["--stages", "1s:1", "-n", "5"], "`--stages` and `-n`", "exclude each other"),
+        (["--stages", "1s:1c", "-d", "5s"], "`--stages` and `-d`", "the stages set the connections"),
+        (["--stages", "1s:1c", "--rate", "5"], "`--stages` and `--rate`", "replace --stages by -c and -d"),
+        (["--stages", "1s:1c", "-c", "5"], "`-c` does not work with `--stages 1s:1c`", "leave out -c"),
+        (["--stages", "1s:1c", "--seed", "5"], "`--seed` does not work with", "give rates"),
+        (["--stages", "1s:1c", "--pacing", "precise"], "`--pacing` does not work with", "closed loop"),
+        (["--stages", "1s:1c,1s:5"], "`1s:1c` sets connections and `1s:5` a rate", "stages of one kind"),
+        (["--stages", "1s:0c"], "`--stages 1s:0c`", "expected a connection"),
+        (["--stages", "1s:x-5c"], "`--stages`: `x`", "expected such as `10c`"),
+        (["--stages", "1s:1-500001c"], "`--stages`: `500001c`", "at most 500,000"),
         (["--nonsense"], "--nonsense", "no such option"),
     ],
 )

@@ -171,7 +171,7 @@ def test_a_report_is_made_from_an_archive_alone(said, folder):
     study_two(folder / "two.prony")
     done = said("report", "two.prony")
     assert (done.status, done.err) == (0, "")
-    assert "leads; too few repeats for a verdict" in done.out
+    assert "has the best figure; too few repeats for a verdict" in done.out
     assert done.out.endswith("Archive: two.prony\nEverything: prony report two.prony --full\n")
     assert "\nAnswer\n" in said("report", "two.prony", "--full").out
     assert said("report", "two.prony", "--json").json["plan"]["name"] == "embedded-servers"

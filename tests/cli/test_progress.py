@@ -10,7 +10,7 @@ import pytest
 from golden import build
 from prony.cli.load_line import LoadLine
 from prony.cli.progress import StudyProgress
-from prony.model import Cell, CountStop, Invalid
+from prony.model import Cell, ConnectionStage, CountStop, Invalid
 
 
 @pytest.fixture
@@ -80,6 +80,15 @@ def test_a_terminal_gets_the_line_and_is_left_clean(prony, reference):
     assert process.returncode == 0
     assert b"p50" in shown and b" /s" in shown and b" left" in shown
     assert b"Traceback" not in shown
+
+
+@pytest.mark.parametrize(("first", "shown"), [(50, "20 of 50"), (0, "20 of 0")])
+def test_a_load_in_stages_opens_what_its_first_stage_begins_with(first, shown):
+    stages = (ConnectionStage(build.SECOND, first, 800),)
+    workload = build.Workload(build.ClosedLoop(800, stages), build.DurationStop(build.SECOND))
+    counts = {"ok": 0, "failed": 0, "in_flight": 0, "queued": 0, "connected": 20}
+    line = LoadLine(workload).show({"phase": "opening", "elapsed_ns": 800_000_000, **counts})
+    assert line.endswith(f"{shown} connections open")
 
 
 def test_while_connections_are_opened_the_line_says_how_many_are_open():

@@ -326,6 +326,72 @@ def test_commands_that_are_typed_again_need_no_trust(run, folder):
     assert run.task.resumes
 
 
+def test_a_program_of_a_folder_runs_again_when_it_is_typed_or_trusted(run, folder):
+    (folder / "index.php").write_text("<?php")
+    begun = run("--app", ".", *OUT)
+    assert "to continue: `prony run --resume out.prony --app .`" in begun.err
+    first = run.task
+    refused = run("--resume", "out.prony")
+    assert refused.status == 2
+    assert f"  the program . of the folder {folder}\n" in refused.err
+    for more in (("--app", "."), ("--trust-plan",)):
+        assert run("--resume", "out.prony", *more).status == 130
+        assert run.task.catalog.servers["php"] == first.catalog.servers["php"]
+
+
+def test_a_generator_of_the_users_own_runs_again_when_it_is_typed_or_trusted(run, folder):
+    (folder / "load").write_text("#!/bin/sh\n")
+    (folder / "load").chmod(0o755)
+    begun = run("load-scripts", "--engine", "./load {url}", *OUT)
+    assert "--engine './load {url}'" in begun.err
+    refused = run("--resume", "out.prony")
+    assert refused.status == 2
+    assert "  the generator ./load {url}\n" in refused.err
+    for more in (("--engine", "./load {url}"), ("--trust-plan",)):
+        assert run("--resume", "out.prony", *more).status == 130
+        assert run.task.plan.cells[-1].engine.command == "./load {url}"
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        (["--allow-errors", "5"], "`5` is not a percentage"),
+        (["--allow-errors", "101%"], "expected at most `100%`"),
+        (["--allow-errors", "5%", "--find-rate", "p99 < 50ms"], "exclude each other"),
+        (["--engine", "wkr"], "there is no engine `wkr`"),
+        (["--engine", "./x {uri}"], "found `{uri}`"),
+    ],
+)
+def test_what_it_allows_and_its_generator_are_checked_before_anything_starts(run, typed, words):
+    refused = run("--app", "shop:app", *typed, *OUT)
+    assert refused.status == 2
+    assert words in refused.err
+
+
+def test_errors_that_are_allowed_and_the_generator_are_the_plans(run):
+    run("--app", "shop:app", "--allow-errors", "5%", "--engine", "wrk", *OUT)
+    assert run.task.plan.design.allow_errors == 0.05
+    assert {cell.engine.name for cell in run.task.plan.cells} == {"wrk"}
+    assert run.task.plan.calibration is None or run.task.plan.calibration.engine.name == "prony"
+
+
+def test_all_that_is_expected_of_replies_is_the_loads(run):
+    expected = ["--expect-status", "200,3xx", "--expect-header", "A: b", "--expect-body-contains", "soup"]
+    run("--app", "shop:app", *expected, *OUT)
+    load = run.task.plan.cells[0].workload
+    assert load.expect_statuses == ((200, 200), (300, 399))
+    assert (load.expect_headers, load.expect_body_contains) == ((("A", "b"),), (b"soup",))
+
+
+def test_options_of_servers_are_refused_for_a_program(run, folder):
+    (folder / "index.php").write_text("<?php")
+    refused = run("--app", ".", "--servers", "gunicorn", *OUT)
+    assert refused.status == 2
+    assert (
+        "`--servers` does not apply to `--app .`, a program that serves by itself (index.php)" in refused.err
+    )
+
+
 # --- what an archive may not decide -----------------------------------------------------------------------
 
 

@@ -78,6 +78,19 @@ REFUSED = [
     ("Workload.loop", LOAD, "$.loop", {"kind": "closed", "connections": 10**12}, "connections"),
     ("SandboxChoice.kind", SANDBOX, "$.kind", "none", "expected one of"),
     ("SandboxChoice.network", SANDBOX, "$.network", "other", "expected one of"),
+    ("SandboxChoice.cpu_quota", SANDBOX, "$.cpu_quota", 0, "a limit of 0 CPUs"),
+    ("SandboxChoice.memory_bytes", SANDBOX, "$.memory_bytes", 1, "a limit of 1 bytes of memory"),
+    ("SandboxChoice.pids", SANDBOX, "$.pids", 0, "a limit of 0 processes"),
+    *[
+        ("SandboxChoice.sysctl", SANDBOX, "$.sysctl", [list(one)], "of the kernel; expected")
+        for one in (
+            ("kernel.core_pattern", "|/tmp/x"),
+            ("net.ipv4.ip_forward", "1"),
+            ("../../tmp/x", "1"),
+            ("net.core.somaxconn", "1;2"),
+        )
+    ],
+    ("Subject.levels", SUBJECT, "$.levels", {"workers": 8}, "has other settings than its levels name"),
 ]
 # What may be, if the user agrees.
 CONSENTED = [
@@ -98,7 +111,6 @@ NO_EFFECT = {
     "Request.body": "bytes for one's own server",
     "Request.keep_alive": "yes or no",
     "SandboxChoice.share_cpus": "yes or no",
-    **dict.fromkeys((f"SandboxChoice.{name}" for name in ("cpu_quota", "memory_bytes", "pids")), "limits"),
 }
 BY_THE_CATALOGUE = {
     "Subject.interface": "one that the entry and this machine's app have",

@@ -2,6 +2,8 @@
 
 import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -499,3 +501,10 @@ def test_a_command_cannot_take_a_name_of_the_catalogue(refused, name):
 )
 def test_what_would_change_nothing_or_is_not_there_is_refused(refused, arguments, words):
     assert words in refused(*arguments)
+
+
+def test_an_option_that_takes_one_value_is_refused_when_it_is_typed_twice(folder, prony):
+    line = [*("-m", "prony"), *("run", "--app", "hello", "--path", "/", "--path", "/fast", "--dry-run")]
+    done = subprocess.run([sys.executable, *line], capture_output=True, text=True, cwd=folder, check=False)
+    assert done.returncode == 2
+    assert "`--path` is typed 2 times; expected once" in done.stderr

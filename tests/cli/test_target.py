@@ -8,7 +8,7 @@ import pytest
 
 from prony.engine.target import LoadTarget, target_of
 from prony.errors import UsageError
-from prony.model import AddressKind, Wire
+from prony.model import AddressKind, Tls, Wire
 
 DOCUMENT = b"Status: 200 OK\r\nContent-Length: 2\r\n\r\nok"
 FASTCGI = bytes([1, 6, 0, 1, 0, len(DOCUMENT), 0, 0]) + DOCUMENT + bytes([1, 3, 0, 1, 0, 8, *[0] * 10])
@@ -87,11 +87,25 @@ def test_a_host_that_is_called_unix_is_still_a_host():
     assert target_of("http://unix:8000/a") == LoadTarget(Wire.HTTP, "unix", 8000, "/a", name="unix:8000")
 
 
-@pytest.mark.parametrize(
-    "url", ["unix:s", "unix:/", "unix:/run/", "unix:/s:a", "unix:", "https://unix:/s", "ftp://unix:/s"]
-)
+def test_tls_over_a_unix_socket_is_for_this_machine_unless_a_name_is_given():
+    target = target_of("https://unix:/s:/a")
+    assert target == LoadTarget(Wire.HTTP, "/s", 0, "/a", is_unix=True, certified="localhost")
+    assert target.address(()).tls == Tls(server_name="localhost")
+    assert target.address((), Tls(server_name="shop.test")).tls == Tls(server_name="shop.test")
+
+
+def test_https_has_a_port_of_its_own_and_the_name_of_its_host():
+    target = target_of("https://localhost/")
+    assert (target.port, target.certified, target_of("http://localhost/").certified) == (
+        443,
+        "localhost",
+        None,
+    )
+
+
+@pytest.mark.parametrize("url", ["unix:s", "unix:/", "unix:/run/", "unix:/s:a", "unix:", "ftp://unix:/s"])
 def test_what_is_no_unix_socket_is_refused_with_its_form(url):
-    with pytest.raises(UsageError, match=r"TLS is not supported|is not a target; .*unix:/SOCKET\[:/PATH\]"):
+    with pytest.raises(UsageError, match=r"is not a target; .*unix:/SOCKET\[:/PATH\]"):
         target_of(url)
 
 

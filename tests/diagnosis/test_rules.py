@@ -190,10 +190,13 @@ def test_every_symptom_has_words_for_its_numbers_and_every_advice_too():
     known = (
         "share lag_ns strays kills restarts ended periods throttled overflows limit longest asked given "
         "dropped half_open served connections softirq_share times more cores busiest_thread threads cpus "
-        "percentile wait_ns requests at_ns sent_per_s ceiling_per_s"
+        "percentile wait_ns requests at_ns sent_per_s ceiling_per_s wrong done waiting ports used "
+        "first_bytes grown_bytes per_request_bytes forks workers most_cores least_cores early_per_s "
+        "late_per_s seconds slots "
+        "same_share port"
     )
     numbers = dict.fromkeys(known.split(" "), 2.0)
-    names = {"reason": "why", "role": "worker", "process": "frontend"}
+    names = {"reason": "why", "role": "worker", "process": "frontend", "sign": "--reload"}
     for kind in Symptom:
         found = Finding("D01", kind, Confidence.CERTAIN, numbers, names)
         assert sentence(found) and str(shared_words(found, ""))

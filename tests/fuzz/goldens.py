@@ -75,6 +75,7 @@ def prepare(folder: Path) -> dict[str, Path]:
     made = {
         "small": build.study_two(folder / "small.prony", blocks=1),
         "grid": studies.grid_study(folder / "grid.prony", blocks=2),
+        "settings": studies.settings_study(folder / "settings.prony", blocks=5),
         "generators": generators.generators_study(folder / "generators.prony"),
         "checked": generators.checked_study(folder / "checked.prony"),
         "rich": rich(folder / "rich.prony"),

@@ -11,6 +11,7 @@ from dataclasses import replace
 from golden import build
 from golden.build import SECOND
 from prony.archive import create
+from prony.factors import name_with
 from prony.model import (
     Cell,
     Claim,
@@ -247,3 +248,41 @@ def _processes(roles, mark, second):
             rss = mib * 1024**2
             used = int(0.02 * second * SECOND)
             yield ProcessRow(pid, 1, role, role, used, 0, rss, 2 * rss, 1, rss // 2 if mark else None)
+
+
+# Requests in a second by workers and threads: threads help one worker, and cost several.
+OF_CPUS = {2: "2*{cpus}"}
+BY_SETTINGS = {(1, 1): 300, (1, 4): 500, (2, 1): 600, (2, 4): 602, (4, 1): 598, (4, 4): 560}
+
+
+def with_levels(name, levels, **resolved):
+    """A subject with these levels, and its record: settings that need the number of CPUs are ``resolved``."""
+    plain = build.subject(name)
+    one = replace(plain, name=name_with(name, levels), settings=dict(levels), levels=dict(levels))
+    return one, replace(record(name), name=one.name, settings={**levels, **resolved})
+
+
+@build.built_once
+def settings_study(path, blocks=6):
+    """Gunicorn with one, two and four workers of one and four threads, and waitress beside it."""
+    rng = random.Random(5)
+    load = Workload(ClosedLoop(20), DurationStop(2 * SECOND))
+    made = [
+        with_levels("gunicorn+hello", {"workers": OF_CPUS.get(workers, workers), "threads": threads},
+                    workers=workers)
+        for workers, threads in BY_SETTINGS
+    ]  # fmt: skip
+    subjects = [*made, (build.subject("waitress+hello"), record("waitress+hello"))]
+    speeds = [*BY_SETTINGS.values(), 450]
+    cells = tuple(Cell(k, subject, load) for k, (subject, _) in enumerate(subjects, 1))
+    plan = Plan("settings", "How many workers and threads", "", "full", cells, blocks, 3)
+    with create(path, plan, build.FINGERPRINT) as writer:
+        for _, one in subjects:
+            writer.record_subject(one)
+        for block in range(blocks):
+            for k, (cell, speed) in enumerate(zip(cells, speeds, strict=True)):
+                count = int(2 * speed * (1 + 0.004 * rng.gauss(0, 1) + 0.01 * block))
+                values = build.latencies(rng, count, 2000 * 20 / count)
+                writer.append(build.trial(cell, block, k, values, rss_mib=20 + 5 * k))
+        writer.finish(RunStatus.FINISHED)
+    return path

@@ -1,9 +1,11 @@
 """Where the time of a server's threads goes: seen of programs whose threads are known to run or to sleep."""
 
+import socket
 import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -99,3 +101,57 @@ def test_a_process_that_may_not_be_read_is_a_reason_and_no_failure(monkeypatch):
 )
 def test_a_system_call_is_a_state_by_the_numbers_of_its_machine(text, machine, state):
     assert state_of(text, machine) == state
+
+
+ASKS = """
+import select, socket, sys, threading, time
+own = [socket.create_connection(("127.0.0.1", int(port))) for port in sys.argv[1:]]
+def poll(one):
+    waits = select.poll()
+    waits.register(one, select.POLLIN)
+    waits.poll()
+threading.Thread(target=own[0].recv, args=(1,), daemon=True).start()
+threading.Thread(target=poll, args=(own[1],), daemon=True).start()
+print(own[0].fileno(), flush=True)
+own[2].recv(1)
+"""
+
+
+def test_threads_that_wait_for_another_server_are_told_from_those_that_wait_for_a_client():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+        command = [sys.executable, "-c", ASKS, port, port, port]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            process.stdout.readline()
+            inodes = [inode_of(process.pid, number) for number in descriptors(process.pid)]
+            found = looked_at(process.pid, frozenset(inodes[:2]))
+            process.kill()
+    assert found["threads.downstream"] / found["threads.looks"] == pytest.approx(2 / 3, abs=0.1)
+    assert found["threads.socket"] / found["threads.looks"] == pytest.approx(1 / 3, abs=0.1)
+
+
+def descriptors(pid):
+    links = {int(one.name): str(one.readlink()) for one in Path(f"/proc/{pid}/fd").iterdir()}
+    return [number for number, link in sorted(links.items()) if link.startswith("socket:")]
+
+
+def inode_of(pid, number):
+    return int(str(Path(f"/proc/{pid}/fd/{number}").readlink())[8:-1])
+
+
+def looked_at(pid, outgoing):
+    counters = ThreadCounters(lambda: [pid], [0], lambda: outgoing)
+    counters.open_window()
+    time.sleep(0.6)
+    counters.close_window()
+    return counters.deltas()[0]
+
+
+def test_threads_at_one_lock_are_counted_apart_from_those_at_locks_of_their_own():
+    held = "import threading\none = threading.Lock()\none.acquire()\n"
+    several = "for _ in range(3): threading.Thread(target=one.acquire, daemon=True).start()\n"
+    own = "threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+    with program(f"{held}{several}{own}print(flush=True)\nthreading.Event().wait()") as pid:
+        found, _ = watched([pid])
+    waiting = found["threads.wait"] + found["threads.timed_wait"]
+    assert found["threads.one_lock"] / waiting == pytest.approx(3 / 5, abs=0.1)

@@ -98,6 +98,7 @@ def failed(cell, block, words):
 STUDIES = {
     "study_two": build.study_two,
     "grid_study": studies.grid_study,
+    "settings_study": studies.settings_study,
     "count_study": studies.count_study,
     "generators_study": generators.generators_study,
     "hostile": hostile,

@@ -140,7 +140,7 @@ def test_the_answer_of_a_page_is_that_of_a_terminal():
     page = studies.page_of("grid_study")
     card = Parsed(page[page.index('id="answer"') : page.index("<nav")])
     said = " ".join("".join(card.texts).split())
-    assert "meinheld+hello leads, not separated from 1 other" in said
+    assert "meinheld+hello shares the first place with 1 other" in said
     assert "uwsgi is not ranked: its requests fail (connection reset by the server)" in said
 
 

@@ -13,6 +13,7 @@ from prony.faces.markdown import markdown
 from prony.model import Claim, ClaimKind
 from prony.reading.study import read_archive
 from prony.report.study import study_report
+from prony.report.words import bound_sign
 from recordings import with_parts
 
 RATES = {"fast+x": 1000, "held+x": 800, "slow+x": 500}
@@ -64,6 +65,15 @@ def test_without_the_limit_it_is_worse(tmp_path):
     assert [one.verdict for _, one in reading.claims] == [ClaimVerdict.HOLDS] * 3
 
 
+def test_a_wait_that_took_a_tenth_leaves_a_verdict_on_what_is_a_fifth_slower(tmp_path):
+    waited = {"limited": "yes", "evidence": [{"level": "yes", "kind": "kept_waiting", "share": 0.1}]}
+    reading = planted(tmp_path / "a.prony", waited)
+    found, (held,) = reading.groups[0].answer, [one for one in reading.cells if one.name == "held+x"]
+    assert held.at_least
+    assert (found.ties, found.comparisons["held+x"].verdict) == ((), Verdict.LOWER)
+    assert [one.verdict for _, one in reading.claims] == [ClaimVerdict.HOLDS] * 3
+
+
 def test_it_shares_the_leaders_letter_and_not_that_of_the_one_it_beats(reading):
     letters = reading.groups[0].standings[0].letters
     assert letters == {"fast+x": "a", "held+x": "a", "slow+x": "b"}
@@ -80,7 +90,16 @@ def test_its_figures_are_shown_as_bounds(reading):
     assert "≥ 80" in page
     assert "≥ 100" not in page
     assert "held+x: not shown: the generator was the limit" in page
-    assert "no verdict or claim says that it is worse" in page
+    assert "says that it is worse only where" in page
+
+
+@pytest.mark.parametrize(
+    ("metric", "sign"),
+    [("ok_per_s", "≥ "), ("service_ok_p99", "≤ "), ("pss_end", "")],
+)
+def test_throughput_is_at_least_and_latency_at_most(reading, metric, sign):
+    held = next(one for one in reading.cells if one.name == "held+x")
+    assert bound_sign(held, metric) == sign
 
 
 def test_the_json_says_which_figures_are_bounds(reading):

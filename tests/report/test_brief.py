@@ -21,6 +21,7 @@ ARCHIVES = {
     "study_two": build.study_two,
     "closed_study": build.closed_study,
     "grid_study": studies.grid_study,
+    "settings_study": studies.settings_study,
     "count_study": studies.count_study,
     "generators_study": generators.generators_study,
     "checked_study": generators.checked_study,
@@ -199,7 +200,7 @@ def test_names_before_a_limit_leave_room_for_it(tmp_path):
 def test_what_the_generator_could_not_separate_may_be_better_than_shown(tmp_path):
     path = study(tmp_path / "a.prony", ["a", "b"], limited="a worker thread was busy 93 % of the time")
     text = " ".join(" ".join(shown(brief(path))).split())
-    assert "leads; 1 other may be better than shown (n = 5)" in text
+    assert "has the best figure; 1 other may be better than shown (n = 5)" in text
     assert "≥ ≤: bounds" in text
 
 
@@ -258,4 +259,4 @@ def test_the_answer_is_the_first_value_of_the_json_and_repeats_those_of_its_grou
 def test_the_page_in_short_has_the_table_whole(tmp_path):
     page = markdown(brief(build.closed_study(tmp_path / "a.prony")))
     assert "| subject | ok/s | to the best | p99 ms | err % | CPU µs | MiB | tie |" in page
-    assert page.index("bjoern+hello leads") < page.index("| subject")
+    assert page.index("bjoern+hello shares the first place") < page.index("| subject")

@@ -21,6 +21,7 @@ ARCHIVES = {
     "study_two": build.study_two,
     "closed_study": build.closed_study,
     "grid_study": studies.grid_study,
+    "settings_study": studies.settings_study,
     "count_study": studies.count_study,
     "generators_study": generators.generators_study,
     "checked_study": generators.checked_study,

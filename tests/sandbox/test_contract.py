@@ -2,6 +2,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 
 import pytest
 
@@ -81,3 +82,29 @@ def test_an_answer_that_never_comes_is_given_up() -> None:
 
 def test_a_contract_without_checks_holds() -> None:
     assert verify(Contract(), Address("127.0.0.1", 1)) is None
+
+
+PAGE = Reply(201, b"Your cart", {"content-type": "text/html; charset=utf-8"})
+
+
+@pytest.mark.parametrize(
+    ("check", "reason"),
+    [
+        (Check(statuses=((200, 201), (300, 399))), None),
+        (Check(statuses=((200, 200), (300, 399))), "expected a status of 200 or 300 to 399, got 201"),
+        (Check(status=200), "expected the status 200, got 201"),
+        (Check(headers=(("Content-Type", "text/html"), ("content-type", None))), None),
+        (
+            Check(headers=(("Content-Type", "text"),)),
+            "expected the header `Content-Type: text`, got `text/html",
+        ),
+        (Check(headers=(("Server", None),)), "expected the header `Server`, got none"),
+        (Check(body_contains=(b"Your", b"cart")), None),
+        (Check(body_contains=(b"Your", b"list")), "expected a body with `list`, got `Your cart` (9 bytes)"),
+        (Check(body_sha256=sha256(b"Your cart").hexdigest()), None),
+        (Check(body_sha256="0" * 64), "expected a body with the SHA-256 0000"),
+    ],
+)
+def test_all_that_is_expected_of_a_reply_is_compared(check: Check, reason: str | None) -> None:
+    found = difference(check, PAGE)
+    assert found is None if reason is None else reason in (found or "")

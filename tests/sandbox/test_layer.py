@@ -92,6 +92,22 @@ print(open(sys.argv[1] + "/menu.txt").read())
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes mounts for another user")
 @pytest.mark.parametrize("way", ["overlay", "copy"])
+def test_what_was_sealed_can_be_changed_in_the_layer_by_either_way(user, app, way):
+    for path in (*app.iterdir(), app):
+        path.chmod(path.stat().st_mode & ~0o222)
+    with TemporaryDirectory(prefix="layer-") as place:
+        done = subprocess.run(
+            [sys.executable, "-c", COVERED, str(app), place, way, str(user.uid)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.stdout == "soup and cake\n", done.stderr
+    assert ((app / "menu.txt").read_text(), (app / "menu.txt").stat().st_mode & 0o222) == ("soup", 0)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes mounts for another user")
+@pytest.mark.parametrize("way", ["overlay", "copy"])
 def test_a_file_of_another_user_can_be_changed_in_the_layer_by_either_way(user, app, way):
     # Overlays separate their options by these marks.
     app = app.rename(app.with_name(f"{app.name}, a:b"))

@@ -14,6 +14,7 @@ pub enum Class {
     ConnectRefused,
     ConnectTimedOut,
     ConnectUnreachable,
+    Tls,
     Reset,
     Eof,
     ShortBody,
@@ -58,6 +59,7 @@ impl Class {
             Self::ConnectRefused => "connect_refused",
             Self::ConnectTimedOut => "connect_timed_out",
             Self::ConnectUnreachable => "connect_unreachable",
+            Self::Tls => "tls",
             Self::Reset => "reset",
             Self::Eof => "eof",
             Self::ShortBody => "short_body",
@@ -228,6 +230,7 @@ impl Account {
             Class::ConnectRefused => &mut self.connect_refused,
             Class::ConnectTimedOut => &mut self.connect_timed_out,
             Class::ConnectUnreachable => &mut self.connect_unreachable,
+            Class::Tls => &mut self.tls,
             Class::Reset => &mut self.reset,
             Class::Eof => &mut self.eof,
             Class::ShortBody => &mut self.short_body,
@@ -312,13 +315,14 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    const ALL: [Class; 18] = [
+    const ALL: [Class; 19] = [
         Class::Ok,
         Class::BadStatus(503),
         Class::FailedValidation,
         Class::ConnectRefused,
         Class::ConnectTimedOut,
         Class::ConnectUnreachable,
+        Class::Tls,
         Class::Reset,
         Class::Eof,
         Class::ShortBody,

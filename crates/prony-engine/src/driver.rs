@@ -2,10 +2,13 @@
 
 mod epoll;
 mod sources;
+mod tls;
 
 pub use epoll::Epoll;
 pub use sources::{Sources, PER_SOURCE};
+pub use tls::Tls;
 
+use crate::tls::Handshakes;
 use std::io;
 
 /// What can be done with a slot.
@@ -46,10 +49,29 @@ pub trait Driver {
     fn connect_result(&mut self, slot: usize) -> io::Result<()>;
     /// Sends what fits.
     fn send(&mut self, slot: usize, bytes: &[u8]) -> io::Result<usize>;
-    /// What has come, at most [`RECEIVE_BYTES`]: whoever floods a connection keeps the others waiting for no longer than that takes.
+    /// What has come, of at most [`RECEIVE_BYTES`] from the kernel: whoever floods a connection keeps the others waiting for no longer than
+    /// that takes. `WouldBlock`: nothing has; `UnexpectedEof`: the stream was cut, where its peer would have said that it is over.
     fn receive(&mut self, slot: usize) -> io::Result<Received<'_>>;
     /// Closes the slot's socket, if it has one.
     fn close(&mut self, slot: usize);
     /// Waits at most `timeout_ns`, and appends what is ready.
     fn wait(&mut self, timeout_ns: u64, ready: &mut Vec<Ready>) -> io::Result<()>;
+
+    /// Does a bounded piece of the driver's own work on connections that are not open yet, and appends what is ready by it.
+    fn work(&mut self, _ready: &mut Vec<Ready>) {}
+
+    /// Whether there is such work.
+    fn has_work(&self) -> bool {
+        false
+    }
+
+    /// What a connection waited for that was not open in time; null: one of those that are on their way.
+    fn too_late(&self, _slot: Option<usize>) -> &'static str {
+        "no connection before the time-out"
+    }
+
+    /// The handshakes of a driver that has any; they are taken off it.
+    fn handshakes(&mut self) -> Option<Handshakes> {
+        None
+    }
 }

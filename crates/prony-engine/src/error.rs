@@ -14,6 +14,9 @@ pub enum Error {
         /// What the resolver said.
         reason: String,
     },
+    /// What TLS needs is missing or does not fit: which file, and what is wrong with it.
+    #[error("TLS: {0}")]
+    Tls(String),
     /// A system call of the engine failed (failed requests are counted instead).
     #[error("{action}: {source}")]
     Io {

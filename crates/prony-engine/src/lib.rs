@@ -26,6 +26,7 @@ mod run;
 pub mod schedule;
 pub mod spec;
 mod throttle;
+pub mod tls;
 mod transport;
 pub mod verdict;
 pub mod worker;

@@ -31,6 +31,13 @@ pub struct Flight<Q> {
     pub sent_ns: Option<u64>,
 }
 
+impl<Q> Flight<Q> {
+    /// How long it has been under way by then; null: it was never sent.
+    fn service_ns(&self, now_ns: u64) -> Option<u64> {
+        self.sent_ns.map(|sent_ns| now_ns.saturating_sub(sent_ns))
+    }
+}
+
 /// How a request ended.
 #[derive(Debug, Clone, Copy)]
 pub struct End<'e> {
@@ -154,6 +161,9 @@ impl Recorder {
     /// Sets which requests, and which ends, belong to the window, and where its seconds begin.
     pub fn set_window(&mut self, open_ns: u64, close_ns: u64) {
         self.seconds.begin_at(open_ns);
+        if let Some(stages) = &mut self.stages {
+            stages.begin_at(open_ns);
+        }
         self.window = open_ns..close_ns;
         self.in_flight.changed_ns = open_ns;
     }
@@ -237,7 +247,7 @@ impl Recorder {
         self.last_ended_ns = self.last_ended_ns.max(end.at_ns);
         self.bytes.body_received += end.body_bytes;
         if let Some(stages) = &mut self.stages {
-            stages.ended(flight, end.class, end.at_ns);
+            stages.ended(flight, end);
         }
         if let Some(raw) = &mut self.raw {
             raw.ended(flight, self.window.start, end);
@@ -289,7 +299,7 @@ impl Recorder {
             ..
         } = end;
         let response_ns = now_ns.saturating_sub(flight.intended_ns);
-        let service_ns = flight.sent_ns.map(|sent_ns| now_ns.saturating_sub(sent_ns));
+        let service_ns = flight.service_ns(now_ns);
         let is_own = self.is_own(flight);
         let latencies = &mut self.distributions;
         if class == Class::Ok {

@@ -4,7 +4,8 @@ use crate::account::{Account, Class};
 use crate::distribution::Distribution;
 use crate::error::Error;
 use crate::generator::Generator;
-use crate::spec::{Pacing, Spec, Stage};
+use crate::spec::{ConnectionStage, Loop, Pacing, RateStage, Spec};
+use crate::tls::Handshakes;
 use crate::verdict;
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +28,9 @@ pub struct Recording {
     pub bytes: Bytes,
     pub queue: Queue,
     pub distributions: Distributions,
+    /// Null without TLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<Handshakes>,
     pub series: Vec<Second>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageRecord>,
@@ -101,6 +105,11 @@ pub struct Connections {
     /// Requests from the first connection to the last, with those of the warm-up, and again those that were sent again.
     #[serde(default)]
     pub requests_sent: Option<u64>,
+    /// Connections that the stages of a closed loop added, and took away; null where it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub added: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken_away: Option<u64>,
     pub answered: Answered,
 }
 
@@ -173,36 +182,80 @@ pub struct Second {
     pub latency: Distribution,
 }
 
-/// What became of the requests that were due in one stage; `failed` are those without a latency.
-#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+/// What became of the requests that were due (open loop) or begun (closed loop) in one stage; `failed` are those without a latency.
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[allow(missing_docs)]
 pub struct StageRecord {
     pub begin_ns: u64,
     pub duration_ns: u64,
-    pub from_per_s: f64,
-    pub to_per_s: f64,
+    #[serde(flatten)]
+    pub size: StageSize,
     pub scheduled: u64,
     pub sent: u64,
     pub ok: u64,
     pub failed: u64,
-    pub ok_response: Distribution,
-    pub censored_response: Distribution,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ok_response: Option<Distribution>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub censored_response: Option<Distribution>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ok_service: Option<Distribution>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub censored_service: Option<Distribution>,
+}
+
+/// What a stage asks for, at its beginning and at its end.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[serde(untagged)]
+#[allow(missing_docs)]
+pub enum StageSize {
+    Rate {
+        from_per_s: f64,
+        to_per_s: f64,
+    },
+    Connections {
+        from_connections: usize,
+        to_connections: usize,
+    },
 }
 
 impl StageRecord {
     /// Of each stage an empty one.
-    pub fn of(stages: &[Stage]) -> impl Iterator<Item = Self> + '_ {
-        stages.iter().scan(0, |next_ns, stage| {
+    pub fn of(shape: &Loop) -> Vec<Self> {
+        let sizes: Vec<StageSize> = match shape {
+            Loop::Open { stages, .. } => stages.iter().map(StageSize::from).collect(),
+            Loop::Closed { stages, .. } => stages.iter().map(StageSize::from).collect(),
+        };
+        let durations_ns = shape.stage_durations_ns();
+        let begins_ns = durations_ns.iter().scan(0, |next_ns, duration_ns| {
             let begin_ns = *next_ns;
-            *next_ns += stage.duration_ns;
-            Some(Self {
-                begin_ns,
-                duration_ns: stage.duration_ns,
-                from_per_s: stage.from_per_s,
-                to_per_s: stage.to_per_s,
-                ..Self::default()
-            })
-        })
+            *next_ns += duration_ns;
+            Some(begin_ns)
+        });
+        begins_ns
+            .zip(&durations_ns)
+            .zip(sizes)
+            .map(|((begin_ns, &duration_ns), size)| Self::new(begin_ns, duration_ns, size))
+            .collect()
+    }
+
+    /// An empty one. A closed loop has no response times, and the service times of an open one are not kept by stage.
+    fn new(begin_ns: u64, duration_ns: u64, size: StageSize) -> Self {
+        let is_open = matches!(size, StageSize::Rate { .. });
+        let empty = |is_kept: bool| is_kept.then(Distribution::default);
+        Self {
+            begin_ns,
+            duration_ns,
+            size,
+            scheduled: 0,
+            sent: 0,
+            ok: 0,
+            failed: 0,
+            ok_response: empty(is_open),
+            censored_response: empty(is_open),
+            ok_service: empty(!is_open),
+            censored_service: empty(!is_open),
+        }
     }
 
     fn merge(&mut self, other: &Self) {
@@ -210,8 +263,28 @@ impl StageRecord {
         self.sent += other.sent;
         self.ok += other.ok;
         self.failed += other.failed;
-        self.ok_response.merge(&other.ok_response);
-        self.censored_response.merge(&other.censored_response);
+        merge_optional(&mut self.ok_response, other.ok_response.as_ref());
+        merge_optional(&mut self.censored_response, other.censored_response.as_ref());
+        merge_optional(&mut self.ok_service, other.ok_service.as_ref());
+        merge_optional(&mut self.censored_service, other.censored_service.as_ref());
+    }
+}
+
+impl From<&RateStage> for StageSize {
+    fn from(stage: &RateStage) -> Self {
+        Self::Rate {
+            from_per_s: stage.from_per_s,
+            to_per_s: stage.to_per_s,
+        }
+    }
+}
+
+impl From<&ConnectionStage> for StageSize {
+    fn from(stage: &ConnectionStage) -> Self {
+        Self::Connections {
+            from_connections: stage.from_connections,
+            to_connections: stage.to_connections,
+        }
     }
 }
 
@@ -267,6 +340,9 @@ impl Recording {
         self.bytes.body_received += other.bytes.body_received;
         self.queue.merge(&other.queue);
         self.distributions.merge(&other.distributions);
+        if let Some(more) = &other.tls {
+            self.tls.get_or_insert_default().merge(more);
+        }
         merge_series(&mut self.series, &other.series);
         for (own, more) in self.stages.iter_mut().zip(&other.stages) {
             own.merge(more);
@@ -307,10 +383,9 @@ impl Connections {
         self.connect_failures += other.connect_failures;
         self.retried += other.retried;
         self.surplus += other.surplus;
-        self.requests_sent = match (self.requests_sent, other.requests_sent) {
-            (Some(own), Some(more)) => Some(own + more),
-            (own, more) => own.or(more),
-        };
+        self.requests_sent = sum_of(self.requests_sent, other.requests_sent);
+        self.added = sum_of(self.added, other.added);
+        self.taken_away = sum_of(self.taken_away, other.taken_away);
         let (own, more) = (&mut self.answered, &other.answered);
         own.min = if own.connections == 0 {
             more.min
@@ -327,8 +402,7 @@ impl Queue {
     fn merge(&mut self, other: &Self) {
         self.waited += other.waited;
         self.max_length += other.max_length;
-        let limits = [self.limit, other.limit].into_iter().flatten();
-        self.limit = limits.reduce(|own, more| own + more);
+        self.limit = sum_of(self.limit, other.limit);
         let bound = [self.bound_at_ns, other.bound_at_ns].into_iter().flatten();
         self.bound_at_ns = bound.min();
     }
@@ -347,6 +421,11 @@ impl Distributions {
         self.late_replies.merge(&other.late_replies);
         self.connect.merge(&other.connect);
     }
+}
+
+/// The sum of what is known; null where neither is.
+fn sum_of(own: Option<u64>, more: Option<u64>) -> Option<u64> {
+    own.into_iter().chain(more).reduce(|own, more| own + more)
 }
 
 fn merge_optional(own: &mut Option<Distribution>, other: Option<&Distribution>) {

@@ -2,7 +2,7 @@
 
 use crate::clock::{Clock, Monotonic, NS_PER_S};
 use crate::cpu;
-use crate::driver::{Driver, Epoll};
+use crate::driver::{Driver, Epoll, Tls};
 use crate::error::Error;
 use crate::event::{Event, LastSecond, Phase};
 use crate::generator::{Generator, Thread};
@@ -13,6 +13,7 @@ use crate::recording::{
     self, Answered, Completed, Connections, Engine, LoopKind, RawLatencies, Recording, Window,
 };
 use crate::spec::{Pacing, Socket, Spec, Stop, Target, Wire};
+use crate::tls::Client;
 use crate::transport::Address;
 use crate::worker::{
     margin, pacing_of, task, worker_count, Common, Gauges, Meter, Opening, Task, Times, Worker,
@@ -94,6 +95,12 @@ pub fn run_with(
         limit: limits.run,
         machine: limits.machine,
     });
+    let tls = spec
+        .target
+        .tls
+        .as_ref()
+        .map(|asked| Client::new(&spec.target, asked));
+    let tls = tls.transpose()?;
     let margins_ns = spin_margins(spec)?;
     let common = Common::new(spec, Monotonic.now() + LEAD_NS, limits.run.connections);
     let (writer, sides) = match latencies {
@@ -106,8 +113,15 @@ pub fn run_with(
     };
     let (report_to, reports) = mpsc::channel();
     // A worker that runs already must not go on without the others.
-    let mut crew = start(spec, &common, address, &margins_ns, control, report_to, sides)
-        .inspect_err(|_| control.cancel())?;
+    let crew = Crew {
+        spec,
+        common: &common,
+        address,
+        margins_ns: &margins_ns,
+        control,
+        report_to,
+    };
+    let mut crew = start(&crew, tls, sides).inspect_err(|_| control.cancel())?;
     let mut watch = Watch {
         times: common.times,
         opening: common.opening,
@@ -191,30 +205,48 @@ fn settle(cpu: Option<usize>) -> Result<(), Error> {
     })
 }
 
-fn start(
-    spec: &Spec,
-    common: &Common,
-    address: Address,
-    margins_ns: &[u64],
-    control: &Control,
-    report_to: Sender<Report>,
-    raw: Vec<RawRows>,
-) -> Result<Vec<Member>, Error> {
+/// How the workers of a run reach the kernel.
+trait Drive: Clone + Send + 'static {
+    type Driver: Driver;
+
+    /// Of the worker whose first slot is the `first` of all.
+    fn driver(self, address: Address, first: usize) -> std::io::Result<Self::Driver>;
+}
+
+#[derive(Clone)]
+struct Plain;
+
+impl Drive for Plain {
+    type Driver = Epoll;
+
+    fn driver(self, address: Address, first: usize) -> std::io::Result<Epoll> {
+        Epoll::new(address, first)
+    }
+}
+
+impl Drive for Client {
+    type Driver = Tls<Epoll>;
+
+    fn driver(self, address: Address, first: usize) -> std::io::Result<Tls<Epoll>> {
+        Ok(Tls::new(Epoll::new(address, first)?, self))
+    }
+}
+
+fn start(crew: &Crew<'_>, tls: Option<Client>, raw: Vec<RawRows>) -> Result<Vec<Member>, Error> {
+    let spec = crew.spec;
     let (target, request, body) = (&spec.target, &spec.workload.request, spec.request_body()?);
     let body = body.as_deref();
-    let crew = Crew {
-        spec,
-        common,
-        address,
-        margins_ns,
-        control,
-        report_to,
-    };
     match target.wire {
-        Wire::Http {} => crew.start(&Http1::new(request, body, &target.authority()), raw),
-        Wire::Fastcgi {} => crew.start(&FastCgi::new(request, body, target)?, raw),
-        Wire::Uwsgi { modifier1 } => crew.start(&Uwsgi::new(request, body, target, modifier1)?, raw),
-        Wire::Scgi {} => crew.start(&Scgi::new(request, body, target)?, raw),
+        Wire::Http {} => {
+            let protocol = Http1::new(request, body, &target.authority());
+            match tls {
+                None => crew.start(&protocol, &Plain, raw),
+                Some(client) => crew.start(&protocol, &client, raw),
+            }
+        }
+        Wire::Fastcgi {} => crew.start(&FastCgi::new(request, body, target)?, &Plain, raw),
+        Wire::Uwsgi { modifier1 } => crew.start(&Uwsgi::new(request, body, target, modifier1)?, &Plain, raw),
+        Wire::Scgi {} => crew.start(&Scgi::new(request, body, target)?, &Plain, raw),
     }
 }
 
@@ -230,20 +262,22 @@ struct Crew<'r> {
 
 impl Crew<'_> {
     /// Each worker has one of the sides in `raw`, where there are any.
-    fn start<P: Protocol + Clone + Send + 'static>(
+    fn start<P: Protocol + Clone + Send + 'static, W: Drive>(
         &self,
         protocol: &P,
+        drive: &W,
         raw: Vec<RawRows>,
     ) -> Result<Vec<Member>, Error> {
         let mut raw = raw.into_iter();
         (0..self.common.workers)
-            .map(|number| self.member(protocol.clone(), number, raw.next()))
+            .map(|number| self.member(protocol.clone(), drive.clone(), number, raw.next()))
             .collect()
     }
 
-    fn member<P: Protocol + Send + 'static>(
+    fn member<P: Protocol + Send + 'static, W: Drive>(
         &self,
         protocol: P,
+        drive: W,
         number: usize,
         raw: Option<RawRows>,
     ) -> Result<Member, Error> {
@@ -255,6 +289,7 @@ impl Crew<'_> {
             spec: self.spec.clone(),
             task: share,
             protocol,
+            drive,
             address: self.address,
             all_connections: self.common.connections,
             cpu: cpu_of(self.spec, number),
@@ -277,10 +312,11 @@ impl Crew<'_> {
 }
 
 /// What a worker thread gets.
-struct Job<P> {
+struct Job<P, W> {
     spec: Spec,
     task: Task,
     protocol: P,
+    drive: W,
     address: Address,
     all_connections: usize,
     cpu: Option<usize>,
@@ -290,7 +326,10 @@ struct Job<P> {
     control: Control,
 }
 
-impl<P: Protocol> Job<P> {
+/// A worker that is done, and what it recorded.
+type Loaded<P, W> = (Recording, Worker<P, <W as Drive>::Driver, Monotonic>);
+
+impl<P: Protocol, W: Drive> Job<P, W> {
     /// Reports first and closes its connections then: to close one of 20,000 after the other takes as long as thousands of requests.
     fn run(self, number: usize, report_to: &Sender<Report>) {
         let others = self.control.clone();
@@ -306,17 +345,17 @@ impl<P: Protocol> Job<P> {
         drop(worker);
     }
 
-    fn load(self) -> Result<(Recording, Worker<P, Epoll, Monotonic>), Error> {
+    fn load(self) -> Result<Loaded<P, W>, Error> {
         self.settle()?;
-        let driver =
-            Epoll::new(self.address, self.task.first).map_err(Error::io("creating an epoll instance"))?;
+        let driver = self
+            .drive
+            .driver(self.address, self.task.first)
+            .map_err(Error::io("creating an epoll instance"))?;
         let (times, spin_margin_ns) = (self.task.times, self.task.spin_margin_ns);
         let shape = &self.spec.workload.shape;
         let mut recorder = Recorder::new(shape.is_open(), self.series);
         recorder.raw = self.raw;
-        if !shape.stages().is_empty() {
-            recorder.stages = Some(StageLedger::new(times.open_ns, shape.stages()));
-        }
+        recorder.stages = StageLedger::of(shape);
         let mut worker = Worker::new(self.protocol, driver, Monotonic, self.task, recorder);
         let mut meter = Meter::of_this_thread();
         // The load begins for all workers at once.
@@ -350,6 +389,8 @@ fn report<P: Protocol, D: Driver>(
 ) -> Recording {
     let answered = answered(worker.answered());
     let queue = worker.queue_figures();
+    let has_plan = worker.has_plan();
+    let tls = worker.handshakes();
     let by_count = matches!(spec.workload.stop, Stop::Requests { .. });
     let recorder = &mut worker.recorder;
     let open_ns = recorder.first_sent_ns.unwrap_or(u64::MAX);
@@ -384,11 +425,14 @@ fn report<P: Protocol, D: Driver>(
             retried: worker.counts.retried,
             surplus: worker.counts.surplus,
             requests_sent: Some(worker.counts.requests_sent),
+            added: has_plan.then_some(worker.counts.added),
+            taken_away: has_plan.then_some(worker.counts.taken_away),
             answered,
         },
         bytes: recorder.bytes.clone(),
         queue,
         distributions: recorder.distributions.clone(),
+        tls,
         series: recorder.seconds.finish(),
         raw_latencies: recorder.raw.take().map(|raw| RawLatencies {
             lost: raw.finish(),

@@ -1,9 +1,11 @@
 //! When is the n-th request due: a closed form, free of the server and of the clock.
 
+mod connections;
 mod constant;
 mod poisson;
 mod stages;
 
+pub use connections::ConnectionPlan;
 pub use constant::Constant;
 pub use poisson::Poisson;
 pub use stages::Stages;
@@ -23,6 +25,18 @@ pub struct Share {
     pub workers: u64,
 }
 
+impl Share {
+    /// What falls to this worker when `whole` is dealt out evenly.
+    pub fn portion(self, whole: u64) -> u64 {
+        whole / self.workers + u64::from(self.worker < whole % self.workers)
+    }
+
+    /// What falls to the workers before this one.
+    pub fn first_of(self, whole: u64) -> u64 {
+        whole / self.workers * self.worker + self.worker.min(whole % self.workers)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -33,6 +47,20 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn t33_portions_make_up_the_whole(whole in 0u64..10_000, workers in 1u64..64) {
+            let sum: u64 = (0..workers).map(|worker| Share { worker, workers }.portion(whole)).sum();
+            prop_assert_eq!(sum, whole);
+        }
+
+        #[test]
+        fn each_portion_begins_where_the_one_before_ends(whole in 0u64..10_000, workers in 2u64..64) {
+            for worker in 1..workers {
+                let (before, share) = (Share { worker: worker - 1, workers }, Share { worker, workers });
+                prop_assert_eq!(share.first_of(whole), before.first_of(whole) + before.portion(whole));
+            }
+        }
+
         #[test]
         fn due_times_never_decrease(rate in 0.01f64..2e6, seed: u64) {
             let share = Share { worker: 0, workers: 1 };

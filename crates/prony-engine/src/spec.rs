@@ -38,6 +38,53 @@ pub struct Target {
     /// What is spoken there.
     #[serde(default)]
     pub wire: Wire,
+    /// Of connections with TLS; null: without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsSpec>,
+}
+
+/// What is asked of a server with TLS. Files are PEM, read once at the start.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TlsSpec {
+    /// Whether the server's certificate must be of a known authority, valid, and for its name.
+    pub verify: bool,
+    /// The authorities that are known; null: those of this machine.
+    pub ca_file: Option<String>,
+    /// Our own certificate, with its chain; null: none.
+    pub certificate_file: Option<String>,
+    /// Its key.
+    pub key_file: Option<String>,
+    /// The server's name, for its certificate and for SNI; null: `target.host`.
+    pub server_name: Option<String>,
+    /// What is spoken at least.
+    pub least_version: LeastVersion,
+    /// Whether a connection may take up the session of an earlier one.
+    pub resumption: bool,
+}
+
+impl Default for TlsSpec {
+    fn default() -> Self {
+        Self {
+            verify: true,
+            ca_file: None,
+            certificate_file: None,
+            key_file: None,
+            server_name: None,
+            least_version: LeastVersion::Tls12,
+            resumption: true,
+        }
+    }
+}
+
+/// A version of TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[allow(missing_docs)] // the names are the definitions
+pub enum LeastVersion {
+    #[serde(rename = "1.2")]
+    Tls12,
+    #[serde(rename = "1.3")]
+    Tls13,
 }
 
 /// The kind of socket.
@@ -106,8 +153,9 @@ impl Target {
 
     /// The `Host` of the requests.
     pub fn authority(&self) -> String {
+        let usual = if self.tls.is_some() { 443 } else { 80 };
         match self.server() {
-            (host, 80) => host,
+            (host, port) if port == usual || self.socket == Socket::Unix => host,
             (host, port) => format!("{host}:{port}"),
         }
     }
@@ -115,6 +163,13 @@ impl Target {
     /// # Errors
     /// [`Error::InvalidSpec`] with the field, its value and what was expected.
     pub(crate) fn check(&self) -> Result<(), Error> {
+        if let Some(tls) = &self.tls {
+            let wire = format!("{:?}", self.wire);
+            require(self.wire == Wire::Http {}, "target.wire", wire, "http with TLS")?;
+            let is_pair = tls.certificate_file.is_some() == tls.key_file.is_some();
+            let field = "target.tls.key_file";
+            require(is_pair, field, "", "a certificate and its key, or neither")?;
+        }
         match self.socket {
             Socket::Tcp => require(self.port != 0, "target.port", self.port, "1 to 65535"),
             Socket::Unix => {
@@ -162,6 +217,9 @@ pub enum Loop {
     Closed {
         /// Exactly so many.
         connections: usize,
+        /// How many over the window; none: always `connections`, which else is the most of them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        stages: Vec<ConnectionStage>,
     },
     /// Requests are due by a schedule, whatever the server does.
     Open {
@@ -176,14 +234,14 @@ pub enum Loop {
         connections: Option<usize>,
         /// The rate over the window; none: always `rate_per_s`, which else is the highest of them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        stages: Vec<Stage>,
+        stages: Vec<RateStage>,
     },
 }
 
 /// A part of the window in which the rate stays, or changes evenly.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Stage {
+pub struct RateStage {
     /// How long it is.
     pub duration_ns: u64,
     /// Requests per second at its beginning.
@@ -192,30 +250,35 @@ pub struct Stage {
     pub to_per_s: f64,
 }
 
+/// A part of the window in which the number of connections stays, or changes evenly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConnectionStage {
+    /// How long it is.
+    pub duration_ns: u64,
+    /// How many there are at its beginning.
+    pub from_connections: usize,
+    /// And at its end.
+    pub to_connections: usize,
+}
+
 // Each stage has latencies of its own, of 270 KB in each worker.
 const MAX_STAGES: usize = 100;
-
-impl Stage {
-    /// The highest rate within it.
-    pub fn highest_per_s(&self) -> f64 {
-        self.from_per_s.max(self.to_per_s)
-    }
-}
 
 impl Loop {
     /// Connections as asked for: exactly (closed) or at most (open).
     pub fn connections(&self) -> Option<usize> {
         match self {
-            Self::Closed { connections } => Some(*connections),
+            Self::Closed { connections, .. } => Some(*connections),
             Self::Open { connections, .. } => *connections,
         }
     }
 
-    /// How the rate changes; empty where it does not.
-    pub fn stages(&self) -> &[Stage] {
+    /// How long each of its stages is; none where the load does not change.
+    pub fn stage_durations_ns(&self) -> Vec<u64> {
         match self {
-            Self::Open { stages, .. } => stages,
-            Self::Closed { .. } => &[],
+            Self::Open { stages, .. } => stages.iter().map(|stage| stage.duration_ns).collect(),
+            Self::Closed { stages, .. } => stages.iter().map(|stage| stage.duration_ns).collect(),
         }
     }
 
@@ -419,7 +482,7 @@ impl Spec {
                 "more than 0, at most 1e9",
             )?;
         }
-        self.check_stages()?;
+        load.check_stages()?;
         match load.stop {
             Stop::Duration { duration_ns } => require_time("workload.stop.duration_ns", duration_ns)?,
             Stop::Requests { requests } => {
@@ -452,50 +515,61 @@ impl Spec {
     }
 }
 
-impl Spec {
+const STAGES: &str = "workload.loop.stages";
+
+impl Workload {
+    /// # Errors
+    /// [`Error::InvalidSpec`] with the field, its value and what was expected.
     fn check_stages(&self) -> Result<(), Error> {
-        let load = &self.workload;
-        let (
-            Loop::Open {
-                rate_per_s, stages, ..
-            },
-            [_, ..],
-        ) = (&load.shape, load.shape.stages())
-        else {
+        let durations_ns = self.shape.stage_durations_ns();
+        let Some(whole_ns) = durations_ns.iter().copied().reduce(u64::saturating_add) else {
             return Ok(());
         };
-        let field = "workload.loop.stages";
-        require(
-            stages.len() <= MAX_STAGES,
-            field,
-            stages.len(),
-            "at most 100 stages",
-        )?;
-        for stage in stages {
-            require_time(&format!("{field}.duration_ns"), stage.duration_ns)?;
-            for rate in [stage.from_per_s, stage.to_per_s] {
-                let fits = (0.0..=MAX_RATE_PER_S).contains(&rate);
-                require(fits, field, rate, "rates from 0 to 1e9")?;
-            }
+        let count = durations_ns.len();
+        require(count <= MAX_STAGES, STAGES, count, "at most 100 stages")?;
+        for duration_ns in durations_ns {
+            require_time(&format!("{STAGES}.duration_ns"), duration_ns)?;
         }
-        let highest = stages.iter().map(Stage::highest_per_s).fold(0.0, f64::max);
-        let name = "workload.loop.rate_per_s";
+        let whole = Stop::Duration {
+            duration_ns: whole_ns,
+        };
+        let stop = format!("{:?}", self.stop);
         require(
-            *rate_per_s == highest,
-            name,
-            rate_per_s,
-            "the highest rate of the stages",
-        )?;
-        let duration_ns = stages.iter().map(|stage| stage.duration_ns).sum();
-        let whole = Stop::Duration { duration_ns };
-        let stop = format!("{:?}", load.stop);
-        require(
-            load.stop == whole,
+            self.stop == whole,
             "workload.stop",
             stop,
             "the duration of all stages",
-        )
+        )?;
+        match &self.shape {
+            Loop::Open {
+                rate_per_s, stages, ..
+            } => check_rates(*rate_per_s, stages),
+            Loop::Closed { connections, stages } => check_counts(*connections, stages),
+        }
     }
+}
+
+fn check_rates(rate_per_s: f64, stages: &[RateStage]) -> Result<(), Error> {
+    let rates: Vec<f64> = stages
+        .iter()
+        .flat_map(|stage| [stage.from_per_s, stage.to_per_s])
+        .collect();
+    for &rate in &rates {
+        let fits = (0.0..=MAX_RATE_PER_S).contains(&rate);
+        require(fits, STAGES, rate, "rates from 0 to 1e9")?;
+    }
+    let is_highest = rate_per_s == rates.into_iter().fold(0.0, f64::max);
+    let name = "workload.loop.rate_per_s";
+    require(is_highest, name, rate_per_s, "the highest rate of the stages")
+}
+
+fn check_counts(connections: usize, stages: &[ConnectionStage]) -> Result<(), Error> {
+    let ends = stages
+        .iter()
+        .flat_map(|stage| [stage.from_connections, stage.to_connections]);
+    let is_most = Some(connections) == ends.max();
+    let name = "workload.loop.connections";
+    require(is_most, name, connections, "the most connections of the stages")
 }
 
 impl Request {
@@ -602,6 +676,7 @@ mod tests {
             port,
             socket: Socket::Unix,
             wire: Wire::Http {},
+            tls: None,
         };
         let fits = target("/run/s", 0);
         assert!(fits.check().is_ok());
@@ -634,6 +709,21 @@ mod tests {
                 "[\"a\", \"b\"]",
                 "[\"a\", \"b\\r\\nc: d\"]",
                 "expected a name and a value on one line",
+            ),
+            (
+                "\"connections\": 10",
+                "\"connections\": 10, \"stages\": [{\"duration_ns\": 1000, \"from_connections\": 1, \"to_connections\": 9}]",
+                "`workload.loop.connections` is `10`; expected the most connections of the stages",
+            ),
+            (
+                "\"connections\": 10",
+                "\"connections\": 9, \"stages\": [{\"duration_ns\": 999, \"from_connections\": 1, \"to_connections\": 9}]",
+                "expected the duration of all stages",
+            ),
+            (
+                "\"connections\": 10",
+                "\"connections\": 9, \"stages\": [{\"duration_ns\": 1000, \"from_per_s\": 1, \"to_per_s\": 9}]",
+                "unknown field `from_per_s`",
             ),
             (
                 "\"body\": null}}",

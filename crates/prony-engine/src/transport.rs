@@ -2,6 +2,7 @@
 
 use crate::account::Class;
 use crate::clock::NS_PER_S;
+use crate::tls;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -174,6 +175,7 @@ pub fn connect_class(error: &io::Error) -> Class {
         Some(libc::EADDRNOTAVAIL | libc::EADDRINUSE) => Class::ClientNoAddress,
         Some(libc::EMFILE | libc::ENFILE) => Class::ClientNoDescriptor,
         Some(libc::ENOBUFS | libc::ENOMEM) => Class::ClientNoBuffer,
+        None if tls::is_broken(error) => Class::Tls,
         _ => Class::ClientOther,
     }
 }
@@ -184,6 +186,7 @@ pub fn transfer_class(error: &io::Error) -> Class {
         Some(libc::ECONNRESET | libc::EPIPE | libc::ECONNABORTED) => Class::Reset,
         Some(libc::ETIMEDOUT) => Class::TimedOut,
         Some(libc::ENOBUFS | libc::ENOMEM) => Class::ClientNoBuffer,
+        None if tls::is_broken(error) => Class::Tls,
         _ => Class::ClientOther,
     }
 }

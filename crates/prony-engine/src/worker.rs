@@ -12,6 +12,7 @@ mod meter;
 mod opening;
 mod pacing;
 mod plan;
+mod population;
 #[cfg(test)]
 mod tests;
 mod transfer;
@@ -27,6 +28,7 @@ use crate::driver::{Driver, Ready};
 use crate::protocol::{Protocol, Reader};
 use crate::recorder::{End, Flight, Recorder};
 use crate::recording::Queue;
+use crate::tls::Handshakes;
 use connection::{Connection, State};
 use deadlines::Deadlines;
 use opening::Opened;
@@ -59,6 +61,9 @@ pub(crate) struct Counts {
     pub surplus: u64,
     /// From the first connection on, and each time that a request is sent.
     pub requests_sent: u64,
+    /// Connections that the plan of the load added, and that it took away.
+    pub added: u64,
+    pub taken_away: u64,
 }
 
 /// What a worker passes once in a run.
@@ -111,6 +116,9 @@ pub struct Worker<P: Protocol, D, C> {
     clock: C,
     task: Task,
     next_due_ns: Option<u64>,
+    // The slots below this number are to have connections, which the plan changes then; null: it does not, or not yet.
+    wanted: usize,
+    next_change_ns: Option<u64>,
     opened: Opened,
     connections: Vec<Connection<P::Reader, P::Request>>,
     idle: Vec<usize>,
@@ -152,15 +160,18 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             .schedule
             .as_mut()
             .map(|schedule| epoch_ns + schedule.next_due());
+        let wanted = task.plan.as_ref().map_or(task.connections, |plan| plan.at(0));
         let mut worker = Self {
             protocol,
             driver,
             clock,
             next_due_ns,
+            wanted,
+            next_change_ns: None,
             opened: Opened::default(),
             connections: Vec::with_capacity(slots),
             idle: Vec::with_capacity(1024),
-            closed: (0..slots).collect(),
+            closed: (0..slots.min(wanted)).collect(),
             repeats: VecDeque::new(),
             attempts: 0,
             queue: VecDeque::with_capacity(1024),
@@ -178,6 +189,10 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         };
         for _ in 0..slots {
             worker.add_slot();
+        }
+        worker.park_the_unwanted();
+        if worker.task.times.open_ns != u64::MAX {
+            worker.begin_plan();
         }
         worker
     }
@@ -228,8 +243,11 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             self.show(gauges);
             let replies = self.recorder.replies();
             let woke_ns = self.wait()?;
+            self.handled = self.ready.len();
             self.handle_ready();
             self.read_on();
+            self.driver.work(&mut self.ready);
+            self.handle_ready();
             round = Round {
                 began_ns: now_ns,
                 woke_ns,
@@ -248,6 +266,11 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     /// Replies by slot, since the opening of the window.
     pub(crate) fn answered(&self) -> impl Iterator<Item = u64> + '_ {
         self.connections.iter().map(|connection| connection.answered)
+    }
+
+    /// The handshakes of its connections; null without TLS.
+    pub(crate) fn handshakes(&mut self) -> Option<Handshakes> {
+        self.driver.handshakes()
     }
 
     /// What the queue of the open loop was, and the limit that its requests wait for.
@@ -274,6 +297,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
     /// Everything that falls due by itself.
     fn tick(&mut self, now_ns: u64) {
+        self.follow_plan(now_ns);
         self.take_due(now_ns);
         self.expire_queue(now_ns);
         self.expire_slots(now_ns);
@@ -377,7 +401,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             self.queue.pop_front();
             let (class, detail) = match self.attempts {
                 0 => (Class::NotSentQueue, "no connection was free before the time-out"),
-                _ => (Class::ConnectTimedOut, "no connection before the time-out"),
+                _ => (Class::ConnectTimedOut, self.driver.too_late(None)),
             };
             self.recorder
                 .ended(&first, &End::without_reply(class, now_ns, detail));
@@ -391,12 +415,8 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             }
             let connecting = matches!(self.connections[slot].state, State::Connecting { .. });
             if connecting {
-                self.connect_failed(
-                    slot,
-                    Class::ConnectTimedOut,
-                    now_ns,
-                    "no connection before the time-out",
-                );
+                let detail = self.driver.too_late(Some(slot));
+                self.connect_failed(slot, Class::ConnectTimedOut, now_ns, detail);
             } else {
                 self.end(
                     slot,
@@ -417,7 +437,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             }
             self.back_offs.pop();
             self.connections[slot].state = State::Closed;
-            self.closed.push_back(slot);
+            self.free(slot, now_ns);
         }
     }
 

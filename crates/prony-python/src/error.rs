@@ -8,7 +8,7 @@ create_exception!(
     prony._engine,
     EngineError,
     PyRuntimeError,
-    "What could not be run or read. `kind` is `invalid_spec`, `resolve`, `io`, `account`, `reply` or `aborted`."
+    "What could not be run or read. `kind` is `invalid_spec`, `resolve`, `tls`, `io`, `account`, `reply` or `aborted`."
 );
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -29,6 +29,7 @@ impl Kind for prony_engine::Error {
         match self {
             Error::InvalidSpec(_) => "invalid_spec",
             Error::Resolve { .. } => "resolve",
+            Error::Tls(_) => "tls",
             Error::Io { .. } => "io",
             Error::Account(_) => "account",
             Error::Reply(_) => "reply",
@@ -41,7 +42,7 @@ impl Kind for prony_reference::Error {
     fn kind(&self) -> &'static str {
         use prony_reference::Error;
         match self {
-            Error::Json(_) | Error::Field { .. } => "invalid_spec",
+            Error::Json(_) | Error::Field { .. } | Error::Tls { .. } => "invalid_spec",
             Error::Io { .. } => "io",
         }
     }

@@ -66,6 +66,42 @@ pub struct Config {
     pub keep_alive: bool,
     /// Whether a `103 Early Hints` goes before each reply (not to HTTP/1.0).
     pub informational: bool,
+    /// What connections are secured with; `None`: nothing.
+    pub tls: Option<Tls>,
+}
+
+/// TLS of a server. Texts are PEM. Missing fields have their default.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tls {
+    /// The server's certificate, with its chain.
+    pub certificate: String,
+    /// Its key.
+    pub key: String,
+    /// The authority of the certificates that clients must have; `None`: they need none.
+    pub client_ca: Option<String>,
+    /// The versions that are spoken: `1.2`, `1.3`.
+    pub versions: Vec<String>,
+    /// The protocols that are offered within; empty: that is not asked.
+    pub alpn: Vec<String>,
+    /// Whether a session can be taken up again.
+    pub resumption: bool,
+    /// Whether a close says so before (close_notify).
+    pub close_notify: bool,
+}
+
+impl Default for Tls {
+    fn default() -> Tls {
+        Tls {
+            certificate: String::new(),
+            key: String::new(),
+            client_ca: None,
+            versions: vec!["1.2".to_owned(), "1.3".to_owned()],
+            alpn: vec!["http/1.1".to_owned()],
+            resumption: true,
+            close_notify: true,
+        }
+    }
 }
 
 /// How the client finds the end of a body.
@@ -121,6 +157,7 @@ impl Default for Config {
             short_after: None,
             keep_alive: true,
             informational: false,
+            tls: None,
         }
     }
 }

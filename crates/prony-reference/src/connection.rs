@@ -1,9 +1,9 @@
 //! One connection: reads requests, one reply at a time.
 
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::io::{self, ErrorKind};
 use std::rc::Rc;
 
+use crate::channel::Channel;
 use crate::desk::Desk;
 use crate::reply::Reply;
 use crate::request::{Progress, Request, RequestReader};
@@ -23,7 +23,7 @@ pub(crate) enum Life {
 /// A client's connection and where it is in its conversation.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    pub(crate) stream: TcpStream,
+    pub(crate) channel: Channel,
     pub(crate) token: u64,
     /// The events that the poller watches for.
     pub(crate) interest: u32,
@@ -79,9 +79,9 @@ enum Step {
 }
 
 impl Connection {
-    pub(crate) fn new(stream: TcpStream, token: u64) -> Connection {
+    pub(crate) fn new(channel: Channel, token: u64) -> Connection {
         Connection {
-            stream,
+            channel,
             token,
             interest: READABLE,
             reader: RequestReader::default(),
@@ -100,11 +100,30 @@ impl Connection {
             if event.readiness & BROKEN != 0 {
                 return Life::Ended;
             }
-        } else if event.readiness & (READABLE | BROKEN) != 0 && self.receive(desk).is_err() {
-            desk.counts.connections_closed_by_peer += 1;
-            return Life::Ended;
+        } else if event.readiness & (READABLE | BROKEN) != 0 {
+            let was_shaking = self.channel.is_shaking();
+            let received = self.receive(desk);
+            if was_shaking {
+                self.count_handshake(desk, received.is_err() || self.peer_finished);
+            }
+            if received.is_err() {
+                desk.counts.connections_closed_by_peer += 1;
+                return Life::Ended;
+            }
         }
+        // What TLS has to send by itself; what cannot go now is asked for again.
+        let _ = self.channel.flush();
         self.drive(desk)
+    }
+
+    fn count_handshake(&self, desk: &mut Desk, is_over: bool) {
+        let counts = &mut desk.counts;
+        if !self.channel.is_shaking() {
+            counts.handshakes += 1;
+            counts.handshakes_resumed += u64::from(self.channel.is_resumed());
+        } else if is_over {
+            counts.handshakes_failed += 1;
+        }
     }
 
     /// Goes on after a delay.
@@ -119,7 +138,7 @@ impl Connection {
     pub(crate) fn wanted(&self) -> u32 {
         let room = self.input.len() - self.input_taken < INPUT_LIMIT_BYTES;
         let read = if room && !self.peer_finished { READABLE } else { 0 };
-        let write = if matches!(self.stage, Stage::Sending(_)) {
+        let write = if matches!(self.stage, Stage::Sending(_)) || self.channel.wants_write() {
             WRITABLE
         } else {
             0
@@ -128,21 +147,26 @@ impl Connection {
     }
 
     fn receive(&mut self, desk: &mut Desk) -> io::Result<()> {
-        match (&self.stream).read(&mut desk.scratch) {
-            Ok(0) => {
-                self.peer_finished = true;
-                desk.counts.connections_closed_by_peer += 1;
-            }
-            Ok(length) => {
-                desk.counts.bytes_received += length as u64;
-                if !matches!(self.stage, Stage::Silent) {
-                    self.input.extend_from_slice(&desk.scratch[..length]);
+        loop {
+            match self.channel.read(&mut desk.scratch) {
+                Ok(0) => {
+                    self.peer_finished = true;
+                    desk.counts.connections_closed_by_peer += 1;
+                    return Ok(());
                 }
+                Ok(length) => {
+                    desk.counts.bytes_received += length as u64;
+                    if !matches!(self.stage, Stage::Silent) {
+                        self.input.extend_from_slice(&desk.scratch[..length]);
+                    }
+                }
+                Err(error) if is_transient(&error) => return Ok(()),
+                Err(error) => return Err(error),
             }
-            Err(error) if is_transient(&error) => {}
-            Err(error) => return Err(error),
+            if !self.channel.holds_bytes() {
+                return Ok(());
+            }
         }
-        Ok(())
     }
 
     /// Goes as far as input, timers and socket allow.
@@ -230,11 +254,17 @@ impl Connection {
         let Stage::Sending(outgoing) = &mut self.stage else {
             return Step::Rest;
         };
-        match (&self.stream).write(outgoing.piece(desk.shared.config.write_bytes)) {
-            Ok(length) => {
-                outgoing.sent += length;
-                desk.counts.bytes_sent += length as u64;
-            }
+        let piece = outgoing.piece(desk.shared.config.write_bytes);
+        let written = match piece.is_empty() {
+            true => Ok(0),
+            false => self.channel.write(piece),
+        };
+        if let Ok(length) = written {
+            outgoing.sent += length;
+            desk.counts.bytes_sent += length as u64;
+        }
+        match written.and_then(|_| self.channel.flush()) {
+            Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Step::Rest,
             Err(error) if error.kind() == ErrorKind::Interrupted => return Step::Again,
             Err(_) => return self.lose_peer(desk),
@@ -271,16 +301,30 @@ impl Connection {
         count_reply(&outgoing, desk);
         match outgoing.ending {
             Ending::KeepOpen => return Step::Again,
-            Ending::Close | Ending::Short | Ending::Refuse => self.drain(desk),
+            Ending::Short => self.drain(desk),
+            Ending::Close | Ending::Refuse => {
+                if desk
+                    .shared
+                    .config
+                    .tls
+                    .as_ref()
+                    .is_some_and(|tls| tls.close_notify)
+                {
+                    self.channel.close_notify();
+                }
+                self.drain(desk);
+            }
             // Without the option the close sends a FIN: another failure than the one that was asked for.
-            Ending::Reset => desk.counts.resets += u64::from(reset_on_close(&self.stream).is_ok()),
+            Ending::Reset => {
+                desk.counts.resets += u64::from(reset_on_close(self.channel.socket()).is_ok());
+            }
         }
         Step::End
     }
 
     /// Reads what has arrived: a close over unread input would send a RST instead of a FIN.
     fn drain(&mut self, desk: &mut Desk) {
-        while let Ok(length @ 1..) = (&self.stream).read(&mut desk.scratch) {
+        while let Ok(length @ 1..) = self.channel.read(&mut desk.scratch) {
             desk.counts.bytes_received += length as u64;
         }
     }

@@ -13,6 +13,12 @@ pub struct Counts {
     pub connections_closed_by_peer: u64,
     /// Connections that could not be accepted because descriptors or memory ran out; the server tries again after 10 ms.
     pub accept_failures: u64,
+    /// TLS handshakes that ended well.
+    pub handshakes: u64,
+    /// Of these, the ones that took up an earlier session.
+    pub handshakes_resumed: u64,
+    /// Connections that ended before their handshake did.
+    pub handshakes_failed: u64,
     /// Requests of which head and body were received in full.
     pub requests: u64,
     /// Inputs that were not an HTTP/1.1 request; answered with 400 and a close, and not counted as requests or responses.
@@ -29,11 +35,11 @@ pub struct Counts {
     pub short: u64,
     /// Connections that the server closed in order, after a complete reply.
     pub closes: u64,
-    /// Bytes read from clients.
+    /// Bytes read from clients, without what TLS puts around them.
     pub bytes_received: u64,
     /// Bytes of request bodies, without chunk framing.
     pub body_bytes_received: u64,
-    /// Bytes that the kernel took for sending: heads, framing and bodies.
+    /// Bytes that the kernel took for sending: heads, framing and bodies, without what TLS puts around them.
     pub bytes_sent: u64,
     /// Bytes of content, without chunk framing, in replies that were sent in full or up to their cut.
     pub body_bytes_sent: u64,
@@ -45,6 +51,9 @@ impl Counts {
         self.connections_accepted += other.connections_accepted;
         self.connections_closed_by_peer += other.connections_closed_by_peer;
         self.accept_failures += other.accept_failures;
+        self.handshakes += other.handshakes;
+        self.handshakes_resumed += other.handshakes_resumed;
+        self.handshakes_failed += other.handshakes_failed;
         self.requests += other.requests;
         self.requests_invalid += other.requests_invalid;
         self.responses_complete += other.responses_complete;

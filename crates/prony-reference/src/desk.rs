@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
+use rustls::ServerConfig;
+
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::counts::Counts;
@@ -13,6 +15,8 @@ use crate::timers::Timers;
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) config: Config,
+    /// Of a server with TLS.
+    pub(crate) tls: Option<Arc<ServerConfig>>,
     pub(crate) clock: Clock,
     requests: AtomicU64,
     first_request_ns: AtomicU64,
@@ -21,9 +25,10 @@ pub(crate) struct Shared {
 const NEVER_NS: u64 = u64::MAX;
 
 impl Shared {
-    pub(crate) fn new(config: Config) -> Shared {
+    pub(crate) fn new(config: Config, tls: Option<ServerConfig>) -> Shared {
         Shared {
             config,
+            tls: tls.map(Arc::new),
             clock: Clock::start(),
             requests: AtomicU64::new(0),
             first_request_ns: AtomicU64::new(NEVER_NS),

@@ -16,6 +16,14 @@ pub enum Error {
         /// What it may be.
         expected: &'static str,
     },
+    /// TLS cannot be spoken with this field.
+    #[error("`{field}`: {reason}")]
+    Tls {
+        /// The field of the configuration.
+        field: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The operating system refused something.
     #[error("cannot {action}: {source}")]
     Io {
@@ -27,6 +35,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// Names the field of the configuration with which TLS cannot be spoken.
+    pub(crate) fn tls(field: &'static str, reason: &impl std::fmt::Display) -> Error {
+        let reason = reason.to_string();
+        Error::Tls { field, reason }
+    }
+
     /// Names an action, for `map_err`.
     pub(crate) fn io(action: impl Into<String>) -> impl FnOnce(std::io::Error) -> Error {
         let action = action.into();

@@ -24,6 +24,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod channel;
 mod clock;
 mod config;
 mod connection;
@@ -40,7 +41,7 @@ mod system;
 mod timers;
 mod worker;
 
-pub use config::{Config, Framing, Stall};
+pub use config::{Config, Framing, Stall, Tls};
 pub use counts::Counts;
 pub use delay::Delay;
 pub use error::Error;

@@ -7,6 +7,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use crate::channel::server_config;
 use crate::config::Config;
 use crate::counts::Counts;
 use crate::desk::Shared;
@@ -27,10 +28,11 @@ pub struct Server {
 impl Server {
     /// Starts a server; it accepts connections when this returns.
     ///
-    /// *Errors*: an invalid field of the configuration ([`Error::Field`]); a port that is in use, a CPU that may
+    /// *Errors*: an invalid field of the configuration ([`Error::Field`], [`Error::Tls`]); a port that is in use, a CPU that may
     /// not be used, no thread or descriptor left ([`Error::Io`]).
     pub fn start(config: Config) -> Result<Server, Error> {
         config.validate()?;
+        let tls = config.tls.as_ref().map(server_config).transpose()?;
         if config.own_descriptors {
             raise_descriptor_limit().map_err(Error::io("raise the limit of descriptors"))?;
         }
@@ -45,7 +47,7 @@ impl Server {
             threads: Vec::new(),
             counts: Counts::default(),
         };
-        server.spawn_all(Arc::new(Shared::new(config)), listener, inboxes)?;
+        server.spawn_all(Arc::new(Shared::new(config, tls)), listener, inboxes)?;
         Ok(server)
     }
 

@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::Arc;
 
+use crate::channel::Channel;
 use crate::connection::{Connection, Life};
 use crate::connections::Connections;
 use crate::counts::Counts;
@@ -191,11 +192,15 @@ impl Worker {
     }
 
     fn adopt(&mut self, stream: TcpStream) {
-        let connection = self.connections.insert(|token| Connection::new(stream, token));
+        let Ok(channel) = Channel::new(stream, self.parts.shared.tls.as_ref()) else {
+            self.desk.counts.accept_failures += 1;
+            return;
+        };
+        let connection = self.connections.insert(|token| Connection::new(channel, token));
         let token = connection.token;
         if self
             .poller
-            .add(connection.stream.as_fd(), token, connection.interest)
+            .add(connection.channel.socket().as_fd(), token, connection.interest)
             .is_err()
         {
             self.desk.counts.accept_failures += 1;
@@ -221,7 +226,7 @@ impl Worker {
 fn watch(poller: &Poller, connection: &mut Connection) -> io::Result<()> {
     let wanted = connection.wanted();
     if wanted != connection.interest {
-        poller.modify(connection.stream.as_fd(), connection.token, wanted)?;
+        poller.modify(connection.channel.socket().as_fd(), connection.token, wanted)?;
         connection.interest = wanted;
     }
     Ok(())

@@ -219,12 +219,13 @@ def ranked_cells(cells: Sequence[CellSummary], metric: str, terms: Terms) -> Ran
     """Return the ranking of ``cells`` (at least one) in ``metric``, by their names."""
     logs = {cell.name: log_values(cell, metric) for cell in cells}
     places = {cell.name: geometric_mean(cell, metric) or 0.0 for cell in cells}
-    bounds = {cell.name: cell.at_least for cell in cells}
+    bounds = {cell.name: cell.reach(metric) for cell in cells}
+    own = terms.of(metric)
 
     def heed(pair: Pair, found: Comparison) -> Comparison:
-        return heeded(found, metric, Bounded(*(bounds[name] for name in pair)))
+        return heeded(found, metric, Bounded(*(bounds[name] for name in pair)), own.bar)
 
-    return ranking(logs, places, METRICS[metric].better, terms.of(metric), heed)
+    return ranking(logs, places, METRICS[metric].better, own, heed)
 
 
 def _without_answer(cells: Sequence[CellSummary], qualified: Sequence[CellSummary]) -> str:

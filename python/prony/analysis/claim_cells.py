@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from prony.analysis.missing import Missing
 from prony.analysis.resources import LEAST_UNSAMPLED_PERCENT
 from prony.analysis.summary import CellSummary
-from prony.model import Cell, Claim
+from prony.model import Cell, Claim, is_named
 
 __all__ = ["by_block", "claimed", "is_claimed", "is_rival", "rivals", "unsampled", "where"]
 
@@ -18,7 +18,7 @@ def is_claimed(claim: Claim, cell: Cell) -> bool:
     """Return whether a cell is one of the claim's own."""
     return (
         claim.is_about(cell.subject.name)
-        and fnmatchcase(cell.subject.name, claim.subject)
+        and is_named(cell.subject.name, claim.subject)
         and fnmatchcase(cell.engine.name, claim.engine)
         and cell.is_under(claim.load)
     )
@@ -34,7 +34,7 @@ def is_rival(claim: Claim, cell: Cell, other: Cell) -> bool:
     return (
         not is_claimed(claim, other)
         and claim.is_about(other.subject.name)
-        and fnmatchcase(other.subject.name, claim.against)
+        and is_named(other.subject.name, claim.against)
         and _alike(claim, cell.subject.name, other.subject.name)
         and _same_engine(claim, cell, other)
         and _same_load(claim, cell, other)

@@ -117,7 +117,7 @@ def _compared(
     for cell, other in pairs:
         ratios, name = _ratios(claim, cell, other), f"{where(cell)}, to {other.name}"
         lost = _unqualified(claim, cell) or _unqualified(claim, other)
-        ends = ends_of(claim.metric, Bounded(cell.at_least, other.at_least))
+        ends = ends_of(claim.metric, Bounded(cell.reach(claim.metric), other.reach(claim.metric)))
         parts.append(of_effect(ratios, name, lost, ends, terms.widening))
     return judged(parts, bounds, terms, blocks_needed(claim))
 
@@ -149,7 +149,7 @@ def _single_core(
 def _means(claim: Claim, own: Sequence[CellSummary], terms: Terms) -> list[Part]:
     found = (of_values(list(by_block(cell, claim).values()), where(cell), terms.widening) for cell in own)
     return [
-        replace(part, lost=_lost(claim, cell), open=open_end(claim.metric, at_least=cell.at_least))
+        replace(part, lost=_lost(claim, cell), open=_end(claim, cell))
         for part, cell in zip(found, own, strict=True)
     ]
 
@@ -222,6 +222,10 @@ def _growth(claim: Claim, cells: Sequence[CellSummary], name: str, terms: Terms)
     lost = next((lost for cell in cells if (lost := _unqualified(claim, cell))), None)
     title = f"{cells[0].cell.subject.name}, from {min(sizes):g} to {max(sizes):g} {name}"
     return of_effect(growths, title, lost, _ends_of_growth(claim, cells, sizes), terms.widening)
+
+
+def _end(claim: Claim, cell: CellSummary) -> Open:
+    return open_end(claim.metric, at_least=cell.at_least).at_most(cell.reach(claim.metric))
 
 
 def _ends_of_growth(claim: Claim, cells: Sequence[CellSummary], sizes: Sequence[float]) -> Open:

@@ -3,7 +3,7 @@
 The order within a block is random, so a difference is of the order: of what earlier trials leave behind, or
 of a machine that tires. Must not know trials or metrics.
 
->>> rising = [Placed(0, 0.0), Placed(1, 0.05), Placed(2, 0.1)]
+>>> rising = [InBlock(0, 0.0), InBlock(1, 0.05), InBlock(2, 0.1)]
 >>> round(order_effect([rising] * 5, 0.02).effect, 3)
 0.105
 """
@@ -14,14 +14,14 @@ from math import fsum
 
 from prony.analysis.compare import Comparison, Terms, compare
 
-__all__ = ["Placed", "order_effect"]
+__all__ = ["InBlock", "order_effect"]
 
 _LEAST = 3
 """With two trials a block says only which of them ran first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class InBlock:
     """A trial of a block: when it ran, and the log of what it achieved over its cell's usual, more being
     better. ``weight``: one over its variance, so that a noisy cell does not hide what all others show.
     """
@@ -31,7 +31,7 @@ class Placed:
     weight: float = 1.0
 
 
-def order_effect(blocks: Sequence[Sequence[Placed]], margin: float) -> Comparison | None:
+def order_effect(blocks: Sequence[Sequence[InBlock]], margin: float) -> Comparison | None:
     """Return how what ran last in a block compares with what ran first; null where none has three trials.
 
     *Definition*: in each block the slope of the values over the place, from 0 for the first to 1 for the
@@ -42,7 +42,7 @@ def order_effect(blocks: Sequence[Sequence[Placed]], margin: float) -> Compariso
     return compare(slopes, Terms(margin=margin)) if slopes else None
 
 
-def _slope(block: Sequence[Placed]) -> float:
+def _slope(block: Sequence[InBlock]) -> float:
     ordered = sorted(block, key=lambda one: one.time)
     places = [k / (len(ordered) - 1) for k in range(len(ordered))]
     weights = [one.weight for one in ordered]

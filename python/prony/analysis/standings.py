@@ -11,7 +11,6 @@ from prony.analysis.answer import ranked_cells
 from prony.analysis.compare import LEAST_BLOCKS, Terms
 from prony.analysis.groups import friedman, letters
 from prony.analysis.missing import Missing
-from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.summary import CellSummary, Estimate
 from prony.model import ClosedLoop
 
@@ -90,9 +89,9 @@ def standing(cells: Sequence[CellSummary], measure: Measure, terms: Terms) -> St
 
     *Definition*: of the cells that qualify, the order, those not separated from the first, and the letters
     are those of one ``answer.ranking``, over all pairs. With errors all cells are read, but only those that
-    qualify (at most 0.1 %) are best, and share a letter: a ratio to zero says nothing, and single failures
-    are no difference. Cells with too few blocks are left out where others have enough. Nobody is best of one,
-    and no latency is best in a closed loop, where each server makes its own load.
+    qualify (at most 0.1 %, or what was allowed) are best, and share a letter: a ratio to zero says nothing,
+    and single failures are no difference. Cells with too few blocks are left out where others have enough.
+    Nobody is best of one, and no latency is best in a closed loop, where each server makes its own load.
     *Assumptions*: an omnibus test does not stand before the pairs: their procedure needs none.
     """
     fit = [cell for cell in cells if _counts(cell, measure)]
@@ -149,7 +148,8 @@ def _by_errors(cells: Sequence[CellSummary]) -> Standing:
     clean = tuple(cell.name for cell in ranked if _is_clean(cell))
     blocks = min(len(cell.by_block) for cell in ranked)
     if not clean:
-        return Standing("", "error_ratio", names, blocks=blocks, reason="all lose more than 0.1 %")
+        reason = f"all lose more than {100 * ranked[0].allowed_errors:g} %"
+        return Standing("", "error_ratio", names, blocks=blocks, reason=reason)
     if len(cells) == 1:
         return Standing("", "error_ratio", names, blocks=blocks, reason="nobody else to compare with")
     if blocks < LEAST_BLOCKS:
@@ -159,4 +159,4 @@ def _by_errors(cells: Sequence[CellSummary]) -> Standing:
 
 
 def _is_clean(cell: CellSummary) -> bool:
-    return cell.error_ratio is not None and cell.error_ratio <= QUALIFIED_ERROR_RATIO
+    return cell.error_ratio is not None and cell.error_ratio <= cell.allowed_errors

@@ -6,11 +6,11 @@ and these per-trial values are summarised. Percentiles of windows or threads are
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import fsum, log, sqrt
+from math import fsum, inf, log, sqrt
 from statistics import median
 
 from prony.analysis.account import ClassKind, Tally, kind_of, tally, together
-from prony.analysis.at_least import is_at_least
+from prony.analysis.at_least import is_at_least, is_throughput, rate_reach
 from prony.analysis.compare import MARGIN
 from prony.analysis.effects import student_t
 from prony.analysis.latency import latency_summaries
@@ -28,6 +28,7 @@ from prony.metrics import METRICS
 from prony.model import (
     Cell,
     Fault,
+    GeneratorVerdict,
     Limit,
     ListenerUsage,
     LogTail,
@@ -80,6 +81,7 @@ class TrialFigures:
     account: Tally
     censored_from: float | None
     limited: Limit | None
+    rate_reach: float
     starved: str | None
     steady: SteadyState | Missing
     paces: Paces | Missing
@@ -120,12 +122,13 @@ class CellSummary:
     by how they ended, summed.
 
     ``name``: how it differs from those that it is compared with: its subject, or its generator.
-    ``censored_from``: the least percentile, over the trials, from which latencies of all requests are lower
-    bounds. ``unqualified``: null, or why the cell's speed is not compared. ``limited``: why the generator
-    and not the server may have limited the figures, in some trial; ``at_least``: so much that speed figures
-    are bounds, and the server is at least so good. ``steadiness``: over the trials together, or why it is
-    unknown. ``counted``: the trials that count, ``by_block``: their
-    metrics.
+    ``allowed_errors``: the largest error ratio with which its speed is compared. ``censored_from``: the least
+    percentile, over the trials, from which latencies of all requests are lower bounds. ``unqualified``: null,
+    or why the cell's speed is not compared. ``limited``: why the generator and not the server may have
+    limited the figures, in some trial; ``at_least``: so much that speed figures are bounds, and the server is
+    at least so good. ``rate_reach``: the factor by which throughput is then higher at most
+    (`at_least.rate_reach`). ``steadiness``: over the trials together, or why it is unknown. ``counted``: the
+    trials that count, ``by_block``: their metrics.
     """
 
     cell: Cell
@@ -140,10 +143,18 @@ class CellSummary:
     unqualified: str | None
     limited: Limit | None
     at_least: bool
+    rate_reach: float
     steadiness: Steadiness | Missing
     others: tuple[TrialFigures, ...]
     counted: tuple[TrialFigures, ...]
     by_block: Mapping[int, Mapping[str, Value]]
+    allowed_errors: float = QUALIFIED_ERROR_RATIO
+
+    def reach(self, metric: str) -> float:
+        """Return the factor by which a figure of speed may be better; 1 where it is no bound."""
+        if not self.at_least:
+            return 1.0
+        return self.rate_reach if is_throughput(metric) else inf
 
     @property
     def success_ratio(self) -> float | None:
@@ -169,6 +180,7 @@ def _starved(recording: Recording | None) -> str | None:
 def figures(trial: Trial) -> TrialFigures:
     """Return the figures of one trial."""
     recording = trial.recording
+    verdict = decode_verdict(recording.generator) if recording else GeneratorVerdict()
     listeners = trial.facts.listeners
     return TrialFigures(
         cell_id=trial.cell_id,
@@ -183,7 +195,8 @@ def figures(trial: Trial) -> TrialFigures:
         roles=role_metrics(trial),
         account=tally(recording.account) if recording else Tally(),
         censored_from=_censored_from(trial.recording),
-        limited=decode_verdict(recording.generator).strongest if recording else None,
+        limited=verdict.strongest,
+        rate_reach=rate_reach(verdict.evidence),
         starved=_starved(trial.recording),
         steady=steady_state(trial.recording),
         paces=paces_of(trial.recording),
@@ -270,7 +283,7 @@ def _lost(ok: int, total: int) -> str | None:
     return f"{total - ok} of {total} trials did not count" if total - ok > _MOST_FAILED * total else None
 
 
-def _unqualified(counted: Sequence[TrialFigures], total: int, account: Tally) -> str | None:
+def _unqualified(counted: Sequence[TrialFigures], total: int, account: Tally, allowed: float) -> str | None:
     ok, error_ratio = len(counted), account.error_ratio
     if not ok:
         return "no trial counts" if total else "no trial ran"
@@ -278,27 +291,32 @@ def _unqualified(counted: Sequence[TrialFigures], total: int, account: Tally) ->
         return lost
     if error_ratio is None:
         return "nothing was sent"
-    if error_ratio > QUALIFIED_ERROR_RATIO:
-        return _failing(account)
+    if error_ratio > allowed:
+        return _failing(account, allowed)
     return next((trial.starved for trial in counted if trial.starved), None)
 
 
-def _failing(account: Tally) -> str:
+def _failing(account: Tally, allowed: float) -> str:
     """Return on whose side too many requests failed."""
     failed = account.failed.items()
     here = sum(count for ending, count in failed if kind_of(ending.name) is ClassKind.CLIENT)
-    if account.lost - here > QUALIFIED_ERROR_RATIO * account.requests:
+    if account.lost - here > allowed * account.requests:
         return "its requests fail"
     return "the generator could not send its requests"
 
 
-def summarise_cell(cell: Cell, trials: Iterable[TrialFigures], name: str | None = None) -> CellSummary:
+def summarise_cell(
+    cell: Cell,
+    trials: Iterable[TrialFigures],
+    name: str | None = None,
+    allowed_errors: float = QUALIFIED_ERROR_RATIO,
+) -> CellSummary:
     """Return the summary of ``cell`` over its trials (those of other cells are left out); without a ``name``
     it has its subject's.
 
-    *Definition*: only trials that ran their window count. Speed is qualified when at most 0.1 % of all
-    their requests failed, at most 20 % of the trials did not count, and no closed loop starved its
-    connections. If more did not count, there is no figure of speed: the surviving trials are no fair
+    *Definition*: only trials that ran their window count. Speed is qualified when at most ``allowed_errors``
+    (0.1 %) of all their requests failed, at most 20 % of the trials did not count, and no closed loop starved
+    its connections. If more did not count, there is no figure of speed: the surviving trials are no fair
     sample.
     """
     own = [trial for trial in latest_attempts(trials) if trial.cell_id == cell.id]
@@ -320,13 +338,15 @@ def summarise_cell(cell: Cell, trials: Iterable[TrialFigures], name: str | None 
         account=account,
         error_ratio=error_ratio,
         censored_from=min((t.censored_from for t in counted if t.censored_from is not None), default=None),
-        unqualified=_unqualified(counted, len(own), account),
+        unqualified=_unqualified(counted, len(own), account, allowed_errors),
         limited=next((trial.limited for trial in counted if trial.limited), None),
         at_least=is_at_least(trial.limited for trial in counted),
+        rate_reach=max((trial.rate_reach for trial in counted), default=1.0),
         steadiness=steadiness([trial.paces for trial in counted], MARGIN),
         others=tuple(trial for trial in own if not isinstance(trial.outcome, Ok)),
         counted=tuple(counted),
         by_block={trial.block: trial.metrics for trial in counted},
+        allowed_errors=allowed_errors,
     )
 
 

@@ -137,8 +137,9 @@ def _families(
         }
         for key, effect in family.items():
             agreed = replace(terms(found[key[0]], effect.count).of(key[1]), screens=screens)
-            bounded = Bounded(found[key[0]].first.at_least, found[key[0]].second.at_least)
-            compared[key] = heeded(compare_effects(family, agreed)[key], key[1], bounded)
+            pair = found[key[0]].first, found[key[0]].second
+            bounded = Bounded(*(cell.reach(key[1]) for cell in pair))
+            compared[key] = heeded(compare_effects(family, agreed)[key], key[1], bounded, agreed.bar)
     return compared
 
 

@@ -11,7 +11,7 @@ these into its own error.
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any
 
@@ -183,7 +183,9 @@ class _StoredFrontend:
 
 @dataclass(frozen=True, slots=True)
 class _StoredSubject:
-    """A subject as it is written. Archives of the first versions have no frontend."""
+    """A subject as it is written. Archives of the first versions have no frontend, and those before 0.2 no
+    levels.
+    """
 
     name: str
     server: str
@@ -192,6 +194,7 @@ class _StoredSubject:
     variant: str
     settings: Mapping[str, object]
     frontend: _StoredFrontend | None = None
+    levels: Mapping[str, object] = field(default_factory=dict)
 
 
 def _app(stored: _StoredApp) -> App:
@@ -221,6 +224,8 @@ def _frontend(stored: _StoredFrontend) -> Frontend:
 
 def encode_subject(subject: Subject) -> Json:
     """Return a subject with its app; the values of the app's environment are left out."""
+    # Of a subject without levels nothing is written: it is the same as in archives that knew none.
+    levels = {"levels": dict(subject.levels)} if subject.levels else {}
     return {
         "name": subject.name,
         "server": subject.server,
@@ -229,6 +234,7 @@ def encode_subject(subject: Subject) -> Json:
         "variant": subject.variant,
         "settings": dict(subject.settings),
         "frontend": encode(subject.frontend),
+        **levels,
     }
 
 
@@ -244,6 +250,7 @@ def decode_subject(value: Json) -> Subject:
         variant=stored.variant,
         settings=decode_settings(stored.settings, "subject.settings"),
         frontend=None if front is None else _frontend(front),
+        levels=decode_settings(stored.levels, "subject.levels"),
     )
 
 

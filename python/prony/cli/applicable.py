@@ -12,12 +12,14 @@ __all__ = [
     "refuse_closed_loop_options",
     "refuse_options_beside_resume",
     "refuse_options_of_another_run",
+    "refuse_options_of_servers",
 ]
 
 # The options of a user's own app and its load, by parameter; a study's file sets these itself.
 _OF_OWN_APP = (
     *("servers", "connections", "rate", "arrivals", "duration", "warmup", "timeout", "path", "method"),
-    *("header", "body", "env", "env_file", "expect_status", "expect_body", "directory", "interface"),
+    *("header", "body", "env", "env_file", "directory", "interface"),
+    *("expect_status", "expect_header", "expect_body", "expect_body_contains", "expect_body_sha256"),
     "ready_timeout",
     *("requirements", "python", "commands"),
 )
@@ -70,6 +72,19 @@ def refuse_options_of_another_run(options: RunOptions, built_in: Container[str])
         _refuse_with_app(typed)
     if app is not None and app in built_in and not commands:
         _refuse_of_own_app(typed, app)
+
+
+def refuse_options_of_servers(typed: Mapping[str, str], app: str, source: str) -> None:
+    """Refuse options of servers and their environments for a program that listens on a port itself.
+
+    *Errors*: UsageError naming the first option.
+    """
+    wrong = [typed[name] for name in _OF_APP_ALONE if name in typed]
+    if wrong:
+        raise UsageError(
+            f"`{wrong[0]}` does not apply to `--app {app}`, a program that serves by itself ({source})",
+            hint=f"leave it out; or name an app that servers run, --app module:attribute, beside {wrong[0]}",
+        )
 
 
 def _refuse_in_study(typed: Mapping[str, str], study: str) -> None:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -92,8 +91,10 @@ def _subjects(
 
 def _cells(reading: "Reading", name: str, file: Path) -> list["CellSummary"]:
     """Return the cells of the one subject that a name or a pattern matches."""
+    from prony.model import is_named
+
     names = [subject.name for subject in reading.plan.subjects()]
-    meant = [name] if name in names else [one for one in names if fnmatchcase(one, name)]
+    meant = [name] if name in names else [one for one in names if is_named(one, name)]
     if len(meant) != 1:
         problem = f"matches {', '.join(meant)} of" if meant else "matches no subject of"
         raise UsageError(f"`{name}` {problem} `{file}`", hint=f"its subjects are {', '.join(names)}")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from prony.cli.talk import say
 from prony.errors import UsageError
 from prony.escapes import escaped
+from prony.factors import variables_of
 from prony.model import Interface
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
     from prony.model import App, Cell, Plan, SandboxChoice, Subject
 
-__all__ = ["Again", "Asked", "agree", "commands_of", "is_of_catalogue", "typed_again"]
+__all__ = ["Again", "Asked", "agree", "app_of", "commands_of", "is_of_catalogue", "typed_again"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +42,20 @@ class Again:
     run_as: str | None
     network: str | None
     sandbox: str | None
+    engine: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A study in an archive: the plan's and all added ``cells``, and the programs that it would run."""
+    """A study in an archive: the plan's and all added ``cells``, and the programs that it would run.
+
+    ``program``: what stands for a program in its app's folder, such as ``.``; empty: there is none.
+    """
 
     file: Path
     cells: tuple["Cell", ...]
     commands: tuple[str, ...]
+    program: str = ""
 
 
 def agree(asked: Asked, again: Again, known: "Catalog", *, trusted: bool) -> None:
@@ -66,8 +72,8 @@ def agree(asked: Asked, again: Again, known: "Catalog", *, trusted: bool) -> Non
     if not trusted:
         raise UsageError(
             f"`{asked.file}` would run or open on this machine:\n{shown}",
-            hint="type these again (--app with --dir, --command, --run-as, --net host, --sandbox container); "
-            "or, if you know and trust them all, add --trust-plan",
+            hint="type these again (--app with --dir, --command, --engine, --run-as, --net host, "
+            "--sandbox container); or, if you know and trust them all, add --trust-plan",
         )
     say(f"trusted, of `{asked.file}`:\n{shown}")
 
@@ -90,9 +96,14 @@ def _left(asked: Asked, again: Again, known: "Catalog") -> Iterator[str]:
     subjects = {cell.subject.name: cell.subject for cell in asked.cells}.values()
     for subject in subjects:
         if not is_of_catalogue(subject.app, known):
-            yield from _of_app(subject.app, again)
+            yield from _of_app(subject.app, asked, again)
         yield from _of_settings(subject, known)
+        # A variable such as LD_PRELOAD runs what it names.
+        yield from (f"the variable {name}={value}" for name, value in variables_of(subject.levels).items())
     yield from (f"the command {one}" for one in asked.commands if one not in again.commands)
+    for program in dict.fromkeys(cell.engine.command for cell in asked.cells):
+        if program and program != again.engine:
+            yield f"the generator {program}"
     for sandbox in dict.fromkeys(cell.sandbox for cell in asked.cells):
         yield from _of_sandbox(sandbox, again, known)
 
@@ -103,12 +114,15 @@ def is_of_catalogue(app: "App", known: "Catalog") -> bool:
     return local is not None and (local.folder == app.folder or local.digest == app.digest)
 
 
-def _of_app(app: "App", again: Again) -> Iterator[str]:
+def _of_app(app: "App", asked: Asked, again: Again) -> Iterator[str]:
     called = {target for interface, target in app.targets.items() if interface is not Interface.NONE}
     for target in called:
         if (target, app.folder) != _place(again):
             yield f"the app {target} of the folder {app.folder}"
-    if not called and not (again.commands and app.folder == str(again.folder)):
+    is_there = app.folder == str(again.folder)
+    if asked.program and not (again.app == asked.program and is_there):
+        yield f"the program {asked.program} of the folder {app.folder}"
+    elif not called and not ((again.commands or asked.program) and is_there):
         yield f"commands in the folder {app.folder}"
 
 
@@ -153,7 +167,12 @@ def _refuse_other(asked: Asked, again: Again) -> None:
     apps = [cell.subject.app for cell in asked.cells]
     sandboxes = [cell.sandbox for cell in asked.cells]
     typed: tuple[tuple[str, str | None, Set[str | None]], ...] = (
-        ("--app", _place(again)[0], {name for app in apps for name in (app.name, *app.targets.values())}),
+        (
+            "--app",
+            _place(again)[0],
+            {asked.program, *(name for app in apps for name in (app.name, *app.targets.values()))},
+        ),
+        ("--engine", again.engine, {name for cell in asked.cells for name in _names(cell)}),
         ("--run-as", again.run_as, {one.run_as for one in sandboxes}),
         ("--net", again.network, {one.network for one in sandboxes}),
         ("--sandbox", again.sandbox, {one.kind for one in sandboxes}),
@@ -165,6 +184,10 @@ def _refuse_other(asked: Asked, again: Again) -> None:
                 f"`{option} {value}`: the study in `{asked.file}` started with another value",
                 hint=f"leave out {option}, or start a new study without --resume",
             )
+
+
+def _names(cell: "Cell") -> tuple[str, str]:
+    return cell.engine.name, cell.engine.command
 
 
 # --- command lines ----------------------------------------------------------------------------------------
@@ -181,6 +204,15 @@ def commands_of(text: str) -> tuple[str, ...]:
     return tuple(_values(text, "--command"))
 
 
+def app_of(text: str) -> str:
+    """Return the app that a command line gives with ``--app``; empty without one.
+
+    >>> app_of("prony run --app . --dir shop")
+    '.'
+    """
+    return next(iter(_values(text, "--app")), "")
+
+
 def typed_again(plan: "Plan") -> tuple[str, ...]:
     """Return the options to type again when a plan continues, as words of a command line."""
     sandbox = plan.cells[0].sandbox
@@ -193,7 +225,10 @@ def typed_again(plan: "Plan") -> tuple[str, ...]:
     host = () if words or sandbox.network == "isolated" else ("--net", sandbox.network)
     user = () if sandbox.run_as is None else ("--run-as", sandbox.run_as)
     kind = ("--sandbox", sandbox.kind) if sandbox.kind == "container" else ()
-    return (*words, *user, *host, *kind)
+    programs = dict.fromkeys(cell.engine.command for cell in plan.cells)
+    engine = [word for text in programs if text for word in ("--engine", text)]
+    trust = ("--trust-plan",) if any(variables_of(one.levels) for one in plan.subjects()) else ()
+    return (*words, *engine, *user, *host, *kind, *trust)
 
 
 def _values(text: str, option: str) -> Sequence[str]:

@@ -5,11 +5,12 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from prony.cli.applicable import given, refuse_closed_loop_options
+from prony.cli.expected import expected_of
 from prony.cli.flat import flattened
 from prony.cli.load_options import (
     CheckOptions,
@@ -20,27 +21,25 @@ from prony.cli.load_options import (
     ResultOptions,
 )
 from prony.cli.options import (
-    body_of,
     check_output,
     connections_of,
     duration_of,
-    expected_header_of,
     make_request,
     optional,
     rate_of,
-    sha256_of,
     stages_of,
-    statuses_of,
     wait_of,
     write_html,
     write_output,
 )
 from prony.cli.pacing_option import PacingWish, pacing_of
+from prony.cli.tls_options import TlsOptions, refuse_without_tls, tls_of
 from prony.engine.target import LoadTarget, target_of
 from prony.errors import ExitCode, UsageError
 from prony.model import (
     Address,
     ClosedLoop,
+    ConnectionStage,
     CountStop,
     DurationStop,
     EngineChoice,
@@ -55,10 +54,13 @@ from prony.units import SECOND_NS
 
 if TYPE_CHECKING:
     from prony.analysis.load_condition import LoadCondition
+    from prony.cli.load_pairs import LoadSide
     from prony.engine.local import LocalEngine
     from prony.reading.load import LoadReading
 
 __all__ = ["EPILOG", "load"]
+
+Size = TypeVar("Size", int, float)
 
 # The engine's most: each stage has latencies of its own.
 MAX_STAGES = 100
@@ -77,11 +79,15 @@ Examples:
 
   prony load http://127.0.0.1:8000/ --stages 30s:100,2m:100-1k,30s:1k    a step, a ramp, a step
 
+  prony load http://127.0.0.1:8000/ --stages 30s:10c,2m:10-200c    connections: a step, a ramp
+
   prony load http://127.0.0.1:8000/ -n 10000 -c 50            exactly 10,000 requests
 
   prony load http://127.0.0.1:8000/ --rate 200 -m POST -H 'Content-Type: text/plain' --body @order.txt
 
   prony load fcgi://127.0.0.1:9000/cart                       FastCGI; uwsgi:// and scgi:// likewise
+
+  prony load https://localhost:8443/ --cacert ca.pem -c 50    TLS, verified by this authority
 
   prony load unix:/run/app.sock:/cart                         HTTP over a Unix socket
 
@@ -104,9 +110,12 @@ Examples:
 @flattened
 def load(
     context: typer.Context,
-    url: Annotated[str, typer.Argument(help="What to load: http://, fcgi://, uwsgi://, scgi:// or unix:.")],
+    url: Annotated[
+        str, typer.Argument(help="What to load: http://, https://, fcgi://, uwsgi://, scgi:// or unix:.")
+    ],
     pace: PaceOptions,
     request: RequestOptions,
+    tls: TlsOptions,
     check: CheckOptions,
     gate: GateOptions,
     pair: PairOptions,
@@ -116,21 +125,39 @@ def load(
     typed = given(context)
     if pair.compare is None:
         refuse_closed_loop_options(typed)
+        _refuse_beside_connection_stages(typed, pace)
     _check_outputs(output)
     if pair.compare is not None:
         _refuse_of_one_load(typed)
-        return _compared(url, pair.compare, pair.pairs, pace, request, check, output)
+        sides = tuple(_side(one, pace, request, tls, check) for one in (url, pair.compare))
+        refuse_without_tls(typed, [side.address for side in sides])
+        return _compared(sides, pair.pairs, pace, output)
     if "pairs" in typed:
         raise UsageError("`--pairs` only works with `--compare`", hint="add --compare URL, or leave it out")
     conditions = tuple(_condition(text) for text in gate.fail_if or ())
     target = target_of(url)
-    address = target.address(request.allow_host or ())
+    address = target.address(request.allow_host or (), tls_of(tls))
+    refuse_without_tls(typed, (address,))
     from prony.engine.local import LocalEngine
 
     workload = _checked(_workload(target, pace, request), check)
     recording = _measured(workload, address, LocalEngine(_engine(pace), output.latencies))
     status = _shown(recording, conditions, output)
     return status or _strict_status(recording, gate.strict)
+
+
+# A closed loop in stages has no use for these, and its stages say how many connections it has.
+_NOT_IN_CONNECTION_STAGES = ("connections", "arrivals", "seed", "pacing")
+
+
+def _refuse_beside_connection_stages(typed: Mapping[str, str], pace: PaceOptions) -> None:
+    wrong = [typed[name] for name in _NOT_IN_CONNECTION_STAGES if name in typed]
+    if wrong and _connection_stages(pace):
+        raise UsageError(
+            f"`{wrong[0]}` does not work with `--stages {pace.stages}`, which sets the connections of a "
+            "closed loop",
+            hint=f"leave out {wrong[0]}, or give rates, such as --stages 30s:100,2m:100-1k",
+        )
 
 
 def _refuse_of_one_load(typed: Mapping[str, str]) -> None:
@@ -144,27 +171,24 @@ def _refuse_of_one_load(typed: Mapping[str, str]) -> None:
         refuse_closed_loop_options({name: option for name, option in typed.items() if name != "seed"})
 
 
-def _compared(
-    first: str,
-    second: str,
-    pairs: int,
-    pace: PaceOptions,
-    request: RequestOptions,
-    check: CheckOptions,
-    output: ResultOptions,
-) -> int:
-    from prony.cli.load_pairs import LoadSide, PairedLoads, compare_loads
+def _side(
+    url: str, pace: PaceOptions, request: RequestOptions, tls: TlsOptions, check: CheckOptions
+) -> "LoadSide":
+    from prony.cli.load_pairs import LoadSide
 
+    target = target_of(url)
     windows = replace(pace, warmup=pace.warmup or _PAIR_WARMUP)
+    workload = _checked(_workload(target, windows, request), check)
+    if pace.duration is None and pace.requests is None:
+        workload = replace(workload, stop=DurationStop(_pair_window_ns(workload.loop)))
+    return LoadSide(url, workload, target.address(request.allow_host or (), tls_of(tls)))
 
-    def side(url: str) -> LoadSide:
-        target = target_of(url)
-        workload = _checked(_workload(target, windows, request), check)
-        if pace.duration is None and pace.requests is None:
-            workload = replace(workload, stop=DurationStop(_pair_window_ns(workload.loop)))
-        return LoadSide(url, workload, target.address(request.allow_host or ()))
 
-    asked = PairedLoads(side(first), side(second), _engine(pace), pairs, pace.seed)
+def _compared(sides: "Sequence[LoadSide]", pairs: int, pace: PaceOptions, output: ResultOptions) -> int:
+    from prony.cli.load_pairs import PairedLoads, compare_loads
+
+    first, second = sides
+    asked = PairedLoads(first, second, _engine(pace), pairs, pace.seed)
     return compare_loads(asked, output.json_to)
 
 
@@ -216,21 +240,15 @@ def _workload(target: LoadTarget, pace: PaceOptions, request: RequestOptions) ->
 
 
 def _checked(workload: Workload, check: CheckOptions) -> Workload:
-    statuses = optional(statuses_of, "--expect-status", check.expect_status) or ()
-    is_one = len(statuses) == 1 and statuses[0][0] == statuses[0][1]
-    contains = (body_of("--expect-body-contains", text) or b"" for text in check.expect_body_contains or ())
-    needles = tuple(contains)
-    if b"" in needles:
-        raise UsageError("`--expect-body-contains`: an empty text is in every body; expected some text")
+    wanted = expected_of(check, workload.request)
     return replace(
         workload,
-        # One status alone has the form that other generators know too.
-        expect_status=statuses[0][0] if is_one else None,
-        expect_statuses=() if is_one else statuses,
-        expect_headers=tuple(expected_header_of(text) for text in check.expect_header or ()),
-        expect_body=body_of("--expect-body", check.expect_body),
-        expect_body_contains=needles,
-        expect_body_sha256=optional(sha256_of, "--expect-body-sha256", check.expect_body_sha256),
+        expect_status=wanted.status,
+        expect_statuses=wanted.statuses,
+        expect_headers=wanted.headers,
+        expect_body=wanted.body,
+        expect_body_contains=wanted.body_contains,
+        expect_body_sha256=wanted.body_sha256,
     )
 
 
@@ -313,36 +331,53 @@ def _loop(pace: PaceOptions) -> Loop:
     counts = optional(connections_of, "-c", pace.connections) or ()
     if len(counts) > 1:
         raise UsageError(f"`-c {pace.connections}`: one count here; only `prony run` takes a list")
+    if counted := _connection_stages(pace):
+        most = max(max(stage.from_connections, stage.to_connections) for stage in counted)
+        return ClosedLoop(_something(pace, most, "a connection"), counted)
     if pace.rate is None and pace.stages is None:
         return ClosedLoop(counts[0] if counts else 10)
-    loop = OpenLoop(_rate(pace), pace.arrivals, pace.seed, stages=_stages(pace))
+    loop = OpenLoop(_rate(pace), pace.arrivals, pace.seed, stages=_rate_stages(pace))
     return replace(loop, connections=counts[0]) if counts else loop
 
 
-def _stages(pace: PaceOptions) -> tuple[RateStage, ...]:
+def _stages(pace: PaceOptions) -> tuple[RateStage | ConnectionStage, ...]:
     stages = optional(stages_of, "--stages", pace.stages) or ()
     if len(stages) > MAX_STAGES:
         raise UsageError(f"`--stages` has {len(stages)} stages; expected at most {MAX_STAGES}")
     return stages
 
 
+def _rate_stages(pace: PaceOptions) -> tuple[RateStage, ...]:
+    return tuple(stage for stage in _stages(pace) if isinstance(stage, RateStage))
+
+
+def _connection_stages(pace: PaceOptions) -> tuple[ConnectionStage, ...]:
+    return tuple(stage for stage in _stages(pace) if isinstance(stage, ConnectionStage))
+
+
 def _rate(pace: PaceOptions) -> float:
     if pace.rate is not None:
         return rate_of("--rate", pace.rate)
-    highest = max(rate for stage in _stages(pace) for rate in (stage.from_per_s, stage.to_per_s))
-    if not highest:
-        raise UsageError(f"`--stages {pace.stages}` asks for nothing; expected a rate above 0")
-    return highest
+    highest = max(max(stage.from_per_s, stage.to_per_s) for stage in _rate_stages(pace))
+    return _something(pace, highest, "a rate above 0")
+
+
+def _something(pace: PaceOptions, most: Size, expected: str) -> Size:
+    """Return the most that the stages ask for, which is more than nothing."""
+    if not most:
+        raise UsageError(f"`--stages {pace.stages}` asks for nothing; expected {expected}")
+    return most
 
 
 def _stop(pace: PaceOptions) -> CountStop | DurationStop:
     requests, duration = pace.requests, pace.duration
     if pace.stages is not None:
+        size, option_of_it = ("connections", "-c") if _connection_stages(pace) else ("rate", "--rate")
         for option, value in (("--rate", pace.rate), ("-d", duration), ("-n", requests)):
             if value is not None:
                 raise UsageError(
-                    f"`--stages` and `{option}` exclude each other: the stages set the rate and the length",
-                    hint=f"leave out {option}, or replace --stages by --rate and -d",
+                    f"`--stages` and `{option}` exclude each other: the stages set the {size} and the length",
+                    hint=f"leave out {option}, or replace --stages by {option_of_it} and -d",
                 )
         return DurationStop(sum(stage.duration_ns for stage in _stages(pace)))
     if requests is not None and duration is not None:

@@ -1,6 +1,5 @@
 """The live line of a load, from the engine's progress events: rate, latency, errors, time left.
 
->>> from prony.model import ClosedLoop
 >>> workload = Workload(ClosedLoop(10), DurationStop(10 * SECOND_NS))
 >>> counts = {"ok": 2500, "failed": 3, "in_flight": 10, "queued": 0, "last_second": None}
 >>> line = LoadLine(workload)
@@ -13,7 +12,7 @@
 from collections import deque
 from collections.abc import Iterator
 
-from prony.model import CountStop, DurationStop, Json, Workload
+from prony.model import ClosedLoop, CountStop, DurationStop, Json, Workload
 from prony.units import SECOND_NS, format_count, format_duration, format_rate
 
 __all__ = ["LoadLine", "progress_bar"]
@@ -55,11 +54,20 @@ class LoadLine:
         return "  ".join([head, *self._rate(), *_latencies(event.get("last_second")), *_counts(event)])
 
     def _opening(self, event: Json) -> str:
-        # Only closed loops open their connections first, and those say how many.
-        connected, wanted = int(event["connected"]), self._workload.loop.connections or 1
-        bar = progress_bar(connected / wanted, _BAR_WIDTH)
+        connected, wanted = int(event["connected"]), self._opened_first()
+        bar = progress_bar(connected / max(1, wanted), _BAR_WIDTH)
         open_now = f"{format_count(connected)} of {format_count(wanted)} connections open"
         return f"opening {bar} {format_duration(event['elapsed_ns'])}  {open_now}"
+
+    def _opened_first(self) -> int:
+        """Return the connections before the window: only closed loops open them first."""
+        match self._workload.loop:
+            case ClosedLoop(stages=[first, *_]):
+                return first.from_connections
+            case ClosedLoop(connections):
+                return connections
+            case _:
+                return 0
 
     def _progress(self, phase: str, elapsed_ns: int, ended: int) -> tuple[float, str]:
         """Return how much is done, and the time left; of a count it is estimated from the rate so far."""

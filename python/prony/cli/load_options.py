@@ -71,8 +71,8 @@ class PaceOptions:
     stages: Annotated[
         str | None,
         typer.Option(
-            help="Open loop: rates that change, 30s:100,2m:100-1k: a step, then a ramp. The window is all of "
-            "them."
+            help="A load that changes: rates, 30s:100,2m:100-1k, a step and a ramp (open loop), or "
+            "connections, 30s:10c,2m:10-100c (closed loop). The window is all of them."
         ),
     ] = None
     arrivals: Annotated[

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from prony.model import Placement, Plan, Trial
     from prony.study import Study
 
-__all__ = ["Ending", "dry_run", "end", "placement_of", "run_and_report"]
+__all__ = ["Ending", "cpus_of", "dry_run", "end", "placement_of", "run_and_report"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,27 +42,44 @@ def _cpus(numbers: "Sequence[int]") -> str:
 
 
 def placement_of(plan: "Plan") -> "Placement":
-    """Return the CPUs of server and generator.
+    """Return the CPUs of server and generator; where limits of CPUs differ, the most that a server gets.
 
     *Errors*: HostError when there are too few.
     """
     from prony.host import available_cpus
     from prony.sandbox.placement import place_in
 
-    first = plan.cells[0]
-    return place_in(first.sandbox, available_cpus(), plan.engine_threads)
+    return place_in(plan.sandbox, available_cpus(), plan.engine_threads)
+
+
+def cpus_of(plan: "Plan") -> dict[str, int]:
+    """Return how many CPUs each subject's server gets.
+
+    *Errors*: as `placement_of`.
+    """
+    from prony.host import available_cpus
+    from prony.study.seats import placement_of_subject
+
+    cpus = available_cpus()
+    return {
+        subject.name: len(placement_of_subject(plan, subject.name, cpus).server_cpus)
+        for subject in plan.subjects()
+    }
 
 
 def run_and_report(task: "Study", ending: Ending) -> int:
     """Run the study, report it, and return the exit status; an interruption keeps finished trials."""
     from prony.cli.interrupt import Terminated, terminate_as_interrupt
     from prony.cli.progress import StudyProgress
+    from prony.factors import grid_words
     from prony.study import run_study
     from prony.study.extent import extent_of
 
     extent = extent_of(task.plan, task.cross_checks)
     status: int = ExitCode.DONE
     with terminate_as_interrupt(), StudyProgress(extent.trials[1], extent.each_s) as progress:
+        for words in grid_words(task.plan.subjects()):
+            progress.notice(words)
         progress.notice(f"{task.plan.title}: {_before(task)}{extent}")
         try:
             run_study(task, progress)
@@ -191,6 +208,7 @@ def _has_qualified(out: Path) -> bool:
 def dry_run(task: "Study") -> None:
     """Print subjects, commands, protocol and time, without starting anything."""
     from prony.assembly import command_line
+    from prony.factors import grid_words
     from prony.study.extent import extent_of, number_of
 
     plan = task.plan
@@ -199,8 +217,11 @@ def dry_run(task: "Study") -> None:
         f"{plan.title}\n"
         f"{number_of(len(plan.cells), 'cell')} x {_blocks(plan)}, seed {plan.seed}, profile {plan.profile}\n"
     )
+    for words in grid_words(plan.subjects()):
+        show(words)
+    cpus = cpus_of(plan)
     for cell in plan.cells:
-        command = command_line(task.catalog, cell.subject, len(placement.server_cpus))
+        command = command_line(task.catalog, cell.subject, cpus[cell.subject.name])
         request = cell.workload.request
         load = "open loop at the rates of the search" if plan.design.find_rate else cell.describe_load()
         show(f"{cell.subject.name}: {load}, {request.method} {request.path}")

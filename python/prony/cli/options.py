@@ -11,7 +11,8 @@ from typing import TypeVar
 from prony.cli.talk import show, show_page
 from prony.drafts import write_whole
 from prony.errors import UsageError
-from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, RateStage, Request
+from prony.factors import OF_APP, OF_SANDBOX, Choice, Value
+from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, ConnectionStage, RateStage, Request
 from prony.model.exchange import is_header_name, is_header_value, is_method, is_path
 from prony.units import DAY_NS, MIB, parse_bytes, parse_duration, parse_rate
 
@@ -31,6 +32,7 @@ __all__ = [
     "rate_of",
     "settings_of",
     "sha256_of",
+    "single_settings_of",
     "stages_of",
     "statuses_of",
     "wait_of",
@@ -38,7 +40,7 @@ __all__ = [
     "write_output",
 ]
 
-Value = TypeVar("Value")
+Parsed = TypeVar("Parsed")
 
 # Archive and engine store it as a signed whole number.
 MAX_SEED = 2**63 - 1
@@ -46,7 +48,7 @@ MAX_SEED = 2**63 - 1
 MAX_THREADS = 1024
 
 
-def _parsed(option: str, text: str, parse: Callable[[str], Value]) -> Value:
+def _parsed(option: str, text: str, parse: Callable[[str], Parsed]) -> Parsed:
     try:
         return parse(text)
     except ValueError as error:
@@ -91,31 +93,69 @@ def rate_of(option: str, text: str) -> float:
     return value
 
 
-def stages_of(option: str, text: str) -> tuple[RateStage, ...]:
-    """Return the stages in a list such as ``30s:100,2m:100-1000``: steps, and ramps from one rate to another.
+def stages_of(option: str, text: str) -> tuple[RateStage, ...] | tuple[ConnectionStage, ...]:
+    """Return the stages in a list: steps, and ramps from one size of the load to another.
+
+    Rates of an open loop, such as ``30s:100,2m:100-1000``, or connections of a closed one, such as
+    ``30s:10c,2m:10-100c``.
 
     *Errors*: UsageError naming the option.
     """
-    return tuple(_stage(option, part.strip()) for part in text.split(","))
+    parts = [part.strip() for part in text.split(",")]
+    counted = [part for part in parts if part.endswith(_CONNECTIONS)]
+    if not counted:
+        return tuple(_rate_stage(option, part) for part in parts)
+    if len(counted) < len(parts):
+        rate = next(part for part in parts if part not in counted)
+        raise UsageError(
+            f"`{option}`: `{counted[0]}` sets connections and `{rate}` a rate; expected stages of one kind",
+            hint="connections (closed loop): 30s:10c,2m:10-100c; rates (open loop): 30s:100,2m:100-1k",
+        )
+    return tuple(_connection_stage(option, part) for part in parts)
 
 
-def _stage(option: str, text: str) -> RateStage:
-    duration, colon, rates = text.partition(":")
-    first, dash, last = rates.partition("-")
+# Behind the last number of a stage: it counts connections.
+_CONNECTIONS = "c"
+
+
+def _rate_stage(option: str, text: str) -> RateStage:
+    duration_ns, first, last = _stage(option, text)
+    low = _rate_or_none(option, first)
+    return RateStage(duration_ns, low, low if last is None else _rate_or_none(option, last))
+
+
+def _connection_stage(option: str, text: str) -> ConnectionStage:
+    duration_ns, first, last = _stage(option, text)
+    low = _count_or_none(option, first)
+    return ConnectionStage(duration_ns, low, low if last is None else _count_or_none(option, last))
+
+
+def _stage(option: str, text: str) -> tuple[int, str, str | None]:
+    """Return how long a stage is, and the sizes of the load between which it changes; null: it stays."""
+    duration, colon, sizes = text.partition(":")
+    first, dash, last = sizes.partition("-")
     if not colon or not first or (dash and not last):
         raise UsageError(
             f"`{option}`: `{text}` is no stage; expected a duration and a rate, such as `30s:100`, or a ramp "
-            "from one rate to another, such as `2m:100-1k`"
+            "from one rate to another, such as `2m:100-1k`; or connections, such as `30s:10c`, `2m:10-100c`"
         )
-    low = _rate_or_none(option, first)
-    return RateStage(duration_of(option, duration), low, _rate_or_none(option, last) if dash else low)
+    return duration_of(option, duration), first, last if dash else None
+
+
+def _count_or_none(option: str, text: str) -> int:
+    digits = text.strip().removesuffix(_CONNECTIONS)
+    if not re.fullmatch(r"[0-9]{1,18}", digits):
+        raise UsageError(f"`{option}`: `{text}` is no number of connections; expected such as `10c`")
+    if int(digits) > MAX_CONNECTIONS:
+        raise UsageError(f"`{option}`: `{text}`: expected at most {MAX_CONNECTIONS:,} connections")
+    return int(digits)
 
 
 def _rate_or_none(option: str, text: str) -> float:
     return 0.0 if text.strip() == "0" else rate_of(option, text)
 
 
-def optional(parse: Callable[[str, str], Value], option: str, text: str | None) -> Value | None:
+def optional(parse: Callable[[str, str], Parsed], option: str, text: str | None) -> Parsed | None:
     """Return the parsed value, or null when the option is absent."""
     return None if text is None else parse(option, text)
 
@@ -276,16 +316,63 @@ def _pour(text: str, path: Path) -> None:
         file.write(text + "\n")
 
 
-def settings_of(texts: Sequence[str]) -> dict[str, dict[str, int | str]]:
-    """Return the settings of ``--set server.key=value``, by server.
+def settings_of(
+    texts: Sequence[str], is_text: Callable[[str, str], bool] = lambda server, key: False
+) -> dict[str, dict[str, Choice]]:
+    """Return the settings of ``--set server.key=value``, by server; several values, as in
+    ``--set server.key=2,4,8``, are a factor. ``is_text``: whether a setting is a free text, which may have
+    commas.
 
-    *Errors*: UsageError for a text of another form.
+    *Errors*: UsageError for a text of another form, or a value or a setting that is typed twice.
     """
-    found: dict[str, dict[str, int | str]] = {}
+    found: dict[str, dict[str, Choice]] = {}
     for text in texts:
         target, equals, value = text.partition("=")
-        server, dot, key = target.rpartition(".")
-        if not (equals and dot and server and key):
+        server, key = _target(target)
+        if not (equals and server and key):
             raise UsageError(f"`--set {text}`: expected `server.key=value`, such as `gunicorn.workers=4`")
-        found.setdefault(server, {})[key] = int(value) if re.fullmatch(r"-?\d+", value) else value
+        if key in found.setdefault(server, {}):
+            raise UsageError(
+                f"`--set {text}`: `{target}` is set twice",
+                hint=f"to measure several values: --set {target}=VALUE,VALUE",
+            )
+        found[server][key] = value if is_text(server, key) else _choice(text, value)
+    return found
+
+
+def _target(text: str) -> tuple[str, str]:
+    """Return server and setting; those of the kernel have dots in their names."""
+    for owner in (OF_SANDBOX, OF_APP):
+        if text.startswith(f"{owner}."):
+            return owner, text.removeprefix(f"{owner}.")
+    server, _, key = text.rpartition(".")
+    return server, key
+
+
+def _choice(typed: str, text: str) -> Choice:
+    values = tuple(
+        int(one) if re.fullmatch(r"-?\d+", one) else one for one in map(str.strip, text.split(","))
+    )
+    if len(values) == 1:
+        return values[0] if isinstance(values[0], int) else text
+    if "" in values:
+        raise UsageError(f"`--set {typed}`: a value is missing; expected values with commas, such as 2,4,8")
+    double = next((one for one in values if values.count(one) > 1), None)
+    if double is not None:
+        raise UsageError(f"`--set {typed}`: `{double}` is there twice; expected each value once")
+    return values
+
+
+def single_settings_of(texts: Sequence[str]) -> dict[str, dict[str, Value]]:
+    """Return the settings of ``--set server.key=value`` where each has one value.
+
+    *Errors*: UsageError as `settings_of`, or for several values.
+    """
+    found: dict[str, dict[str, Value]] = {}
+    for server, choices in settings_of(texts).items():
+        for key, choice in choices.items():
+            if isinstance(choice, tuple):
+                shown = ",".join(map(str, choice))
+                raise UsageError(f"`--set {server}.{key}={shown}`: expected one value here")
+            found.setdefault(server, {})[key] = choice
     return found

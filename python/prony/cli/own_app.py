@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from prony.cli.expected import expected_of
 from prony.cli.options import (
-    body_of,
     connections_of,
     duration_of,
     make_request,
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
     from prony.model import Request
     from prony.study.own_app import OwnApp
+    from prony.survey.program import Program
     from prony.survey.survey import Survey
 
 __all__ = ["own_app"]
@@ -29,18 +30,23 @@ _DURATION_NS, _WARMUP_NS = 10 * SECOND_NS, 3 * SECOND_NS
 _OF_REQUEST = ("path", "method", "header", "body")
 
 
-def own_app(options: RunOptions, known: "Catalog", found: "Survey | None") -> "OwnApp":
+def own_app(
+    options: RunOptions, known: "Catalog", found: "Survey | None", program: "Program | None"
+) -> "OwnApp":
     """Return the app and its load; ``found``: what the app's folder says, null for a built-in one.
+    ``program``: what the folder has instead.
 
     *Errors*: UsageError for the first invalid value.
     """
+    from prony.model import Request
     from prony.study.own_app import OwnApp
 
-    own, load = options.own, options.load
+    own, load, request = options.own, options.load, _request(options, known)
     return OwnApp(
         text=typed_line(),
-        app=own.app,
+        app=own.app if program is None else None,
         found=found,
+        program=program,
         commands=tuple(own.commands or ()),
         interface=own.interface,
         folder=own.folder,
@@ -52,9 +58,8 @@ def own_app(options: RunOptions, known: "Catalog", found: "Survey | None") -> "O
         warmup_ns=_WARMUP_NS if load.warmup is None else wait_of("--warmup", load.warmup),
         timeout_ns=duration_of("--timeout", load.timeout),
         repeats=options.sure.repeats or _REPEATS,
-        request=_request(options, known),
-        expect_status=load.expect_status,
-        expect_body=body_of("--expect-body", load.expect_body),
+        request=request,
+        expected=expected_of(options.check, request or Request()),
         environment=variables(own.env or (), own.env_file),
     )
 

@@ -26,11 +26,32 @@ LOOKS = (10, 15, 20)
 
 
 def with_protocol(plan: "Plan", sure: SureOptions, find_rate: str | None) -> "Plan":
-    """Return the plan with its looks or its search, and its pilot.
+    """Return the plan with its looks or its search, its pilot, and the errors that it allows.
 
     *Errors*: UsageError for invalid values, or options that contradict each other.
     """
-    return _with_pilot(_with_blocks(plan, sure, find_rate), sure.pilot)
+    plan = _with_pilot(_with_blocks(plan, sure, find_rate), sure.pilot)
+    if sure.allow_errors is None:
+        return plan
+    if find_rate is not None:
+        raise UsageError(
+            f"`--allow-errors {sure.allow_errors}` and `--find-rate` exclude each other: the objective says "
+            "how many requests may fail",
+            hint="--find-rate 'p99 < 50ms, errors < 5%'",
+        )
+    return replace(plan, design=replace(plan.design, allow_errors=_share(sure.allow_errors)))
+
+
+def _share(text: str) -> float:
+    from prony.units import parse_percent
+
+    try:
+        share = parse_percent(text)
+    except ValueError as error:
+        raise UsageError(f"`--allow-errors`: {error}") from None
+    if share > 1:
+        raise UsageError(f"`--allow-errors {text}`: expected at most `100%`")
+    return share
 
 
 def with_usual_pilot(plan: "Plan") -> "Plan":

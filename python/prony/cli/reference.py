@@ -3,6 +3,7 @@
 import json
 import signal
 import threading
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -27,6 +28,8 @@ Examples:
   prony reference --error-every 20                         5 % of 503
 
   prony reference --stall-after 3s --stall-for 2s          a freeze
+
+  prony reference --tls-cert server.pem --tls-key server.key    TLS
 """
 
 
@@ -56,6 +59,10 @@ def reference(
     stall_after: Annotated[str | None, typer.Option(help="Freeze this long after the first request.")] = None,
     stall_for: Annotated[str | None, typer.Option(help="How long the freeze lasts.")] = None,
     threads: Annotated[int, typer.Option(min=1, max=MAX_THREADS, help="Number of serving threads.")] = 1,
+    tls_cert: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Speak TLS with this certificate, a PEM file.")
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="PEM file of its key.")] = None,
 ) -> None:
     """Start a server with exactly known delays, stalls and errors; Ctrl-C prints its counts."""
     config: Json = {
@@ -69,22 +76,24 @@ def reference(
         "close_after": close_after,
         "reset_after": reset_after,
         "stall": _stall(stall_after, stall_for),
+        "tls": _tls(tls_cert, tls_key),
     }
-    _serve(json.dumps(config))
+    _serve(config)
 
 
-def _serve(config: str) -> None:
+def _serve(config: Json) -> None:
     from prony._engine import EngineError, ReferenceServer
 
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
     try:
-        server = ReferenceServer(config)
+        server = ReferenceServer(json.dumps(config))
     except EngineError as error:
         raise UsageError(f"the reference server did not start: {error}") from None
     with server:
-        say(f"listening on http://127.0.0.1:{server.port}")
+        scheme = "https" if config["tls"] else "http"
+        say(f"listening on {scheme}://127.0.0.1:{server.port}")
         ended.wait()
         show(json.dumps(json.loads(server.counts()), indent=2))
 
@@ -111,6 +120,21 @@ def _delay(text: str, distribution: str) -> Json:
             return {"kind": "exponential", "mean_ns": delay_ns, "seed": 1}
         case _:
             raise UsageError(f"`--distribution {distribution}`: expected `fixed` or `exponential`")
+
+
+def _tls(certificate: Path | None, key: Path | None) -> Json | None:
+    if (certificate is None) != (key is None):
+        raise UsageError("`--tls-cert` and `--tls-key` only work together")
+    if certificate is None or key is None:
+        return None
+    return {"certificate": _text("--tls-cert", certificate), "key": _text("--tls-key", key)}
+
+
+def _text(option: str, file: Path) -> str:
+    try:
+        return file.read_text()
+    except (OSError, ValueError) as error:
+        raise UsageError(f"`{option} {file}` cannot be read: {error}") from None
 
 
 def _stall(after: str | None, length: str | None) -> Json | None:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Body", "ExpectStatus", "Header", "Method", "RequestTimeout"]
+__all__ = ["Body", "Header", "Method", "RequestTimeout"]
 
 Method = Annotated[str, typer.Option("-m", "--method", help="The method of the requests.")]
 Header = Annotated[
@@ -12,7 +12,4 @@ Header = Annotated[
     typer.Option("-H", "--header", help="A header of the requests, `Name: value`; may be repeated."),
 ]
 Body = Annotated[str | None, typer.Option(help="The body of the requests; @FILE reads it from a file.")]
-ExpectStatus = Annotated[
-    int | None, typer.Option(min=100, max=999, help="Only this status is a success (200 to 399).")
-]
 RequestTimeout = Annotated[str, typer.Option(help="How long a request may take.")]

@@ -10,9 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.cli.consent import Again, Asked, agree, commands_of, is_of_catalogue
+from prony.cli.consent import Again, Asked, agree, app_of, commands_of, is_of_catalogue
 from prony.errors import UsageError
 from prony.escapes import escaped, shortened
+from prony.factors import variables_of, with_variables
 from prony.model import Contract, Interface
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ ALLOWED = frozenset(
         *("resume", "trust_plan", "force", "catalog", "env", "env_file", "header", "requirements", "python"),
         "ready_timeout",
         *("json_to", "full", "no_html", "strict", "show_only"),
-        *("app", "directory", "commands", "run_as", "net", "sandbox"),
+        *("app", "directory", "commands", "engine", "run_as", "net", "sandbox"),
     )
 )
 """The options that are allowed with ``--resume``: what an archive lacks or may not decide, and how to report.
@@ -75,11 +76,11 @@ def resumed_study(wish: Resumption) -> "Study":
     cells = (*plan.cells, *((plan.calibration,) if plan.calibration else ()), *checks)
     for app in (cell.subject.app for cell in cells):
         _check_app(app, wish)
-    commands = _commands(plan, wish)
-    agree(Asked(wish.file, cells, commands), wish.again, wish.known, trusted=wish.trust_plan)
+    commands, program = _commands(plan, wish), _typed_program(plan, wish)
+    agree(Asked(wish.file, cells, commands, program), wish.again, wish.known, trusted=wish.trust_plan)
     if plan.cells[0].sandbox.network is Network.ISOLATED:
         gain_namespaces()
-    known = _with_commands(commands, plan, wish)
+    known = _with_commands(commands, program, plan, wish)
     found = _survey(plan, wish)
     if found is not None:
         wish = replace(wish, environment={**found.environment, **wish.environment}, root=found.root)
@@ -140,7 +141,9 @@ def _here(cell: "Cell", known: "Catalog", wish: Resumption) -> "Cell":
     app = _app(cell.subject, known, wish)
     _check_known(cell.subject, known)
     _check_load(cell, wish)
+    _check_sandbox(cell, wish)
     load = replace(cell.workload, request=_request(cell.workload.request, wish))
+    app = with_variables(app, variables_of(cell.subject.levels))
     return replace(cell, subject=replace(cell.subject, app=app), workload=load, engine=_engine(cell, wish))
 
 
@@ -166,10 +169,13 @@ def _check_load(cell: "Cell", wish: Resumption) -> None:
     the generator's machine.
     """
     from prony.engine import ENGINES
+    from prony.engine.own import check_command
     from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, OpenLoop
     from prony.study_document import MAX_THREADS
 
-    if cell.engine.name not in ENGINES:
+    if cell.engine.command:
+        check_command(cell.engine.command)
+    elif cell.engine.name not in ENGINES:
         raise UsageError(
             f"`{wish.file}`: there is no engine `{escaped(cell.engine.name)}`",
             hint=f"one of: {', '.join(sorted(ENGINES))}",
@@ -186,6 +192,32 @@ def _check_load(cell: "Cell", wish: Resumption) -> None:
                 f"`{wish.file}`: a load of {shortened(f'{number:,}')} {unit}; "
                 f"expected more than 0 and at most {most:,.0f}"
             )
+
+
+def _check_sandbox(cell: "Cell", wish: Resumption) -> None:
+    """Refuse limits and settings of the kernel that nobody could type, and levels that are not the subject's
+    settings: a report would name others than were measured.
+    """
+    from prony.cli.sandbox_options import LEAST_CPUS
+    from prony.factors import is_as_named
+    from prony.kernel_settings import why_not
+    from prony.units import MIB
+
+    sandbox = cell.sandbox
+    least = (("CPUs", sandbox.cpu_quota, LEAST_CPUS), ("processes", sandbox.pids, 1))
+    for unit, number, most in (*least, ("bytes of memory", sandbox.memory_bytes, MIB)):
+        if number is not None and number < most:
+            raise UsageError(f"`{wish.file}`: a limit of {number:g} {unit}; expected at least {most:,g}")
+    for name, value in sandbox.sysctl:
+        expected = why_not(name, value)
+        if expected:
+            found = f"`{shortened(escaped(name))}` = `{shortened(escaped(value))}`"
+            raise UsageError(f"`{wish.file}` sets {found} of the kernel; expected {expected}")
+    if not is_as_named(cell):
+        raise UsageError(
+            f"`{wish.file}`: `{escaped(cell.subject.name)}` has other settings than its levels name",
+            hint="somebody changed the archive; start a new study with another --out",
+        )
 
 
 def _check_objective(plan: "Plan", wish: Resumption) -> None:
@@ -268,7 +300,8 @@ def _app(subject: "Subject", known: "Catalog", wish: Resumption) -> "App":
     if folder_digest(folder) != app.digest:
         raise _changed(wish, app, "has changed")
     checks = tuple(replace(check, request=_request(check.request, wish)) for check in app.contract.checks)
-    variables = {name: _variable(name, wish) for name in app.environment}
+    own = variables_of(subject.levels)
+    variables = {name: _variable(name, wish) for name in app.environment if name not in own}
     return replace(app, contract=Contract(checks), environment=variables, root=wish.root)
 
 
@@ -325,14 +358,22 @@ def _commands(plan: "Plan", wish: Resumption) -> tuple[str, ...]:
     return commands
 
 
-def _with_commands(commands: tuple[str, ...], plan: "Plan", wish: Resumption) -> "Catalog":
-    """Return the catalogue with the commands, to which the user has agreed.
+def _typed_program(plan: "Plan", wish: Resumption) -> str:
+    """Return what was typed for the program in the app's folder that a plan has; empty: it has none."""
+    app = plan.cells[0].subject.app
+    has_targets = any(app.targets.values()) or is_of_catalogue(app, wish.known)
+    return "" if has_targets else app_of(plan.text)
+
+
+def _with_commands(commands: tuple[str, ...], program: str, plan: "Plan", wish: Resumption) -> "Catalog":
+    """Return the catalogue with the commands, and the program, to which the user has agreed.
 
     Their folder is the app's, which the user has seen, or the typed one: that of a catalogue's app is not
     shown.
     """
-    from prony.catalog.schema.command import named_commands
+    from prony.catalog.schema.command import named_commands, program_entry
     from prony.catalog.schema.loader import with_server
+    from prony.study.found import program_of
 
     app = plan.cells[0].subject.app
     typed = set(commands) <= set(wish.again.commands) or is_of_catalogue(app, wish.known)
@@ -340,4 +381,5 @@ def _with_commands(commands: tuple[str, ...], plan: "Plan", wish: Resumption) ->
     known = wish.known
     for entry in named_commands(commands, folder):
         known = with_server(known, entry)
-    return known
+    found = program_of(Path(app.folder), program) if program else None
+    return with_server(known, program_entry(found, Path(app.folder))) if found else known

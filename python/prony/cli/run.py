@@ -1,15 +1,22 @@
 """``prony run``: a study, a file, or a user's own app."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prony.cli.applicable import given, refuse_options_beside_resume, refuse_options_of_another_run
+from prony.cli.applicable import (
+    given,
+    refuse_options_beside_resume,
+    refuse_options_of_another_run,
+    refuse_options_of_servers,
+)
+from prony.cli.completions import studies_to
 from prony.cli.consent import Again
 from prony.cli.flat import flattened
-from prony.cli.measure import Ending, dry_run, end, placement_of, run_and_report
+from prony.cli.load_options import CheckOptions
+from prony.cli.measure import Ending, cpus_of, dry_run, end, run_and_report
 from prony.cli.options import check_output, duration_of, header_of, optional, settings_of
 from prony.cli.pacing_option import pacing_of
 from prony.cli.protocol import cross_checks_of, with_protocol
@@ -18,15 +25,20 @@ from prony.cli.run_checks import archive_to_write, check_files, check_threads
 from prony.cli.run_options import AppOptions, LoadOptions, OutputOptions, RunOptions, SureOptions, WhatOptions
 from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox
 from prony.cli.talk import say
-from prony.cli.variables import variables
-from prony.errors import ExitCode
+from prony.cli.variables import check_variables, variables
+from prony.errors import ExitCode, UsageError
+from prony.factors import OF_APP, OF_SANDBOX
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from prony.catalog.schema.loader import Catalog
-    from prony.model import Cell, Plan, SandboxKind
+    from prony.factors import Choice
+    from prony.model import Cell, EngineChoice, Plan, SandboxKind
     from prony.plan import PlanOptions
     from prony.sandbox.choice import Chosen
     from prony.study import Study
+    from prony.survey.program import Program
     from prony.survey.survey import Survey
 
 __all__ = ["EPILOG", "run"]
@@ -46,9 +58,13 @@ Examples:
 
   prony run --app shop:app --servers gunicorn --set gunicorn.workers=4 --dry-run
 
+  prony run --app shop:app --servers gunicorn --set gunicorn.workers=2,4,8 --set gunicorn.threads=1,8
+
   prony run --app shop.psgi --servers starman,twiggy,starman@nginx
 
   prony run --app page-64k --servers gunicorn,uwsgi      a built-in app: a page of 64 KiB
+
+  prony run --app .                                       what the folder has: Django, Go, Node.js, PHP
 
   prony run --command 'go=./shop {port}' --command 'node shop.js' --path /basket
 """
@@ -60,17 +76,21 @@ def run(
     what: WhatOptions,
     own: AppOptions,
     load: LoadOptions,
+    check: CheckOptions,
     sure: SureOptions,
     sandbox: SandboxOptions,
     output: OutputOptions,
     study: Annotated[
-        str | None, typer.Argument(help="A built-in study, or a TOML file.", show_default=False)
+        str | None,
+        typer.Argument(
+            help="A built-in study, or a TOML file.", show_default=False, autocompletion=studies_to
+        ),
     ] = None,
 ) -> int:
     """Measure a built-in study, a study's file, or your own app on several servers, and report the best."""
     from prony.catalog.schema.loader import load_catalog
 
-    options = RunOptions(given(context), study, what, own, load, sure, sandbox, output)
+    options = RunOptions(given(context), study, what, own, load, check, sure, sandbox, output)
     check_output(output.json_to)
     known = load_catalog(tuple(what.catalog or ()))
     ending = Ending(output.json_to, output.strict, output.full, not output.no_html)
@@ -81,19 +101,41 @@ def run(
     return _do(_new_study(options, known), ending, output.show_only)
 
 
-def _show_found(options: RunOptions, plan: "Plan", found: "Survey | None") -> None:
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What the folder of the user's own app says: of an app for servers, or of a program that is one."""
+
+    app: "Survey | None" = None
+    program: "Program | None" = None
+
+    def words(self, options: RunOptions, plan: "Plan") -> str:
+        """Return what was found, as the end of a sentence; empty: nothing was."""
+        if self.program is not None:
+            packages = f"packages of {self.program.packages}" if self.program.packages else "no packages"
+            return f": {self.program.name} ({self.program.source}); {packages}"
+        if self.app is None:
+            is_perl = (options.own.app or "").endswith(".psgi")
+            return ": psgi (its name); modules of the system" if is_perl else ""
+        interface = next(iter(plan.cells[0].subject.app.targets))
+        reason = self.app.reason
+        how = f"{interface} ({reason})" if reason else f"taken as {interface} (--interface)"
+        declared = self.app.dependencies
+        needs = f"packages of {declared.source}" if declared else "no packages"
+        needs = "packages as typed" if options.own.requirements or options.own.python else needs
+        return f": {how}; {needs}"
+
+
+def _show_found(options: RunOptions, plan: "Plan", found: _Found) -> None:
     """Print in two lines what was found of the user's own app; the study's begin adds how long it takes."""
-    app = plan.cells[0].subject.app
-    if options.study is not None or options.own.app is None or found is None:
+    words = found.words(options, plan)
+    if not words:
         return
-    interface = next(iter(app.targets))
-    how = f"{interface} ({found.reason})" if found.reason else f"taken as {interface} (--interface)"
-    needs = f"packages of {found.dependencies.source}" if found.dependencies else "no packages"
-    needs = "packages as typed" if options.own.requirements or options.own.python else needs
-    servers = ", ".join(dict.fromkeys(subject.server for subject in plan.subjects()))
     cell = plan.cells[0]
+    what = found.app.target if found.app else cell.subject.app.title
+    what = cell.subject.app.name if found.program else what
+    servers = ", ".join(dict.fromkeys(one.name.partition("+")[0] for one in plan.subjects()))
     request = cell.workload.request
-    say(f"found {found.target} in {app.folder}: {how}; {needs}")
+    say(f"found {what} in {cell.subject.app.folder}{words}")
     say(f"on {servers}; {cell.describe_load()}, {request.method} {request.path}")
 
 
@@ -125,6 +167,7 @@ def _resumption(options: RunOptions, known: "Catalog") -> Resumption:
             app=_target(options, known),
             folder=own.folder,
             commands=tuple(own.commands or ()),
+            engine=options.load.engine,
             run_as=sandbox.run_as,
             network=sandbox.net.value if sandbox.net else None,
             sandbox=sandbox.sandbox.value if "sandbox" in options.typed else None,
@@ -137,8 +180,8 @@ def _resumption(options: RunOptions, known: "Catalog") -> Resumption:
 
 def _target(options: RunOptions, known: "Catalog") -> str | None:
     """Return the typed app with its attribute, which need not be typed."""
-    found = _survey(options, known, declared=True)
-    return found.target if found else options.own.app
+    found = _found(options, known, declared=True)
+    return found.app.target if found.app else options.own.app
 
 
 def _go_on(wish: Resumption, ending: Ending, show_only: bool) -> int:
@@ -159,19 +202,26 @@ def _new_study(options: RunOptions, known: "Catalog") -> "Study":
     """
     from prony.calibration import kept_fitness
     from prony.catalog.schema.asked import check_settings
+    from prony.cross_check import with_generator
     from prony.runas import resolve_user
     from prony.study import Study
     from prony.study.found import declared_in
 
     user = resolve_user(options.sandbox.run_as)
     is_own = options.study is None and (bool(options.own.commands) or options.own.app not in known.apps)
-    chosen = chosen_sandbox(options.sandbox, own_app=is_own, named=_named_sandbox(options, known))
-    asked = _plan_options(options, chosen)
+    settings = settings_of(options.what.settings or (), partial(_is_text, known))
+    check_variables(settings.get(OF_APP, {}))
+    chosen = chosen_sandbox(
+        options.sandbox, settings.get(OF_SANDBOX), own_app=is_own, named=_named_sandbox(options, known)
+    )
+    asked = _plan_options(options, chosen, settings)
     typed = options.own.requirements is not None or options.own.python is not None
-    found = _survey(options, known, declared=typed)
+    found = _found(options, known, declared=typed)
     plan, known = _plan(options, known, asked, found)
+    if options.study is not None and options.load.engine is not None:
+        plan = with_generator(plan, _engine(options))
     plan = with_protocol(plan, options.sure, options.load.find_rate)
-    check_settings(asked.settings, plan.subjects(), known, len(placement_of(plan).server_cpus))
+    plan = _without_doubles(plan, check_settings(asked.settings, plan, known, cpus_of(plan)))
     check_threads(plan, options.load.engine_threads)
     check_files(options.own, user)
     if not options.output.show_only:
@@ -183,7 +233,7 @@ def _new_study(options: RunOptions, known: "Catalog") -> "Study":
         out=archive_to_write(plan, options.output.out),
         requirements_file=options.own.requirements,
         python=options.own.python,
-        declared=declared_in(options.own.folder, found),
+        declared=declared_in(options.own.folder, found.app),
         ready_timeout_ns=optional(duration_of, "--ready-timeout", options.load.ready_timeout),
         sandbox=chosen,
         force=options.sure.force,
@@ -211,39 +261,82 @@ def _cross_checks(options: RunOptions, plan: "Plan", known: "Catalog") -> "tuple
     return checks_of_study(options.study, known, plan)
 
 
-def _plan_options(options: RunOptions, chosen: "Chosen") -> "PlanOptions":
+def _without_doubles(plan: "Plan", left: "Plan") -> "Plan":
+    """Return the plan that is left, and report what was left out."""
+    names = {subject.name for subject in left.subjects()}
+    for name in (subject.name for subject in plan.subjects() if subject.name not in names):
+        say(f"{name} is the same as another subject with the CPUs of this machine: left out")
+    return left
+
+
+def _is_text(known: "Catalog", server: str, key: str) -> bool:
+    """Return whether a setting is a free text, as far as the catalogue knows it."""
+    from prony.catalog.schema.entry import TextSetting
+
+    try:
+        return isinstance(known.entry(server).settings.get(key), TextSetting)
+    except UsageError:
+        return False
+
+
+def _plan_options(
+    options: RunOptions, chosen: "Chosen", settings: "Mapping[str, Mapping[str, Choice]]"
+) -> "PlanOptions":
     from prony.model import EngineChoice
     from prony.plan import PlanOptions
 
-    pacing = pacing_of(options.load.pacing, shares_cpus=options.sandbox.share_cpus)
+    engine = _engine(options)
     return PlanOptions(
         profile=options.what.profile,
         only=options.what.only,
         blocks=options.sure.repeats,
         seed=options.sure.seed,
-        engine=EngineChoice(threads=options.load.engine_threads, pacing=pacing),
+        engine=engine if options.study is None else replace(engine, name=EngineChoice().name, command=""),
         sandbox=chosen.choice,
-        settings=settings_of(options.what.settings or ()),
+        settings=settings,
         calibrate=not options.sure.no_calibration,
     )
 
 
-def _survey(options: RunOptions, known: "Catalog", *, declared: bool) -> "Survey | None":
-    """Return what the folder of the user's own app says of it; null for what has none. ``declared``: what it
-    needs is said elsewhere.
+def _engine(options: RunOptions) -> "EngineChoice":
+    """Return the typed generator.
 
-    *Errors*: UsageError as `survey_of`.
+    *Errors*: UsageError for a name that Prony does not know, or a command with unknown placeholders.
     """
-    from prony.study.found import survey_of
+    from prony.engine import open_engine
+    from prony.engine.own import check_command
+    from prony.model import EngineChoice
+
+    pacing = pacing_of(options.load.pacing, shares_cpus=options.sandbox.share_cpus)
+    usual = EngineChoice(threads=options.load.engine_threads, pacing=pacing)
+    if options.load.engine is None:
+        return usual
+    chosen = usual.named(options.load.engine)
+    if chosen.command:
+        check_command(chosen.command)
+    open_engine(chosen)
+    return chosen
+
+
+def _found(options: RunOptions, known: "Catalog", *, declared: bool) -> _Found:
+    """Return what the folder of the user's own app says of it. ``declared``: what it needs is said elsewhere.
+
+    *Errors*: UsageError as `program_of` and `survey_of`, and for options that a program has no use for.
+    """
+    from prony.study.found import program_of, survey_of
 
     own = options.own
     if options.study is not None or own.app is None or own.app in known.apps or own.app.endswith(".psgi"):
-        return None
-    return survey_of(own.folder, own.app, declared=declared)
+        return _Found()
+    program = program_of(own.folder, own.app)
+    if program is not None:
+        refuse_options_of_servers(options.typed, own.app, program.source)
+        return _Found(program=program)
+    return _Found(survey_of(own.folder, own.app, declared=declared))
 
 
 def _plan(
-    options: RunOptions, known: "Catalog", asked: "PlanOptions", found: "Survey | None"
+    options: RunOptions, known: "Catalog", asked: "PlanOptions", found: _Found
 ) -> "tuple[Plan, Catalog]":
     """Return the plan, and the catalogue with everything that it names."""
     from prony.cli.own_app import own_app
@@ -252,4 +345,4 @@ def _plan(
 
     if options.study is not None:
         return plan_of_study(options.study, known, asked), known
-    return plan_of_app(own_app(options, known, found), known, asked)
+    return plan_of_app(own_app(options, known, found.app, found.program), known, asked)

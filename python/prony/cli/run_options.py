@@ -10,9 +10,11 @@ from typing import Annotated, ClassVar
 
 import typer
 
+from prony.cli.completions import engines_to, servers_to
+from prony.cli.load_options import CheckOptions
 from prony.cli.options import MAX_SEED, MAX_THREADS
 from prony.cli.pacing_option import PacingOption
-from prony.cli.request_options import Body, ExpectStatus, Header, Method, RequestTimeout
+from prony.cli.request_options import Body, Header, Method, RequestTimeout
 from prony.cli.sandbox_options import SandboxOptions
 from prony.model import Arrivals, Interface
 from prony.runas import expanded
@@ -46,7 +48,11 @@ class WhatOptions:
     ] = None
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", help="A setting of a server, server.key=value; may be repeated."),
+        typer.Option(
+            "--set",
+            help="A setting of a server, server.key=value; several values, as in gunicorn.workers=2,4,8, "
+            "measure each with each of the other settings; may be repeated.",
+        ),
     ] = None
     catalog: Annotated[
         list[Path] | None,
@@ -70,12 +76,16 @@ class AppOptions:
     app: Annotated[
         str | None,
         typer.Option(
-            help="Your app: module:attribute, manage.py, a .psgi file, or the name of a built-in app."
+            help="Your app: module:attribute, manage.py, a .psgi file, or . for what its folder has: Django, "
+            "Go, Node.js, PHP, a Procfile; or the name of a built-in app."
         ),
     ] = None
     servers: Annotated[
         str | None,
-        typer.Option(help="The servers to compare (at most four usual ones for the app's interface)."),
+        typer.Option(
+            help="The servers to compare (at most four usual ones for the app's interface).",
+            autocompletion=servers_to,
+        ),
     ] = None
     commands: Annotated[
         list[str] | None,
@@ -142,12 +152,16 @@ class LoadOptions:
     method: Method = "GET"
     header: Header = None
     body: Body = None
-    expect_status: ExpectStatus = None
-    expect_body: Annotated[
-        str | None, typer.Option(help="Only this body is a success; @FILE reads it from a file.")
-    ] = None
     ready_timeout: Annotated[
         str | None, typer.Option(help="How long a server may take to start with your app (15s).")
+    ] = None
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            help="The generator: a name of `prony engines`, or a program of yours, './my_load.py {url}'; "
+            "with a study beside its own.",
+            autocompletion=engines_to,
+        ),
     ] = None
     engine_threads: Annotated[
         int, typer.Option(min=1, max=MAX_THREADS, help="Worker threads of the load engine.")
@@ -188,8 +202,15 @@ class SureOptions:
             help="Find first how long each server warms up, at most this (30s from 5 repeats on; 0s: do not)."
         ),
     ] = None
+    allow_errors: Annotated[
+        str | None,
+        typer.Option(help="Compare the speed of servers of which at most so many requests fail (0.1%)."),
+    ] = None
     cross_check: Annotated[
-        str | None, typer.Option(help="Measure each cell with these generators too, e.g. wrk,ab.")
+        str | None,
+        typer.Option(
+            help="Measure each cell with these generators too, e.g. wrk,ab.", autocompletion=engines_to
+        ),
     ] = None
     no_calibration: Annotated[
         bool, typer.Option("--no-calibration", help="Do not measure the reference server in each block.")
@@ -241,6 +262,7 @@ class RunOptions:
     what: WhatOptions
     own: AppOptions
     load: LoadOptions
+    check: CheckOptions
     sure: SureOptions
     sandbox: SandboxOptions
     output: OutputOptions

@@ -7,13 +7,23 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import typer
 
 from prony.cli.options import memory_of, optional
+from prony.errors import UsageError
+from prony.factors import OF_SANDBOX, SYSCTL
+from prony.kernel_settings import why_not
 from prony.model import Network, SandboxKind
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from prony.factors import Choice, Value
     from prony.sandbox.cgroup.base import LimitName
     from prony.sandbox.choice import Chosen
 
-__all__ = ["SandboxOptions", "SandboxWish", "chosen_sandbox"]
+__all__ = ["LEAST_CPUS", "SandboxOptions", "SandboxWish", "chosen_sandbox"]
+
+LEAST_CPUS = 0.01
+# As a study's file.
+MAX_CPUS = 65_536
 
 
 class SandboxWish(StrEnum):
@@ -43,7 +53,7 @@ class SandboxOptions:
     ] = None
     cpu_quota: Annotated[
         float | None,
-        typer.Option("--cpus", min=0.01, help="Limit of CPUs for the server, e.g. 0.5 or 2."),
+        typer.Option("--cpus", min=LEAST_CPUS, help="Limit of CPUs for the server, e.g. 0.5 or 2."),
     ] = None
     memory: Annotated[str | None, typer.Option(help="Limit of memory for the server, e.g. 512M.")] = None
     pids: Annotated[
@@ -66,11 +76,18 @@ class SandboxOptions:
         return {name: text for name, text in given.items() if text is not None}
 
 
-def chosen_sandbox(options: SandboxOptions, *, own_app: bool, named: SandboxKind | None = None) -> "Chosen":
-    """Return the sandbox to use on this machine. ``named``: by the study, where none is typed.
+def chosen_sandbox(
+    options: SandboxOptions,
+    swept: "Mapping[str, Choice] | None" = None,
+    *,
+    own_app: bool,
+    named: SandboxKind | None = None,
+) -> "Chosen":
+    """Return the sandbox to use on this machine. ``swept``: limits and settings of the kernel that were typed
+    as settings of `sandbox`; ``named``: the kind that the study names, where none is typed.
 
-    *Errors*: UsageError for an invalid size of memory, or limits with a sandbox that cannot enforce them;
-    HostError for a sandbox that does not work here.
+    *Errors*: UsageError for an invalid limit, limits with a sandbox that cannot enforce them, or settings of
+    the kernel for the host's network; HostError for a sandbox that does not work here.
     """
     from prony.model import SandboxChoice
     from prony.sandbox.available import look
@@ -79,6 +96,7 @@ def chosen_sandbox(options: SandboxOptions, *, own_app: bool, named: SandboxKind
 
     # A user's app may need a database on the loopback: keep that network unless asked.
     network = options.net or (Network.HOST if own_app else Network.ISOLATED)
+    typed = _swept(swept or {}, network)
     if network is Network.ISOLATED:
         gain_namespaces()
     choice = SandboxChoice(
@@ -90,5 +108,59 @@ def chosen_sandbox(options: SandboxOptions, *, own_app: bool, named: SandboxKind
         pids=options.pids,
     )
     kind = named if options.sandbox is SandboxWish.AUTO else SandboxKind(options.sandbox.value)
-    wish = Wish(kind, choice, options.limits())
+    wish = Wish(kind, choice, {**options.limits(), **typed})
     return choose(wish, look((kind,) if kind else STRONGEST_FIRST))
+
+
+def _swept(asked: "Mapping[str, Choice]", network: Network) -> "dict[LimitName, str]":
+    """Return the limits that are factors, as typed.
+
+    *Errors*: UsageError for a limit of one value, which has an option, and for what a trial cannot have.
+    """
+    names: dict[str, LimitName] = {"cpus": "cpu_quota", "memory": "memory", "pids": "pids"}
+    found: dict[LimitName, str] = {}
+    for key, choice in asked.items():
+        values = choice if isinstance(choice, tuple) else (choice,)
+        typed = f"--set {OF_SANDBOX}.{key}={','.join(map(str, values))}"
+        if key.startswith(f"{SYSCTL}."):
+            _check_kernel(typed, key.removeprefix(f"{SYSCTL}."), values, network)
+        elif key not in names:
+            known = ", ".join(f"`{OF_SANDBOX}.{name}`" for name in (*names, f"{SYSCTL}.NAME"))
+            raise UsageError(f"`{typed}`: expected one of {known}")
+        elif len(values) == 1:
+            raise UsageError(f"`{typed}`: one limit has an option of its own; expected `--{key} {values[0]}`")
+        else:
+            _check_limits(typed, key, values)
+            found[names[key]] = typed
+    return found
+
+
+def _check_kernel(typed: str, name: str, values: "Sequence[Value]", network: Network) -> None:
+    for value in values:
+        expected = why_not(name, value)
+        if expected:
+            raise UsageError(f"`{typed}`: found `{name}` = `{value}`; expected {expected}")
+    if network is not Network.ISOLATED:
+        raise UsageError(
+            f"`{typed}`: on the host's network it would be set for the whole machine",
+            hint="add --net isolated, which gives each trial a network of its own",
+        )
+
+
+def _check_limits(typed: str, key: str, values: "Sequence[Value]") -> None:
+    numbers = [_limit_of(typed, key, str(value)) for value in values]
+    if len(set(numbers)) < len(numbers):
+        raise UsageError(f"`{typed}`: two of the limits are the same; expected each once")
+
+
+def _limit_of(typed: str, key: str, value: str) -> float:
+    if key == "memory":
+        return memory_of(f"--set {OF_SANDBOX}.memory", value)
+    least, parse = (LEAST_CPUS, float) if key == "cpus" else (1, int)
+    try:
+        number = parse(value)
+    except ValueError:
+        number = 0
+    if not least <= number <= MAX_CPUS:
+        raise UsageError(f"`{typed}`: found `{value}`; expected a number from {least:g} to {MAX_CPUS:,}")
+    return number

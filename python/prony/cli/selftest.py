@@ -40,11 +40,20 @@ Examples:
   prony selftest planted                              effects of 2, 5 and 10 %: about 4 min
 
   prony selftest planted --repeats 50 --plants 5%     how many of ten studies find the 5 %
+
+  prony selftest diagnosis --dry-run                  the faults that can be planted, and how long they take
+
+  prony selftest diagnosis --shard 1/8                an eighth of them; again, to go on where it stopped
+
+  prony selftest diagnosis --only lock                one cause, on each of its servers
+
+  prony selftest diagnosis selftest-diagnosis         what the rules make of what was measured
 """
 
 _CONNECTIONS = 10
 _NAMES = 4
 _PLANTS = "2%,5%,10%"
+_BLOCKS, _LEAST_BLOCKS = 10, 5
 
 
 class SelfTestKind(StrEnum):
@@ -52,15 +61,21 @@ class SelfTestKind(StrEnum):
 
     AA = "aa"
     PLANTED = "planted"
+    DIAGNOSIS = "diagnosis"
 
 
 def selftest(
     kind: Annotated[
         SelfTestKind,
-        typer.Argument(help="aa: the same subject under several names; planted: with work added."),
+        typer.Argument(
+            help="aa: the same subject under several names; planted: with work added; diagnosis: with faults."
+        ),
     ],
     file: Annotated[
-        Path | None, typer.Argument(help="An archive to read; without one, Prony runs trials.")
+        Path | None,
+        typer.Argument(
+            help="An archive to read (diagnosis: a folder of them, or evidence); without, Prony runs trials."
+        ),
     ] = None,
     server: Annotated[
         str | None,
@@ -75,21 +90,41 @@ def selftest(
         str | None, typer.Option(help="Added work, in shares of the base's work (planted: 2%,5%,10%).")
     ] = None,
     repeats: Annotated[
-        int, typer.Option(min=5, max=10_000, help="Blocks; each has a trial of every cell.")
-    ] = 10,
+        int | None,
+        typer.Option(min=1, max=10_000, help="Blocks; each has a trial of every cell (10; diagnosis: 3)."),
+    ] = None,
     connections: Annotated[
         int, typer.Option("-c", "--connections", min=1, max=10_000, help="Connections of the closed loop.")
     ] = _CONNECTIONS,
     duration: Annotated[str, typer.Option(help="Length of a trial's window.")] = "3s",
     seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of the random order.")] = 1,
     out: Annotated[
-        Path | None, typer.Option(help="The archive to write (selftest-KIND-DATE.prony here).")
+        Path | None,
+        typer.Option(help="The archive to write (selftest-KIND-DATE.prony here; diagnosis: a folder)."),
     ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="A planted cause, or fault, by name; repeatable (diagnosis).")
+    ] = None,
+    shard: Annotated[
+        str | None, typer.Option(help="One of so many parts of the faults, such as 2/8 (diagnosis).")
+    ] = None,
+    most: Annotated[
+        str | None, typer.Option("--for", help="Begin no fault that ends later, such as 40m (diagnosis).")
+    ] = None,
+    evidence: Annotated[
+        Path | None, typer.Option(help="Write what the rules read of each trial to this file (diagnosis).")
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw what was planted and what was named, as SVG (diagnosis).")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the faults and how long they take (diagnosis).")
+    ] = False,
     run_as: Annotated[
         str | None, typer.Option(help="The user that servers run as, when Prony is root.")
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Measure even if figures may not be valid (planted).")
+        bool, typer.Option("--force", help="Use figures even if they may not be valid (planted, diagnosis).")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
@@ -98,13 +133,48 @@ def selftest(
     effects of a known size are found.
     """
     asked = _Asked(kind, server, app, names, plants)
+    of_faults = {
+        "--only": only,
+        "--shard": shard,
+        "--for": most,
+        "--evidence": evidence,
+        "--picture": picture,
+        "--dry-run": dry_run,
+    }
     _check(
         {
             SelfTestKind.AA: {"--app": app, "--names": names},
-            SelfTestKind.PLANTED: {"--plants": plants, "--force": force},
+            SelfTestKind.PLANTED: {"--plants": plants},
+            SelfTestKind.DIAGNOSIS: of_faults,
         },
         kind,
     )
+    if force and kind is SelfTestKind.AA:
+        raise UsageError(
+            "`--force` only works with `prony selftest planted` and `diagnosis`", hint="prony selftest --help"
+        )
+    if kind is SelfTestKind.DIAGNOSIS:
+        from prony.cli.selftest_diagnosis import FOLDER, DiagnosisOptions, run_diagnosis, show_diagnosis
+
+        wish = DiagnosisOptions(
+            only=tuple(only or ()),
+            server=server,
+            shard=shard,
+            most=most,
+            blocks=repeats,
+            seed=seed,
+            run_as=run_as,
+            dry=dry_run,
+            evidence=evidence,
+            picture=picture,
+            takes_disturbed=force,
+        )
+        if file is not None:
+            return show_diagnosis(file, wish, as_json=as_json)
+        return run_diagnosis(out or Path(FOLDER), wish, as_json=as_json)
+    blocks = _BLOCKS if repeats is None else repeats
+    if blocks < _LEAST_BLOCKS:
+        raise UsageError(f"`--repeats {blocks}`: expected at least {_LEAST_BLOCKS}")
     if file is not None:
         return _printed(kind, file, run_as, as_json=as_json)
     from prony.catalog.schema.loader import load_catalog
@@ -118,7 +188,7 @@ def selftest(
     known = load_catalog(())
     options = PlanOptions(seed=seed, sandbox=chosen.choice)
     load = {"loop": "closed", "connections": connections}
-    profile = {"blocks": repeats, "duration": duration_of("--duration", duration), "warmup": SECOND_NS}
+    profile = {"blocks": blocks, "duration": duration_of("--duration", duration), "warmup": SECOND_NS}
     plan = asked.plan(Conditions(load, profile, known, options))
     target = out or Path(f"selftest-{kind}-{time.strftime('%Y%m%d-%H%M%S')}.prony")
     if target.exists():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from prony.cli.completions import server_to
 from prony.cli.talk import show
 from prony.errors import ExitCode, UsageError
 
@@ -25,6 +26,8 @@ Examples:
   prony servers gunicorn         facts and settings of one server, with their sources
 
   prony servers tornado --file serve.py > serve.py    the script with which Prony starts it
+
+  prony servers gunicorn+shop --unit --from shop.prony    a systemd unit that starts what was measured
 
   prony servers --json           the same as data
 
@@ -47,7 +50,10 @@ CHECK_S = 5.0
 
 def servers(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="Only these servers.", show_default=False)
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME", help="Only these servers.", show_default=False, autocompletion=server_to
+        ),
     ] = None,
     catalog: Annotated[
         list[Path] | None, typer.Option(help="More catalogue entries: a file or a folder.")
@@ -60,10 +66,22 @@ def servers(
         ),
     ] = False,
     app: Annotated[
-        str, typer.Option(help="Check with this built-in app; with --file, your own module:attribute.")
+        str, typer.Option(help="Check with this built-in app; with --file or --unit, your own too.")
     ] = "hello",
+    unit: Annotated[
+        bool,
+        typer.Option(
+            "--unit", help="Print a systemd unit that starts the server, and the line of a container."
+        ),
+    ] = False,
+    archive: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", help="With --unit: as it was measured in this archive; NAME is the subject's."
+        ),
+    ] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", help="With --file: a setting, server.key=value.")
+        list[str] | None, typer.Option("--set", help="With --file or --unit: a setting, server.key=value.")
     ] = None,
     update: Annotated[
         bool,
@@ -94,6 +112,9 @@ def servers(
     if check:
         wanted = _Wanted(tuple(names or ()), app, run_as, share_cpus)
         return _check(known, wanted, as_json=as_json)
+    if unit or archive is not None:
+        show(_unit(known, names or (), archive, settings or (), app, is_asked=unit))
+        return ExitCode.DONE
     entries = [_entry(known, name) for name in names] if names else list(known.entries())
     if file is not None:
         show(_file_of(known, names or (), file, settings or (), app), end="")
@@ -182,13 +203,33 @@ def _check(known: "Catalog", choice: _Wanted, *, as_json: bool) -> int:
     return status or (ExitCode.DONE if passed else ExitCode.COULD_NOT_MEASURE)
 
 
+def _unit(
+    known: "Catalog",
+    names: Sequence[str],
+    archive: Path | None,
+    texts: Sequence[str],
+    app: str,
+    *,
+    is_asked: bool,
+) -> str:
+    from prony.cli.options import single_settings_of
+    from prony.cli.unit import AskedUnit, unit_of
+
+    if not is_asked:
+        raise UsageError("`--from` only works with `--unit`", hint="prony servers NAME --unit --from FILE")
+    if len(names) != 1:
+        raise UsageError("`--unit`: expected the name of one server, or of one subject of an archive")
+    return unit_of(known, AskedUnit(names[0], app, single_settings_of(texts), archive))
+
+
 def _file_of(known: "Catalog", names: Sequence[str], file: str, texts: Sequence[str], app: str) -> str:
     from prony.catalog.launch.commands import AskedFile, file_for_user
-    from prony.cli.options import settings_of
+    from prony.cli.options import single_settings_of
     from prony.host import available_cpus
 
     if len(names) != 1:
         raise UsageError(
             f"`--file {file}`: a file belongs to a server; expected the name of one server before it"
         )
-    return file_for_user(known, AskedFile(names[0], file, settings_of(texts), app), len(available_cpus()))
+    asked = AskedFile(names[0], file, single_settings_of(texts), app)
+    return file_for_user(known, asked, len(available_cpus()))

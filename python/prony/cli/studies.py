@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from prony.analysis.claim_needs import UnmetNeed
     from prony.catalog.schema.loader import Catalog
-    from prony.model import Availability, Cell, Plan
+    from prony.model import Availability, Cell, EngineChoice, Plan
     from prony.report.studies import StudyView
 
 __all__ = ["EPILOG", "studies"]
@@ -125,13 +125,17 @@ def _here(
         name: Availability.together(found[entry.name] for entry in parts) for name, parts in entries.items()
     }
     cells = [*(cell for plan in plans for cell in plan.cells), *checks]
-    engines = dict.fromkeys(cell.engine.name for cell in cells)
-    return {**here, **{name: _generator(name) for name in engines if name != "prony"}}
+    engines = {cell.engine.name: cell.engine for cell in cells}
+    return {**here, **{name: _generator(one) for name, one in engines.items() if name != "prony"}}
 
 
-def _generator(name: str) -> "Availability":
+def _generator(choice: "EngineChoice") -> "Availability":
+    from prony.engine import not_installed
     from prony.model import INSTALLABLE, READY, Availability
 
+    name = choice.name
+    if choice.command:
+        return Availability.lacking(name) if not_installed(choice) else READY
     # The scripts come with Prony, and get an environment of their own.
     if name.startswith(("python-", "printed-")):
         return INSTALLABLE

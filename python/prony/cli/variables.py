@@ -4,13 +4,14 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from prony.cli.options import given_content
 from prony.errors import UsageError
+from prony.factors import Choice
 
-__all__ = ["typed_line", "variables"]
+__all__ = ["check_variables", "typed_line", "variables"]
 
 
 def variables(pairs: Sequence[str], file: Path | None) -> dict[str, str]:
@@ -26,6 +27,23 @@ def variables(pairs: Sequence[str], file: Path | None) -> dict[str, str]:
         name, value = _variable(f"`--env {text.partition('=')[0]}`", text)
         found[name] = value
     return found
+
+
+def check_variables(asked: Mapping[str, Choice]) -> None:
+    """Refuse variables of ``--set env.NAME=VALUE,VALUE`` that are none, or that have one value: these have an
+    option of their own, and their values are not kept.
+
+    *Errors*: UsageError.
+    """
+    for name, choice in asked.items():
+        values = choice if isinstance(choice, tuple) else (choice,)
+        typed = f"--set env.{name}={','.join(map(str, values))}"
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+            raise UsageError(f"`{typed}`: `{name}` is no variable's name")
+        if len(values) == 1:
+            raise UsageError(
+                f"`{typed}`: one value has an option of its own; expected `--env {name}={values[0]}`"
+            )
 
 
 def _variable(where: str, text: str) -> tuple[str, str]:

@@ -12,6 +12,10 @@ from prony.diagnosis.clipped_backlog import clipped_backlog
 from prony.diagnosis.closed_after_each import closed_after_each
 from prony.diagnosis.conclusion import Diagnosis, DiagnosisKind, Frequent, Observed, conclude
 from prony.diagnosis.consumption import Resource, consumption_of
+from prony.diagnosis.debugging import debugging
+from prony.diagnosis.descriptors import descriptors
+from prony.diagnosis.disk import disk
+from prony.diagnosis.downstream import downstream
 from prony.diagnosis.dropped_connects import dropped_connects
 from prony.diagnosis.evidence import (
     Advice,
@@ -24,24 +28,32 @@ from prony.diagnosis.evidence import (
     Rule,
     Symptom,
 )
+from prony.diagnosis.forks import forks
 from prony.diagnosis.generator_limited import generator_limited
 from prony.diagnosis.growing_pool import growing_pool
 from prony.diagnosis.heat import heat
+from prony.diagnosis.held_back import held_back
 from prony.diagnosis.killed import killed
 from prony.diagnosis.knobs import Knob, Turned, knob_of
 from prony.diagnosis.listen_queue import listen_queue
+from prony.diagnosis.lock_held import lock_held
 from prony.diagnosis.meaning import MEANINGS, TURNED
+from prony.diagnosis.memory_growth import memory_growth
 from prony.diagnosis.memory_pressure import memory_pressure
 from prony.diagnosis.network_limit import network_limit
 from prony.diagnosis.one_core import one_core
 from prony.diagnosis.other_programs import other_programs
 from prony.diagnosis.overload import overload
 from prony.diagnosis.restarted import restarted
+from prony.diagnosis.server_ports import server_ports
 from prony.diagnosis.shared_cpus import shared_cpus
 from prony.diagnosis.silent_after_one import silent_after_one
 from prony.diagnosis.starvation import starved
+from prony.diagnosis.still_cold import still_cold
 from prony.diagnosis.stolen_time import stolen_time
 from prony.diagnosis.throttled import throttled
+from prony.diagnosis.uneven_workers import uneven_workers
+from prony.diagnosis.wrong_replies import wrong_replies
 from prony.model import Ok
 
 __all__ = [
@@ -68,10 +80,14 @@ __all__ = [
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
+        "D31": wrong_replies,
+        "D33": debugging,
         "D23": generator_limited,
         "D24": shared_cpus,
         "D19": killed,
         "D22": restarted,
+        "D08": descriptors,
+        "D05": server_ports,
         "D14": throttled,
         "D01": listen_queue,
         "D03": clipped_backlog,
@@ -84,8 +100,16 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "D28": other_programs,
         "D20": memory_pressure,
         "D37": growing_pool,
+        "D30": held_back,
+        "D42": forks,
+        "D34": disk,
+        "D35": downstream,
+        "D16": lock_held,
+        "D18": uneven_workers,
         "D13": one_core,
         "D17": busy_slots,
+        "D40": still_cold,
+        "D21": memory_growth,
         "D41": overload,
         "D12": closed_after_each,
     }

@@ -23,6 +23,7 @@ __all__ = ["Diagnosis", "DiagnosisKind", "Frequent", "Observed", "conclude"]
 # control groups, and 0.93 where it is sampled in ticks.
 _FULL, _CERTAINLY_FULL = 0.93, 0.97
 _MOST_TRIALS = 0.5
+_LONG_QUEUE_S = 1.0
 # Of the CPUs' time, as where a trial is repeated for them; smaller ones disturb, and limit nothing.
 _LEAST_SHARES = {Symptom.OTHERS_RAN: 0.2, Symptom.STOLEN: 0.1}
 
@@ -159,6 +160,7 @@ def _causes(
 ) -> Iterator[Frequent]:
     """Yield the findings that limit the subject, by precedence."""
     full = shares.get(Resource.CPU, 0.0) >= _FULL
+    overloaded = any(one.finding.kind is Symptom.OVERLOADED for one in found)
     for one in found:
         bearing, finding = MEANINGS[one.finding.kind].bearing, one.finding
         # A generator is only suspect where the server has no more to give.
@@ -166,16 +168,25 @@ def _causes(
         if bearing is Bearing.ADDS or (full and (doubted or bearing is Bearing.LIMITS_IDLE)):
             continue
         often = one.trials > _MOST_TRIALS * len(trials) and finding.confidence is not Confidence.POSSIBLE
-        if often and finding.affected is not Affected.LATENCY and _matters(finding, usages):
+        if (
+            often
+            and finding.affected is not Affected.LATENCY
+            and _matters(finding, usages, overloaded=overloaded)
+        ):
             yield one
 
 
-def _matters(finding: Finding, usages: Sequence[Consumption]) -> bool:
+def _matters(finding: Finding, usages: Sequence[Consumption], *, overloaded: bool) -> bool:
     """Return whether a disturbance was large, and a full queue met enough requests, to move a figure."""
     if finding.kind in _LEAST_SHARES:
         return finding.numbers["share"] >= _LEAST_SHARES[finding.kind]
     if finding.kind is not Symptom.QUEUE_OVERFLOWED or not usages:
         return True
+    if overloaded and finding.numbers.get("limit", 0) >= _LONG_QUEUE_S * fmean(
+        one.done_per_s for one in usages
+    ):
+        # A queue that holds a second's work is full because more is asked than it can do.
+        return False
     return finding.numbers["overflows"] >= QUALIFIED_ERROR_RATIO * fmean(one.done for one in usages)
 
 

@@ -111,6 +111,34 @@ class Symptom(StrEnum):
     """``reconnects``, for ``done`` requests."""
     SILENT_AFTER_ONE = "silent after one reply"
     """Of ``served`` connections no one got a second reply; ``waited``: requests in vain."""
+    WRONG_REPLIES = "wrong replies"
+    """``wrong`` of ``done`` replies; ``share``."""
+    SERVER_WITHOUT_PORTS = "server without ports"
+    """``ports`` of its network, ``waiting``: sockets in TIME_WAIT at the window's end."""
+    DESCRIPTORS_USED_UP = "descriptors used up"
+    """``used`` of ``limit`` open files, of the process that is nearest to its own."""
+    SELECT_FULL = "select() full"
+    """``connections`` at its address at most; select(2) knows 1,024 descriptors."""
+    REPLIES_HELD_BACK = "replies held back"
+    """``share``: of the replies, those that came after the time of a delayed acknowledgement,
+    ``delay_ns``.
+    """
+    MEMORY_GREW = "memory grew"
+    """``grown_bytes`` from ``first_bytes`` on, ``per_request_bytes``."""
+    FORKED_FOR_EACH = "a program for each request"
+    """``forks`` for ``done`` requests."""
+    UNEVEN_WORKERS = "uneven workers"
+    """``workers``, of which the busiest used ``most_cores``, and the least busy ``least_cores``."""
+    STILL_COLD = "still warming up"
+    """``early_per_s`` in the first seconds, ``late_per_s`` at the end; ``seconds`` until then."""
+    DEBUGGING = "development mode"
+    """Name ``sign``: what shows it."""
+    LOCK_HELD = "a lock that all want"
+    """As workers and threads busy; ``same_share``: of the looks at waiting threads, those at one lock."""
+    DISK_WAITED = "waited for the disk"
+    """``share``: of its threads' time."""
+    DOWNSTREAM_BUSY = "waited for another server"
+    """``connections`` to others, on average busy ``share`` of the time; ``port``: of the busiest peer."""
 
 
 class Affected(StrEnum):
@@ -151,6 +179,19 @@ class Advice(StrEnum):
     ADD_THREADS = "add threads or workers"
     ASK_FOR_LESS = "ask for less"
     KEEP_ALIVE = "turn keep-alive on"
+    READ_LOG_FOR_ERRORS = "read its log for errors"
+    KEEP_CONNECTIONS = "keep its connections to others"
+    RAISE_SERVER_DESCRIPTORS = "raise the server's limit of descriptors"
+    TAKE_EPOLL = "take another event loop"
+    SEND_AT_ONCE = "send replies at once"
+    FIND_LEAK = "find the leak"
+    KEEP_PROGRAMS = "keep programs running"
+    SPREAD_CONNECTIONS = "spread connections over workers"
+    WARM_UP_FIRST = "warm up first"
+    TURN_DEBUG_OFF = "turn development mode off"
+    SHORTEN_LOCK = "shorten the lock"
+    LOG_LATER = "write logs later"
+    RAISE_POOL = "raise the pool of connections"
 
 
 class Consequence(StrEnum):
@@ -167,6 +208,11 @@ class Consequence(StrEnum):
     OF_SOME_CPUS = "of some CPUs"
     OF_A_QUEUE = "of a queue that grows"
     WITH_CONNECTS = "with connects"
+    OF_ERRORS = "of errors too"
+    WITH_A_DELAY = "with a delay of the kernel's"
+    WITH_A_PROGRAM = "with a program for each"
+    OF_THE_FULLEST = "of the fullest worker"
+    WITH_CHECKS = "with checks of development"
 
 
 class Experiment(StrEnum):
@@ -184,6 +230,17 @@ class Experiment(StrEnum):
     MORE_PROCESSES = "more processes"
     LOWER_RATE = "a lower rate"
     KEPT_OPEN = "connections that stay open"
+    RIGHT_REPLIES = "replies as they should be"
+    MORE_PORTS = "more ports"
+    MORE_DESCRIPTORS = "more descriptors"
+    NO_DELAY = "no delay of packets"
+    LONGER_RUN = "a longer run"
+    NO_PROGRAM = "no program for each request"
+    EVEN_CONNECTIONS = "a connection for each request"
+    NO_DEBUG = "production mode"
+    NO_LOCK = "without the lock"
+    NO_LOG = "without its log"
+    LARGER_POOL = "a larger pool"
 
 
 @dataclass(frozen=True, slots=True)

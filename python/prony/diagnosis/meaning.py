@@ -4,7 +4,7 @@ Pure tables; each kind of finding has a row. Must not know evidence.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -45,16 +45,23 @@ _STARVED = Meaning(Bearing.LIMITS, Consequence.OF_THE_SERVED, Experiment.FEWER_C
 _ONE_CORE = Meaning(Bearing.LIMITS_IDLE, Consequence.OF_SOME_CPUS, Experiment.MORE_PROCESSES)
 _MEMORY = Meaning(Bearing.LIMITS_IDLE, Consequence.OF_THE_LIMIT, Experiment.MORE_MEMORY)
 
+_WRONG = Meaning(Bearing.ADDS, Consequence.OF_ERRORS, Experiment.RIGHT_REPLIES)
+_WAITING = Meaning(Bearing.LIMITS_IDLE, Consequence.OF_THE_WAITING, Experiment.MORE_THREADS)
+
 MEANINGS: Mapping[Symptom, Meaning] = MappingProxyType(
     {
         # In the order of precedence: the first that limits a subject is the one that its line names.
         **{kind: _GENERATOR for kind in Symptom if kind.name.startswith("GENERATOR_")},
         Symptom.KILLED_FOR_MEMORY: _DEAD,
+        Symptom.SELECT_FULL: replace(_STARVED, experiment=Experiment.FEWER_CONNECTIONS),
+        Symptom.DESCRIPTORS_USED_UP: replace(_STARVED, experiment=Experiment.MORE_DESCRIPTORS),
+        Symptom.SERVER_WITHOUT_PORTS: Meaning(Bearing.LIMITS, Consequence.OF_ERRORS, Experiment.MORE_PORTS),
         Symptom.ENDED_UNDER_LOAD: _DEAD,
         Symptom.THROTTLED: Meaning(Bearing.LIMITS, Consequence.OF_THE_LIMIT, Experiment.MORE_QUOTA),
         Symptom.SILENT_AFTER_ONE: Meaning(Bearing.LIMITS, Consequence.OF_THE_SERVED, Experiment.KEPT_OPEN),
         Symptom.STARVED_BY_SLOTS: _STARVED,
         Symptom.STARVED: _STARVED,
+        Symptom.OVERLOADED: Meaning(Bearing.ADDS, Consequence.OF_A_QUEUE, Experiment.LOWER_RATE),
         Symptom.QUEUE_OVERFLOWED: _QUEUE,
         Symptom.BACKLOG_CLIPPED: _FULL,
         Symptom.HALF_OPEN_QUEUE_FULL: _QUEUE,
@@ -66,16 +73,29 @@ MEANINGS: Mapping[Symptom, Meaning] = MappingProxyType(
         Symptom.WAITED_FOR_MEMORY: _MEMORY,
         Symptom.RESTARTED: _REPLACED,
         Symptom.LOST: _REPLACED,
+        Symptom.REPLIES_HELD_BACK: Meaning(
+            Bearing.LIMITS_IDLE, Consequence.WITH_A_DELAY, Experiment.NO_DELAY
+        ),
+        Symptom.FORKED_FOR_EACH: Meaning(Bearing.ADDS, Consequence.WITH_A_PROGRAM, Experiment.NO_PROGRAM),
+        Symptom.DISK_WAITED: replace(_WAITING, experiment=Experiment.NO_LOG),
+        Symptom.DOWNSTREAM_BUSY: replace(_WAITING, experiment=Experiment.LARGER_POOL),
+        Symptom.LOCK_HELD: replace(_WAITING, experiment=Experiment.NO_LOCK),
+        Symptom.UNEVEN_WORKERS: Meaning(
+            Bearing.LIMITS_IDLE, Consequence.OF_THE_FULLEST, Experiment.EVEN_CONNECTIONS
+        ),
         Symptom.ONE_THREAD_FULL: _ONE_CORE,
         Symptom.ONE_CORE_FULL: _ONE_CORE,
-        Symptom.SLOTS_BUSY: Meaning(Bearing.LIMITS_IDLE, Consequence.OF_THE_WAITING, Experiment.MORE_THREADS),
+        Symptom.SLOTS_BUSY: _WAITING,
         Symptom.OTHERS_RAN: _OTHERS,
         Symptom.STOLEN: _OTHERS,
         Symptom.QUEUE_FULL: _FULL,
         Symptom.SOME_QUEUE_OVERFLOWED: _FULL,
-        Symptom.OVERLOADED: Meaning(Bearing.ADDS, Consequence.OF_A_QUEUE, Experiment.LOWER_RATE),
+        Symptom.WRONG_REPLIES: _WRONG,
+        Symptom.DEBUGGING: Meaning(Bearing.ADDS, Consequence.WITH_CHECKS, Experiment.NO_DEBUG),
+        Symptom.MEMORY_GREW: Meaning(Bearing.ADDS, Consequence.CHANGING, Experiment.LONGER_RUN),
         Symptom.CLOSED_AFTER_EACH: Meaning(Bearing.ADDS, Consequence.WITH_CONNECTS, Experiment.KEPT_OPEN),
         Symptom.POOL_GREW: Meaning(Bearing.ADDS, Consequence.CHANGING, Experiment.LONGER_WARM_UP),
+        Symptom.STILL_COLD: Meaning(Bearing.ADDS, Consequence.CHANGING, Experiment.LONGER_WARM_UP),
         Symptom.STRAYED: _MACHINE,
         Symptom.HEAT: _MACHINE,
         Symptom.MACHINE_WAITED_FOR_MEMORY: _MACHINE,

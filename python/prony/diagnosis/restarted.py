@@ -23,7 +23,10 @@ def restarted(evidence: Evidence) -> list[Finding]:
     return [
         _replaced(role, one.restarts) if one.restarts else _ended(role, one.lost)
         for role, one in found.items()
-        if role in _SERVING and (one.restarts or one.lost)
+        # A pool that grows by more than it replaces is a finding of its own.
+        if role in _SERVING
+        and (one.restarts or one.lost)
+        and one.restarts + one.lost > one.started - one.ended
     ]
 
 

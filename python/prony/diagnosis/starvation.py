@@ -13,7 +13,7 @@ __all__ = ["starved"]
 def starved(evidence: Evidence) -> list[Finding]:
     """Return a finding when a closed loop's connections starved in a trial that ran its window."""
     found = starvation(evidence.trial.recording)
-    if found is None or not isinstance(evidence.trial.outcome, Ok):
+    if found is None or not isinstance(evidence.trial.outcome, Ok) or _waits_to_connect(evidence):
         return []
     facts = evidence.subject.facts if evidence.subject else SubjectFacts()
     slots, kept = facts.declared.slots, facts.declared.keep_alive is True
@@ -26,3 +26,9 @@ def starved(evidence: Evidence) -> list[Finding]:
             advice=Advice.ADD_WORKERS_OR_CLOSE if kept else Advice.ADD_WORKERS,
         )
     ]
+
+
+def _waits_to_connect(evidence: Evidence) -> bool:
+    """Return whether clients open a connection for each request, and a full queue turns them away."""
+    turned_away = evidence.trial.counters.get("ListenOverflows", 0) > 0
+    return turned_away and not evidence.cell.workload.request.keep_alive

@@ -26,6 +26,7 @@ class ThreadState(StrEnum):
     CONNECTION = "a connection"
     EVENTS = "events"
     SOCKET = "a socket"
+    DOWNSTREAM = "another server"
     SLEEP = "a sleep"
     FILE = "a file"
     CHILD = "a child"
@@ -38,6 +39,7 @@ _ASLEEP: Mapping[ThreadState, str] = {
     ThreadState.CONNECTION: "accept",
     ThreadState.EVENTS: "events",
     ThreadState.SOCKET: "socket",
+    ThreadState.DOWNSTREAM: "downstream",
     ThreadState.SLEEP: "sleep",
     ThreadState.FILE: "file",
     ThreadState.CHILD: "child",

@@ -39,6 +39,13 @@ def _script(choice: EngineChoice, ceiling_per_s: float | None) -> Engine:
     return ExternalEngine(choice, SCRIPTS[choice.name], find_script)
 
 
+def _own(choice: EngineChoice) -> Engine:
+    from prony.engine.external.engine import ExternalEngine
+    from prony.engine.own import find_own, own_tool
+
+    return ExternalEngine(choice, own_tool(choice), lambda _tool: find_own(choice))
+
+
 ENGINES: Mapping[str, Callable[[EngineChoice, float | None], Engine]] = {
     "prony": _prony,
     "wrk": _external,
@@ -67,6 +74,8 @@ def open_engine(choice: EngineChoice, ceiling_per_s: float | None = None) -> Eng
 
     *Errors*: UsageError for an unknown name.
     """
+    if choice.command:
+        return _own(choice)
     if choice.name not in ENGINES:
         raise UsageError(f"there is no engine `{choice.name}`", hint=f"one of: {', '.join(sorted(ENGINES))}")
     return ENGINES[choice.name](choice, ceiling_per_s)
@@ -74,7 +83,10 @@ def open_engine(choice: EngineChoice, ceiling_per_s: float | None = None) -> Eng
 
 def cannot_make(choice: EngineChoice, workload: Workload, address: Address) -> str | None:
     """Return why a generator cannot send a load to an address, in words; null: it can."""
-    tool = TOOLS.get(choice.name) or SCRIPTS.get(choice.name)
+    from prony.engine.own import own_tool
+
+    known = TOOLS.get(choice.name) or SCRIPTS.get(choice.name)
+    tool = own_tool(choice) if choice.command else known
     return refusal(tool, workload, address) if tool else None
 
 
@@ -86,6 +98,8 @@ def not_here(choice: EngineChoice) -> str | None:
     """
     from prony.engine.scripts.found import find_script
 
+    if choice.command:
+        return not_installed(choice)
     if choice.name in SCRIPTS:
         return _lacking(lambda: find_script(SCRIPTS[choice.name]))
     return not_installed(choice)
@@ -97,7 +111,10 @@ def not_installed(choice: EngineChoice) -> str | None:
     Builds nothing: what the Python scripts lack is installed when they are first used.
     """
     from prony.engine.external.engine import find_tool
+    from prony.engine.own import find_own
 
+    if choice.command:
+        return _lacking(lambda: find_own(choice))
     return _lacking(lambda: find_tool(TOOLS[choice.name])) if choice.name in TOOLS else None
 
 

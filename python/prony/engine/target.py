@@ -12,22 +12,33 @@ from urllib.parse import SplitResult, urlsplit
 
 from prony.engine.allowed_hosts import address_of, is_loopback
 from prony.errors import UsageError
-from prony.model import Address, AddressKind, Wire
+from prony.model import Address, AddressKind, Tls, Wire
 
 __all__ = ["LoadTarget", "target_of"]
 
+# With TLS on the connection.
+_SECURE = "https"
 _WIRES: Mapping[str, Wire] = MappingProxyType(
-    {"http": Wire.HTTP, "fcgi": Wire.FASTCGI, "uwsgi": Wire.UWSGI, "scgi": Wire.SCGI}
+    {
+        "http": Wire.HTTP,
+        _SECURE: Wire.HTTP,
+        "fcgi": Wire.FASTCGI,
+        "uwsgi": Wire.UWSGI,
+        "scgi": Wire.SCGI,
+    }
 )
-_HTTP_PORT = 80
+_PORTS: Mapping[str, int] = MappingProxyType({"http": 80, _SECURE: 443})
 # As nginx writes it: the socket's path ends at the next colon, the path of the request follows.
 _UNIX = re.compile(r"(?:([a-z]+)://)?unix:(/[^:?#]*)(?::(/.*))?")
 # `sun_path` has 108 bytes, the last of them 0 (unix(7)).
 _LONGEST_SOCKET_BYTES = 107
 _EXPECTED = (
-    "expected `http://HOST[:PORT][/PATH]`, `fcgi://HOST:PORT[/PATH]`, `uwsgi://...` or `scgi://...`, "
-    "or a Unix socket, `unix:/SOCKET[:/PATH]` or `fcgi://unix:/SOCKET[:/PATH]`"
+    "expected `http://HOST[:PORT][/PATH]`, `https://...`, `fcgi://HOST:PORT[/PATH]`, `uwsgi://...`, "
+    "`scgi://...`, or a Unix socket, `unix:/SOCKET[:/PATH]` or `fcgi://unix:/SOCKET[:/PATH]`"
 )
+
+
+_USUAL_TLS = Tls()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +46,7 @@ class LoadTarget:
     """Where the load goes. ``host``: a name or a literal; for a Unix socket its path, and ``port`` is 0.
 
     ``path``: of the request, with its query. ``name``: the ``Host`` that the server must read, null: what the
-    engine writes.
+    engine writes. ``certified``: with TLS the name that the server's certificate must have; null: no TLS.
     """
 
     wire: Wire
@@ -44,15 +55,23 @@ class LoadTarget:
     path: str
     is_unix: bool = False
     name: str | None = None
+    certified: str | None = None
 
-    def address(self, allowed: Sequence[str]) -> Address:
+    def address(self, allowed: Sequence[str], tls: Tls = _USUAL_TLS) -> Address:
         """Return the address of the target, if it may be loaded: a Unix socket is always this machine's.
+
+        ``tls``: what is asked of it, where it has TLS.
 
         *Errors*: those of `address_of`.
         """
+        asked = None if self.certified is None else _named(tls, self.certified)
         if self.is_unix:
-            return Address(self.host, 0, AddressKind.UNIX, wire=self.wire)
-        return replace(address_of(self.host, self.port, allowed), wire=self.wire)
+            return Address(self.host, 0, AddressKind.UNIX, asked, self.wire)
+        return replace(address_of(self.host, self.port, allowed), tls=asked, wire=self.wire)
+
+
+def _named(tls: Tls, name: str) -> Tls:
+    return replace(tls, server_name=tls.server_name or name)
 
 
 def target_of(url: str) -> LoadTarget:
@@ -78,6 +97,7 @@ def _refusal(url: str) -> UsageError:
 def _unix_target(url: str, found: re.Match[str]) -> LoadTarget:
     scheme, socket, path = found.groups()
     wire = _WIRES.get(scheme or "http")
+    certified = "localhost" if scheme == _SECURE else None
     if wire is None or socket.endswith("/"):
         raise _refusal(url)
     length = len(socket.encode())
@@ -86,7 +106,8 @@ def _unix_target(url: str, found: re.Match[str]) -> LoadTarget:
             f"`{url}`: the path of the socket has {length} bytes; expected at most {_LONGEST_SOCKET_BYTES}",
             hint="make a symbolic link to its folder with a shorter name",
         )
-    return LoadTarget(wire, socket, 0, (path or "/").partition("#")[0], is_unix=True)
+    path = (path or "/").partition("#")[0]
+    return LoadTarget(wire, socket, 0, path, is_unix=True, certified=certified)
 
 
 def _tcp_target(url: str) -> LoadTarget:
@@ -95,10 +116,6 @@ def _tcp_target(url: str) -> LoadTarget:
         port = parts.port
     except ValueError:
         raise _refusal(url) from None
-    if parts.scheme == "https":
-        raise UsageError(
-            f"`{_without_credentials(url)}`: TLS is not supported yet; expected `http://HOST[:PORT][/PATH]`"
-        )
     if "//" not in url and port is None and not is_loopback(parts.hostname or ""):
         raise _refusal(url)
     wire = _WIRES.get(parts.scheme)
@@ -110,7 +127,9 @@ def _tcp_target(url: str) -> LoadTarget:
             f"expected `{parts.scheme}://HOST:PORT[/PATH]`"
         )
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return LoadTarget(wire, parts.hostname, port or _HTTP_PORT, path, name=_name(parts))
+    certified = parts.hostname if parts.scheme == _SECURE else None
+    usual = _PORTS.get(parts.scheme, 0)
+    return LoadTarget(wire, parts.hostname, port or usual, path, name=_name(parts), certified=certified)
 
 
 def _name(parts: SplitResult) -> str | None:

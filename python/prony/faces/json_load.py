@@ -7,7 +7,7 @@ from prony.analysis.load_condition import ConditionResult
 from prony.model import Json
 from prony.model.recording import Recording
 from prony.model.shapes import encode
-from prony.reading.load import LoadReading, Spread, StageReading, summary_of
+from prony.reading.load import LoadReading, Spread, StageReading, TlsReading, summary_of
 
 __all__ = ["VERSION", "load_result"]
 
@@ -70,12 +70,29 @@ def _requests(reading: LoadReading) -> list[Json]:
 
 def _stage(one: StageReading) -> Json:
     figures = one.figures
-    names = ("begin_ns", "duration_ns", "from_per_s", "to_per_s", "scheduled", "sent", "ok", "failed")
+    ends = ("from_per_s", "to_per_s", "from_connections", "to_connections")
+    names = ("begin_ns", "duration_ns", *ends, "scheduled", "sent", "ok", "failed")
     latency = {"ok": _summary(one.ok), "all": _summary(one.all)}
     return {
         **{name: getattr(figures, name) for name in names},
         "errors": figures.scheduled - figures.ok,
-        "response_ns": latency,
+        "ok_per_s": one.ok_per_s,
+        **{f"{kind}_ns": latency if kind == one.kind else None for kind in ("response", "service")},
+    }
+
+
+_AGREED = ("failed", "protocols", "ciphers", "groups", "keys", "alpn")
+
+
+def _tls(found: TlsReading | None) -> Json | None:
+    if found is None:
+        return None
+    figures = encode(found.figures)
+    return {
+        "verified": found.verified,
+        "full_ns": _summary(found.full),
+        "resumed_ns": _summary(found.resumed),
+        **{name: figures[name] for name in _AGREED},
     }
 
 
@@ -110,6 +127,7 @@ def load_result(reading: LoadReading) -> Json:
         "latency": _latency(reading),
         "spread": _spread(reading.spread),
         "stages": [_stage(one) for one in reading.stages],
+        "tls": _tls(reading.tls),
         "connections": encode(recording.connections),
         "queue": encode(recording.queue),
         "bytes": encode(recording.bytes),

@@ -23,6 +23,7 @@ from prony.diagnosis import Diagnosis
 from prony.faces.json_answer import answer_json
 from prony.faces.json_diagnosis import diagnosis_json, finding_json
 from prony.faces.json_sessions import across_json
+from prony.faces.json_sweeps import sweep_json
 from prony.metrics import METRICS
 from prony.model import Claim, Failed, Invalid, Json, Outcome, Plan, SubjectRecord, TrialRole
 from prony.model.shapes import encode
@@ -336,6 +337,7 @@ def reading_json(reading: Reading) -> Json:
         "placements": [asdict(placement) for placement in reading.placements],
         "groups": [_group(group, reading) for group in reading.groups],
         "curves": [_curve(curve, reading) for curve in reading.curves],
+        "sweeps": [sweep_json(one) for one in reading.sweeps],
         "claims": [_claim(claim, result, reading.then.get(claim.name)) for claim, result in reading.claims],
         "verdicts": {verdict.value: count for verdict, count in reading.verdicts.items()},
         "originals": [_beside(one) for one in reading.originals],

@@ -18,6 +18,7 @@ from prony.analysis.power import Sight
 from prony.model import Json
 from prony.model.claims import Needs
 from prony.reading.brief import Elsewhere, Measures, Ratio
+from prony.reading.sweeps import Factor
 from prony.reading.warm_ups import WarmUp
 
 __all__ = ["ReportShape", "report_schema", "report_type"]
@@ -380,6 +381,58 @@ class CurveShape:
 
 
 @dataclass(frozen=True, slots=True)
+class PointShape:
+    """A subject of a sweep."""
+
+    cell: int
+    name: str
+    levels: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourShape:
+    """What one step in one setting from the best does."""
+
+    factor: int
+    level: int
+    name: str
+    comparison: ComparisonShape
+
+
+@dataclass(frozen=True, slots=True)
+class CrossedShape:
+    """How two settings act together."""
+
+    first: int
+    second: int
+    steps: Mapping[str, ComparisonShape]
+    found: Mapping[str, ComparisonShape]
+    verdict: str
+    best: Sequence[Sequence[int]] | None
+    everywhere: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class SweepShape:
+    """Subjects that differ in settings only."""
+
+    group: int
+    name: str
+    metric: str | None
+    factors: Sequence[Factor]
+    points: Sequence[PointShape]
+    best: str | None
+    ties: Sequence[str]
+    least: str | None
+    blocks: int
+    decided: bool
+    neighbours: Sequence[NeighbourShape]
+    at_edge: Sequence[int]
+    steps: Mapping[str, ComparisonShape]
+    crossed: Sequence[CrossedShape]
+
+
+@dataclass(frozen=True, slots=True)
 class ClaimShape:
     """What was claimed, and what the study says of it."""
 
@@ -516,6 +569,7 @@ class ReportShape:
     placements: Sequence[PlacementShape]
     groups: Sequence[GroupShape]
     curves: Sequence[CurveShape]
+    sweeps: Sequence[SweepShape]
     claims: Sequence[ClaimShape]
     verdicts: Mapping[str, int]
     originals: Sequence[OriginalShape]

@@ -33,6 +33,7 @@ def sheets(reading: Reading, trials: Callable[[], Iterable[TrialRecord]]) -> tup
         Sheet("series", _SERIES_COLUMNS, _series_rows(trials())),
         Sheet("comparisons", _COMPARISON_COLUMNS, _comparison_rows(reading)),
         Sheet("standings", _STANDING_COLUMNS, _standing_rows(reading)),
+        *([Sheet("levels", _LEVEL_COLUMNS, _level_rows(reading))] if reading.sweeps else []),
         Sheet("claims", _CLAIM_COLUMNS, _claim_rows(reading)),
         Sheet("originals", (*_CELL, *_ORIGINAL_COLUMNS), _original_rows(reading)),
         *(session_sheets(reading.across) if reading.across else ()),
@@ -200,6 +201,18 @@ def _standing_rows(reading: Reading) -> Iterator[Row]:
                 yield *own, name, letters, best if one.decided else None, one.blocks, reason
             if not one.ranked:
                 yield *own, None, None, None, one.blocks, one.reason
+
+
+_LEVEL_COLUMNS = ("load", "sweep", "cell_id", "subject", "setting", "level", "number")
+
+
+def _level_rows(reading: Reading) -> Iterator[Row]:
+    for sweep in reading.sweeps:
+        group = reading.groups[sweep.group]
+        for point in sweep.points:
+            own = (_words(group), sweep.name, group.cells[point.cell].cell.id, point.name)
+            for factor, level in zip(sweep.factors, sweep.levels(point.name), strict=True):
+                yield *own, factor.key, str(level.value), level.number
 
 
 _CLAIM_COLUMNS = (

@@ -8,7 +8,7 @@ archive or engine.
 'open loop, 550/s constant, 10 s'
 """
 
-from prony.model.address import Address, AddressKind, Wire
+from prony.model.address import Address, AddressKind, Tls, TlsVersion, Wire
 from prony.model.availability import INSTALLABLE, READY, Availability, AvailabilityKind
 from prony.model.claims import ERROR_RATIO, TOLERANT, Claim, ClaimKind, Needs, Original
 from prony.model.exchange import Check, Contract, Request
@@ -38,13 +38,14 @@ from prony.model.sandbox import (
     SandboxFacts,
     SandboxKind,
 )
-from prony.model.subject import App, Frontend, Interface, Subject
+from prony.model.subject import App, Frontend, Interface, Subject, is_named, is_of
 from prony.model.trial import Failed, Invalid, Json, Ok, Outcome, Trial, TrialRole
 from prony.model.workload import (
     MAX_CONNECTIONS,
     MAX_RATE_PER_S,
     Arrivals,
     ClosedLoop,
+    ConnectionStage,
     CountStop,
     DurationStop,
     EngineChoice,
@@ -54,6 +55,7 @@ from prony.model.workload import (
     RateStage,
     Stop,
     Workload,
+    is_own_generator,
 )
 
 __all__ = [
@@ -76,6 +78,7 @@ __all__ = [
     "Claim",
     "ClaimKind",
     "ClosedLoop",
+    "ConnectionStage",
     "Contract",
     "CountStop",
     "Design",
@@ -131,6 +134,8 @@ __all__ = [
     "SubjectFacts",
     "SubjectRecord",
     "ThreadUsage",
+    "Tls",
+    "TlsVersion",
     "Trial",
     "TrialEvent",
     "TrialFacts",
@@ -138,4 +143,7 @@ __all__ = [
     "TrialRole",
     "Wire",
     "Workload",
+    "is_named",
+    "is_of",
+    "is_own_generator",
 ]

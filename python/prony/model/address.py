@@ -7,7 +7,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Address", "AddressKind", "Wire"]
+__all__ = ["Address", "AddressKind", "Tls", "TlsVersion", "Wire"]
 
 
 class Wire(StrEnum):
@@ -27,14 +27,42 @@ class AddressKind(StrEnum):
     UNIX = "unix"
 
 
+class TlsVersion(StrEnum):
+    """A version of TLS."""
+
+    TLS_1_2 = "1.2"
+    TLS_1_3 = "1.3"
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """What is asked of a server with TLS. Files are PEM.
+
+    ``verify``: whether its certificate must be of an authority in ``ca_file`` (null: of one that this machine
+    knows), valid, and for ``server_name`` (null: for the host). ``resumption``: whether a connection may take
+    up the session of an earlier one.
+    """
+
+    verify: bool = True
+    ca_file: str | None = None
+    certificate_file: str | None = None
+    key_file: str | None = None
+    server_name: str | None = None
+    least_version: TlsVersion = TlsVersion.TLS_1_2
+    resumption: bool = True
+
+
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a subject listens. ``host`` is a literal; for ``unix`` the socket's path, and ``port`` is 0."""
+    """Where a subject listens. ``host`` is a literal; for ``unix`` the socket's path, and ``port`` is 0.
+
+    ``tls``: null without it.
+    """
 
     host: str
     port: int
     kind: AddressKind = AddressKind.TCP4
-    tls: bool = False
+    tls: Tls | None = None
     wire: Wire = Wire.HTTP
 
     @property

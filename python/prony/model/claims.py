@@ -9,7 +9,8 @@ Must not know how a claim is tested (analysis.claims).
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from fnmatch import fnmatchcase
+
+from prony.model.subject import is_named
 
 __all__ = ["ERROR_RATIO", "TOLERANT", "Claim", "ClaimKind", "Needs", "Original"]
 
@@ -93,7 +94,7 @@ class Claim:
 
     def is_about(self, subject: str) -> bool:
         """Return whether the claim is about the subject of this name, on either side."""
-        return not self.among or any(fnmatchcase(subject, glob) for glob in self.among)
+        return not self.among or any(is_named(subject, glob) for glob in self.among)
 
 
 @dataclass(frozen=True, slots=True)

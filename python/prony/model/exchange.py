@@ -7,7 +7,9 @@
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from prony.model.shapes import OPTIONAL
 
 __all__ = [
     "Check",
@@ -41,11 +43,24 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One request and the reply that an app must give. ``body`` null: any; ``status`` null: 200 to 399."""
+    """One request and the reply that an app must give. ``body`` null: any.
+
+    ``statuses``: ranges, both ends included; none and no ``status``: 200 to 399. A null value of a header:
+    any; parameters may follow a value.
+    """
 
     request: Request = Request()
     status: int | None = None
     body: bytes | None = None
+    statuses: tuple[tuple[int, int], ...] = field(default=(), metadata=OPTIONAL)
+    headers: tuple[tuple[str, str | None], ...] = field(default=(), metadata=OPTIONAL)
+    body_contains: tuple[bytes, ...] = field(default=(), metadata=OPTIONAL)
+    body_sha256: str | None = field(default=None, metadata=OPTIONAL)
+
+    @property
+    def says_anything(self) -> bool:
+        """Whether it expects more of the reply than a status of 200 to 399."""
+        return self != Check(self.request)
 
 
 @dataclass(frozen=True, slots=True)

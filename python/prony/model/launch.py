@@ -51,9 +51,9 @@ class Launch:
     """One process to start: the complete command, without placeholders; and what must run beside it.
 
     ``files`` are written, before the start, into the process's own folder, which is its working directory.
-    ``services`` are started before it, the ``frontend`` after it: the load then goes to the frontend.
-    ``name`` distinguishes them: ``server``, ``frontend``, or the service's name. ``folder``: a working
-    directory other than its own folder.
+    ``services`` are started before it, the ``backends``, which are more of it, and the ``frontend`` after it:
+    the load then goes to the frontend. ``name`` distinguishes them: ``server``, ``server-2``, ``frontend``,
+    or the service's name. ``folder``: a working directory other than its own folder.
     """
 
     command: tuple[str, ...]
@@ -66,12 +66,13 @@ class Launch:
     name: str = "server"
     folder: str | None = None
     services: tuple["Launch", ...] = ()
+    backends: tuple["Launch", ...] = ()
     frontend: "Launch | None" = None
 
     @property
     def processes(self) -> tuple["Launch", ...]:
         """All processes to start, including this one, in their order."""
-        return (*self.services, self, *((self.frontend,) if self.frontend else ()))
+        return (*self.services, self, *self.backends, *((self.frontend,) if self.frontend else ()))
 
     @property
     def entrance(self) -> Address:

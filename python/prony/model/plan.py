@@ -6,14 +6,15 @@ Must not know the order of the trials, or how a plan is written.
 (10, 15, 20)
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from typing import TypeVar
 
 from prony.model.claims import Claim, Original
 from prony.model.sandbox import SandboxChoice
 from prony.model.shapes import OPTIONAL
-from prony.model.subject import Subject
+from prony.model.subject import Subject, is_of
 from prony.model.workload import ClosedLoop, CountStop, EngineChoice, OpenLoop, Workload
 
 __all__ = ["Cell", "Design", "Plan", "Precision"]
@@ -81,6 +82,7 @@ class Design:
     ``sessions``: in how many parts of equally many blocks the study is measured, at least ``pause_ns`` apart.
     ``editions``: of a subject with the software of the original's time, the one of today in whose place it
     is.
+    ``allow_errors``: the largest share of failed requests with which speed is compared; null: the usual one.
     ``pilot_ns``: before the first block, look for how long each server warms up, at most so long; null: do
     not.
     """
@@ -94,6 +96,20 @@ class Design:
     pause_ns: int = 0
     pilot_ns: int | None = field(default=None, metadata=OPTIONAL)
     editions: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
+    allow_errors: float | None = field(default=None, metadata=OPTIONAL)
+
+
+_Number = TypeVar("_Number", int, float)
+
+
+def _most(limits: Iterable[_Number | None]) -> _Number | None:
+    """Return the largest limit; null is none, and larger than any."""
+    known: list[_Number] = []
+    for one in limits:
+        if one is None:
+            return None
+        known.append(one)
+    return max(known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +141,24 @@ class Plan:
         return tuple({cell.subject.name: cell.subject for cell in self.cells}.values())
 
     @property
+    def sandbox(self) -> SandboxChoice:
+        """The sandbox of all cells; where their limits differ, the most that any has, and none if one has
+        none.
+        """
+        found = [cell.sandbox for cell in self.cells]
+        return replace(
+            found[0],
+            cpu_quota=_most(one.cpu_quota for one in found),
+            memory_bytes=_most(one.memory_bytes for one in found),
+            pids=_most(one.pids for one in found),
+            sysctl=tuple(dict(sorted(pair for one in found for pair in one.sysctl)).items()),
+        )
+
+    def sandbox_of(self, subject: str) -> SandboxChoice:
+        """Return the sandbox of the subject of this name, else that of all."""
+        return next((cell.sandbox for cell in self.cells if cell.subject.name == subject), self.sandbox)
+
+    @property
     def session_blocks(self) -> int:
         """How many blocks one session has."""
         return max(1, self.blocks // max(1, self.design.sessions))
@@ -143,5 +177,5 @@ class Plan:
         return tuple(
             cell
             for cell in self.cells
-            if fnmatchcase(cell.subject.name, pattern) or (several and fnmatchcase(cell.engine.name, pattern))
+            if is_of(cell.subject.name, pattern) or (several and fnmatchcase(cell.engine.name, pattern))
         )

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from prony.model.address import Wire
+from prony.model.address import Tls, Wire
 from prony.model.limit import Limit
 from prony.model.shapes import OPTIONAL, REST, ShapeError, at, decode
 from prony.model.workload import Pacing, Workload
@@ -30,6 +30,7 @@ __all__ = [
     "GeneratorCost",
     "GeneratorName",
     "GeneratorProcesses",
+    "Handshakes",
     "LittlesLaw",
     "LoopKind",
     "Population",
@@ -83,6 +84,7 @@ class Target:
     port: int
     socket: str = "tcp"
     wire: SpokenWire = SpokenWire(Wire.HTTP)
+    tls: Tls | None = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +201,7 @@ class Connections:
     """What happened to connections; ``retried``: requests that were sent again on a new one; ``surplus``:
     connections that brought bytes which no request had asked for; ``requests_sent``: from the first
     to the last, with those of the warm-up, and again those that were sent again: as in the server's own log.
+    ``added`` and ``taken_away`` by the stages of a closed loop.
     """
 
     opened: int | None
@@ -208,6 +211,8 @@ class Connections:
     answered: Answered | None
     surplus: int | None = None
     requests_sent: int | None = None
+    added: int | None = field(default=None, metadata=OPTIONAL)
+    taken_away: int | None = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +301,25 @@ class Distributions:
 
 
 @dataclass(frozen=True, slots=True)
+class Handshakes:
+    """TLS handshakes of all connections, from the first on: times of full ones and of those that took up an
+    earlier session (``resumed``), and how many ``failed``.
+
+    The others count connections by what was agreed on: ``protocols``, ``ciphers``, ``groups`` of the key
+    exchange, ``keys`` of certificates, and ``alpn``, the protocol within.
+    """
+
+    full: Distribution
+    resumed: Distribution
+    failed: int
+    protocols: Mapping[str, int]
+    ciphers: Mapping[str, int]
+    groups: Mapping[str, int]
+    keys: Mapping[str, int]
+    alpn: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Second:
     """One second of the window or the drain, from 0: requests due in it, sent in it, and what ended in it,
     whenever it was begun.
@@ -325,22 +349,27 @@ class RawLatencies:
 
 @dataclass(frozen=True, slots=True)
 class StageFigures:
-    """What became of the requests that were due in one stage of the load.
+    """What became of the requests that were due (open loop) or begun (closed loop) in one stage of the load.
 
-    ``begin_ns`` is from the opening of the window. ``failed``: those without a latency; ``ok_response`` and
-    ``censored_response`` are the response times of valid replies, and the ages of the unanswered.
+    ``begin_ns`` is from the opening of the window. It has rates in an open loop, else connections.
+    ``failed``: those without a latency; ``ok`` and ``censored``: the times of valid replies, and the ages of
+    the unanswered, as response times in an open loop and as service times in a closed one.
     """
 
     begin_ns: int
     duration_ns: int
-    from_per_s: float
-    to_per_s: float
     scheduled: int
     sent: int
     ok: int
     failed: int
-    ok_response: Distribution
-    censored_response: Distribution
+    from_per_s: float | None = field(default=None, metadata=OPTIONAL)
+    to_per_s: float | None = field(default=None, metadata=OPTIONAL)
+    from_connections: int | None = field(default=None, metadata=OPTIONAL)
+    to_connections: int | None = field(default=None, metadata=OPTIONAL)
+    ok_response: Distribution | None = field(default=None, metadata=OPTIONAL)
+    censored_response: Distribution | None = field(default=None, metadata=OPTIONAL)
+    ok_service: Distribution | None = field(default=None, metadata=OPTIONAL)
+    censored_service: Distribution | None = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -468,6 +497,7 @@ class Recording:
     reported_latency: ReportedLatency | None = field(
         default=None, metadata={**at("reported_latency_ns"), **OPTIONAL}
     )
+    tls: Handshakes | None = field(default=None, metadata=OPTIONAL)
     stages: tuple[StageFigures, ...] = field(default=(), metadata=OPTIONAL)
     raw_latencies: RawLatencies | None = field(default=None, metadata=OPTIONAL)
 

@@ -74,7 +74,8 @@ class SandboxChoice:
     and server run on one CPU. ``run_as``: the user that subjects run as when Prony is root; null: the
     caller of sudo, else ``nobody``. The limits apply to the server only, to all its processes together:
     ``cpu_quota`` in CPUs, such as 0.5, also bounds how many CPUs it gets; ``memory_bytes`` without swap;
-    ``pids`` counts threads. Reports name each limit that the kind of sandbox cannot enforce.
+    ``pids`` counts threads. Reports name each limit that the kind of sandbox cannot enforce. ``sysctl``:
+    settings of the kernel in the subject's own network, with their values, such as `net.core.somaxconn`.
     """
 
     kind: SandboxKind = SandboxKind.PROCESS
@@ -84,6 +85,7 @@ class SandboxChoice:
     cpu_quota: float | None = None
     memory_bytes: int | None = None
     pids: int | None = None
+    sysctl: tuple[tuple[str, str], ...] = field(default=(), metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)

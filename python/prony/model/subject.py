@@ -4,14 +4,31 @@
 'nginx-keepalive'
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from fnmatch import fnmatchcase
 
 from prony.model.exchange import Contract
 from prony.model.shapes import OPTIONAL
 
-__all__ = ["App", "Frontend", "Interface", "Subject"]
+__all__ = ["App", "Frontend", "Interface", "Subject", "is_named", "is_of"]
+
+# The settings in a subject's name, such as `[workers=4 threads=8]`.
+_LEVELS = re.compile(r"\[(?=[^\]]*=)")
+_WITH_LEVELS = re.compile(r"\[[^\]]*=[^\]]*\]")
+
+
+def is_named(name: str, pattern: str) -> bool:
+    """Return whether a glob fits a subject's name; brackets around settings stand for themselves.
+
+    >>> is_named("gunicorn[workers=4 threads=8]+hello", "gunicorn[workers=4 *]+*")
+    True
+    >>> is_named("b+hello", "[ab]+hello")
+    True
+    """
+    return name == pattern or fnmatchcase(name, _LEVELS.sub("[[]", pattern))
 
 
 class Interface(StrEnum):
@@ -21,6 +38,15 @@ class Interface(StrEnum):
     ASGI = "asgi"
     PSGI = "psgi"
     NONE = "none"
+
+
+def is_of(name: str, pattern: str) -> bool:
+    """Return whether a glob fits a subject's name, with or without the settings in it.
+
+    >>> is_of("gunicorn@nginx[workers=4]+hello", "*@nginx+hello")
+    True
+    """
+    return is_named(name, pattern) or is_named(_WITH_LEVELS.sub("", name), pattern)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +94,8 @@ class Subject:
 
     ``name`` is unique in a plan (``gunicorn-gthread@nginx+flask-hello``). ``server`` names the catalogue
     entry, ``variant`` one of its presets or is empty. ``settings`` holds only what differs from the entry's
-    defaults.
+    defaults. ``levels``: of the settings in which subjects of a study differ on purpose, the values that this
+    one has (`prony.factors`).
     """
 
     name: str
@@ -78,3 +105,4 @@ class Subject:
     variant: str = ""
     settings: Mapping[str, int | str] = field(default_factory=dict)
     frontend: Frontend | None = None
+    levels: Mapping[str, int | str] = field(default_factory=dict, metadata=OPTIONAL)

@@ -4,8 +4,9 @@
 'closed loop, 100 connections, 5000 requests'
 """
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import ClassVar
 
@@ -18,6 +19,7 @@ __all__ = [
     "MAX_RATE_PER_S",
     "Arrivals",
     "ClosedLoop",
+    "ConnectionStage",
     "CountStop",
     "DurationStop",
     "EngineChoice",
@@ -27,6 +29,7 @@ __all__ = [
     "RateStage",
     "Stop",
     "Workload",
+    "is_own_generator",
 ]
 
 
@@ -60,13 +63,25 @@ MAX_RATE_PER_S = float(SECOND_NS)
 
 
 @dataclass(frozen=True, slots=True)
+class ConnectionStage:
+    """A part of the window in which the number of connections stays, or changes evenly to another."""
+
+    duration_ns: int
+    from_connections: int
+    to_connections: int
+
+
+@dataclass(frozen=True, slots=True)
 class ClosedLoop:
     """Each of ``connections`` sends its next request when the last reply has arrived: the server sets the
     pace.
+
+    With ``stages``, which make up the window, there are as many as these say; ``connections`` is the most.
     """
 
     KIND: ClassVar[str] = "closed"
     connections: int
+    stages: tuple[ConnectionStage, ...] = field(default=(), metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +161,8 @@ class Workload:
     def describe(self) -> str:
         """Return the load in a few words, such as ``closed loop, 100 connections, 30 s``."""
         match self.loop:
+            case ClosedLoop(connections, stages) if stages:
+                load = f"closed loop, {len(stages)} stages of up to {connections} connections"
             case ClosedLoop(connections):
                 load = f"closed loop, {connections} connection{'s' if connections != 1 else ''}"
             case OpenLoop(rate_per_s, arrivals, stages=stages) if stages:
@@ -161,8 +178,35 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class EngineChoice:
-    """Which generator, with how many threads. ``prony`` is the built-in one."""
+    """Which generator, with how many threads. ``prony`` is the built-in one.
+
+    ``command``: of a program of the user's own, with placeholders; empty: the generator is one that Prony
+    knows by its name.
+    """
 
     name: str = "prony"
     threads: int = 1
     pacing: Pacing = Pacing.PRECISE
+    command: str = field(default="", metadata=OPTIONAL)
+
+    def named(self, text: str) -> "EngineChoice":
+        """Return the choice with the generator of a name, or with the program of a command.
+
+        >>> EngineChoice().named("./bin/my_load.py {url}").name
+        'my-load'
+        """
+        if not is_own_generator(text):
+            return replace(self, name=text, command="")
+        program = next(word for word in text.split() if "/" in word)
+        stem = program.rpartition("/")[2].partition(".")[0]
+        name = "-".join(re.findall(r"[a-z0-9]+", stem.lower())) or "own"
+        return replace(self, name=name, command=text)
+
+
+def is_own_generator(text: str) -> bool:
+    """Return whether a text is a program of the user's, not the name of a generator: it has a path.
+
+    >>> is_own_generator("./my_load.py"), is_own_generator("wrk")
+    (True, False)
+    """
+    return "/" in text

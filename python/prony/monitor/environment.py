@@ -8,12 +8,14 @@ Must not know the engine or the sandbox. Deltas over the window, in ns where the
 - ``pressure.<cpu|memory|io>_<some|full>_ns``: how long tasks of the machine waited
 - ``softnet.dropped``, ``softnet.squeezed``: the kernel's queues of packets
 - ``machine.throttles``: how often a CPU was slowed down for heat; ``machine.suspended_ns``: time asleep
+- ``machine.forks``: processes and threads that were started
 
 >>> sorted(EnvironmentCounters((), 1, 1).deltas()[0])
 []
 """
 
 import os
+import re
 import time
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
@@ -76,6 +78,7 @@ class EnvironmentCounters:
             ("softnet.dropped", "softnet.squeezed"): _network_queues,
             ("machine.throttles",): _throttles,
             ("machine.suspended_ns",): _suspended,
+            ("machine.forks",): _forks,
         }
 
     def _read(self) -> dict[str, int]:
@@ -127,6 +130,13 @@ def _throttles() -> dict[str, int]:
     if not files:
         raise FileNotFoundError(2, "no such file", str(_CPUS / "cpu*/thermal_throttle"))
     return {"machine.throttles": sum(int(file.read_text()) for file in files)}
+
+
+def _forks() -> dict[str, int]:
+    counted = re.search(r"^processes (\d+)$", (_PROC / "stat").read_text(), re.MULTILINE)
+    if counted is None:
+        raise FileNotFoundError(2, "no such line", "processes in /proc/stat")
+    return {"machine.forks": int(counted[1])}
 
 
 def _suspended() -> dict[str, int]:

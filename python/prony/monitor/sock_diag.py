@@ -13,13 +13,13 @@ know subjects.
 import os
 import socket
 import struct
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import NamedTuple, Self
 
 from prony.model import AddressKind
 
-__all__ = ["Listener", "SockDiag", "count_messages"]
+__all__ = ["Listener", "Outgoing", "SockDiag", "count_messages"]
 
 _SOCK_DIAG = 4  # netlink's protocol
 _BY_FAMILY, _DUMP_REQUEST = 20, 0x301
@@ -39,10 +39,15 @@ _SOURCE_PORT, _SOURCE_PORT_AT = struct.Struct("!H"), 4
 _INET_ANSWER = struct.Struct("=8x16s32xII4xI")
 _ONLY_IPV6 = 11
 
+# Of a connection: the ports of both ends.
+_PORTS, _PORTS_AT = struct.Struct("!HH"), 4
+
 # Of a filter: source address and port are (INET_DIAG_BC_S_COND, struct inet_diag_hostcond); 4 bytes behind
 # the end of all conditions is "no". An IPv4 address may also be that of an IPv6 socket that takes both.
 _IS_AT = 7
 _CONDITION, _HOST = struct.Struct("=BBH"), struct.Struct("=BBxxi")
+# The same of the destination, and a jump, which always goes its "no".
+_IS_TO, _JUMP = 8, 1
 
 _UNIX_REQUEST = struct.Struct("=BBHIIIII")
 _UNIX_ANSWER = struct.Struct("=BBBxI8x")
@@ -69,6 +74,13 @@ class Listener(NamedTuple):
     queued: int
     limit: int
     takes_ipv4: bool = True
+
+
+class Outgoing(NamedTuple):
+    """A connection that was opened from here: its peer's port, and its inode."""
+
+    peer_port: int
+    inode: int
 
 
 class SockDiag:
@@ -113,6 +125,22 @@ class SockDiag:
         at = _at_address(host, port)
         requests = (_inet_request(family, _ESTABLISHED) + at for family in _FAMILIES.values())
         return sum(count_messages(data) for request in requests for data in self._ask(request))
+
+    def tcp_outgoing(self, ports: Collection[int]) -> list[Outgoing]:
+        """Return the connections that were opened from here, without those that have one of ``ports`` at
+        either end.
+
+        Of a connection within the network the kernel has both ends; the one at a listener's port is left out.
+        """
+        listening = {one.port for one in self.tcp_listeners()} | set(ports)
+        without = _without_ports(sorted(ports))
+        return [
+            _outgoing(message)
+            for family in _FAMILIES.values()
+            for data in self._ask(_inet_request(family, _ESTABLISHED) + without)
+            for message in _messages(data)
+            if _port(message) not in listening
+        ]
 
     def unix_listeners(self) -> list[Listener]:
         """Return the listening Unix sockets."""
@@ -182,6 +210,27 @@ def _at_address(host: str, port: int) -> bytes:
     length = _CONDITION.size + len(own)
     conditions = _CONDITION.pack(_IS_AT, length, length + 4) + own
     return struct.pack("=HH", 4 + length, 1) + conditions
+
+
+def _without_ports(ports: Sequence[int]) -> bytes:
+    """Return the attribute of a request that leaves out sockets with one of these ports at either end.
+
+    A condition that holds goes on to a jump behind the end, which is "no"; one that does not skips that jump.
+    """
+    host_bytes, jump_bytes = _CONDITION.size + _HOST.size, _CONDITION.size
+    kinds = [(kind, port) for port in ports for kind in (_IS_AT, _IS_TO)]
+    conditions = b""
+    for place, (kind, port) in enumerate(kinds):
+        left = (len(kinds) - place) * (host_bytes + jump_bytes) - host_bytes
+        conditions += _CONDITION.pack(kind, host_bytes, host_bytes + jump_bytes)
+        conditions += _HOST.pack(socket.AF_UNSPEC, 0, port) + _CONDITION.pack(_JUMP, jump_bytes, left + 4)
+    return struct.pack("=HH", 4 + len(conditions), 1) + conditions if conditions else b""
+
+
+def _outgoing(message: bytes) -> Outgoing:
+    _, peer = _PORTS.unpack_from(message, _PORTS_AT)
+    *_, inode = _INET_ANSWER.unpack_from(message)
+    return Outgoing(peer, inode)
 
 
 def _port(message: bytes) -> int:

@@ -5,8 +5,10 @@ Looks at the threads in turn, some each time, while the window is open. Must not
 - ``threads.looks``: how often a thread was looked at, and of these looks ``threads.<state>``: ``awake``
   (running, or ready to), ``timed_wait`` (for another thread, with a time-out: a lock such as CPython's),
   ``wait`` (for another thread without one: a lock, or work in a pool), ``accept``, ``events`` (poll, epoll,
-  select), ``socket`` (a peer's bytes, or room for own ones), ``sleep``, ``file`` (locks and disks),
-  ``child``, ``other``
+  select), ``socket`` (a peer's bytes, or room for own ones), ``downstream`` (the same of a connection to
+  another server), ``sleep``, ``file`` (locks and disks), ``child``, ``other``
+- ``threads.one_lock``: of the looks at threads that wait for another one, those at the lock of a process at
+  which most of its threads were found
 - ``threads.run_ns``, ``threads.queue_ns``, ``threads.alive_ns``: time on a CPU, time ready without one, and
   all time, of the threads that were there at both edges
 
@@ -19,15 +21,17 @@ Looks at the threads in turn, some each time, while the window is open. Must not
 import contextlib
 import os
 import platform
+import re
+import struct
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 
-__all__ = ["STATES", "ThreadCounters", "state_of"]
+__all__ = ["STATES", "ThreadCounters", "lock_of", "state_of"]
 
 # 0.2 to 0.4 % of a core, waking included (bench/monitor_cost); of more threads each has its turn.
 _PERIOD_S = 0.1
@@ -59,8 +63,23 @@ _CALLS: Mapping[str, Sequence[tuple[str, tuple[int, ...]]]] = MappingProxyType(
         ),
     }
 )
-STATES = ("awake", "timed_wait", "wait", "accept", "events", "socket", "sleep", "file", "child", "other")
+STATES = (
+    *("awake", "timed_wait", "wait", "accept", "events", "socket", "downstream", "sleep", "file", "child"),
+    "other",
+)
 """What a look may find."""
+
+# Calls that wait for one descriptor: their first argument; or poll(2) of one, in the first bytes of what the
+# first argument points at.
+_READS: Mapping[str, tuple[int, ...]] = MappingProxyType(
+    {"x86_64": (0, 1, 45, 47), "aarch64": (63, 64, 207, 212)}
+)
+_POLLS: Mapping[str, tuple[int, ...]] = MappingProxyType({"x86_64": (7, 271), "aarch64": (73,)})
+_DESCRIPTOR = struct.Struct("=i")
+_SOCKET = re.compile(r"socket:\[(\d+)\]")
+
+# States in which the one descriptor of a call may be a connection to another server.
+_ON_DESCRIPTORS = ("socket", "events", "other")
 
 _Thread = tuple[int, int]
 
@@ -84,14 +103,30 @@ def state_of(text: str, machine: str = platform.machine()) -> str:
     return "timed_wait" if int(fields[_TIMEOUT_AT], 16) else "wait"
 
 
+def lock_of(text: str, machine: str = platform.machine()) -> int | None:
+    """Return the address at which a thread waits for another one; null where it does not.
+
+    >>> lock_of("202 0x7f 0x189 0x0 0x7f2a 0x0 0xffffffff 0x7ffd 0x7f", "x86_64")
+    127
+    """
+    return int(text.split()[1], 16) if state_of(text, machine) in ("timed_wait", "wait") else None
+
+
 class ThreadCounters:
     """Looks at the threads of the processes that ``serving`` returns, in a thread of the lowest priority on
-    ``cpus``, from the opening of the window to its close.
+    ``cpus``, from the opening of the window to its close. ``outgoing``: the inodes of connections to others.
     """
 
-    def __init__(self, serving: Callable[[], Sequence[int]], cpus: Sequence[int]) -> None:
-        self._serving, self._cpus = serving, cpus
+    def __init__(
+        self,
+        serving: Callable[[], Sequence[int]],
+        cpus: Sequence[int],
+        outgoing: Callable[[], Set[int]] = frozenset,
+    ) -> None:
+        self._serving, self._cpus, self._outgoing = serving, cpus, outgoing
+        self._sockets: Counter[tuple[int, str]] = Counter()
         self._looks: Counter[str] = Counter()
+        self._locks: Counter[tuple[int, int]] = Counter()
         self._opened: Mapping[_Thread, tuple[int, int]] = {}
         self._opened_ns = 0
         self._times: dict[str, int] = {}
@@ -125,8 +160,9 @@ class ThreadCounters:
         if not total:
             reason = self._reason or "no thread of the server was looked at in the window"
             return dict(self._times), {"threads.looks": reason}
-        states = {f"threads.{state}": self._looks[state] for state in STATES}
-        return {"threads.looks": total, **states, **self._times}, {}
+        looks = self._with_downstream()
+        states = {f"threads.{state}": looks[state] for state in STATES}
+        return {"threads.looks": total, **states, "threads.one_lock": self._one_lock(), **self._times}, {}
 
     def _watch(self) -> None:
         thread = threading.get_native_id()
@@ -160,7 +196,29 @@ class ThreadCounters:
         except OSError as error:
             self._reason = f"cannot read `/proc/{process}/task/{one}/syscall`: {error.strerror}"
             return
-        self._looks[state_of(text)] += 1
+        state = state_of(text)
+        self._looks[state] += 1
+        lock = lock_of(text)
+        if lock is not None:
+            self._locks[process, lock] += 1
+        elif state in _ON_DESCRIPTORS and (inode := _socket_of(process, text)) is not None:
+            self._sockets[inode, state] += 1
+
+    def _with_downstream(self) -> Counter[str]:
+        """Return the looks, with those at connections to others in a class of their own."""
+        outgoing, found = self._outgoing(), Counter(self._looks)
+        for (inode, state), count in self._sockets.items():
+            if inode in outgoing:
+                found[state] -= count
+                found["downstream"] += count
+        return found
+
+    def _one_lock(self) -> int:
+        """Return of how many looks the thread was found at its process's fullest lock."""
+        fullest: dict[int, int] = {}
+        for (process, _), count in self._locks.items():
+            fullest[process] = max(count, fullest.get(process, 0))
+        return sum(fullest.values())
 
     def _schedules(self) -> dict[_Thread, tuple[int, int]]:
         """Return of each thread its time on a CPU, and its time ready without one."""
@@ -170,6 +228,34 @@ class ThreadCounters:
                 run, queue, _ = _read(f"/proc/{process}/task/{one}/schedstat").split()
                 found[process, one] = int(run), int(queue)
         return found
+
+
+def _socket_of(process: int, text: str, machine: str = platform.machine()) -> int | None:
+    """Return the inode of the one socket that a thread waits for; null: it waits for several, or for none.
+
+    What poll(2) waits for stands in the process's memory, which only its parent, its own user or root reads.
+    """
+    fields = text.split()
+    number, first = int(fields[0]), int(fields[1], 16)
+    try:
+        if number in _POLLS.get(machine, ()):
+            if int(fields[2], 16) != 1:
+                return None
+            first = _DESCRIPTOR.unpack(_memory(process, first))[0]
+        elif number not in _READS.get(machine, ()):
+            return None
+        found = _SOCKET.fullmatch(str(Path(f"/proc/{process}/fd/{first}").readlink()))
+    except (OSError, struct.error, OverflowError):
+        return None
+    return int(found[1]) if found else None
+
+
+def _memory(process: int, at: int) -> bytes:
+    file = os.open(f"/proc/{process}/mem", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.pread(file, _DESCRIPTOR.size, at)
+    finally:
+        os.close(file)
 
 
 def _tasks(process: int) -> list[int]:

@@ -129,10 +129,12 @@ def _over(place: int, groups: Sequence[Group], margin: float) -> LoadOver | None
     metric = max(metrics, key=metrics.count)
     terms = Terms(margin=margin, noise_floor=max(group.noise_floor for group in groups))
     sessions = [_figures(group, metric, terms) for group in groups]
-    limited = {cell.name for group in groups for cell in group.cells if cell.at_least}
+    reaches: dict[str, float] = {}
+    for cell in (cell for group in groups for cell in group.cells):
+        reaches[cell.name] = max(cell.reach(metric), reaches.get(cell.name, 1.0))
 
     def heed(pair: Pair, compared: Comparison) -> Comparison:
-        return heeded(compared, metric, Bounded(*(name in limited for name in pair)))
+        return heeded(compared, metric, Bounded(*(reaches.get(name, 1.0) for name in pair)), terms.bar)
 
     leaders = [group.answer.leader for group in groups]
     found = across(sessions, leaders, METRICS[metric].better, terms, heed)

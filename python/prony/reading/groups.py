@@ -12,20 +12,32 @@ from prony.analysis.answer import OF_GENERATORS, Answer, answer, log_values
 from prony.analysis.compare import Terms
 from prony.analysis.noise_floor import Floor, floors_by_metric
 from prony.analysis.power import Sight, power_of
+from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.spending import Look
 from prony.analysis.stalls import Stall, stalled
 from prony.analysis.standings import GENERATOR_MEASURES, MEASURES, Standing, standings
 from prony.analysis.summary import CellSummary, TrialFigures, summarise_cell, without_unsteady
+from prony.factors import shared_sandbox
 from prony.metrics import METRICS, Better
-from prony.model import Cell, ClosedLoop, EngineChoice, OpenLoop, Plan, Request, SandboxChoice, Workload
+from prony.model import Cell, ClosedLoop, EngineChoice, OpenLoop, Plan, SandboxChoice, Workload
 from prony.reading.failures import FailureTest, failure_tests
 
-__all__ = ["Group", "families", "generator_name", "groups_of", "load_size", "terms"]
+__all__ = [
+    "Group",
+    "allowed_errors",
+    "families",
+    "generator_name",
+    "groups_of",
+    "load_size",
+    "terms",
+    "terms_under",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The cells that share a load, generator and sandbox, and the best of them.
+    """The cells that share a load, generator and sandbox (but for limits that are factors), and the best of
+    them.
 
     ``workload`` is that of the first: requests and expectations belong to the apps, and may differ between
     cells. ``standings``: the best in each measure. ``primary``: the load that verdicts were planned for;
@@ -68,19 +80,28 @@ def groups_of(
         load = _load(cell.workload)
         kind: object = (load.loop, load.stop) if compares_generators else (load, cell.engine)
         name = generator_name(cell) if compares_generators else None
-        found = summarise_cell(cell, trials, name)
+        found = summarise_cell(cell, trials, name, allowed_errors(plan))
         found = found if takes_unsteady else without_unsteady(found)
         # Where generators are compared, what they cannot do is their figure, and no bound.
         own = replace(found, at_least=False) if compares_generators else found
-        alike.setdefault((kind, cell.sandbox), []).append(own)
+        alike.setdefault((kind, shared_sandbox(cell)), []).append(own)
     blocks = len({trial.block for trial in trials})
     agreed = replace(terms(plan, blocks), widening=widening)
     return tuple(_group(plan, found, floors, agreed, blocks) for found in alike.values())
 
 
+def allowed_errors(plan: Plan) -> float:
+    """Return the largest error ratio with which a plan compares speed: what was asked for, else the usual."""
+    asked = plan.design.allow_errors
+    return QUALIFIED_ERROR_RATIO if asked is None else asked
+
+
 def _load(workload: Workload) -> Workload:
     """Return the load without the app's requests and expectations: two apps answer with different bodies."""
-    return replace(workload, request=Request(), expect_status=None, expect_body=None)
+    plain = Workload(workload.loop, workload.stop)
+    return replace(
+        plain, warmup_ns=workload.warmup_ns, timeout_ns=workload.timeout_ns, grace_ns=workload.grace_ns
+    )
 
 
 def _compares_generators(plan: Plan) -> bool:
@@ -103,19 +124,18 @@ def _group(
     first = cells[0].cell
     of_generators = _compares_generators(plan)
     primary = first.is_under(plan.design.primary)
-    by_metric = floors_by_metric(floors, first, blocks)
-    agreed = replace(of_study, screens=not primary, floors=by_metric)
+    agreed = terms_under(first, floors, of_study, blocks, primary=primary)
     found = answer(cells, agreed, OF_GENERATORS if of_generators else ())
     return Group(
         workload=first.workload,
         engine=first.engine,
-        sandbox=first.sandbox,
+        sandbox=shared_sandbox(first),
         cells=tuple(cells),
         answer=found,
         standings=standings(cells, agreed, GENERATOR_MEASURES if of_generators else MEASURES),
         primary=primary,
         of_generators=of_generators,
-        noise_floor=by_metric.get(found.metric or "", 0.0),
+        noise_floor=agreed.floors.get(found.metric or "", 0.0),
         failures=failure_tests(cells),
         power=_power(found, agreed.of(found.metric or "")),
         stalls=_stalls(cells, found.metric),
@@ -137,6 +157,15 @@ def _power(found: Answer, agreed: Terms) -> Sight | None:
     if not found.decided or not spreads:
         return None
     return power_of(median(spreads), len(found.comparisons) + 1, found.blocks, agreed.bar)
+
+
+def terms_under(
+    first: Cell, floors: Sequence[Floor], of_study: Terms, blocks: int, *, primary: bool
+) -> Terms:
+    """Return the rules under the load of the cell ``first``: with its noise floors, and a screening unless
+    verdicts were planned for it.
+    """
+    return replace(of_study, screens=not primary, floors=floors_by_metric(floors, first, blocks))
 
 
 def terms(plan: Plan, blocks: int) -> Terms:

@@ -15,9 +15,19 @@ from prony.analysis.load_condition import ConditionResult, LoadCondition, judge_
 from prony.analysis.rates import keeps_rate, rates_of, window_s
 from prony.archive.limits import decode_verdict
 from prony.model import GeneratorVerdict, Limited
-from prony.model.recording import Distribution, Recording, StageFigures
+from prony.model.recording import Distribution, Handshakes, Recording, StageFigures
+from prony.units import seconds
 
-__all__ = ["EndedSo", "LatencyClass", "LoadReading", "Spread", "StageReading", "read_load", "summary_of"]
+__all__ = [
+    "EndedSo",
+    "LatencyClass",
+    "LoadReading",
+    "Spread",
+    "StageReading",
+    "TlsReading",
+    "read_load",
+    "summary_of",
+]
 
 _MOST_CLASSES = 12
 
@@ -50,11 +60,32 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class StageReading:
-    """A stage with the summaries of its response times: of valid replies, and of all requests."""
+    """A stage with the size of the load at its beginning and its end: requests per second, in a closed loop
+    connections.
+
+    Of the requests that were due or begun in it the rate of valid replies, and summaries of their times of
+    one ``kind``, as in a `Spread`: of valid replies, and of all requests.
+    """
 
     figures: StageFigures
+    kind: str
+    begins_with: float
+    ends_with: float
+    ok_per_s: float
     ok: LatencySummary
     all: LatencySummary
+
+
+@dataclass(frozen=True, slots=True)
+class TlsReading:
+    """The TLS of a load with the summaries of its handshakes, full and ``resumed``; ``verified``: whether the
+    server's certificate was, null where the generator does not say so.
+    """
+
+    figures: Handshakes
+    verified: bool | None
+    full: LatencySummary
+    resumed: LatencySummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +110,7 @@ class LoadReading:
     requests: tuple[EndedSo, ...]
     spread: Spread | None
     stages: tuple[StageReading, ...]
+    tls: TlsReading | None = None
     conditions: tuple[ConditionResult, ...] = ()
 
 
@@ -99,7 +131,8 @@ def read_load(recording: Recording, conditions: Sequence[LoadCondition] = ()) ->
         account=account,
         requests=tuple(_requests(account)),
         spread=_spread(recording),
-        stages=tuple(_stage(one) for one in recording.stages),
+        stages=tuple(_stage(one, _kind(recording)) for one in recording.stages),
+        tls=_tls(recording),
         conditions=tuple(judge_condition(one, recording, is_limited=is_limited) for one in conditions),
     )
 
@@ -110,12 +143,37 @@ def summary_of(found: Distribution | None) -> LatencySummary | None:
     return None if times is None else summarise(times)
 
 
-def _stage(figures: StageFigures) -> StageReading:
-    times = read_distribution(figures.ok_response) or EMPTY
-    unanswered = read_distribution(figures.censored_response) or EMPTY
+def _tls(recording: Recording) -> TlsReading | None:
+    found, spec = recording.tls, recording.spec
+    if found is None:
+        return None
+    asked = spec.target.tls if spec and spec.target else None
+    full, resumed = (read_distribution(times) or EMPTY for times in (found.full, found.resumed))
+    return TlsReading(found, asked.verify if asked else None, summarise(full), summarise(resumed))
+
+
+def _kind(recording: Recording) -> str:
+    return "response" if recording.is_open else "service"
+
+
+def _stage(figures: StageFigures, kind: str) -> StageReading:
+    is_open = kind == "response"
+    first = figures.from_per_s if is_open else figures.from_connections
+    last = figures.to_per_s if is_open else figures.to_connections
+    ok = figures.ok_response if is_open else figures.ok_service
+    censored = figures.censored_response if is_open else figures.censored_service
     # A summary merges into the histogram of its first.
-    own = read_distribution(figures.ok_response) or EMPTY
-    return StageReading(figures, summarise(own), summarise(times, unanswered, figures.failed))
+    times, own = read_distribution(ok) or EMPTY, read_distribution(ok) or EMPTY
+    unanswered = read_distribution(censored) or EMPTY
+    return StageReading(
+        figures=figures,
+        kind=kind,
+        begins_with=first or 0,
+        ends_with=last or 0,
+        ok_per_s=figures.ok / seconds(figures.duration_ns),
+        ok=summarise(own),
+        all=summarise(times, unanswered, figures.failed),
+    )
 
 
 def _requests(found: Tally) -> Iterator[EndedSo]:
@@ -129,7 +187,7 @@ def _spread(recording: Recording) -> Spread | None:
     found = read_distribution(times.ok_response if recording.is_open else times.ok_service)
     if found is None or not found.count:
         return None
-    return Spread("response" if recording.is_open else "service", tuple(_classes(found)))
+    return Spread(_kind(recording), tuple(_classes(found)))
 
 
 def _classes(times: Times) -> Iterator[LatencyClass]:

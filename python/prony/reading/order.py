@@ -10,8 +10,7 @@ from statistics import median, stdev
 
 from prony.analysis.compare import Comparison
 from prony.analysis.drift import CALIBRATED
-from prony.analysis.order_effect import Placed as InBlock
-from prony.analysis.order_effect import order_effect
+from prony.analysis.order_effect import InBlock, order_effect
 from prony.analysis.summary import TrialFigures
 from prony.metrics import METRICS, Better
 from prony.model import Ok, TrialRole

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
-from prony.model import Original
+from prony.model import Original, is_named
 
 __all__ = ["Beside", "beside"]
 
@@ -43,7 +43,7 @@ def _measured(original: Original, cell: CellSummary) -> Estimate | Missing:
 
 def _repeats(cell: CellSummary, original: Original) -> bool:
     return (
-        fnmatchcase(cell.cell.subject.name, original.subject)
+        is_named(cell.cell.subject.name, original.subject)
         and fnmatchcase(cell.cell.engine.name, original.engine)
         and cell.cell.is_under(original.load)
     )

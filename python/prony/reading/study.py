@@ -35,11 +35,12 @@ from prony.reading.dependence import dependence_of
 from prony.reading.failures import Repeated, repeated
 from prony.reading.findings import Found, Shared, merged, shared
 from prony.reading.found_rates import Confirmed, confirmed_rates
-from prony.reading.groups import Group, groups_of, terms
+from prony.reading.groups import Group, allowed_errors, groups_of, terms, terms_under
 from prony.reading.order import Placed, effect_of_order, in_order
 from prony.reading.originals import Beside, beside
 from prony.reading.saturation import Curve, curves
 from prony.reading.sessions import first_runs, session_of, stretches
+from prony.reading.sweeps import Sweep, sweeps_of
 from prony.reading.warm_ups import WarmUp, warm_ups
 from prony.units import MILLISECOND_NS, seconds
 
@@ -54,7 +55,8 @@ class Reading:
     where it is not testable. ``across``: its sessions beside each other, null where it has one.
     ``tried``: the steps of a search, with their subjects, in order. ``warm_ups``: what a pilot found.
     ``then``: of claims that do not hold, by name, what the software of the original's time says.
-    ``diagnoses``: what limits the subject, by the id of a cell.
+    ``diagnoses``: what limits the subject, by the id of a cell. ``sweeps``: what settings do, where subjects
+    differ in them on purpose.
     """
 
     plan: Plan
@@ -73,6 +75,7 @@ class Reading:
     warm_ups: tuple[WarmUp, ...] = ()
     then: Mapping[str, Then] = field(default_factory=dict)
     diagnoses: Mapping[int, Diagnosis] = field(default_factory=dict)
+    sweeps: tuple[Sweep, ...] = ()
 
     @property
     def cells(self) -> tuple[CellSummary, ...]:
@@ -289,6 +292,10 @@ def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's n
     cells = [cell for group in groups for cell in group.cells]
     floored = partial(_floored, cells=cells, agreed=agreed, blocks=blocks, floors=floors)
     claims = _claims(plan, cells, floored)
+
+    def agreed_in(group: Group) -> Terms:
+        return terms_under(group.cells[0].cell, floors, agreed, blocks, primary=group.primary)
+
     return Reading(
         plan=plan,
         runs=runs,
@@ -304,8 +311,14 @@ def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's n
         dependence=depends,
         tried=tuple(tried.values()),
         warm_ups=warm_ups(plan, looks),
+        sweeps=sweeps_of(groups, subjects, agreed_in),
         added={
-            role: tuple(summarise_cell(cell, [one for one in taken if one.role is role]) for cell in cells)
+            role: tuple(
+                summarise_cell(
+                    cell, [one for one in taken if one.role is role], allowed_errors=allowed_errors(plan)
+                )
+                for cell in cells
+            )
             for role, cells in (added or {}).items()
             if cells
         },

@@ -28,12 +28,13 @@ from prony.report.sections.brief_trust import trust_lines
 from prony.report.sections.claims import claim_counts, failed_claims
 from prony.report.sections.head import measured_words, warnings
 from prony.report.sections.rates import rate_answers, rates
+from prony.report.sections.sweeps import sweep_lines
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, listed, pointer, text
 from prony.report.words import load_words
 
 __all__ = ["ON_A_PAGE", "Places", "Space", "brief_report", "brief_sections"]
 
-_LEAD_LINES = 2
+_ANSWER_LINES, _LEAD_LINES = 3, 2
 _REMARK_LINES = 3
 _HEIGHT = 40
 
@@ -81,9 +82,10 @@ def brief_sections(reading: Reading, space: Space = Space()) -> tuple[Section, .
         return _found(reading, space)
     lead = (*warnings(reading), _answer(brief), Paragraph(measured_words(reading, brief), Tone.QUIET))
     limits = limit_lines(reading, brief, space.limits, space.where)
-    remarks = Judgements((*limits, *_claims(reading, space), *trust_lines(reading)))
+    settings = sweep_lines(reading, brief)
+    remarks = Judgements((*settings, *limits, *_claims(reading, space), *trust_lines(reading)))
     sections = (
-        Section("", lead, _LEAD_LINES, _LEAD_LINES),
+        Section("", lead, _ANSWER_LINES, _LEAD_LINES),
         Section("", tuple(brief_table(brief)), _LEAD_LINES, _LEAD_LINES),
         Section("", (*_elsewhere(reading, brief, space), remarks), _REMARK_LINES),
         Section("", tuple(_start(reading, brief.group.answer.leader))),
@@ -138,10 +140,10 @@ def _load_line(reading: Reading, one: Elsewhere, at: str) -> Text:
         return text("{}: no answer, {}", under, Quote(one.reason or "", at + pointer("reason")))
     if one.decided and one.ties:
         if all(limited_ties(reading.groups[place]) for place in one.groups):
-            return text("{}: {} leads; {}", under, Name(one.leader), _perhaps(one, at))
+            return text("{}: {} has the best figure; {}", under, Name(one.leader), _perhaps(one, at))
         tied = counted(Figure(one.ties, count, at + pointer("ties")), "other")
-        return text("{}: {} leads, not separated from {}", under, Name(one.leader), tied)
-    said = "is best" if one.decided else "leads, without a verdict"
+        return text("{}: {} shares the first place with {}", under, Name(one.leader), tied)
+    said = "is best" if one.decided else "has the best figure, without a verdict"
     return text(f"{{}}: {{}} {said}", under, Name(one.leader))
 
 

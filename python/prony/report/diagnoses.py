@@ -56,6 +56,14 @@ _CAUSES: Mapping[Symptom, str] = MappingProxyType(
         Symptom.ONE_THREAD_FULL: "one core",
         Symptom.ONE_CORE_FULL: "one core",
         Symptom.SLOTS_BUSY: "its number of workers and threads",
+        Symptom.SELECT_FULL: "select()",
+        Symptom.DESCRIPTORS_USED_UP: "its limit of open files",
+        Symptom.SERVER_WITHOUT_PORTS: "its ports",
+        Symptom.REPLIES_HELD_BACK: "replies that are held back",
+        Symptom.DISK_WAITED: "the disk",
+        Symptom.DOWNSTREAM_BUSY: "what it asks of others",
+        Symptom.LOCK_HELD: "a lock",
+        Symptom.UNEVEN_WORKERS: "its fullest worker",
         Symptom.OTHERS_RAN: "other programs",
         Symptom.STOLEN: "the hypervisor",
     }
@@ -73,6 +81,11 @@ _MEANS: Mapping[Consequence, str] = MappingProxyType(
         Consequence.OF_SOME_CPUS: "throughput is that of a part of its CPUs",
         Consequence.OF_A_QUEUE: "latency is the age of a queue that grows: the longer the load, the higher",
         Consequence.WITH_CONNECTS: "CPU and latency of each request contain a connect",
+        Consequence.OF_ERRORS: "a part of the figures is of errors, not of the work",
+        Consequence.WITH_A_DELAY: "latency contains a delay of the kernel's, whatever the server does",
+        Consequence.WITH_A_PROGRAM: "CPU and latency of each request contain the start of a program",
+        Consequence.OF_THE_FULLEST: "throughput and the tail of the latency are those of one worker",
+        Consequence.WITH_CHECKS: "CPU for a request contains checks that production does without",
     }
 )
 _CONFIRMS: Mapping[Experiment, str] = MappingProxyType(
@@ -89,6 +102,17 @@ _CONFIRMS: Mapping[Experiment, str] = MappingProxyType(
         Experiment.MORE_PROCESSES: "measure with a process for each CPU; throughput rises with them",
         Experiment.LOWER_RATE: "measure at a lower rate, or with --find-rate; latency no longer grows",
         Experiment.KEPT_OPEN: "measure with keep-alive on both sides; CPU for a request falls",
+        Experiment.RIGHT_REPLIES: "measure a page that answers as expected; the figures change",
+        Experiment.MORE_PORTS: "measure with kept connections, or a wider range of ports; failures end",
+        Experiment.MORE_DESCRIPTORS: "measure with twice the limit; all connections are answered",
+        Experiment.NO_DELAY: "measure with TCP_NODELAY; the delay ends",
+        Experiment.LONGER_RUN: "measure for ten times as long; a leak goes on, a cache stops",
+        Experiment.NO_PROGRAM: "measure a page that starts none; CPU for a request falls",
+        Experiment.EVEN_CONNECTIONS: "measure with a connection for each request; its workers are alike",
+        Experiment.NO_DEBUG: "measure it as in production; CPU for a request falls",
+        Experiment.NO_LOCK: "measure a page without it, or more processes; throughput rises",
+        Experiment.NO_LOG: "measure with its log off, or in memory; the tail of the latency falls",
+        Experiment.LARGER_POOL: "measure with twice the connections to others; throughput rises",
     }
 )
 _SURE: Mapping[Confidence, str] = MappingProxyType(

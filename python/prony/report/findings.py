@@ -13,7 +13,7 @@ from types import MappingProxyType
 from prony.diagnosis import Advice, Affected, Confidence, Finding, Symptom
 from prony.model import GeneratorVerdict, Limit, Limited, LimitKind
 from prony.report.text import Figure, Name, Part, Quote, Text, joined, pointer, text
-from prony.units import format_count, format_duration, format_rate
+from prony.units import format_bytes, format_count, format_duration, format_rate
 
 __all__ = ["advice_words", "finding_words", "limit_words", "shared_words", "verdict_words"]
 
@@ -196,6 +196,58 @@ _SENTENCES: Mapping[Symptom, _Sentence] = MappingProxyType(
         Symptom.SILENT_AFTER_ONE: _Sentence(
             "no connection was answered a second time, and none was closed: {waited:n request} waited in vain"
         ),
+        Symptom.WRONG_REPLIES: _Sentence(
+            "{wrong:n reply} of {done} had another status or body than expected, {share:.1%}",
+            "replies had another status or body than expected",
+        ),
+        Symptom.SERVER_WITHOUT_PORTS: _Sentence(
+            "it ran out of ports for its own connections to others: {waiting:n socket} in TIME_WAIT"
+        ),
+        Symptom.DESCRIPTORS_USED_UP: _Sentence("it has no file descriptor left{limit: of}"),
+        Symptom.SELECT_FULL: _Sentence(
+            "it waits for connections with select(), which knows {select_most} descriptors, and "
+            "{connections:n connection} were open"
+        ),
+        Symptom.REPLIES_HELD_BACK: _Sentence(
+            "{share:.0%} of the replies took the {delay_ns:duration} of a delayed acknowledgement: it writes "
+            "them in parts, and the kernel holds back the later ones (Nagle)",
+            "replies took the time of a delayed acknowledgement: it writes them in parts, and the kernel "
+            "holds back the later ones (Nagle)",
+        ),
+        Symptom.MEMORY_GREW: _Sentence(
+            "its memory grew by {grown_bytes:bytes} from {first_bytes:bytes} on, {per_request_bytes:bytes} a "
+            "request, all through the window",
+            "its memory grew with its requests, all through the window",
+        ),
+        Symptom.FORKED_FOR_EACH: _Sentence(
+            "it started {forks:n process} for {done:n request}, and waited for them",
+            "it started a process for each request, and waited for it",
+        ),
+        Symptom.UNEVEN_WORKERS: _Sentence(
+            "of its {workers:n worker} one used {most_cores:.0%} of a core, another {least_cores:.0%}: "
+            "connections stick to few of them",
+            "one worker had most of the work: connections stick to few of them",
+        ),
+        Symptom.STILL_COLD: _Sentence(
+            "it did {early_per_s:rate} in the first {seconds:n second}, and {late_per_s:rate} after them: it "
+            "was still warming up",
+            "it was still warming up within the window",
+        ),
+        Symptom.DEBUGGING: _Sentence("it runs in a mode for development: {sign}"),
+        Symptom.LOCK_HELD: _Sentence(
+            "its {slots:n worker or thread} had requests, and others waited, while {same_share:.0%} of the "
+            "time of its threads went to one lock",
+            "all its workers and threads had requests, and most of them waited for one lock",
+        ),
+        Symptom.DISK_WAITED: _Sentence(
+            "its threads waited for the disk for {share:.0%} of their time, most of what they did at all",
+            "its threads mostly waited for the disk",
+        ),
+        Symptom.DOWNSTREAM_BUSY: _Sentence(
+            "its {connections:n connection} to others (port {port:d}) waited for replies {share:.0%} of the "
+            "time, and more requests were open",
+            "its connections to others waited for replies all the time, and more requests were open",
+        ),
     }
 )
 
@@ -232,6 +284,21 @@ _ADVICE: Mapping[Advice, str] = MappingProxyType(
         Advice.ADD_THREADS: "add threads or workers, or shorten what each waits for",
         Advice.ASK_FOR_LESS: "ask for a rate that it can do, or compare throughput in a closed loop",
         Advice.KEEP_ALIVE: "turn its keep-alive on, or let clients open a connection for each request",
+        Advice.READ_LOG_FOR_ERRORS: "read its log, and ask for such a page by hand",
+        Advice.KEEP_CONNECTIONS: "keep its connections to others open, or widen net.ipv4.ip_local_port_range",
+        Advice.RAISE_SERVER_DESCRIPTORS: "raise its limit of open files (LimitNOFILE, ulimit -n)",
+        Advice.TAKE_EPOLL: "take an event loop on epoll, or more processes with fewer connections each",
+        Advice.SEND_AT_ONCE: "set TCP_NODELAY, or write head and body of a reply at once",
+        Advice.FIND_LEAK: "measure for longer; if it goes on, look for what its app keeps of each request",
+        Advice.KEEP_PROGRAMS: "keep a program running and hand it the work, or do it in the process",
+        Advice.SPREAD_CONNECTIONS: "give each worker a listening socket of its own (SO_REUSEPORT), more "
+        "workers, or a proxy in front that spreads requests",
+        Advice.WARM_UP_FIRST: "use a longer warm-up",
+        Advice.TURN_DEBUG_OFF: "start it as in production",
+        Advice.SHORTEN_LOCK: "hold the lock for less, or give each process its own: add processes, not "
+        "threads",
+        Advice.LOG_LATER: "write its log to memory or to another process, and not to the disk line by line",
+        Advice.RAISE_POOL: "give it more connections to ask with, or make what it asks quicker",
     }
 )
 
@@ -240,6 +307,8 @@ _CONSTANTS = {
     # tcp(7): a SYN is repeated after one second, and then after twice as long each time.
     "retries": "1, 3 or 7 s",
     "syn_backlog": "net.ipv4.tcp_max_syn_backlog",
+    # select(2): FD_SETSIZE.
+    "select_most": "1,024",
 }
 
 
@@ -331,7 +400,7 @@ def _as(spec: str, figure: Figure) -> Figure:
 
 
 _PLURALS: Mapping[str, str] = MappingProxyType(
-    {"process": "processes", "worker or thread": "workers and threads"}
+    {"process": "processes", "worker or thread": "workers and threads", "reply": "replies"}
 )
 
 
@@ -346,5 +415,5 @@ def _times(value: float) -> str:
 
 
 _FORMS: Mapping[str, Callable[[float], str]] = MappingProxyType(
-    {"times": _times, "rate": format_rate, "duration": format_duration}
+    {"times": _times, "rate": format_rate, "duration": format_duration, "bytes": format_bytes}
 )

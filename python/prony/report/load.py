@@ -2,7 +2,7 @@
 generator.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from prony.analysis.account import Carried, RequestClass
@@ -18,11 +18,10 @@ from prony.model.recording import (
     ErrorSample,
     GeneratorName,
     RawLatencies,
-    StageFigures,
     Target,
     Traffic,
 )
-from prony.reading.load import EndedSo, LatencyClass, LoadReading, StageReading
+from prony.reading.load import EndedSo, LatencyClass, LoadReading, StageReading, TlsReading
 from prony.report.document import (
     Bars,
     Block,
@@ -52,6 +51,8 @@ def load_document(reading: LoadReading) -> Document:
     sections = [_head(reading), _account(reading), _latency(reading)]
     if reading.stages:
         sections.append(_stages(reading))
+    if reading.tls is not None:
+        sections.append(_tls(reading.tls))
     if (histogram := _histogram(reading)) is not None:
         sections.append(histogram)
     sections.append(Section("Generator", (Notes(tuple(("", line) for line in _trust(reading))),)))
@@ -73,6 +74,7 @@ def _address(target: Target) -> Text:
     """Return where the load went; without more it is HTTP over TCP."""
     wire = target.wire.kind
     spoken = "" if wire is Wire.HTTP else f" ({_SPOKEN[wire]})"
+    spoken = " (TLS)" if target.tls else spoken
     if target.socket == "unix":
         return text(f"unix:{{}}{spoken}", Quote(target.host, "/target/host"))
     name = Name(f"[{target.host}]" if ":" in target.host else target.host)
@@ -101,6 +103,10 @@ def _asked(reading: LoadReading) -> Text:
             steps = counted(Figure(len(stages), as_typed, "/workload/loop/stages"), "stage")
             highest = Figure(rate_per_s, _general, "/workload/loop/rate_per_s")
             return text(", {} of up to {}/s {}", steps, highest, arrivals.value)
+        case ClosedLoop(connections, stages) if stages:
+            steps = counted(Figure(len(stages), as_typed, "/workload/loop/stages"), "stage")
+            number = Figure(connections, as_typed, "/workload/loop/connections")
+            return text(", {} of up to {}", steps, counted(number, "connection"))
         case OpenLoop(rate_per_s, arrivals):
             return text(
                 ", {}/s {}", Figure(rate_per_s, _general, "/workload/loop/rate_per_s"), arrivals.value
@@ -114,6 +120,10 @@ def _asked(reading: LoadReading) -> Text:
 
 def _general(value: float) -> str:
     return f"{value:g}"
+
+
+def _general_per_s(value: float) -> str:
+    return f"{value:g}/s"
 
 
 def _seconds(value_s: float) -> str:
@@ -345,8 +355,7 @@ def _latency(reading: LoadReading) -> Section:
         if (summary := found.get((population, kind))) is not None
         for line in [_Line(summary, population, pointer("latency", population, f"{kind}_ns"), scale, notes)]
     )
-    titles = ("min", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max")
-    columns = (Column(scale.unit, text=True), Column("n"), *(Column(title) for title in titles))
+    columns = _latency_columns(scale)
     bound_at_ns = reading.recording.queue.bound_at_ns
     if bound_at_ns is None:
         return Section("Latency", (Table(columns, rows), notes.notes()))
@@ -354,37 +363,118 @@ def _latency(reading: LoadReading) -> Section:
     return Section("Latency", (Paragraph(label, Tone.WARNING), Table(columns, rows), notes.notes()))
 
 
+def _latency_columns(scale: Scale) -> tuple[Column, ...]:
+    titles = ("min", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max")
+    return (Column(scale.unit, text=True), Column("n"), *(Column(title) for title in titles))
+
+
+def _tls(found: TlsReading) -> Section:
+    notes = Footnotes()
+    both = {"full": found.full, "resumed": found.resumed}
+    scale = duration_scale(one.mean_ns for one in both.values() if one.mean_ns is not None)
+    rows = tuple(
+        (Entry(f"handshakes, {kind}"), *_Line(one, "handshakes", f"/tls/{kind}_ns", scale, notes).entries())
+        for kind, one in both.items()
+        if one.count or kind == "full"
+    )
+    blocks: list[Block] = [Paragraph(_agreed(found), Tone.QUIET)]
+    if found.verified is False:
+        blocks.append(Paragraph("The server's certificate was not verified.", Tone.WARNING))
+    if found.figures.failed:
+        failed = Figure(found.figures.failed, count, "/tls/failed")
+        blocks.append(Paragraph(text("{} failed", counted(failed, "handshake")), Tone.BAD))
+    return Section("TLS", (*blocks, Table(_latency_columns(scale), rows), notes.notes()))
+
+
+def _agreed(found: TlsReading) -> Text:
+    """Return what was agreed on, with the number of connections where that differs."""
+    parts = (
+        ("{}", "protocols", found.figures.protocols),
+        ("{}", "ciphers", found.figures.ciphers),
+        ("key exchange by {}", "groups", found.figures.groups),
+        ("certificate with a key of {}", "keys", found.figures.keys),
+        ("{} within", "alpn", found.figures.alpn),
+    )
+    return joined(text(words, _names(key, counts)) for words, key, counts in parts if counts)
+
+
+def _names(key: str, counts: Mapping[str, int]) -> Text:
+    if len(counts) == 1:
+        return text("{}", *map(Name, counts))
+    return joined(
+        text("{} on {}", Name(name), Figure(number, count, pointer("tls", key, name)))
+        for name, number in counts.items()
+    )
+
+
 def _stages(reading: LoadReading) -> Section:
     notes = Footnotes()
     medians = (one.all.percentiles["50"] for one in reading.stages)
     scale = duration_scale(value for value in medians if value is not None)
     rows = tuple(_stage(one, pointer("stages", k), scale, notes) for k, one in enumerate(reading.stages))
-    numbers = ("scheduled", "sent", "ok", f"p50 {scale.unit}", f"p99 {scale.unit}", "errors")
-    columns = (Column("from"), Column("rate", text=True), *(Column(title) for title in numbers))
-    words = "A request belongs to the stage in which it was due. Latencies are response times of all."
-    return Section("Stages", (Paragraph(words, Tone.QUIET), Table(columns, rows), notes.notes()))
+    table = _STAGE_TABLES[reading.stages[0].kind]
+    titles = (*table.numbers, f"p50 {scale.unit}", f"p99 {scale.unit}", "errors")
+    columns = (Column("from"), Column(table.size, text=True), *(Column(title) for title in titles))
+    said = f"{table.words} Latencies are {reading.stages[0].kind} times of all."
+    return Section("Stages", (Paragraph(said, Tone.QUIET), Table(columns, rows), notes.notes()))
+
+
+@dataclass(frozen=True, slots=True)
+class _StageTable:
+    """What is said of the stages of one loop: the size of the load, its form and JSON keys, the numbers."""
+
+    words: str
+    size: str
+    form: Callable[[float], str]
+    keys: tuple[str, str]
+    numbers: tuple[str, ...]
+
+
+_STAGE_TABLES = {
+    "response": _StageTable(
+        "A request belongs to the stage in which it was due.",
+        "rate",
+        _general_per_s,
+        ("from_per_s", "to_per_s"),
+        ("scheduled", "sent", "ok"),
+    ),
+    "service": _StageTable(
+        "A request belongs to the stage in which it was begun. A connection that is taken away ends its "
+        "request first.",
+        "connections",
+        count,
+        ("from_connections", "to_connections"),
+        ("sent", "ok", "answered"),
+    ),
+}
 
 
 def _stage(one: StageReading, at: str, scale: Scale, notes: Footnotes) -> tuple[Entry, ...]:
-    figures = one.figures
-    line = _Line(one.all, "all", at + pointer("response_ns", "all"), scale, notes)
+    figures, table = one.figures, _STAGE_TABLES[one.kind]
+    line = _Line(one.all, "all", at + pointer(f"{one.kind}_ns", "all"), scale, notes)
     percentiles = (line.entry(one.all.percentiles[p], float(p), "percentiles", p) for p in ("50", "99"))
-    counts = {name: getattr(figures, name) for name in ("scheduled", "sent", "ok")}
+    numbers = {name: Figure(getattr(figures, name), count, at + pointer(name)) for name in _STAGE_COUNTS}
+    numbers["answered"] = Figure(one.ok_per_s, format_rate, at + pointer("ok_per_s"))
     errors = figures.scheduled - figures.ok
     return (
         Entry(text("{}", Figure(figures.begin_ns, duration, at + pointer("begin_ns")))),
-        Entry(_stage_rate(figures, at)),
-        *(Entry(text("{}", Figure(value, count, at + pointer(name)))) for name, value in counts.items()),
+        Entry(_stage_size(one, at)),
+        *(Entry(text("{}", numbers[name])) for name in table.numbers),
         *percentiles,
         Entry(text("{}", Figure(errors, count, at + pointer("errors"))), Tone.BAD if errors else Tone.PLAIN),
     )
 
 
-def _stage_rate(figures: StageFigures, at: str) -> Text:
-    first = Figure(figures.from_per_s, _general, at + pointer("from_per_s"))
-    if figures.from_per_s == figures.to_per_s:
-        return text("{}/s", first)
-    return text("{}/s to {}/s", first, Figure(figures.to_per_s, _general, at + pointer("to_per_s")))
+_STAGE_COUNTS = ("scheduled", "sent", "ok")
+
+
+def _stage_size(one: StageReading, at: str) -> Text:
+    table = _STAGE_TABLES[one.kind]
+    first, last = (
+        Figure(size, table.form, at + pointer(key))
+        for key, size in zip(table.keys, (one.begins_with, one.ends_with), strict=True)
+    )
+    return text("{}", first) if first.value == last.value else text("{} to {}", first, last)
 
 
 def _histogram(reading: LoadReading) -> Section | None:
@@ -472,6 +562,12 @@ def _connection_words(found: Connections) -> Iterator[Text]:
         sent = Figure(found.requests_sent, count, "/connections/requests_sent")
         words = text("{}; {} requests sent in all, the warm-up included", words, sent)
     yield words
+    if found.added is not None and found.taken_away is not None:
+        yield text(
+            "{} connections added by the stages, {} taken away after their request",
+            Figure(found.added, count, "/connections/added"),
+            Figure(found.taken_away, count, "/connections/taken_away"),
+        )
     if found.surplus:
         surplus = Figure(found.surplus, count, "/connections/surplus")
         yield text("{} connections brought bytes that no request had asked for", surplus)

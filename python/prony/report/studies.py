@@ -348,7 +348,7 @@ def _figure_table(figures: Sequence[_Placed]) -> Table:
         columns = (Column("subject", text=True), *(Column(words) for words in loads.values()))
         rows = [[text("{}", Name(name)), *(shown(name, load) for load in loads)] for name in who]
     else:
-        subjects = (Column(text("{}", Name(name.partition("+")[0]))) for name in who)
+        subjects = (Column(text("{}", Name(name.rpartition("+")[0] or name))) for name in who)
         columns = (Column("load", text=True), *subjects)
         rows = [[words, *(shown(name, load) for name in who)] for load, words in loads.items()]
     return Table(columns, tuple(tuple(map(Entry, row)) for row in rows))

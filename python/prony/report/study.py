@@ -20,6 +20,7 @@ from prony.report.sections.processes import processes
 from prony.report.sections.rates import rates
 from prony.report.sections.saturation import saturations
 from prony.report.sections.sessions import session_sections
+from prony.report.sections.sweeps import sweep_sections
 from prony.report.sections.uncounted import unavailable, uncounted
 from prony.report.sections.winners import winners
 from prony.report.text import Quote, text
@@ -73,6 +74,7 @@ def _given(found: Iterable[Section | None]) -> tuple[Section, ...]:
 def _figures(reading: Reading) -> Iterator[Section | None]:
     yield from grid(reading)
     yield from saturations(reading)
+    yield from sweep_sections(reading)
     for group in detailed(reading):
         yield group_section(reading, group)
     yield failed_requests(reading)

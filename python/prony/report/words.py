@@ -57,7 +57,7 @@ def bound_sign(cell: CellSummary, metric: str) -> str:
     """Return what stands before a figure of speed that is a bound, because the generator was the limit."""
     if not cell.at_least or not is_speed(metric):
         return ""
-    return "≥ " if open_end(metric, at_least=True).above else "≤ "
+    return "≥ " if open_end(metric, at_least=True).above > 1 else "≤ "
 
 
 def ending_words(ending: RequestClass) -> str:

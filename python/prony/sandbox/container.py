@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
+from prony.errors import HostError
 from prony.model import Launch, Network, Placement, SandboxChoice, SandboxFacts, SandboxKind
 from prony.runas import RunAs
 from prony.sandbox import journal
@@ -70,6 +71,8 @@ class ContainerSandbox:
         write_folders(launch, self.folder_for, self._user)
         container = self._container(launch, placement)
         try:
+            if self._choice.network is Network.ISOLATED:
+                self._set_kernel(container)
             return self._started(launch, placement, container)
         except BaseException:
             container.supervisor.kill()
@@ -87,11 +90,13 @@ class ContainerSandbox:
         options += hiding_options(self._hidden)
         name = launch.name if len(launch.processes) == 1 else "container"
         shown = [self._user.cache, *_folders_of(launch)]
-        container = Container.start(usable_engine(), name, options, shown, [self.folder])
-        if isolated:
-            settings = read_network_settings()
-            in_network(f"/proc/{container.pid}/ns/net", partial(write_network_settings, settings))
-        return container
+        return Container.start(usable_engine(), name, options, shown, [self.folder])
+
+    def _set_kernel(self, container: Container) -> None:
+        network, asked = f"/proc/{container.pid}/ns/net", dict(self._choice.sysctl)
+        in_network(network, partial(write_network_settings, read_network_settings()))
+        for name in in_network(network, partial(write_network_settings, asked)):
+            raise HostError(f"the kernel refuses `{name}` = `{asked[name]}` in a network of its own")
 
     def _started(self, launch: Launch, placement: Placement, container: Container) -> RunningSubject:
         supervisor = container.supervisor

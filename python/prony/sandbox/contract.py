@@ -8,6 +8,8 @@ Must not know how the subject was started.
 
 import http.client
 import time
+from collections.abc import Iterator
+from hashlib import sha256
 
 from prony.model import Address, Check, Contract
 from prony.sandbox.exchange import NobodyThereError, Reply, exchange
@@ -36,14 +38,44 @@ def probe(check: Check, address: Address, network: str | None = None, timeout_s:
 
 def difference(check: Check, reply: Reply) -> str | None:
     """Return how a reply differs from what a check expects; null when it does not differ."""
-    name = f"{check.request.method} {check.request.path}"
-    wanted = "a status of 200 to 399" if check.status is None else f"the status {check.status}"
-    if not (200 <= reply.status < 400 if check.status is None else reply.status == check.status):
-        return f"{name}: expected {wanted}, got {reply.status} with the body {_excerpt(reply.body)}"
+    found = next(_differences(check, reply), None)
+    return None if found is None else f"{check.request.method} {check.request.path}: expected {found}"
+
+
+def _differences(check: Check, reply: Reply) -> Iterator[str]:
+    """Yield what is expected and what came instead, as the engine judges replies: status, headers, body."""
+    if not any(low <= reply.status <= high for low, high in _statuses(check)):
+        wanted = _status_words(check)
+        yield f"{wanted}, got {reply.status} with the body {_excerpt(reply.body)}"
+    for name, value in check.headers:
+        got = reply.header(name.lower())
+        if not _is_value(got, value):
+            shown = name if value is None else f"{name}: {value}"
+            yield f"the header `{shown}`, got {f'`{got}`' if got else 'none'}"
     if check.body is not None and reply.body != check.body:
-        expected, actual = _around(check.body, reply.body), _around(reply.body, check.body)
-        return f"{name}: expected the body {expected}, got {actual}"
-    return None
+        yield f"the body {_around(check.body, reply.body)}, got {_around(reply.body, check.body)}"
+    for part in check.body_contains:
+        if part not in reply.body:
+            yield f"a body with {_excerpt(part)}, got {_excerpt(reply.body)} ({len(reply.body)} bytes)"
+    digest = sha256(reply.body).hexdigest()
+    if check.body_sha256 not in (None, digest):
+        yield f"a body with the SHA-256 {check.body_sha256}, got {digest}"
+
+
+def _statuses(check: Check) -> tuple[tuple[int, int], ...]:
+    own = () if check.status is None else ((check.status, check.status),)
+    return (*own, *check.statuses) or ((200, 399),)
+
+
+def _status_words(check: Check) -> str:
+    ranges = [f"{low}" if low == high else f"{low} to {high}" for low, high in _statuses(check)]
+    return f"the status {ranges[0]}" if check.status is not None else f"a status of {' or '.join(ranges)}"
+
+
+def _is_value(got: str, wanted: str | None) -> bool:
+    if wanted is None:
+        return bool(got)
+    return got == wanted or (got.startswith(wanted) and got[len(wanted) :].lstrip().startswith(";"))
 
 
 def _first_failure(contract: Contract, address: Address, timeout_s: float) -> str | None:

@@ -10,7 +10,7 @@ True
 
 import contextlib
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from prony.errors import HostError
 from prony.model import Launch, LimitHolding, LimitState, Placement, SandboxChoice, SandboxKind
@@ -47,6 +47,10 @@ class Groups:
         made = TrialGroups({})
         try:
             for process in launch.processes:
+                if process in launch.backends:
+                    # The limits are of the server with all its back ends together.
+                    made.shared[process.name] = launch.name
+                    continue
                 group = made.groups[process.name] = self.tree.create(process.name)
                 own = process.name == launch.name
                 refused = group.set_limits(_limits(placement, choice if own else SandboxChoice()))
@@ -61,13 +65,16 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class TrialGroups:
-    """The groups of one trial, by the names of its processes; none without control groups."""
+    """The groups of one trial, by the names of its processes; none without control groups. ``shared``: whose
+    group a process is in that has none of its own.
+    """
 
     groups: dict[str, ControlGroup]
+    shared: dict[str, str] = field(default_factory=dict)
 
     def join_paths(self, name: str) -> tuple[str, ...]:
         """Return the files by which the process of this name enters its group."""
-        return self.groups[name].join_paths if self.groups else ()
+        return self.groups[self.shared.get(name, name)].join_paths if self.groups else ()
 
     def counters(self) -> Mapping[str, Counters]:
         """Return the kernel's counters of each group."""

@@ -43,6 +43,7 @@ def cover(layer: Layer) -> None:
 
     *Errors*: OSError when neither an overlay nor a copy can be made, nor the folder be made read-only.
     """
+    is_closed = not Path(layer.folder).stat().st_mode & stat.S_IWUSR
     try:
         _overlay(layer)
     except OSError:
@@ -50,7 +51,7 @@ def cover(layer: Layer) -> None:
             linux.make_read_only([layer.folder])
             return
         _copy(layer)
-    _give(layer)
+    _give(layer, opened=is_closed)
 
 
 def _overlay(layer: Layer) -> None:
@@ -80,17 +81,28 @@ def _bytes_to_copy(folder: str) -> int:
     return total
 
 
-def _give(layer: Layer) -> None:
-    """Let what anybody may read belong to the subject's user. In an overlay that copies no file's content."""
-    if layer.uid is None or layer.gid is None:
+def _give(layer: Layer, *, opened: bool) -> None:
+    """Let what anybody may read belong to the subject's user. In an overlay that copies no file's content.
+
+    ``opened``: the folder was sealed, and its files become the owner's to write, as they were.
+    """
+    if (layer.uid is None or layer.gid is None) and not opened:
         return
     for number, path in enumerate(_entries(layer.folder)):
         if number >= _MOST_ENTRIES:
             return
         with contextlib.suppress(OSError):
-            found = os.lstat(path)
-            if found.st_uid != layer.uid and _is_open(found.st_mode):
-                os.lchown(path, layer.uid, layer.gid)
+            _give_one(layer, path, opened=opened)
+
+
+def _give_one(layer: Layer, path: str, *, opened: bool) -> None:
+    found = os.lstat(path)
+    if not _is_open(found.st_mode):
+        return
+    if layer.uid is not None and layer.gid is not None and found.st_uid != layer.uid:
+        os.lchown(path, layer.uid, layer.gid)
+    if opened and not stat.S_ISLNK(found.st_mode):
+        os.chmod(path, stat.S_IMODE(found.st_mode) | stat.S_IWUSR)  # noqa: PTH101
 
 
 def _is_open(mode: int) -> bool:

@@ -20,6 +20,8 @@ from pathlib import Path
 from threading import Thread
 from typing import TypeVar
 
+from prony.kernel_settings import OF_A_NAMESPACE
+
 __all__ = [
     "NEW_EXCHANGES",
     "NEW_MOUNTS",
@@ -73,27 +75,6 @@ _AT_WORKING_FOLDER, _AT_RECURSIVE = -100, 0x8000
 _GET_INTERFACE_FLAGS, _SET_INTERFACE_FLAGS, _INTERFACE_UP = 0x8913, 0x8914, 1
 
 _TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - the places of the Filesystem Hierarchy Standard
-
-# Settings that each network namespace has for itself and that decide how a server under load behaves; a new
-# namespace starts without the host's values.
-_NETWORK_SETTINGS = (
-    "core/somaxconn",
-    "ipv4/ip_local_port_range",
-    "ipv4/tcp_abort_on_overflow",
-    "ipv4/tcp_autocorking",
-    "ipv4/tcp_congestion_control",
-    "ipv4/tcp_fin_timeout",
-    "ipv4/tcp_max_syn_backlog",
-    "ipv4/tcp_max_tw_buckets",
-    "ipv4/tcp_notsent_lowat",
-    "ipv4/tcp_rmem",
-    "ipv4/tcp_slow_start_after_idle",
-    "ipv4/tcp_syn_retries",
-    "ipv4/tcp_synack_retries",
-    "ipv4/tcp_syncookies",
-    "ipv4/tcp_tw_reuse",
-    "ipv4/tcp_wmem",
-)
 
 
 @cache
@@ -377,11 +358,13 @@ def raise_loopback() -> None:
 
 
 def read_network_settings() -> dict[str, str]:
-    """Return the settings under /proc/sys/net that decide how a server behaves under load."""
+    """Return the settings that decide how a server behaves under load; a new namespace starts without the
+    host's values.
+    """
     found = {}
-    for name in _NETWORK_SETTINGS:
+    for name in OF_A_NAMESPACE:
         try:
-            found[name] = (Path("/proc/sys/net") / name).read_text().strip()
+            found[name] = _setting(name).read_text().strip()
         except OSError:
             continue
     return found
@@ -391,10 +374,16 @@ def write_network_settings(wanted: Mapping[str, str]) -> list[str]:
     """Apply these settings to the current network namespace; return the names of those that it refused."""
     refused = []
     for name, value in wanted.items():
-        path = Path("/proc/sys/net") / name
+        path = _setting(name)
         try:
             if path.read_text().strip() != value:
                 path.write_text(value)
+                # The kernel takes some values without keeping them.
+                refused += [name] if path.read_text().strip() != value else []
         except OSError:
             refused.append(name)
     return refused
+
+
+def _setting(name: str) -> Path:
+    return Path("/proc/sys", *name.split("."))

@@ -29,7 +29,7 @@ from prony.sandbox.order import files_order, identities, make_order, make_seat, 
 from prony.sandbox.pipe import Supervisor
 from prony.sandbox.subject import SupervisedSubject
 
-__all__ = ["ProcessSandbox"]
+__all__ = ["ProcessSandbox", "kernel_of"]
 
 # Below the kernel's range for clients' ports (from 32768), above those of common services.
 _PORTS = range(20_000, 32_768)
@@ -117,6 +117,7 @@ class ProcessSandbox:
         order = make_order(launch, placement, self._user, self.folder_for, groups.join_paths)
         isolated = facts.network is Network.ISOLATED
         own: Json = {"network_namespace": isolated, "pid_namespace": facts.pid_namespace}
+        own |= {"sysctl": kernel_of(self._choice, isolated=isolated)}
         if "files" not in facts.missing and facts.pid_namespace:
             own |= files_order(launch, self._user, self.folder, isolated=isolated, hidden=self._hidden)
         if self._groups is None:
@@ -139,6 +140,18 @@ class ProcessSandbox:
     def folder_for(self, name: str) -> Path:
         """Return the folder of the subject's process of this name; the server's is the trial's folder."""
         return self.folder if name == "server" else self.folder / name
+
+
+def kernel_of(choice: SandboxChoice, *, isolated: bool) -> dict[str, str]:
+    """Return the settings of the kernel to make; on the host's network there may be none.
+
+    *Errors*: HostError.
+    """
+    if choice.sysctl and not isolated:
+        raise HostError(
+            f"`{choice.sysctl[0][0]}` would be set for the whole machine; expected no such setting"
+        )
+    return dict(choice.sysctl)
 
 
 def _is_free(port: int) -> bool:

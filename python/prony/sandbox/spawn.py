@@ -51,6 +51,7 @@ class SpawnOrder(NamedTuple):
     ``temporary`` takes the place of /tmp, of which ``shown`` stays; ``hidden`` files are empty.
     ``layer``: the folder that a layer covers, and its place (`prony.sandbox.layer`). ``disk_bytes``: how
     large the folders ``watched`` may become; ``pids``: how many processes its user may have. Null: no limit.
+    ``sysctl``: settings of the kernel in its own network.
     """
 
     processes: list[Process]
@@ -73,6 +74,7 @@ class SpawnOrder(NamedTuple):
     watched: Sequence[str] = ()
     disk_bytes: int | None = None
     pids: int | None = None
+    sysctl: Mapping[str, str] = {}
 
     @classmethod
     def parse(cls, line: bytes) -> "SpawnOrder":

@@ -74,6 +74,12 @@ def start(order: SpawnOrder, log: int) -> Started | dict[str, str]:
             linux.unshare(linux.NEW_NETWORK)
             linux.raise_loopback()
             linux.write_network_settings(settings)
+            refused = linux.write_network_settings(order.sysctl)
+            if refused:
+                return {
+                    "step": f"set `{refused[0]}`",
+                    "reason": "the kernel refuses it in a network of its own",
+                }
         if order.pid_namespace:
             linux.unshare(linux.NEW_PIDS)
     except OSError as error:

@@ -12,6 +12,7 @@ from math import ceil
 
 from prony.catalog.launch.declared import declared_facts
 from prony.catalog.schema.loader import Catalog
+from prony.catalog.schema.settings import backends_of
 from prony.errors import HostError
 from prony.host import Demand, preflight, unfit
 from prony.model import (
@@ -68,20 +69,20 @@ def admit(
 
 def demand_of(plan: Plan, catalog: Catalog, placement: Placement) -> Demand:
     """Return the most that any trial of the plan needs."""
-    first, subjects, cpus = plan.cells[0], plan.subjects(), len(placement.server_cpus)
+    sandbox, subjects, cpus = plan.sandbox, plan.subjects(), len(placement.server_cpus)
     return Demand(
         connections=max(_connections(cell.workload) for cell in plan.cells),
         engine_threads=plan.engine_threads,
         # Studies load over loopback only; other generators come from one address.
         several_sources=all(cell.engine.name == EngineChoice().name for cell in plan.cells),
-        share_cpus=first.sandbox.share_cpus,
+        share_cpus=sandbox.share_cpus,
         connections_per_process=_held(plan, catalog, cpus),
         new_per_s=_new_per_s(plan),
         load_s=max(_load_s(cell.workload) for cell in plan.cells),
         backlogs=dict(_backlogs(catalog, subjects, cpus)),
         processes=max(sum(_processes(catalog, subject, cpus).values()) for subject in subjects),
-        memory_bytes=first.sandbox.memory_bytes,
-        own_network=first.sandbox.network is Network.ISOLATED,
+        memory_bytes=sandbox.memory_bytes,
+        own_network=sandbox.network is Network.ISOLATED,
     )
 
 
@@ -134,6 +135,7 @@ def _processes(catalog: Catalog, subject: Subject, cpus: int) -> dict[str, int]:
     found = {"server": declared_facts(catalog.server(subject.server), subject, cpus).processes or 1}
     if subject.frontend is not None:
         entry = catalog.frontends[subject.frontend.entry]
+        found["server"] *= backends_of(entry, subject.frontend, cpus)
         found["frontend"] = declared_facts(entry, subject.frontend, cpus).processes or 1
     return found
 

@@ -18,10 +18,13 @@ from prony.model import Cell, Fingerprint, GeneratorFitness, Json, Plan, Trial
 from prony.runas import RunAs
 from prony.sandbox.choice import Chosen
 
-__all__ = ["Study", "StudyListener"]
+__all__ = ["MOST_RETRIES", "Study", "StudyListener"]
 
 
 _AS_PLANNED = Chosen()
+
+MOST_RETRIES = 2
+"""How often to repeat a trial that the environment disturbed."""
 
 
 def _unknown(machine: Fingerprint) -> GeneratorFitness | None:
@@ -36,9 +39,11 @@ class Study:
     ``requirements_file`` and ``python`` are the user's own choice for their app, ``declared`` what its folder
     says; ``jobs``: environments built at a time. ``sandbox``: why the plan has its sandbox, and which limits
     must hold in it. ``ready_timeout_ns``: how long a server may take to start, null: as its entry says.
-    ``force``: measure even if the figures cannot be valid; the archive records that. ``cross_checks``: cells
-    of other generators, measured in each block in addition to the plan's. ``resumes``: ``out`` already holds
-    a part of the study. ``fitness``: the load engine's calibration on a machine, null where there is none.
+    ``force``: measure even if the figures cannot be valid; the archive records that. ``retries``: how often a
+    trial that the machine disturbed is repeated; none where the disturbance is planted. ``cross_checks``:
+    cells of other generators, measured in each block in addition to the plan's. ``resumes``: ``out`` already
+    holds a part of the study. ``fitness``: the load engine's calibration on a machine, null where there is
+    none.
     """
 
     plan: Plan
@@ -52,6 +57,7 @@ class Study:
     jobs: int = 2
     sandbox: Chosen = _AS_PLANNED
     force: bool = False
+    retries: int = MOST_RETRIES
     cross_checks: tuple[Cell, ...] = ()
     resumes: bool = False
     fitness: Callable[[Fingerprint], GeneratorFitness | None] = _unknown

@@ -4,7 +4,7 @@ Must not know in which order trials run.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,6 +21,7 @@ from prony.model import (
     GeneratorFitness,
     Launch,
     Placement,
+    Readiness,
     SandboxChoice,
     Subject,
     Trial,
@@ -33,21 +34,19 @@ from prony.sandbox.journal import RunFolder
 from prony.schedule import Nuisances, Position, Turn, nuisances, with_arrivals
 from prony.study.base import Study, StudyListener
 from prony.study.preparing import Ready
+from prony.study.seats import placement_of_subject
 from prony.trial import Task, run_trial
 
-__all__ = ["MOST_RETRIES", "Bench", "beside_the_generator", "measure"]
-
-MOST_RETRIES = 2
-"""How often to repeat a trial that the environment disturbed."""
+__all__ = ["Bench", "beside_the_generator", "measure"]
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What the trials of one run share. A trial's placement is ``placement`` or an equivalent one.
+    """What the trials of one run share.
 
-    ``left_out``: why a cell has no generator on this machine, by the cell's id. ``fitness``: the load
-    engine's calibration here. ``warmups``: what a pilot found, by the cell's id, in nanoseconds; else the
-    cell's own holds.
+    ``placement``: the widest of all trials, whose generator has the same CPUs. ``left_out``: why a cell has
+    no generator on this machine, by the cell's id. ``fitness``: the load engine's calibration here.
+    ``warmups``: what a pilot found, by the cell's id, in nanoseconds; else the cell's own holds.
     """
 
     study: Study
@@ -65,6 +64,10 @@ class Bench:
         """Return whether the turn's subject can be started and its load be sent."""
         return turn.cell.subject.name in self.ready and turn.cell.id not in self.left_out
 
+    def placement_of(self, subject: Subject) -> Placement:
+        """Return the CPUs of a trial of this subject."""
+        return placement_of_subject(self.study.plan, subject.name, self.cpus)
+
     def sandbox(self, name: str, choice: SandboxChoice) -> Sandbox:
         """Return a sandbox with a folder of this name below the run's."""
         hidden = self.study.out.absolute()
@@ -74,13 +77,22 @@ class Bench:
         """Return the exact processes to start, on free ports, with the nuisances in the environment."""
         ready = self.ready[subject.name]
         draw = Random(nuisance.draw_seed)  # noqa: S311 - a nuisance, not a secret
-        cpus = len(self.placement.server_cpus)
+        cpus = len(self.placement_of(subject).server_cpus)
         site = Site(partial(sandbox.free_port, draw), sandbox.folder_for, ready.app_folder, cpus)
         launch = assemble(self.study.catalog, subject, ready.needs, self.environments, site)
         if self.study.ready_timeout_ns is not None and not is_built_in(subject.app):
             within = replace(launch.readiness, timeout_ns=self.study.ready_timeout_ns)
-            launch = replace(launch, readiness=within)
-        return replace(launch, environment={**launch.environment, **nuisance.as_environment()})
+            launch = replace(launch, readiness=within, backends=_all_with(launch.backends, readiness=within))
+        each = tuple(_disturbed(one, nuisance) for one in launch.backends)
+        return replace(_disturbed(launch, nuisance), backends=each)
+
+
+def _all_with(launches: Iterable[Launch], readiness: Readiness) -> tuple[Launch, ...]:
+    return tuple(replace(one, readiness=readiness) for one in launches)
+
+
+def _disturbed(launch: Launch, nuisance: Nuisances) -> Launch:
+    return replace(launch, environment={**launch.environment, **nuisance.as_environment()})
 
 
 # An open loop has as many connections as it needs; a hundred are near the engine's best.
@@ -130,7 +142,7 @@ def _task(bench: Bench, turn: Turn) -> Task:
         contract=cell.subject.app.contract,
         sandbox=sandbox,
         engine=open_engine(cell.engine, _ceiling(bench.fitness, cell)),
-        placement=equivalent(bench.placement, bench.cpus, Random(nuisance.draw_seed)),  # noqa: S311
+        placement=equivalent(bench.placement_of(cell.subject), bench.cpus, Random(nuisance.draw_seed)),  # noqa: S311
         nuisances={**nuisance.as_text(), "port": str(launch.address.port)},
         counts_disturbed=_counts_disturbed(bench.study, at),
     )
@@ -142,4 +154,4 @@ def _counts_disturbed(study: Study, at: Position) -> bool:
     A calibration does: elsewhere it says nothing. By force, what comes again in the last attempt too is taken
     as this machine's usual state.
     """
-    return at.role is TrialRole.CALIBRATION or (study.force and at.attempt >= MOST_RETRIES)
+    return at.role is TrialRole.CALIBRATION or (study.force and at.attempt >= study.retries)

@@ -10,7 +10,7 @@ from prony.analysis.validity import in_words
 from prony.model import Fault, Trial, TrialRole
 from prony.schedule import Turn, again, block_turns
 from prony.study.base import StudyListener
-from prony.study.bench import MOST_RETRIES, Bench, measure
+from prony.study.bench import Bench, measure
 from prony.study.ledger import Ledger
 
 __all__ = ["Judge", "run_block", "run_turns"]
@@ -35,14 +35,15 @@ def run_turns(
     """
     position = 1 + max((turn.position.position for turn in turns), default=-1)
     now: Iterable[Turn] = [turn for turn in turns if bench.has(turn)]
-    for attempt in range(1 + MOST_RETRIES):
+    retries = bench.study.retries
+    for attempt in range(1 + retries):
         for turn in now:
             if not ledger.has(turn):
                 _run_turn(bench, turn, ledger, listener, judge)
         disturbed = [one for one in ledger.disturbed(now) if one.position.role is not TrialRole.CALIBRATION]
         now = [again(turn, position + place) for place, turn in enumerate(disturbed)]
         position += len(disturbed)
-        if disturbed and attempt < MOST_RETRIES:
+        if disturbed and attempt < retries:
             listener.notice(_repeats(len(disturbed), ledger.entries[disturbed[0].key].fault))
 
 

@@ -18,7 +18,7 @@ from prony.study.extent import TRIAL_OVERHEAD_S
 from prony.study.replies import first_cells
 from prony.units import SECOND_NS, format_duration, format_percent, format_rate, seconds
 
-__all__ = ["first_look", "first_look_s"]
+__all__ = ["first_look", "first_look_s", "glance"]
 
 _WINDOW_NS = SECOND_NS
 _WARMUP_NS = SECOND_NS // 2
@@ -37,13 +37,18 @@ def first_look_s(plan: Plan) -> float:
 
 def first_look(bench: Bench, listener: StudyListener) -> None:
     """Run a short trial of each subject with a user's app, and report it. Nothing of it is archived."""
-    cells = [_shortened(cell) for cell in first_cells(bench) if _is_long(cell)]
+    cells = [cell for cell in first_cells(bench) if _is_long(cell)]
     if not cells or bench.study.plan.design.find_rate:
         return
-    listener.notice(f"first look: one trial each, {cells[0].describe_load()}; no verdict, and not kept")
+    load = _shortened(cells[0]).describe_load()
+    listener.notice(f"first look: one trial each, {load}; no verdict, and not kept")
     for cell in cells:
-        trial = measure(bench, Turn(cell, Position(block=-1, position=1)), listener)
-        listener.notice(f"  {cell.subject.name}: {'; '.join(_words(trial))}")
+        listener.notice(f"  {cell.subject.name}: {'; '.join(_words(glance(bench, cell, listener)))}")
+
+
+def glance(bench: Bench, cell: Cell, listener: StudyListener) -> Trial:
+    """Return a short trial of a cell's load, which belongs to no block and is not archived."""
+    return measure(bench, Turn(_shortened(cell), Position(block=-1, position=1)), listener)
 
 
 def _shortened(cell: Cell) -> Cell:

@@ -1,17 +1,20 @@
 """Reads the folder of a user's app for what it says of the app. Must not know what that means."""
 
-from functools import cache
+import os
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.catalog.install.environment import Declared
+from prony.survey.program import Folder, Program
+from prony.survey.programs import find_program
 from prony.survey.survey import Survey, is_python_target, survey_app
 from prony.units import MIB
 
 if TYPE_CHECKING:
     from prony.survey.sources import Read
 
-__all__ = ["declared_in", "survey_of"]
+__all__ = ["declared_in", "program_of", "survey_of"]
 
 # No source or lock of an app is larger, and a file that only looks like one must not fill the memory.
 _LARGEST_BYTES = 16 * MIB
@@ -26,6 +29,24 @@ def survey_of(folder: Path, typed: str, *, declared: bool = False) -> Survey | N
     """
     read = _reader(folder)
     return survey_app(typed, read, declared=declared) if is_python_target(typed, read) else None
+
+
+def program_of(folder: Path, typed: str) -> Program | None:
+    """Return the program in ``folder`` that was typed as an app; null when it is an app in Python, or none.
+
+    *Errors*: UsageError as `find_program`.
+    """
+    read = _reader(folder)
+    if typed == "." and is_python_target(typed, read):
+        return None
+    return find_program(typed, Folder(read, partial(_names, folder)))
+
+
+def _names(folder: Path, path: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder / path))  # noqa: PTH208
+    except OSError:
+        return []
 
 
 def declared_in(folder: Path, found: Survey | None) -> Declared | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from prony.errors import UsageError
 from prony.model import App, Arrivals, Check, Contract, Interface, Plan, Request
+from prony.survey.program import Program
 from prony.survey.servers import usual_servers
 from prony.survey.survey import Survey
 
@@ -24,8 +25,11 @@ __all__ = ["OwnApp", "plan_of_app"]
 class OwnApp:
     """A user's own app and its load.
 
-    ``found``: what its folder says; null for a built-in app. Without ``servers``, those that are usual for
-    its interface.
+    ``found``: what its folder says; null for a built-in app. ``program``: what its folder has instead of an
+    app for servers: it listens on a port itself, and ``app`` is null. Without ``servers``, those that are
+    usual for the app's interface.
+
+    ``expected``: the reply that the request must get.
 
     ``text``: what the user wrote; it is kept verbatim, as a study's file is. ``app`` null: only ``commands``,
     programs that answer by themselves. ``request`` null: what the app's contract asks first, which only a
@@ -47,9 +51,9 @@ class OwnApp:
     timeout_ns: int
     repeats: int
     request: Request | None
-    expect_status: int | None
-    expect_body: bytes | None
+    expected: Check
     environment: dict[str, str]
+    program: Program | None = None
 
 
 def plan_of_app(wish: OwnApp, known: "Catalog", options: "PlanOptions") -> "tuple[Plan, Catalog]":
@@ -57,12 +61,14 @@ def plan_of_app(wish: OwnApp, known: "Catalog", options: "PlanOptions") -> "tupl
 
     *Errors*: UsageError when app or servers are not there, or do not fit.
     """
-    from prony.catalog.schema.command import named_commands
+    from prony.catalog.schema.command import named_commands, program_entry
     from prony.catalog.schema.loader import with_app, with_server
     from prony.plan import calibrated, make_plan
     from prony.study_document import CalibrationDocument
 
     commands = named_commands(wish.commands, wish.folder)
+    if wish.program is not None:
+        commands = (program_entry(wish.program, wish.folder), *commands)
     app = _app(wish, known)
     view = with_app(known, app)
     for entry in commands:
@@ -114,16 +120,15 @@ def _spoken_by_all(interface: Interface, reason: str, spoken: Mapping[str, Seque
 
 
 def _app(wish: OwnApp, known: "Catalog") -> App:
-    from prony.catalog.schema.apps import user_app
+    from prony.catalog.schema.apps import app_name, user_app
     from prony.catalog.schema.command import command_app
 
     if wish.app is not None and wish.app in known.apps:
         return _built_in(wish, known.apps[wish.app])
-    expected = wish.expect_status is not None or wish.expect_body is not None
-    request = wish.request or Request()
-    contract = Contract((Check(request, wish.expect_status, wish.expect_body),) if expected else ())
+    contract = Contract((wish.expected,) if wish.expected.says_anything else ())
     if wish.app is None:
-        return command_app(wish.folder, contract, wish.environment)
+        name = {"name": app_name(wish.folder.name)} if wish.program else {}
+        return command_app(wish.folder, contract, wish.environment, **name)
     if wish.found is None and not wish.app.endswith(".psgi"):
         near = get_close_matches(wish.app, known.apps, n=3, cutoff=0.5)
         names = f"did you mean {' or '.join(f'`{name}`' for name in near)}? " if near else ""
@@ -145,12 +150,26 @@ def _app(wish: OwnApp, known: "Catalog") -> App:
 
 
 def _built_in(wish: OwnApp, app: App) -> App:
-    if wish.expect_status is not None or wish.expect_body is not None or wish.environment:
+    if wish.expected.says_anything or wish.environment:
         raise UsageError(
             f"`{wish.app}` is a built-in app, whose contract says what it must answer",
-            hint="leave out --expect-status, --expect-body and --env; or name your own app, module:attribute",
+            hint="leave out --expect-... and --env; or name your own app, module:attribute",
         )
     return replace(app, targets={**app.targets, Interface.NONE: ""}) if wish.commands else app
+
+
+def _called(wish: OwnApp) -> str:
+    if wish.program is not None:
+        return wish.folder.name or "the program"
+    return wish.found.target if wish.found else wish.app or "one address"
+
+
+def _question(wish: OwnApp) -> str:
+    if wish.app is not None:
+        return f"Which server runs {_called(wish)} best?"
+    if wish.program is not None and not wish.commands:
+        return f"What does {_called(wish)} carry, and what limits it?"
+    return "Which command serves best?"
 
 
 def _document(wish: OwnApp, app_name: str, commands: Sequence[str]) -> "StudyDocument":
@@ -162,7 +181,7 @@ def _document(wish: OwnApp, app_name: str, commands: Sequence[str]) -> "StudyDoc
     if commands:
         subjects.append(SubjectDocument(server=tuple(commands), app=(app_name,)))
     servers = [*(wish.servers if wish.app is not None else ()), *commands]
-    what = wish.found.target if wish.found else wish.app or "one address"
+    what = _called(wish)
 
     open_loop = wish.rate is not None
     load = WorkloadDocument(
@@ -177,7 +196,7 @@ def _document(wish: OwnApp, app_name: str, commands: Sequence[str]) -> "StudyDoc
     return StudyDocument(
         name=re.sub(r"[^a-z0-9]+", "-", app_name.lower()).strip("-") or "app",
         title=f"{what} on {len(servers)} server{'s' if len(servers) != 1 else ''}",
-        question=f"Which server runs {what} best?" if wish.app else "Which command serves best?",
+        question=_question(wish),
         subjects=tuple(subjects),
         workloads=(load,),
         profiles={"custom": profile},

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from prony.analysis.warm_up import judge_pilot, warmup_ns
-from prony.model import Cell, DurationStop, OpenLoop, Plan, Trial, TrialRole
+from prony.model import Cell, DurationStop, Plan, Trial, TrialRole
 from prony.model.facts import PilotStep
 from prony.schedule import Position, Turn
 from prony.study.base import Study, StudyListener
@@ -44,9 +44,8 @@ def piloted(plan: Plan) -> tuple[Cell, ...]:
 
 def _has_seconds(cell: Cell) -> bool:
     stop, loop = cell.workload.stop, cell.workload.loop
-    steps = isinstance(loop, OpenLoop) and bool(loop.stages)
     is_long = isinstance(stop, DurationStop) and stop.duration_ns >= _LEAST_WINDOW_NS
-    return cell.engine.name == _OWN_ENGINE and is_long and not steps
+    return cell.engine.name == _OWN_ENGINE and is_long and not loop.stages
 
 
 def looks_at(cell: Cell, longest_ns: int) -> tuple[int, ...]:

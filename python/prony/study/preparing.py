@@ -3,7 +3,7 @@
 Must not know trials.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,14 +13,23 @@ from prony.catalog.install.environment import Declared, Environment, Environment
 from prony.catalog.install.prepare import prepare
 from prony.catalog.launch.declared import declared_facts
 from prony.catalog.schema.loader import Catalog
-from prony.catalog.schema.settings import resolved_settings
+from prony.catalog.schema.settings import backends_of, resolved_settings
 from prony.errors import SubjectError
 from prony.model import Placement, Plan, SandboxFacts, Subject, SubjectFacts, SubjectRecord
-from prony.model.facts import FrontendFacts
+from prony.model.facts import DeclaredFacts, FrontendFacts
 from prony.study.base import Study, StudyListener
 from prony.study.identity import digest, identity
+from prony.survey.hints import Refusal, hint_for
 
-__all__ = ["Prepared", "Ready", "prepare_subjects", "refuse_without_subjects"]
+__all__ = ["Prepared", "Ready", "Seats", "prepare_subjects", "refuse_without_subjects"]
+
+
+@dataclass(frozen=True, slots=True)
+class Seats:
+    """Where each subject runs, by its name: on which CPUs, and what its sandbox isolates."""
+
+    placement: Callable[[str], Placement]
+    facts: Callable[[str], SandboxFacts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +69,7 @@ def _requests(needs: Mapping[str, SubjectNeeds]) -> Sequence[EnvironmentRequest]
     return tuple({one.key: one for need in needs.values() for one in need.all()}.values())
 
 
-def prepare_subjects(
-    study: Study, listener: StudyListener, placement: Placement, facts: SandboxFacts
-) -> Prepared:
+def prepare_subjects(study: Study, listener: StudyListener, seats: Seats) -> Prepared:
     """Build what every subject needs; return those that can be started, and a record of each.
 
     *Errors*: UsageError for an app that cannot be read.
@@ -79,7 +86,7 @@ def prepare_subjects(
             continue
         found = Ready(subject, need, materialise_app(subject.app, study.user))
         ready[subject.name] = found
-        records.append(_record(study, found, environments, placement, facts))
+        records.append(_record(study, found, environments, seats))
     return Prepared(ready, tuple(records), environments)
 
 
@@ -92,10 +99,14 @@ def refuse_without_subjects(study: Study, prepared: Prepared) -> None:
     if names & prepared.ready.keys():
         return
     reasons = [f"  {one.name}: {one.unavailable}" for one in prepared.records if one.name in names]
+    known = hint_for(Refusal("\n".join(reasons)))
+    usual = (
+        "`prony doctor` lists missing system packages; the app's requirements must be compatible with "
+        "the server's"
+    )
     raise SubjectError(
         "\n".join(["no server is available", *reasons]),
-        hint="`prony doctor` lists missing system packages; the app's requirements must be compatible with "
-        "the server's",
+        hint=usual if known.name == "unknown" else known.text,
     )
 
 
@@ -103,13 +114,12 @@ def _record(
     study: Study,
     ready: Ready,
     environments: Mapping[str, Environment | Unavailable],
-    placement: Placement,
-    facts: SandboxFacts,
+    seats: Seats,
 ) -> SubjectRecord:
     subject, environment = ready.subject, environments[ready.needs.server.key]
     assert isinstance(environment, Environment), "only available subjects are recorded"
     entry = study.catalog.server(subject.server)
-    cpus = len(placement.server_cpus)
+    cpus = len(seats.placement(subject.name).server_cpus)
     said = identity(study.catalog, subject, cpus, _built(ready.needs, environments))
     return SubjectRecord(
         name=subject.name,
@@ -119,7 +129,7 @@ def _record(
         lock_digest=environment.lock_digest,
         settings=resolved_settings(entry, subject, cpus),
         command_line=command_line(study.catalog, subject, cpus, ready.needs, environments),
-        sandbox=facts,
+        sandbox=seats.facts(subject.name),
         facts=replace(_facts(study.catalog, subject, ready.needs, environments, cpus), entry=said),
         entry_digest=digest(said),
     )
@@ -153,10 +163,16 @@ def _facts(
         found = replace(
             found,
             declared=declared_facts(entry, front, cpus),
-            behind_it=declared,
+            behind_it=_times(declared, backends_of(entry, front, cpus)),
             frontend=FrontendFacts(front.name, version, settings),
         )
     return replace(found, remarks={one.name: one.remark for one in entries if one.remark})
+
+
+def _times(declared: DeclaredFacts, backends: int) -> DeclaredFacts:
+    """Return what several back ends are together."""
+    slots = None if declared.slots is None else backends * declared.slots
+    return replace(declared, processes=backends * (declared.processes or 1), slots=slots)
 
 
 def _version(environment: Environment | Unavailable) -> str | None:

@@ -11,6 +11,7 @@ from functools import partial
 from prony.analysis.find_rate import search
 from prony.analysis.found_rates import found_rate, judge_rate, least_rate, window_for
 from prony.analysis.objective import Objective, parse_objective
+from prony.analysis.rates import rates_of
 from prony.errors import ArchiveError
 from prony.model import Cell, DurationStop, OpenLoop, Plan, Trial, TrialRole, Workload
 from prony.model.facts import FoundRate, RateStep, SearchPart, TrialStep
@@ -18,6 +19,7 @@ from prony.schedule import Position, Turn, block_turns
 from prony.study.base import StudyListener
 from prony.study.bench import Bench
 from prony.study.blocks import run_turns
+from prony.study.first_look import glance
 from prony.study.ledger import Ledger
 from prony.units import SECOND_NS, seconds
 
@@ -31,12 +33,16 @@ __all__ = [
 ]
 
 FIRST_RATE_PER_S = 100.0
-"""Where the search begins when the plan names no rate: every server of interest can do this."""
+"""Where the search begins when the plan names no rate and nothing was served in a short closed loop."""
 MOST_RATE_PER_S = 1e6
 """More than one generator can send on one machine."""
 
-TYPICAL_STEPS = 13
-"""From 100/s to some 10,000/s by doubling is 7 rates, from there to 2 % is 6. Only for estimates."""
+TYPICAL_STEPS = 8
+"""Half of what a closed loop served, all of it, and from there to 2 % is 6. Only for estimates."""
+
+# The highest rate of an open loop lies mostly between this share of what a closed loop served, and its
+# double.
+_OF_CLOSED_LOOP = 0.5
 
 _LENGTH_NS = 10 * SECOND_NS
 
@@ -153,7 +159,7 @@ def _judged(objective: Objective, cells: Sequence[Cell], trial: Trial) -> Trial:
 def _searched(looking: _Search, template: Cell) -> float | None:
     """Return the highest rate that met the objective; each rate is tried in one valid trial."""
     steps: list[RateStep] = []
-    asking = search(_first_rate(looking, template.workload), MOST_RATE_PER_S)
+    asking = search(_first_rate(looking, template), MOST_RATE_PER_S)
     try:
         rate = next(asking)
         while True:
@@ -183,9 +189,32 @@ def _in_words(step: RateStep) -> str:
     return "meets it" if step.met else step.reason
 
 
-def _first_rate(looking: _Search, workload: Workload) -> float:
-    first = workload.loop.rate_per_s if isinstance(workload.loop, OpenLoop) else FIRST_RATE_PER_S
+def _first_rate(looking: _Search, template: Cell) -> float:
+    """Return where a subject's search begins: at the rate that was asked for, where it began before it was
+    interrupted, else near what a short closed loop served.
+    """
+    workload = template.workload
+    asked = workload.loop.rate_per_s if isinstance(workload.loop, OpenLoop) else None
+    first = asked or _began_at(looking, template) or _served(looking, template) or FIRST_RATE_PER_S
     return min(max(first, least_rate(looking.objective, _window_s(workload))), MOST_RATE_PER_S)
+
+
+def _began_at(looking: _Search, template: Cell) -> float | None:
+    own = [cell for cell in looking.cells if cell.subject.name == template.subject.name]
+    first = min(own, key=lambda cell: cell.id, default=None)
+    return first.workload.loop.rate_per_s if first and isinstance(first.workload.loop, OpenLoop) else None
+
+
+def _served(looking: _Search, template: Cell) -> float | None:
+    """Return the share of what the subject serves in a short closed loop at which its search begins; null: it
+    serves nothing.
+    """
+    trial = glance(looking.bench, template, looking.listener)
+    rate = rates_of(trial.recording)["ok_per_s"] if trial.recording else None
+    if not rate:
+        return None
+    looking.listener.notice(f"{template.subject.name}: {rate:.5g}/s in a short closed loop")
+    return _OF_CLOSED_LOOP * rate
 
 
 def _confirmed(looking: _Search, rates: Sequence[tuple[Cell, float]]) -> dict[str, tuple[RateStep, ...]]:

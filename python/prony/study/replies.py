@@ -125,7 +125,7 @@ def _probed(bench: Bench, cell: Cell) -> _Probed:
     try:
         turn = Turn(cell, Position(block=-1, position=0))
         launch = bench.launch(cell.subject, sandbox, nuisances(bench.study.plan, turn))
-        with sandbox.start(launch, bench.placement) as subject:
+        with sandbox.start(launch, bench.placement_of(cell.subject)) as subject:
             try:
                 subject.wait_until_ready(cell.workload.request)
             except SubjectError as error:

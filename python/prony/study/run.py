@@ -11,7 +11,14 @@ from pathlib import Path
 
 from prony.archive import ArchiveWriter, check_free, create, resume
 from prony.host import available_cpus, claim_machine, fingerprint, kernel_log_kept
-from prony.model import Fingerprint, RunFacts, RunStatus, TrialRole
+from prony.model import (
+    Fingerprint,
+    RunFacts,
+    RunStatus,
+    SandboxChoice,
+    SandboxFacts,
+    TrialRole,
+)
 from prony.sandbox import describe
 from prony.sandbox.groups import Groups, open_groups
 from prony.sandbox.journal import open_run
@@ -25,13 +32,15 @@ from prony.study.blocks import run_block
 from prony.study.first_look import first_look
 from prony.study.generators import left_out, left_out_words
 from prony.study.ledger import Ledger
+from prony.study.limits import limits_to_hold, refuse_kernel_of_host
 from prony.study.looks import run_until_known
 from prony.study.pauses import with_pauses
 from prony.study.pilot import piloted, run_pilot
-from prony.study.preparing import Prepared, Ready, prepare_subjects, refuse_without_subjects
+from prony.study.preparing import Prepared, Ready, Seats, prepare_subjects, refuse_without_subjects
 from prony.study.rates import find_rates
 from prony.study.replies import compare_replies
 from prony.study.resume import Earlier, changes, read_earlier, refuse
+from prony.study.seats import placement_of_subject
 
 __all__ = ["run_study"]
 
@@ -50,18 +59,26 @@ def run_study(study: Study, listener: StudyListener) -> None:
         clear_and_report(study.user, listener.notice)
         for reason in (*claim, *study.sandbox.reasons):
             listener.notice(reason)
-        with open_groups(study.plan.cells[0].sandbox, study.sandbox.required) as groups:
+        with open_groups(*limits_to_hold(study.plan, study.sandbox.required)) as groups:
             _run_study(study, listener, groups)
 
 
 def _run_study(study: Study, listener: StudyListener, groups: Groups | None) -> None:
-    sandbox = study.plan.cells[0].sandbox
-    cpus = available_cpus()
-    placement = place_in(sandbox, cpus, study.plan.engine_threads)
-    facts = replace(describe(sandbox, study.user, groups), reasons=study.sandbox.reasons)
+    plan, cpus = study.plan, available_cpus()
+    placement = place_in(plan.sandbox, cpus, plan.engine_threads)
+
+    def described(sandbox: SandboxChoice) -> SandboxFacts:
+        return replace(describe(sandbox, study.user, groups), reasons=study.sandbox.reasons)
+
+    facts = described(plan.sandbox)
+    refuse_kernel_of_host(plan, facts)
     forced = admit(study, placement, facts, listener)
     earlier = _earlier(study.out) if study.resumes else None
-    prepared = prepare_subjects(study, listener, placement, facts)
+    seats = Seats(
+        placement=lambda name: placement_of_subject(plan, name, cpus),
+        facts=lambda name: described(plan.sandbox_of(name)),
+    )
+    prepared = prepare_subjects(study, listener, seats)
     if earlier is None:
         refuse_without_subjects(study, prepared)
     machine = fingerprint(forced=(*forced, *_changed(study, earlier, prepared, listener)))

@@ -83,6 +83,23 @@ _ROWS = (
         more=_debian_name,
     ),
     _Row(
+        "a module of Node.js",
+        "no package `{module}` is installed: name it in package.json and lock it, npm install "
+        "--package-lock-only; or install it where the app is",
+        r"Cannot find (?:module|package) '(?P<module>@?[\w-][^']*)'",
+    ),
+    _Row(
+        "packages and their lock",
+        "package.json and package-lock.json do not fit together: `npm install --package-lock-only` mends "
+        "the lock",
+        r"npm ci` can only install packages when",
+    ),
+    _Row(
+        "packages of Go",
+        "go.sum lacks what the program imports: go mod tidy writes it",
+        r"missing go\.sum entry|no required module provides|updates to go\.mod needed",
+    ),
+    _Row(
         "a Python module",
         "no module `{module}` is installed: name its package in {requirements}, or a file that does with "
         "--requirements; the app's own folder with --dir",
@@ -138,7 +155,8 @@ _ROWS = (
     _Row(
         "an error in the source",
         "the app's source cannot be run: see the line above",
-        r"SyntaxError|IndentationError|NameError",
+        r"SyntaxError|IndentationError|NameError|ReferenceError|PHP (?:Parse|Fatal) error"
+        r"|\.go:\d+:\d+: (?!missing)",
     ),
     _Row(
         "another folder",

@@ -13,8 +13,9 @@ __all__ = ["usual_servers"]
 # For each interface at most four: the commonest first, and of those alike in kind only one. Each pair differs
 # in how it serves requests at the same time.
 _SERVERS: Mapping[Interface, tuple[str, ...]] = {
-    # Processes; threads; processes in C; threads in Rust.
-    Interface.WSGI: ("gunicorn", "waitress", "uwsgi", "granian"),
+    # Processes; threads; processes in C, behind a router: without it a connection keeps a worker; threads in
+    # Rust.
+    Interface.WSGI: ("gunicorn", "waitress", "uwsgi-two-a-cpu", "granian"),
     # An event loop in Python and C; in Rust; in Python alone.
     Interface.ASGI: ("uvicorn", "granian", "hypercorn"),
     # Processes with keep-alive; without; an event loop; one in C.

@@ -16,6 +16,7 @@ from prony.survey.dependencies import DECLARING, Dependencies, find_dependencies
 from prony.survey.django import DJANGO_SETTINGS, settings_module, target_of_project
 from prony.survey.imports import foreign_imports
 from prony.survey.interface import CALLABLES, bound_names, find_interface
+from prony.survey.procfile import target_in, web_process
 from prony.survey.sources import Module, Read, Sources
 
 __all__ = ["Survey", "is_python_target", "survey_app"]
@@ -37,9 +38,15 @@ class Survey:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
+# By the documentation of Flask, Django and FastAPI.
+_MODULES = ("app", "wsgi", "asgi", "main", "application")
+
+
 def is_python_target(typed: str, read: Read) -> bool:
     """Return whether what was typed can name an app in Python in this folder."""
-    if typed in ("manage.py", "."):
+    if typed == ".":
+        return _target_of_folder(read) is not None
+    if typed == "manage.py":
         return True
     name, colon, attribute = typed.partition(":")
     name = name if colon else _module_name(name)
@@ -48,7 +55,8 @@ def is_python_target(typed: str, read: Read) -> bool:
 
 
 def survey_app(typed: str, read: Read, *, declared: bool = False) -> Survey:
-    """Return what the folder says of the app ``typed``: ``module:attribute``, or a module alone.
+    """Return what the folder says of the app ``typed``: ``module:attribute``, a module alone, Django's
+    ``manage.py``, or ``.`` for what the folder has.
 
     ``declared``: something else says what the app needs.
 
@@ -56,7 +64,7 @@ def survey_app(typed: str, read: Read, *, declared: bool = False) -> Survey:
     nothing declares.
     """
     sources = Sources(read)
-    typed = (target_of_project(read) or typed) if typed in ("manage.py", ".") else typed
+    typed = _whole(typed, read)
     name, _, attribute = typed.partition(":")
     name = name if ":" in typed else _module_name(name)
     module = sources.module(name)
@@ -75,6 +83,27 @@ def survey_app(typed: str, read: Read, *, declared: bool = False) -> Survey:
         dependencies=dependencies,
         environment=_settings(read, module),
     )
+
+
+def _whole(typed: str, read: Read) -> str:
+    """Return the app that stands for its folder, by name."""
+    match typed:
+        case "manage.py":
+            return target_of_project(read) or typed
+        case ".":
+            return _target_of_folder(read) or typed
+    return typed
+
+
+def _target_of_folder(read: Read) -> str | None:
+    """Return the app that a folder has: its Procfile's, its Django project's, or that of a usual module."""
+    named = target_in(web_process(read("Procfile") or "") or "")
+    return named or target_of_project(read) or _usual_target(Sources(read))
+
+
+def _usual_target(sources: Sources) -> str | None:
+    usual = (f"{module}:{name}" for module in _MODULES for name in CALLABLES)
+    return next((target for target in usual if find_interface(sources, target)), None)
 
 
 def _module_name(typed: str) -> str:

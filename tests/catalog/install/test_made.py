@@ -12,8 +12,10 @@ from prony.catalog.install.environment import Environment, EnvironmentRequest, U
 from prony.catalog.install.prepare import prepare
 from prony.catalog.install.programs import find_programs, version_in
 from prony.catalog.install.status import installed_versions, works
+from prony.catalog.schema.command import program_entry
 from prony.catalog.schema.loader import load_catalog, load_server, load_service
 from prony.runas import RunAs, resolve_user
+from prony.survey.program import Program
 
 ENTRY = """
 name = "mine"
@@ -235,6 +237,42 @@ def test_a_link_beside_the_entry_is_refused(file: Path, user: RunAs) -> None:
     found, _ = prepared(file, user)
     assert isinstance(found, Unavailable)
     assert "is a link; expected ordinary files" in found.reason
+
+
+def of_app(folder):
+    """An entry that copies what lies in a user's folder."""
+    program = Program(
+        name="mine",
+        language="other",
+        source="a test",
+        command=("{build}/a.txt",),
+        tools={"cp": ("cp",)},
+        build=(("{cp}", "-R", "{source}/.", "{build}"),),
+        product="a.txt",
+    )
+    return program_entry(program, folder)
+
+
+def test_of_an_apps_folder_only_what_anybody_may_read_is_copied(user: RunAs, open_folder: Path) -> None:
+    app = open_folder / "shop"
+    for name in ("a.txt", "node_modules/b.txt", ".env"):
+        (app / name).parent.mkdir(parents=True, exist_ok=True)
+        (app / name).write_text("text")
+    (app / ".env").chmod(0o600)
+    request = EnvironmentRequest("mine", of_app(app))
+    found = prepare((request,), user, lambda _progress: None)["mine"]
+    assert isinstance(found, Environment)
+    assert [path.name for path in found.build.iterdir()] == ["a.txt"]
+
+
+def test_an_apps_folder_that_is_all_closed_is_refused(user: RunAs, open_folder: Path) -> None:
+    app = open_folder / "shop"
+    app.mkdir()
+    (app / "a.txt").write_text("text")
+    (app / "a.txt").chmod(0o600)
+    found = prepare((EnvironmentRequest("mine", of_app(app)),), user, lambda _progress: None)["mine"]
+    assert isinstance(found, Unavailable)
+    assert "others may not read" in found.reason
 
 
 def test_an_interpreter_that_does_not_tell_is_no_interpreter(file: Path, user: RunAs) -> None:

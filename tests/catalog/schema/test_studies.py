@@ -2,6 +2,7 @@
 
 from collections import Counter
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -12,6 +13,7 @@ from prony.analysis.trial_metrics import has_roles
 from prony.catalog.schema.loader import load_catalog
 from prony.catalog.schema.studies import built_in_studies, read_study
 from prony.engine import ENGINES
+from prony.factors import grid_words
 from prony.metrics import METRICS
 from prony.model import CountStop, DurationStop, SandboxChoice
 from prony.plan import PlanOptions, make_plan
@@ -22,6 +24,7 @@ from prony.study_document import Generator
 SECOND = 1_000_000_000
 STUDIES = ("django-fastcgi", "embedded-servers", "load-scripts", "psgi-servers", "wsgi-servers")
 PROFILES = ("quick", "full", "original")
+DOCS = Path(__file__).parents[3] / "docs" / "studies"
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +107,7 @@ class TestEachStudy:
 
     def test_claims_compare_the_subjects_of_the_original_alone(self, name, plan_of):
         plan, document = plan_of(name, "original"), read_study(name).document
-        added = {subject for part in document.subjects if part.added for subject in part.names}
+        added = {subject for part in document.subjects if part.added for subject in document.names(part)}
         named = {claim.name for claim in document.claims if claim.among}
         for claim in plan.claims:
             assert claim.name in named or not any(claim.is_about(subject) for subject in added), claim.name
@@ -333,3 +336,46 @@ def test_the_figures_of_django_fastcgi_are_the_published_ones():
     assert found["flup-prefork@nginx-many-clients", times, 500] == [15_500_000, 17_000_000]
     assert found["flup-prefork@nginx-many-clients", "processes_max", 500] == [40, 50]
     assert ("flup-threaded@nginx-many-clients", times, 500) not in found
+
+
+def test_django_has_a_profile_with_two_to_four_workers_a_heavier_page_and_several_back_ends(plan_of):
+    plan = plan_of("django-fastcgi", "sweep")
+    grids = set(grid_words(plan.subjects()))
+    assert grids == {
+        f"settings of {name}: {shown}"
+        for name, shown in (
+            ("nginx-wsgi-as-found+django-postgres", "workers 2, 3, 4: 3 subjects"),
+            ("nginx-wsgi-as-found+django-postgres-archive", "workers 2, 3, 4: 3 subjects"),
+            (
+                "uwsgi-two-workers@nginx-many-clients+django-postgres",
+                "processes 2, 3, 4 x backends 1, 2: 6 subjects",
+            ),
+            ("uwsgi-two-workers@nginx-many-clients+django-postgres-archive", "processes 2, 3, 4: 3 subjects"),
+        )
+    }
+    assert {cell.workload.request.path for cell in plan.cells} == {"/", "/archive"}
+    assert {cell.load["connections"] for cell in plan.cells} == {20}
+    assert extent_of(plan).seconds[1] <= 30 * 60
+
+
+def test_psgi_has_a_profile_with_and_without_the_kernels_settings(plan_of):
+    plan = plan_of("psgi-servers", "kernel")
+    settings = {cell.subject.levels["sandbox.kernel"]: dict(cell.sandbox.sysctl) for cell in plan.cells}
+    assert settings["as-found"] == {}
+    assert settings["as-published"]["net.ipv4.ip_local_port_range"] == "1024\t65535"
+    assert len(plan.subjects()) == 4
+
+
+def test_what_a_profile_of_settings_adds_is_in_no_other_profile(plan_of):
+    for name in STUDIES:
+        for profile in PROFILES:
+            assert not any(cell.subject.levels for cell in plan_of(name, profile).cells)
+
+
+@pytest.mark.parametrize("file", sorted(DOCS.glob("*.toml")), ids=lambda file: file.stem)
+def test_the_studies_of_the_guide_are_grids_of_a_quarter_of_an_hour(file, plan_of):
+    plan = plan_of(str(file))
+    assert plan.name == file.stem
+    assert {tuple(subject.levels) for subject in plan.subjects()} == {("workers", "threads")}
+    assert len(plan.subjects()) == 12
+    assert extent_of(plan).seconds[1] <= 15 * 60

@@ -13,11 +13,13 @@ from prony.model import (
     AddressKind,
     Arrivals,
     ClosedLoop,
+    ConnectionStage,
     CountStop,
     DurationStop,
     EngineChoice,
     OpenLoop,
     Request,
+    Tls,
     Wire,
     Workload,
 )
@@ -61,7 +63,7 @@ def test_every_file_of_a_tool_is_listed_and_is_an_engine():
     ("reason", "load"),
     [
         ("HTTP only, not fastcgi", {"address": Address("127.0.0.1", 1, wire=Wire.FASTCGI)}),
-        ("without TLS", {"address": Address("127.0.0.1", 1, tls=True)}),
+        ("without TLS", {"address": Address("127.0.0.1", 1, tls=Tls())}),
         ("Unix socket", {"address": Address("/s", 0, AddressKind.UNIX)}),
         ("Poisson", {"loop": OpenLoop(1.0, Arrivals.POISSON)}),
     ],
@@ -70,6 +72,12 @@ def test_what_no_tool_can_do_is_refused_in_a_sentence(tool, reason, load):
     assert tool in refused(tool, **{"stop": COUNT if tool == "weighttp" else TIME, **load})
     if tool in ("k6", "vegeta") or "Poisson" not in reason:
         assert reason in refused(tool, **{"stop": COUNT if tool == "weighttp" else TIME, **load})
+
+
+@pytest.mark.parametrize("tool", ["wrk", "hey", "k6"])
+def test_no_tool_changes_its_connections_in_stages(tool):
+    loop = ClosedLoop(2, (ConnectionStage(10**9, 1, 2),))
+    assert "cannot change its load in stages" in refused(tool, loop=loop, stop=TIME)
 
 
 def test_which_tools_have_an_open_loop():

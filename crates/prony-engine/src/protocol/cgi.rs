@@ -103,6 +103,7 @@ pub(super) mod tests {
             port: 8000,
             socket: Socket::Tcp,
             wire: Wire::Http {},
+            tls: None,
         }
     }
 

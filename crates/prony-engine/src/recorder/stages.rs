@@ -1,11 +1,12 @@
-//! What one worker records of each stage: of the requests that were due in it, wherever they ended.
+//! What one worker records of each stage: of the requests that were due or begun in it, wherever they ended.
 
-use super::Flight;
+use super::{End, Flight};
 use crate::account::Class;
+use crate::distribution::Distribution;
 use crate::recording::StageRecord;
-use crate::spec::Stage;
+use crate::spec::Loop;
 
-/// The stages so far. A request belongs to the stage in which it was due.
+/// The stages so far. A request belongs to the stage in which it was due (open loop) or begun (closed loop).
 #[derive(Debug)]
 pub struct StageLedger {
     open_ns: u64,
@@ -16,49 +17,66 @@ pub struct StageLedger {
 }
 
 impl StageLedger {
-    /// An empty one; the first stage begins with the window.
-    pub fn new(open_ns: u64, stages: &[Stage]) -> Self {
-        let records: Vec<StageRecord> = StageRecord::of(stages).collect();
+    /// An empty one; null of a load without stages. The first stage begins with the window.
+    pub fn of(shape: &Loop) -> Option<Self> {
+        let records = StageRecord::of(shape);
         let ends_ns = records
             .iter()
             .map(|record| record.begin_ns + record.duration_ns)
             .collect();
-        Self {
-            open_ns,
+        (!records.is_empty()).then_some(Self {
+            open_ns: 0,
             ends_ns,
             records,
-        }
+        })
+    }
+
+    /// Sets when the first stage begins: before any of its requests.
+    pub fn begin_at(&mut self, open_ns: u64) {
+        self.open_ns = open_ns;
     }
 
     /// A request is due.
     pub fn scheduled<Q>(&mut self, flight: &Flight<Q>) {
-        self.of(flight).scheduled += 1;
+        self.at(flight).scheduled += 1;
     }
 
     /// It is sent.
     pub fn sent<Q>(&mut self, flight: &Flight<Q>) {
-        self.of(flight).sent += 1;
+        self.at(flight).sent += 1;
     }
 
     /// It has ended.
-    pub fn ended<Q>(&mut self, flight: &Flight<Q>, class: Class, now_ns: u64) {
-        let response_ns = now_ns.saturating_sub(flight.intended_ns);
-        let record = self.of(flight);
-        if class == Class::Ok {
+    pub fn ended<Q>(&mut self, flight: &Flight<Q>, end: &End<'_>) {
+        let response_ns = end.at_ns.saturating_sub(flight.intended_ns);
+        let service_ns = flight.service_ns(end.at_ns);
+        let record = self.at(flight);
+        if end.class == Class::Ok {
             record.ok += 1;
-            record.ok_response.record(response_ns);
-        } else if class.is_censored() {
-            record.censored_response.record(response_ns);
+            note(&mut record.ok_response, response_ns);
+            note(&mut record.ok_service, service_ns.unwrap_or(0));
+        } else if end.class.is_censored() {
+            note(&mut record.censored_response, response_ns);
+            note(
+                &mut record.censored_service,
+                service_ns.unwrap_or_else(|| end.wait_ns(flight)),
+            );
         } else {
             record.failed += 1;
         }
     }
 
-    fn of<Q>(&mut self, flight: &Flight<Q>) -> &mut StageRecord {
+    fn at<Q>(&mut self, flight: &Flight<Q>) -> &mut StageRecord {
         let at_ns = flight.intended_ns.saturating_sub(self.open_ns);
         let place = self.ends_ns.partition_point(|&end_ns| end_ns <= at_ns);
         // Whatever is recorded was due in the window, which ends with the last stage.
         let last = self.records.len() - 1;
         &mut self.records[place.min(last)]
+    }
+}
+
+fn note(times: &mut Option<Distribution>, time_ns: u64) {
+    if let Some(times) = times {
+        times.record(time_ns);
     }
 }

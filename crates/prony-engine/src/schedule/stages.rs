@@ -2,7 +2,7 @@
 
 use super::{Poisson, Schedule, Share};
 use crate::clock::NS_PER_S;
-use crate::spec::{Arrivals, Stage};
+use crate::spec::{Arrivals, RateStage};
 
 // Rates in millionths of a request per second, as in `Constant`.
 const RATE_UNIT: f64 = 1e6;
@@ -33,7 +33,7 @@ struct Piece {
 }
 
 impl Profile {
-    fn new<'s>(stages: impl IntoIterator<Item = &'s Stage>) -> Self {
+    fn new<'s>(stages: impl IntoIterator<Item = &'s RateStage>) -> Self {
         let (mut begin_ns, mut before) = (0, 0);
         let pieces = stages
             .into_iter()
@@ -169,9 +169,9 @@ enum Amounts {
 
 impl Stages {
     /// The arrivals of `stages`, after `warmup_ns` at the rate with which they begin.
-    pub fn new(warmup_ns: u64, stages: &[Stage], arrivals: Arrivals, seed: u64, share: Share) -> Self {
+    pub fn new(warmup_ns: u64, stages: &[RateStage], arrivals: Arrivals, seed: u64, share: Share) -> Self {
         let rate_per_s = stages.first().map_or(0.0, |stage| stage.from_per_s);
-        let warmup = Stage {
+        let warmup = RateStage {
             duration_ns: warmup_ns,
             from_per_s: rate_per_s,
             to_per_s: rate_per_s,
@@ -219,15 +219,15 @@ mod tests {
     };
     const S: u64 = NS_PER_S;
 
-    fn stage(duration_ns: u64, from_per_s: f64, to_per_s: f64) -> Stage {
-        Stage {
+    fn stage(duration_ns: u64, from_per_s: f64, to_per_s: f64) -> RateStage {
+        RateStage {
             duration_ns,
             from_per_s,
             to_per_s,
         }
     }
 
-    fn even(stages: &[Stage], share: Share) -> Stages {
+    fn even(stages: &[RateStage], share: Share) -> Stages {
         Stages::new(0, stages, Arrivals::Constant, 0, share)
     }
 
@@ -237,7 +237,7 @@ mod tests {
     }
 
     /// The integral of the rate over all stages, in requests.
-    fn integral(stages: &[Stage]) -> f64 {
+    fn integral(stages: &[RateStage]) -> f64 {
         stages
             .iter()
             .map(|stage| (stage.from_per_s + stage.to_per_s) / 2.0 * stage.duration_ns as f64 / 1e9)
@@ -317,7 +317,7 @@ mod tests {
         }
     }
 
-    fn some_stages() -> impl Strategy<Value = Vec<Stage>> {
+    fn some_stages() -> impl Strategy<Value = Vec<RateStage>> {
         let rate = prop_oneof![Just(0.0), 0.01f64..50.0, 1.0f64..3000.0];
         let one = (1u64..3 * S, rate.clone(), rate).prop_map(|(length, from, to)| stage(length, from, to));
         let steady = (1u64..3 * S, 0.0f64..500.0).prop_map(|(length, rate)| stage(length, rate, rate));

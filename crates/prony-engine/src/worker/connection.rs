@@ -25,6 +25,8 @@ pub enum State {
     },
     /// A request is on it.
     Busy,
+    /// Taken away by the plan of the load: no socket until it is added again.
+    Parked,
 }
 
 /// What a request has to do with the opening of connections before the window.
@@ -60,6 +62,8 @@ pub struct Connection<R, Q> {
     pub has_connected: bool,
     /// How the last attempt failed of a slot that has had none.
     pub failure: Option<Class>,
+    /// In words.
+    pub why: String,
     /// Replies since the opening of the window.
     pub answered: u64,
     /// The wait before the next attempt after a failed one.
@@ -110,6 +114,7 @@ impl<R, Q> Connection<R, Q> {
             has_answered: false,
             has_connected: false,
             failure: None,
+            why: String::new(),
             answered: 0,
             back_off_ns: BACK_OFF_NS.0,
             listed: false,

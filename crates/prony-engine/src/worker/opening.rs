@@ -146,7 +146,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         }
         let times = &self.task.times;
         let elapsed_ns = u128::from(self.clock.now().saturating_sub(times.epoch_ns));
-        let due = self.task.connections as u128 * elapsed_ns * BEGUN_AFTER_PART;
+        let due = self.wanted as u128 * elapsed_ns * BEGUN_AFTER_PART;
         self.opened.begun as u128 * u128::from(times.timeout_ns) < due
     }
 
@@ -186,7 +186,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         }
         let times = &self.task.times;
         let is_late = now_ns >= times.epoch_ns + times.timeout_ns;
-        if !self.opened.is_ready && (is_late || self.opened.is_over(self.task.connections)) {
+        if !self.opened.is_ready && (is_late || self.opened.is_over(self.wanted)) {
             self.opened.is_ready = true;
             self.closed.extend(self.opened.resting.drain(..));
             self.task.opening.ready(now_ns);
@@ -195,6 +195,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             self.task.times = self.task.times.opening_at(open_ns);
             let times = &self.task.times;
             self.recorder.set_window(times.open_ns, times.close_ns);
+            self.begin_plan();
         }
     }
 
@@ -204,7 +205,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         if !self.opened.is_ready {
             return;
         }
-        for slot in 0..self.task.connections {
+        for slot in 0..self.wanted {
             if self.connections[slot].has_connected {
                 continue;
             }
@@ -225,20 +226,21 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         self.recorder.scheduled(&flight);
         let connection = &mut self.connections[slot];
         let is_on_its_way = matches!(connection.state, State::Connecting { .. });
-        let (class, detail) = match connection.failure {
-            Some(class) => (class, "not open when the window opened"),
-            None if is_on_its_way => (Class::ConnectTimedOut, "not open after one time-out"),
-            None => (Class::ClientOther, "not even begun when the window opened"),
+        let (class, why) = match connection.failure {
+            Some(class) => (class, connection.why.as_str()),
+            None if is_on_its_way => (Class::ConnectTimedOut, self.driver.too_late(Some(slot))),
+            None => (Class::ClientOther, "its attempt had not begun"),
         };
+        let detail = format!("not open when the window opened: {why}");
         self.counts.failures += u64::from(connection.failure.is_some() || is_on_its_way);
         // All connections are wanted from the start on.
-        let mut end = End::without_reply(class, now_ns, detail);
+        let mut end = End::without_reply(class, now_ns, &detail);
         end.waited_from_ns = Some(self.task.times.epoch_ns);
         self.recorder.ended(&flight, &end);
         if is_on_its_way {
             // The attempt before the window ends before it: the window's own has failed in its place.
             self.end(slot, class, open_ns - 1, "");
-            self.attempt_failed(slot, class);
+            self.attempt_failed(slot, class, &detail);
             self.back_off(slot, now_ns);
         }
     }

@@ -40,7 +40,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         loop {
             self.driver.wait(0, &mut self.ready)?;
             let looked_ns = self.clock.now();
-            if !self.ready.is_empty() {
+            if !self.ready.is_empty() || self.driver.has_work() {
                 return Ok(looked_ns);
             }
             self.spin_ns += looked_ns.min(wake_ns).saturating_sub(now_ns).min(LONGEST_LOOK_NS);
@@ -63,9 +63,11 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                 .front()
                 .map(|flight| flight.intended_ns + times.timeout_ns),
             self.back_offs.peek().map(|&Reverse((at_ns, _))| at_ns),
+            self.next_change_ns,
             self.drain_end_ns(now_ns),
             self.has_more_to_open().then_some(now_ns),
             (!self.unread.is_empty()).then_some(now_ns),
+            self.driver.has_work().then_some(now_ns),
             self.is_opening().then_some(now_ns + LOOK_EVERY_NS),
         ];
         own.into_iter()

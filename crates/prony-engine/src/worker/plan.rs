@@ -3,7 +3,7 @@
 use super::margin;
 use super::opening::Opening;
 use crate::expect::Expect;
-use crate::schedule::{Constant, Poisson, Schedule, Share, Stages};
+use crate::schedule::{ConnectionPlan, Constant, Poisson, Schedule, Share, Stages};
 use crate::spec::{Arrivals, Loop, Pacing, Spec, Stop};
 use std::sync::Arc;
 
@@ -63,6 +63,8 @@ pub struct Task {
     pub opening: Arc<Opening>,
     /// Its connections: exactly (closed loop) or at most (open loop).
     pub connections: usize,
+    /// How many of them there are when, from the opening of the window on; null: always all.
+    pub plan: Option<ConnectionPlan>,
     /// How many connections the workers before it have.
     pub first: usize,
     /// Its arrivals; null in a closed loop.
@@ -154,49 +156,21 @@ pub fn task(spec: &Spec, common: &Common, worker: usize) -> Result<Task, crate::
     };
     let connections = common.connections as u64;
     let requests = match load.stop {
-        Stop::Requests { requests } => Some(portion(requests, share)),
+        Stop::Requests { requests } => Some(share.portion(requests)),
         Stop::Duration { .. } => None,
     };
     Ok(Task {
         times: common.times,
         opening: Arc::clone(&common.opening),
-        connections: portion(connections, share) as usize,
-        first: first_of(connections, share) as usize,
+        connections: share.portion(connections) as usize,
+        plan: match &load.shape {
+            Loop::Closed { stages, .. } if !stages.is_empty() => Some(ConnectionPlan::new(stages, share)),
+            _ => None,
+        },
+        first: share.first_of(connections) as usize,
         schedule,
         requests,
         expect: Expect::new(&load.expect)?,
         spin_margin_ns: (pacing_of(spec) == Some(Pacing::Precise)).then_some(margin::LEAST_NS),
     })
-}
-
-/// What falls to one worker when `whole` is dealt out evenly.
-fn portion(whole: u64, share: Share) -> u64 {
-    whole / share.workers + u64::from(share.worker < whole % share.workers)
-}
-
-/// What falls to the workers before this one.
-fn first_of(whole: u64, share: Share) -> u64 {
-    whole / share.workers * share.worker + share.worker.min(whole % share.workers)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn t33_portions_make_up_the_whole(whole in 0u64..10_000, workers in 1u64..64) {
-            let sum: u64 = (0..workers).map(|worker| portion(whole, Share { worker, workers })).sum();
-            prop_assert_eq!(sum, whole);
-        }
-
-        #[test]
-        fn each_portion_begins_where_the_one_before_ends(whole in 0u64..10_000, workers in 2u64..64) {
-            for worker in 1..workers {
-                let (before, share) = (Share { worker: worker - 1, workers }, Share { worker, workers });
-                prop_assert_eq!(first_of(whole, share), first_of(whole, before) + portion(whole, before));
-            }
-        }
-    }
 }

@@ -8,8 +8,9 @@ use super::{task, Common, Edge, Gauges, Round, Times, Watch, Worker};
 use crate::clock::{Clock, Simulated};
 use crate::distribution::Distribution;
 use crate::protocol::{Http1, Protocol, Same};
-use crate::recorder::{seconds, Recorder};
-use crate::spec::Spec;
+use crate::recorder::{seconds, Recorder, StageLedger};
+use crate::schedule::{ConnectionPlan, Share};
+use crate::spec::{ConnectionStage, Spec};
 use base64::Engine as _;
 use network::{Network, Script, Tally, World, BODY};
 use proptest::prelude::*;
@@ -35,16 +36,37 @@ struct Case {
     cancel_ns: Option<u64>,
     pacing: &'static str,
     choices: Vec<u8>,
+    /// Of a closed loop whose connections are added and taken away.
+    stages: Vec<ConnectionStage>,
 }
 
 impl Case {
+    /// A closed loop in these stages, if they ask for any connection.
+    fn in_stages(self, stages: Vec<ConnectionStage>) -> Self {
+        let ends = stages
+            .iter()
+            .flat_map(|stage| [stage.from_connections, stage.to_connections]);
+        let Some(connections) = ends.max().filter(|&most| most > 0) else {
+            return self;
+        };
+        let duration_ns = stages.iter().map(|stage| stage.duration_ns).sum();
+        Self {
+            rate_per_s: None,
+            requests: None,
+            connections,
+            duration_ns,
+            stages,
+            ..self
+        }
+    }
+
     fn spec(&self) -> Spec {
         let connections = self.connections;
         let shape = match self.rate_per_s {
             Some(rate) => {
                 serde_json::json!({"kind": "open", "rate_per_s": rate as f64, "arrivals": "poisson", "seed": 1, "connections": connections})
             }
-            None => serde_json::json!({"kind": "closed", "connections": connections}),
+            None => serde_json::json!({"kind": "closed", "connections": connections, "stages": self.stages}),
         };
         let stop = match self.requests {
             Some(requests) => serde_json::json!({"kind": "requests", "requests": requests}),
@@ -80,20 +102,37 @@ fn cases() -> impl Strategy<Value = Case> {
         prop_oneof![Just("precise"), Just("economical")],
     );
     let choices = proptest::collection::vec(any::<u8>(), 0..600);
-    (load, limits, choices).prop_map(|(load, limits, choices)| Case {
-        rate_per_s: load.0,
-        connections: load.1,
-        requests: load.2,
-        duration_ns: 40 * MS,
-        warmup_ns: load.3,
-        timeout_ns: limits.0,
-        grace_ns: limits.1,
-        method: limits.2,
-        keep_alive: limits.3,
-        cancel_ns: limits.4,
-        pacing: limits.5,
-        choices,
+    let stages = proptest::option::weighted(0.3, some_stages(15, 6));
+    (load, limits, choices, stages).prop_map(|(load, limits, choices, stages)| {
+        Case {
+            rate_per_s: load.0,
+            connections: load.1,
+            requests: load.2,
+            duration_ns: 40 * MS,
+            warmup_ns: load.3,
+            timeout_ns: limits.0,
+            grace_ns: limits.1,
+            method: limits.2,
+            keep_alive: limits.3,
+            cancel_ns: limits.4,
+            pacing: limits.5,
+            choices,
+            stages: Vec::new(),
+        }
+        .in_stages(stages.unwrap_or_default())
     })
+}
+
+/// Stages of up to `most_ms` and fewer than `most` connections.
+fn some_stages(most_ms: u64, most: usize) -> impl Strategy<Value = Vec<ConnectionStage>> {
+    let one = (1..most_ms, 0..most, 0..most).prop_map(|(length_ms, from_connections, to_connections)| {
+        ConnectionStage {
+            duration_ns: length_ms * MS,
+            from_connections,
+            to_connections,
+        }
+    });
+    proptest::collection::vec(one, 1..5)
 }
 
 /// The edges that a run passed, and the replies of its rounds within the window.
@@ -121,6 +160,8 @@ struct Run {
     times: Times,
     ended_ns: u64,
     was_cancelled: bool,
+    /// Sockets that were left.
+    sockets: usize,
 }
 
 fn run(case: &Case) -> Run {
@@ -134,7 +175,8 @@ fn run(case: &Case) -> Run {
     world.cancel_ns = case.cancel_ns.map_or(u64::MAX, |after_ns| EPOCH_NS + after_ns);
     let cancelled = Rc::clone(&world.cancelled);
     let world = Rc::new(RefCell::new(world));
-    let recorder = Recorder::new(case.rate_per_s.is_some(), seconds(common.times.open_ns).0);
+    let mut recorder = Recorder::new(case.rate_per_s.is_some(), seconds(common.times.open_ns).0);
+    recorder.stages = StageLedger::of(&spec.workload.shape);
     let share = task(&spec, &common, 0).unwrap();
     let mut worker = Worker::new(
         protocol,
@@ -150,6 +192,7 @@ fn run(case: &Case) -> Run {
     assert!(edges.is_empty() || case.pacing == "precise" || edges[1].1 == 0);
     assert!(passed.replies <= worker.recorder.replies());
     let tally = std::mem::take(&mut world.borrow_mut().tally);
+    let sockets = world.borrow().sockets();
     let was_cancelled = cancelled.load(std::sync::atomic::Ordering::Relaxed);
     Run {
         times: worker.task.times,
@@ -157,6 +200,7 @@ fn run(case: &Case) -> Run {
         tally,
         ended_ns: clock.now(),
         was_cancelled,
+        sockets,
     }
 }
 
@@ -290,6 +334,7 @@ proptest! {
     #[test]
     fn a_network_that_is_well_again_serves_everything(mut case in cases(), open: bool) {
         case.choices.truncate(60);
+        case.stages.clear();
         case.rate_per_s = open.then_some(200);
         (case.requests, case.cancel_ns, case.warmup_ns) = (None, None, 0);
         (case.duration_ns, case.timeout_ns) = (4000 * MS, 25 * MS);
@@ -321,6 +366,7 @@ fn requests_that_the_kernel_takes_in_halves_arrive_whole() {
         pacing: "precise",
         // Each choice is harmless but that of a send, which takes half of what is left.
         choices: vec![54; 4000],
+        stages: Vec::new(),
     };
     let run = run(&case);
     assert_eq!(run.worker.recorder.account.ok, 50);
@@ -341,6 +387,86 @@ fn well(connections: usize, rate_per_s: Option<u64>) -> Case {
         cancel_ns: None,
         pacing: "precise",
         choices: Vec::new(),
+        stages: Vec::new(),
+    }
+}
+
+const WHOLE: Share = Share {
+    worker: 0,
+    workers: 1,
+};
+// On a network that is well; a new connection takes as long.
+const REPLY_NS: u64 = 900_000;
+
+/// Each time at which the plan may change, and how many connections there are from then on.
+fn changes(plan: &ConnectionPlan) -> Vec<(u64, usize)> {
+    let times = std::iter::successors(Some(0), |&at_ns| plan.next_change_ns(at_ns));
+    times.map(|at_ns| (at_ns, plan.at(at_ns))).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn requests_are_on_as_many_connections_as_the_plan_says_and_each_of_them_ends(stages in some_stages(60, 20)) {
+        let case = well(1, None).in_stages(stages.clone());
+        prop_assume!(!case.stages.is_empty());
+        let mut run = run(&case);
+        run.check_account();
+        let account = &run.worker.recorder.account;
+        prop_assert_eq!(account.ok, account.scheduled);
+        let all = changes(&ConnectionPlan::new(&stages, WHOLE));
+        // What is taken away ends its request first, also if its connection is only on its way; and calls take some time.
+        let lasts_ns = 2 * REPLY_NS + 100_000;
+        let window = run.tally.owed.iter().filter(|(at_ns, _)| *at_ns >= run.times.open_ns);
+        for &(at_ns, owed) in window {
+            let since_ns = at_ns - run.times.open_ns;
+            let still = all.iter().zip(all.iter().skip(1)).filter(|((begin_ns, _), (end_ns, _))| {
+                *begin_ns <= since_ns && end_ns + lasts_ns > since_ns
+            });
+            let most = still.map(|((_, count), _)| *count).max().unwrap_or(0);
+            prop_assert!(owed <= most, "{owed} at {since_ns} ns, of at most {most}");
+        }
+        let held: f64 = all.windows(2).map(|pair| pair[0].1 as f64 * (pair[1].0 - pair[0].0) as f64).sum();
+        let (requests, counts) = (held / REPLY_NS as f64, run.worker.counts);
+        let changed = (counts.added + counts.taken_away) as f64;
+        let most = requests + changed + case.connections as f64;
+        let least = 0.9 * requests - 2.0 * changed - case.connections as f64;
+        prop_assert!((least..=most).contains(&(account.ok as f64)), "{} of {least} to {most}", account.ok);
+    }
+
+    #[test]
+    fn what_the_plan_added_less_what_it_took_away_is_what_is_there(stages in some_stages(60, 20)) {
+        let case = well(1, None).in_stages(stages.clone());
+        prop_assume!(!case.stages.is_empty());
+        let run = run(&case);
+        let counts = run.worker.counts;
+        let there = stages[0].from_connections as u64 + counts.added - counts.taken_away;
+        prop_assert_eq!(there, run.worker.wanted as u64);
+        prop_assert_eq!(run.sockets, run.worker.wanted);
+    }
+}
+
+#[test]
+fn requests_are_counted_in_the_stage_in_which_they_were_begun() {
+    let stage = |length_ms: u64, count: usize| ConnectionStage {
+        duration_ns: length_ms * MS,
+        from_connections: count,
+        to_connections: count,
+    };
+    let run = run(&well(1, None).in_stages(vec![stage(50, 2), stage(20, 0), stage(50, 8)]));
+    let records = &run.worker.recorder.stages.as_ref().unwrap().records;
+    let begun: Vec<u64> = records.iter().map(|record| record.scheduled).collect();
+    assert_eq!(begun.iter().sum::<u64>(), run.worker.recorder.account.scheduled);
+    assert_eq!(begun[1], 0);
+    assert!(
+        begun[2] >= 4 * begun[0] - 32 && begun[2] <= 4 * begun[0] + 8,
+        "{begun:?}"
+    );
+    for record in records {
+        assert_eq!((record.ok, record.failed), (record.scheduled, 0));
+        assert_eq!(length(record.ok_service.as_ref()), record.ok);
+        assert!(record.ok_response.is_none());
     }
 }
 

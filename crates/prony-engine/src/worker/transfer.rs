@@ -18,7 +18,6 @@ const READS_PER_TURN: usize = 4;
 impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     pub(super) fn handle_ready(&mut self) {
         let ready = std::mem::take(&mut self.ready);
-        self.handled = ready.len();
         for event in &ready {
             self.connections[event.slot].hangup |= event.hangup;
             // An edge comes once: what arrived together with the connection must be read now.
@@ -27,7 +26,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             }
             match self.connections[event.slot].state {
                 State::Busy => self.transfer(event),
-                State::Idle { .. } if event.readable => self.lose_idle(event.slot),
+                State::Idle { .. } if event.readable => self.look_at_idle(event),
                 _ => {}
             }
         }
@@ -98,7 +97,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
     /// The request that this connection was opened for fails with it: the slot's own, or the oldest in the queue.
     pub(super) fn connect_failed(&mut self, slot: usize, class: Class, now_ns: u64, detail: &str) {
-        self.attempt_failed(slot, class);
+        self.attempt_failed(slot, class, detail);
         if self.connections[slot].flight.is_some() {
             self.end(slot, class, now_ns, detail);
         } else {
@@ -113,7 +112,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     }
 
     /// The slot's attempt has ended without a connection.
-    pub(super) fn attempt_failed(&mut self, slot: usize, class: Class) {
+    pub(super) fn attempt_failed(&mut self, slot: usize, class: Class, why: &str) {
         if let State::Connecting { since_ns } = self.connections[slot].state {
             self.counts.failures += u64::from(self.is_counted(since_ns));
         }
@@ -121,6 +120,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let connection = &mut self.connections[slot];
         if !connection.has_connected {
             let before = connection.failure.replace(class);
+            why.clone_into(&mut connection.why);
             self.opened.failed(before, class);
         }
     }
@@ -225,6 +225,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                 (step, received.may_have_more)
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return self.stream_cut(slot),
             Err(error) => return self.lost(slot, transfer_class(&error), &error.to_string()),
         };
         match step {
@@ -254,6 +255,17 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         self.connections[slot].keep_first(received.bytes);
         self.counts.surplus += u64::from(is_there);
         is_there
+    }
+
+    /// The stream ended without its peer's word that it is over: what only the end would complete may be cut (RFC 9112 section 9.8).
+    fn stream_cut(&mut self, slot: usize) {
+        match self.connections[slot].reader.end_of_stream() {
+            EndOfStream::Complete => {
+                let detail = "closed without the close_notify of TLS: the reply may be cut";
+                self.lost(slot, Class::ShortBody, detail);
+            }
+            end => self.reply_ended(slot, end),
+        }
     }
 
     fn stream_ended(&mut self, slot: usize) {
@@ -325,9 +337,21 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         self.repeats.push_back(slot);
     }
 
+    /// Something came on a connection that had no request. A driver may need it for itself, as TLS does.
+    fn look_at_idle(&mut self, event: &Ready) {
+        let slot = event.slot;
+        match self.driver.receive(slot) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock && !event.hangup => {}
+            Ok(received) => {
+                self.counts.surplus += u64::from(!received.bytes.is_empty());
+                self.lose_idle(slot);
+            }
+            Err(_) => self.lose_idle(slot),
+        }
+    }
+
     /// The server closed a connection that had no request, or sent what nothing asked for: a reconnect when one is needed, not an error.
     fn lose_idle(&mut self, slot: usize) {
-        self.has_surplus(slot);
         self.disconnect(slot);
         // One that rests has its turn when the others are open.
         if self.is_open_loop() || !self.connections[slot].listed {
@@ -358,9 +382,12 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         self.connections[slot].state = State::Closed;
     }
 
-    /// The slot has no request any more: on to the next one, with the next step where that takes a new connection.
+    /// The slot has no request any more: on to the next one, with the next step where that takes a new connection, unless the plan of the
+    /// load took it away meanwhile.
     pub(super) fn free(&mut self, slot: usize, now_ns: u64) {
-        if self.connections[slot].state == State::Closed {
+        if !self.is_wanted(slot) {
+            self.park(slot);
+        } else if self.connections[slot].state == State::Closed {
             self.closed.push_back(slot);
         } else if self.is_open_loop() {
             self.serve_queue(slot, now_ns);

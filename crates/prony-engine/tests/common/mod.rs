@@ -113,6 +113,16 @@ impl Load {
             .with("/target/socket", json!("unix"))
     }
 
+    pub fn port(self, port: u16) -> Self {
+        self.with("/target/port", json!(port))
+    }
+
+    /// With TLS, asked for so.
+    pub fn secure(mut self, tls: Value) -> Self {
+        self.0["target"]["tls"] = tls;
+        self
+    }
+
     pub fn body(self, body: &[u8]) -> Self {
         self.with("/workload/request/body", json!(STANDARD.encode(body)))
     }

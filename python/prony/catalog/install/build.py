@@ -339,8 +339,10 @@ def _version(install: PythonInstall, packages: Mapping[str, str]) -> str | None:
 
 
 def _needs(request: EnvironmentRequest, lacking: Sequence[str]) -> Unavailable:
-    name = request.server.name
+    name, system = request.server.name, find_system()
     how = f"`prony doctor {name}` shows how to install it"
+    if request.server.is_of_app and system is not None:
+        how = f"install it: {system.command(lacking)}"
     return Unavailable(request.key, f"`{name}` needs {', '.join(lacking)} from the system; {how}", "")
 
 

@@ -8,6 +8,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,13 +21,17 @@ from prony.catalog.install.uv import build_environment, cause, last_words
 from prony.catalog.schema.entry import Build, BuildStep, ProcessEntry
 from prony.catalog.schema.template import fill
 from prony.runas import RunAs, own_folder
+from prony.units import GIB, format_bytes
 
 __all__ = ["Making", "NotMade", "locked", "make"]
 
 # Part of every product's name: increase it when products are made in another way.
 _RECIPE = "2"
 _PRODUCT = "out"
-_SKIPPED = {"__pycache__"}
+# What is no source: version control, and what tools install or keep there.
+_SKIPPED = {"__pycache__", ".git", ".hg", ".tox", ".venv", "venv", "node_modules"}
+# Of an app's folder; beyond it the copy takes longer than anybody waits.
+_MOST_BYTES = GIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +137,7 @@ def _copied(entry: ProcessEntry, folder: Path, user: RunAs) -> Path:
     """
     source = folder / "source"
     source.mkdir()
-    for path in _files(entry.folder):
+    for path in _files(entry):
         target = source / path.relative_to(entry.folder)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target, follow_symlinks=False)
@@ -145,18 +150,39 @@ def _copied(entry: ProcessEntry, folder: Path, user: RunAs) -> Path:
     return source
 
 
-def _files(folder: Path) -> list[Path]:
-    found = sorted(path for path in folder.rglob("*") if not _SKIPPED & set(path.relative_to(folder).parts))
+def _files(entry: ProcessEntry) -> list[Path]:
+    """Return what is copied. Of an app only what anybody may read: what is built can be read by anybody.
+
+    *Errors*: OSError; ValueError for a link, for more than is copied, and for a folder that is all closed.
+    """
+    folder = entry.folder
+    found = sorted(_entries(folder))
     link = next((path for path in found if path.is_symlink()), None)
     if link is not None:
-        raise ValueError(f"`{link}` is a link; expected ordinary files and folders next to the entry")
-    return [path for path in found if path.is_file()]
+        raise ValueError(f"`{link}` is a link; expected ordinary files and folders")
+    files = [path for path in found if path.is_file()]
+    if entry.is_of_app:
+        closed, files = files, [path for path in files if path.stat().st_mode & stat.S_IROTH]
+        if closed and not files:
+            raise ValueError(f"others may not read `{closed[0]}`; expected files that anybody may read")
+    size = sum(path.stat().st_size for path in files)
+    if size > _MOST_BYTES:
+        raise ValueError(
+            f"`{folder}` has {format_bytes(size)}; expected at most {format_bytes(_MOST_BYTES)} to copy"
+        )
+    return files
+
+
+def _entries(folder: Path) -> Iterator[Path]:
+    for path, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name not in _SKIPPED]
+        yield from (Path(path, name) for name in (*folders, *names))
 
 
 def _digest(making: Making) -> str:
     digest = hashlib.sha256(f"{_RECIPE}\n{making.build.model_dump_json()}\n{making.made_from}\n".encode())
     folder = making.entry.folder
-    for file in _files(folder):
+    for file in _files(making.entry):
         digest.update(f"{file.relative_to(folder).as_posix()}\n".encode())
         digest.update(hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()

@@ -19,9 +19,10 @@ from prony.catalog.launch.filling import (
 )
 from prony.catalog.schema.entry import FrontendEntry, ProcessEntry, PythonInstall, ServerEntry
 from prony.catalog.schema.loader import Catalog
-from prony.catalog.schema.settings import resolved_settings
+from prony.catalog.schema.settings import BACKENDS, resolved_settings
 from prony.catalog.schema.template import check_text_value
 from prony.errors import UsageError
+from prony.factors import variables_of
 from prony.model import Address, Frontend, Interface, Subject, Wire
 
 __all__ = [
@@ -70,7 +71,9 @@ def command_for_user(  # noqa: PLR0913, PLR0917
     program = program.removeprefix("/") if named else program
     words = (program, *(word.removeprefix("./") for word in rest))
     shown = _shown_environment(entry, subject, values)
-    return f"cd {shlex.quote(app_dir)} && {_written_files(entry, subject)}{shown}{shlex.join(words)}"
+    folder = places["build"] if entry.folder_is == "build" else app_dir
+    files = _written_files(entry, subject, port=port)
+    return f"cd {shlex.quote(folder)} && {files}{shown}{shlex.join(words)}"
 
 
 def frontend_command_for_user(
@@ -83,7 +86,7 @@ def frontend_command_for_user(
     """Return the command that a person types to start the subject's frontend for a server that speaks
     ``wire``.
 
-    The server is expected on port 8001.
+    The server is expected on port 8001, further ones on the next.
 
     *Errors*: UsageError as `make_frontend`.
     """
@@ -101,7 +104,9 @@ def _shown_programs(entry: ProcessEntry, found: Mapping[str, str] | None) -> dic
     return {"build": "build", **{name: name for name in entry.install.programs}, **(found or {})}
 
 
-def _written_files(entry: ProcessEntry, chosen: Subject | Frontend, around: Subject | None = None) -> str:
+def _written_files(
+    entry: ProcessEntry, chosen: Subject | Frontend, around: Subject | None = None, port: int = BEHIND_PORT
+) -> str:
     """Return the part of a command that writes the entry's files with `file_for_user`."""
     preset = entry.variants[chosen.variant].settings if chosen.variant else {}
     settings = "".join(
@@ -112,7 +117,7 @@ def _written_files(entry: ProcessEntry, chosen: Subject | Frontend, around: Subj
     address = subject.app.targets.get(subject.interface, "") if isinstance(subject, Subject) else ""
     # The file contains a port too; behind a frontend the server has another one.
     behind = isinstance(chosen, Subject) and chosen.frontend is not None
-    more = settings + (f" --set {entry.name}.port={BEHIND_PORT}" if behind else "")
+    more = settings + (f" --set {entry.name}.port={port}" if behind else "")
     more += f" --app {shlex.quote(address)}" if address else ""
     names = [(name, "") for name in entry.files] + [(name, more) for name in entry.templates]
     return "".join(
@@ -126,7 +131,10 @@ def _shown_environment(entry: ServerEntry, subject: Subject, values: Values) -> 
     needed = entry.install.kind == "python" and (entry.files or "{bin}" in str(entry.command[0]))
     path = {"PYTHONPATH": subject.app.root or "."} if needed else {}
     assignments = "".join(f"{name}={shlex.quote(value)} " for name, value in {**path, **variables}.items())
-    return assignments + "".join(f'{name}="${name}" ' for name in subject.app.environment)
+    # What differs between subjects on purpose is part of the command; other values may be secrets.
+    own = {name: shlex.quote(str(value)) for name, value in variables_of(subject.levels).items()}
+    passed = {name: own.get(name, f'"${name}"') for name in subject.app.environment}
+    return assignments + "".join(f"{name}={value} " for name, value in passed.items())
 
 
 # --- files ------------------------------------------------------------------------------------------------
@@ -193,9 +201,15 @@ def _target_values(known: Catalog, app: str) -> dict[str, str]:
 def _upstream_values(chosen: dict[str, int | str], *, is_frontend: bool) -> dict[str, str]:
     """Return, and take out of ``chosen``, what is no setting: a port, and what the server behind speaks."""
     port = chosen.pop("port", PORT)
+    behind = range(BEHIND_PORT, BEHIND_PORT + int(chosen.get(BACKENDS, 1)))
     if not isinstance(port, int) or not 0 < port < 65536:
         raise UsageError(f"`--set ...port={port}`: expected a port, 1 to 65535")
-    values = {"port": str(port), "upstream_host": "127.0.0.1", "upstream_port": str(BEHIND_PORT)}
+    values = {
+        "port": str(port),
+        "upstream_host": "127.0.0.1",
+        "upstream_port": str(BEHIND_PORT),
+        "upstreams": " ".join(f"127.0.0.1:{number}" for number in behind),
+    }
     if not is_frontend:
         return values
     wire = str(chosen.pop("wire", Wire.HTTP))

@@ -3,7 +3,7 @@
 Pure: it reads and starts nothing. Must not know how environments are built.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -54,8 +54,10 @@ def make_launch(entry: ServerEntry, subject: Subject, environment: Installed, se
     launch = _launch(
         entry, settings, values, seat, {**filled(own, values), **seat.variables, **subject.app.environment}
     )
+    if is_built_in(subject.app) or entry.folder_is == "build":
+        return launch
     # A user's app may have paths relative to its folder, where people start it.
-    return launch if is_built_in(subject.app) else replace(launch, folder=seat.app_dir)
+    return replace(launch, folder=seat.app_dir)
 
 
 def make_frontend(  # noqa: PLR0913, PLR0917 - the six things that a frontend's configuration depends on
@@ -64,13 +66,15 @@ def make_frontend(  # noqa: PLR0913, PLR0917 - the six things that a frontend's 
     frontend: Frontend,
     environment: Installed,
     seat: Seat,
-    upstream: Address,
+    upstreams: Sequence[Address],
 ) -> Launch:
-    """Return the process that stands in front of the subject's server, which listens at ``upstream``.
+    """Return the process that stands in front of the subject's server, of which one or several listen at
+    ``upstreams``.
 
     *Errors*: UsageError for a setting that does not exist or does not fit, or a wire that the frontend does
     not pass requests on by.
     """
+    upstream = upstreams[0]
     if upstream.wire not in entry.forwards:
         raise UsageError(
             f"`{subject.name}`: `{entry.name}` passes on {', '.join(entry.forwards)}, "
@@ -84,6 +88,7 @@ def make_frontend(  # noqa: PLR0913, PLR0917 - the six things that a frontend's 
         **seat.values,
         "upstream_host": upstream.host,
         "upstream_port": upstream.port,
+        "upstreams": " ".join(f"{one.host}:{one.port}" for one in upstreams),
         "wire": str(upstream.wire),
         **named(address, subject.interface),
     }
@@ -122,8 +127,18 @@ def _launch(  # noqa: PLR0913, PLR0917 - what all processes have in common
         stop=StopRule(entry.stop.signal, parse_duration(entry.stop.timeout)),
         roles=tuple(RoleRule(role.role, role.where, role.pattern) for role in entry.roles),
         name=name,
-        folder=seat.app_dir if entry.folder_is == "app_dir" else None,
+        folder=_folder(entry, values, seat),
     )
+
+
+def _folder(entry: ProcessEntry, values: Values, seat: Seat) -> str | None:
+    match entry.folder_is:
+        case "app_dir":
+            return seat.app_dir
+        case "build":
+            return str(values["build"])
+        case "run_dir":
+            return None
 
 
 def _common(entry: ServerEntry) -> dict[str, str]:

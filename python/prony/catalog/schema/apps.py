@@ -18,7 +18,16 @@ from prony.escapes import escaped
 from prony.model import App, Check, Contract, Interface, Request
 from prony.units import MIB
 
-__all__ = ["BUILT_IN_APPS", "app_files", "folder_digest", "is_built_in", "is_target", "load_apps", "user_app"]
+__all__ = [
+    "BUILT_IN_APPS",
+    "app_files",
+    "app_name",
+    "folder_digest",
+    "is_built_in",
+    "is_target",
+    "load_apps",
+    "user_app",
+]
 
 BUILT_IN_APPS = DATA / "apps"
 
@@ -27,7 +36,13 @@ _SKIPPED = frozenset(
 )
 
 # Files that determine an app's replies; others, such as a database's file, may change during a measurement.
-_SUFFIXES = frozenset({".py", ".psgi", ".pl", ".pm", ".sql", ".html"})
+_SUFFIXES = frozenset(
+    {
+        *(".py", ".psgi", ".pl", ".pm", ".sql", ".html"),
+        *(".go", ".mod", ".sum", ".js", ".mjs", ".cjs", ".ts", ".php"),
+    }
+)
+_NAMES = frozenset({"package.json", "package-lock.json", "composer.lock", "Procfile"})
 
 # Enough for a large application; beyond it, only name and size of files enter the digest, to stay fast.
 _MOST_BYTES = 64 * MIB
@@ -120,7 +135,7 @@ def user_app(  # noqa: PLR0913 - what a user may say of an app
             hint="name the folder that contains the module with `--dir`",
         )
     return App(
-        name=name or _app_name(module),
+        name=name or app_name(module),
         title=target,
         folder=str(folder),
         targets={interface: target},
@@ -177,7 +192,7 @@ def _psgi_app(target: str, folder: Path, contract: Contract, environment: Mappin
     # It runs where its project is, as `plackup bin/app.psgi` would.
     inside = folder if file.is_relative_to(folder) and ".." not in file.parts else None
     return App(
-        name=_app_name(file.stem),
+        name=app_name(file.stem),
         title=target,
         folder=str(inside or file.parent),
         targets={Interface.PSGI: file.name},
@@ -218,7 +233,7 @@ def app_files(folder: Path) -> Iterator[Path]:
         folders[:] = sorted(name for name in folders if name not in _SKIPPED)
         for name in sorted(files):
             file = Path(parent, name)
-            if file.suffix in _SUFFIXES and file.is_file():
+            if (file.suffix in _SUFFIXES or name in _NAMES) and file.is_file():
                 yield file
 
 
@@ -227,7 +242,12 @@ def _module_files(folder: Path, module: str) -> tuple[Path, Path]:
     return base.with_name(f"{base.name}.py"), base
 
 
-def _app_name(module: str) -> str:
+def app_name(module: str) -> str:
+    """Return an app's name for that of a module or a folder.
+
+    >>> app_name("shop.web"), app_name("Läden"), app_name("_")
+    ('shop-web', 'l-den', 'app')
+    """
     name = "".join(
         letter if letter.isascii() and letter.isalnum() else "-" for letter in module.lower()
     ).strip("-")

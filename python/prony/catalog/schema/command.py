@@ -1,4 +1,5 @@
-"""Any program that listens on a given port, as a server of the catalogue: ``prony run --command``.
+"""Any program that listens on a given port, as a server of the catalogue: ``prony run --command``, and a
+program that was found in an app's folder.
 
 Must not know the command line.
 
@@ -9,27 +10,31 @@ Must not know the command line.
 import os
 import shlex
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from re import fullmatch
+from typing import Any
 
 from pydantic import ValidationError
 
 from prony.catalog.schema.apps import folder_digest
 from prony.catalog.schema.entry import (
     BacklogFact,
+    Build,
     ConcurrencyFact,
     Facts,
     KeepAliveFact,
     Role,
     ServerEntry,
     SystemInstall,
+    SystemNeeds,
 )
 from prony.catalog.schema.rules import check_entry
 from prony.errors import UsageError
 from prony.model import App, Contract, Interface
+from prony.survey.program import Program
 
-__all__ = ["command_app", "command_entry", "named_commands", "parse_command"]
+__all__ = ["command_app", "command_entry", "named_commands", "parse_command", "program_entry"]
 
 _NOT_DECLARED = "not declared: a command of the user"
 
@@ -82,36 +87,87 @@ def command_entry(name: str, words: Sequence[str]) -> ServerEntry:
 
     *Errors*: UsageError for words that an entry may not have.
     """
+    return _checked(f"--command {name}=...", lambda: _entry(name, words))
+
+
+def program_entry(program: Program, folder: Path) -> ServerEntry:
+    """Return the entry of a program that was found in an app's ``folder``, and is built from its files.
+
+    *Errors*: UsageError for words that an entry may not have.
+    """
+    build = Build(run=program.build, product=program.product) if program.build else None
+    version = _VERSIONS.keys() & program.tools.keys()
+    install = SystemInstall(
+        kind="system",
+        programs=dict(program.tools),
+        version=_VERSIONS[min(version)] if version else None,
+        build=build,
+    )
+    return _checked(
+        f"--app: {program.source}",
+        lambda: _entry(
+            program.name,
+            program.command,
+            language=program.language,
+            install=install,
+            needs=SystemNeeds(debian=program.debian),
+            environment=program.environment,
+            folder_is="build" if program.is_carried else "app_dir",
+        ),
+    ).of_app(folder)
+
+
+_VERSIONS: Mapping[str, tuple[str, ...]] = {
+    "go": ("{go}", "version"),
+    "node": ("{node}", "--version"),
+    "php": ("{php}", "--version"),
+}
+
+
+def _entry(name: str, words: Sequence[str], **more: Any) -> ServerEntry:
+    """Return an entry of which nothing is known but its command, with what ``more`` of its fields say."""
+    usual = {
+        "language": "other",
+        "install": SystemInstall(kind="system"),
+        "folder_is": "app_dir",
+        "environment": {},
+    }
+    fields = {**usual, **more}
+    return ServerEntry(
+        name=name,
+        title=shlex.join(words)[:1000],
+        interfaces=(Interface.NONE,),
+        command=tuple(words),
+        facts=Facts(
+            backlog=BacklogFact(source=_NOT_DECLARED),
+            keep_alive=(KeepAliveFact(on=True, source=_NOT_DECLARED),),
+            concurrency=ConcurrencyFact(text="not known", source=_NOT_DECLARED),
+        ),
+        roles=(Role(role="server", where="main"), Role(role="worker", where="child")),
+        **{**fields, "environment": {"HOST": "{host}", "PORT": "{port}", **fields["environment"]}},
+    )
+
+
+def _checked(typed: str, make: Callable[[], ServerEntry]) -> ServerEntry:
+    """Return an entry that was made of what a user wrote.
+
+    *Errors*: UsageError for words that an entry may not have.
+    """
     try:
-        entry = ServerEntry(
-            name=name,
-            title=shlex.join(words)[:1000],
-            language="other",
-            interfaces=(Interface.NONE,),
-            install=SystemInstall(kind="system"),
-            folder_is="app_dir",
-            command=tuple(words),
-            environment={"HOST": "{host}", "PORT": "{port}"},
-            facts=Facts(
-                backlog=BacklogFact(source=_NOT_DECLARED),
-                keep_alive=(KeepAliveFact(on=True, source=_NOT_DECLARED),),
-                concurrency=ConcurrencyFact(text="not known", source=_NOT_DECLARED),
-            ),
-            roles=(Role(role="server", where="main"), Role(role="worker", where="child")),
-        )
+        entry = make()
     except ValidationError as error:
         first = error.errors()[0]
-        raise UsageError(f"`--command {name}=...`: {first['msg']}: found `{first['input']}`") from None
-    wrong = [problem for problem in check_entry(entry, name) if problem.place[:1] == ("command",)]
+        raise UsageError(f"`{typed}`: {first['msg']}: found `{first['input']}`") from None
+    wrong = [problem for problem in check_entry(entry, entry.name) if problem.place[:1] == ("command",)]
     if wrong:
-        raise UsageError(f"`--command {name}=...`: found `{wrong[0].found}`; expected {wrong[0].expected}")
+        raise UsageError(f"`{typed}`: found `{wrong[0].found}`; expected {wrong[0].expected}")
     return entry
 
 
-def command_app(folder: Path, contract: Contract, environment: dict[str, str]) -> App:
-    """Return the app of a command: any reply, checked against ``contract``."""
+def command_app(folder: Path, contract: Contract, environment: dict[str, str], name: str = "app") -> App:
+    """Return the app of a command, or of a program: any reply, checked against ``contract``."""
     return App(
-        name="app",
+        name=name,
         title="what the command serves",
         folder=str(folder),
         targets={Interface.NONE: ""},

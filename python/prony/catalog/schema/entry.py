@@ -341,7 +341,8 @@ class StopEntry(_Part):
 class ProcessEntry(_Part):
     """What all entries with a process have in common.
 
-    ``remark``: every report shows it. ``folder_is``: the process's working directory.
+    ``remark``: every report shows it. ``folder_is``: the process's working directory: its own, the app's, or
+    what its build made.
     """
 
     name: Name
@@ -352,7 +353,7 @@ class ProcessEntry(_Part):
     licence: Line | None = None
     needs: SystemNeeds = SystemNeeds()
     install: Install
-    folder_is: Literal["run_dir", "app_dir"] = "run_dir"
+    folder_is: Literal["run_dir", "app_dir", "build"] = "run_dir"
     command: Annotated[tuple[Argument, ...], Field(min_length=1)]
     environment: dict[Variable, Line] = Field(default_factory=dict)
     settings: dict[Key, Setting] = Field(default_factory=dict)
@@ -365,6 +366,12 @@ class ProcessEntry(_Part):
 
     _folder: Path = PrivateAttr(default=Path("/nonexistent"))
     _is_asked_for: bool = PrivateAttr(default=True)
+    _is_of_app: bool = PrivateAttr(default=False)
+
+    @property
+    def is_of_app(self) -> bool:
+        """Whether it describes a program in a user's folder, which is no folder of the catalogue."""
+        return self._is_of_app
 
     @property
     def is_asked_for(self) -> bool:
@@ -380,6 +387,11 @@ class ProcessEntry(_Part):
     def folder(self) -> Path:
         """The folder next to the entry's file with the inputs of its build; it need not exist."""
         return self._folder
+
+    def of_app(self, folder: Path) -> Self:
+        """Record the user's folder from which it is built, and return itself."""
+        self._folder, self._is_of_app = folder, True
+        return self
 
     def found_at(self, file: Path) -> Self:
         """Record the file from which it was read, and return itself."""

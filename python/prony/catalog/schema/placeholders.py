@@ -6,5 +6,5 @@ PLACEHOLDERS = frozenset(["host", "port", "cpus", "run_dir", "app_dir"])
 """Placeholders of every command, besides its entry's settings and programs."""
 APP_PLACEHOLDERS = frozenset(["app", "module", "attribute", "interface"])
 """Placeholders of servers and frontends: the app and its interface."""
-UPSTREAM_PLACEHOLDERS = frozenset(["upstream_host", "upstream_port", "wire"])
+UPSTREAM_PLACEHOLDERS = frozenset(["upstream_host", "upstream_port", "upstreams", "wire"])
 """Placeholders of frontends: the server behind it."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from prony.catalog.schema.entry import (
     BoolSetting,
     ChoiceSetting,
+    FrontendEntry,
     HostEntry,
     IntSetting,
     KeepAliveFact,
@@ -23,14 +24,26 @@ from prony.errors import UsageError
 from prony.model import Frontend, Subject
 
 __all__ = [
+    "BACKENDS",
     "SettingsError",
     "all_settings",
+    "backends_of",
     "holds",
     "keep_alive_fact",
     "parse_value",
     "resolve",
     "resolved_settings",
 ]
+
+BACKENDS = "backends"
+_BACKENDS = IntSetting(
+    type="int",
+    default=1,
+    min=1,
+    max=64,
+    doc="back ends: so many of the server, each started as the one would be, and each with its own address",
+    source="Prony's own: the frontend's default way to share requests between them",
+)
 
 _TRUE = frozenset({"true", "on", "yes", "1"})
 _FALSE = frozenset({"false", "off", "no", "0"})
@@ -68,7 +81,11 @@ def resolved_settings(entry: ProcessEntry, chosen: Subject | Frontend, cpus: int
 
 
 def all_settings(entry: ProcessEntry) -> Mapping[str, Setting]:
-    """Return the entry's settings, including `wire` for a server that speaks more than one."""
+    """Return the entry's settings, including `wire` for a server that speaks more than one, and `backends`
+    for a frontend that can stand before several.
+    """
+    if isinstance(entry, FrontendEntry) and any("upstreams" in one for one in entry.templates.values()):
+        return {**entry.settings, BACKENDS: _BACKENDS}
     wires = entry.wires if isinstance(entry, ServerEntry) else ()
     if len(wires) < 2:
         return entry.settings
@@ -80,6 +97,14 @@ def all_settings(entry: ProcessEntry) -> Mapping[str, Setting]:
         source="the entry's `wires`",
     )
     return {"wire": wire, **entry.settings}
+
+
+def backends_of(entry: FrontendEntry, chosen: Frontend, cpus: int) -> int:
+    """Return how many back ends stand behind a frontend.
+
+    *Errors*: UsageError as `resolved_settings`.
+    """
+    return int(resolved_settings(entry, chosen, cpus).get(BACKENDS, 1))
 
 
 def resolve(entry: ProcessEntry, chosen: Mapping[str, int | str], cpus: int) -> dict[str, int | str]:

@@ -195,11 +195,14 @@ def _run(tool: Tool, job: Job, is_window: bool) -> Json:
         "duration_ns": job.duration_ns,
         "is_window": is_window,
         "speaks": tool.speaks,
+        "interrupted_after": not tool.ends,
+        "counted_at": job.address.port if tool.is_own else None,
     }
 
 
 def _parsed(tool: Tool, job: Job, told: Json) -> Measured:
-    output = Output(told["stdout"], told["stderr"], told["files"])
+    length_ns = told["close_ns"] - told["open_ns"]
+    output = Output(told["stdout"], told["stderr"], told["files"], length_ns, told["counted"])
     try:
         return tool.parse(output, job)
     except EngineError as error:

@@ -144,11 +144,17 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The output of all commands, and the files that were read."""
+    """The output of all commands, and the files that were read.
+
+    ``length_ns``: of the run, from its start to the end of its time; ``counted``: what the reference server
+    counted meanwhile, null where the load went to another one.
+    """
 
     stdout: str
     stderr: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
+    length_ns: int = 0
+    counted: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +201,8 @@ class Tool:
     """One tool. ``get``: the command that installs it; ``caveats``: what it always counts or times wrongly.
 
     ``ask_version``: arguments that make it print its version. ``speaks``: it prints events itself, and has a
-    window and a warm-up of its own.
+    window and a warm-up of its own. ``is_own``: a program of the user's; ``ends``: it knows when its time is
+    over.
     """
 
     name: str
@@ -208,6 +215,8 @@ class Tool:
     caveats: tuple[str, ...]
     speaks: bool = False
     compares_bodies: bool = False
+    is_own: bool = False
+    ends: bool = True
 
 
 def refusal(tool: Tool, workload: Workload, address: Address) -> str | None:
@@ -227,6 +236,7 @@ def _reasons(tool: Tool, workload: Workload, address: Address) -> tuple[str, ...
             ("has no closed loop", isinstance(workload.loop, ClosedLoop) and not can.closed),
             ("has no open loop", isinstance(workload.loop, OpenLoop) and not can.open),
             ("has no Poisson arrivals", _is_poisson(workload)),
+            ("cannot change its load in stages", bool(workload.loop.stages)),
             ("cannot stop after a time", isinstance(workload.stop, DurationStop) and not can.duration),
             ("cannot stop after a number of requests", _has_count(workload) and not can.count),
             (
@@ -235,10 +245,16 @@ def _reasons(tool: Tool, workload: Workload, address: Address) -> tuple[str, ...
             ),
             ("always keeps connections open", not request.keep_alive and not can.without_keep_alive),
             (f"cannot send {request.method} with a body", not plain and not can.bodies),
+            ("cannot check headers or parts of bodies", _checks_more(workload)),
             ("needs headers without line breaks", any("\n" in value for _, value in request.headers)),
         )
         if holds
     )
+
+
+def _checks_more(workload: Workload) -> bool:
+    more = (workload.expect_statuses, workload.expect_headers, workload.expect_body_contains)
+    return any(more) or workload.expect_body_sha256 is not None
 
 
 def _is_poisson(workload: Workload) -> bool:

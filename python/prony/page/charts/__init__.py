@@ -1,6 +1,6 @@
 """The charts of a study, in the order in which they are read: this list is the only one."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from prony.analysis.summary import Estimate
 from prony.model import ClosedLoop
@@ -15,12 +15,13 @@ from prony.page.charts.ratios import ratios
 from prony.page.charts.resources import by_role, usage
 from prony.page.charts.seconds import course_of, heat_map, replies, slowest
 from prony.page.charts.sessions import session_chapters
+from prony.page.charts.settings import setting_charts
 from prony.page.charts.tradeoff import tradeoff
 from prony.page.scene import Scene
 from prony.reading.groups import Group, families
 from prony.reading.saturation import LEAST_LOADS
 from prony.report.places import group_at
-from prony.report.text import Text, Words, pointer, text
+from prony.report.text import Name, Text, Words, pointer, text
 from prony.report.words import workload_words
 
 __all__ = ["chapters"]
@@ -32,8 +33,13 @@ _GENERATORS = ("ok_per_s", "generator_cpu_ns_per_request", "generator_rss_mean",
 
 
 def chapters(scene: Scene) -> Iterator[Chapter]:
-    """Yield the charts of a study: against the load, of each load that is shown singly, of the whole."""
+    """Yield the charts of a study: against settings, against the load, of each load that is shown singly, of
+    the whole.
+    """
     reading = scene.reading
+    for k, sweep in enumerate(reading.sweeps):
+        words = text("Settings of {}", Name(sweep.name))
+        yield _chapter(f"settings-{k}", words, setting_charts(scene, k, sweep))
     gridded = [family for family in families(reading.measured) if len(family) > 1]
     curved: set[tuple[str, int]] = set()
     for k, family in enumerate(gridded):
@@ -118,5 +124,5 @@ def _over_time(scene: Scene, group: Group) -> Iterator[Chart | None]:
     yield from (usage(scene, group, metric) for metric in ("cpu_percent", "rss_peak"))
 
 
-def _chapter(key: str, words: Words, found: Iterator[Chart | None] | tuple[Chart | None, ...]) -> Chapter:
+def _chapter(key: str, words: Words, found: Iterable[Chart | None]) -> Chapter:
     return Chapter(key, words, tuple(one for one in found if one is not None))

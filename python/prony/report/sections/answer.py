@@ -83,12 +83,12 @@ def _claim(group: Group, at: str) -> Text:
         only = "is the only one to qualify" if len(group.cells) > 1 else "ran alone"
         return text("{} (n = {})", Name(only), blocks)
     if not found.decided:
-        return text("leads; too few repeats for a verdict (n = {})", blocks)
+        return text("has the best figure; too few repeats for a verdict (n = {})", blocks)
     if found.ties:
         others = counted(Figure(len(found.ties), count, at + pointer("ties")), "other")
         if limited_ties(group):
-            return text("leads; {} may be better than shown (n = {})", others, blocks)
-        return text("leads, not separated from {} (n = {})", others, blocks)
+            return text("has the best figure; {} may be better than shown (n = {})", others, blocks)
+        return text("shares the first place with {} (n = {})", others, blocks)
     if found.leader in group.stalls:
         return text("is best but for its stalled trials (n = {})", blocks)
     return text("is best (n = {})", blocks)

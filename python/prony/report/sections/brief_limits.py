@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from itertools import accumulate
 
-from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.reading.brief import Brief, Ranked, is_of_the_bench
 from prony.reading.failures import failed_alike, failed_by_class
 from prony.reading.findings import Shared
@@ -68,7 +67,7 @@ def _most_frequent(row: Ranked, at: str) -> Text:
     matter.
     """
     ratio = row.cell.error_ratio
-    if ratio is None or ratio <= QUALIFIED_ERROR_RATIO:
+    if ratio is None or ratio <= row.cell.allowed_errors:
         return Text()
     return text(" ({})", kind_words(failed_by_class(row.cell)[0], at + pointer("failed_requests", 0)))
 

@@ -104,7 +104,8 @@ def _bound_notes(reading: Reading) -> Iterator[Text]:
         names = listed([text("{}", Name(name)) for name in found], most=_MOST)
         yield text(
             "{}: the generator was the limit in some trial, or may have been in most. Its throughput is at "
-            "least what is shown (≥), its latency at most (≤); no verdict or claim says that it is worse.",
+            "least what is shown (≥), its latency at most (≤). A verdict or claim says that it is worse only "
+            "where that holds for the most that the generator can have taken from it.",
             names,
         )
 
@@ -142,10 +143,23 @@ def _session_notes(reading: Reading) -> Iterator[Text]:
     )
 
 
+def _allowed_notes(reading: Reading) -> Iterator[Text]:
+    """Yield how many errors were allowed, where that was asked for: speed is that of successes only."""
+    allowed = reading.plan.design.allow_errors
+    if allowed is not None:
+        shown = Figure(allowed, lambda ratio: f"{100 * ratio:g} %", "/plan/design/allow_errors")
+        yield text(
+            "Speed is compared where up to {} of the requests fail (--allow-errors): it is that of the "
+            "successes only.",
+            shown,
+        )
+
+
 def notes(reading: Reading) -> Section:
     """Return the remarks on a study."""
     items = (
         *_finding_notes(reading),
+        *_allowed_notes(reading),
         *warm_up_notes(reading),
         *pace_notes(reading),
         *evidence_notes(reading),

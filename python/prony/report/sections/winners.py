@@ -15,6 +15,8 @@ from prony.report.words import bound_sign, group_words
 __all__ = ["deciding", "letters_note", "winners"]
 
 _COLUMNS = ("measure", "under", "best", "figure")
+# Of two names on a line, in characters.
+_WIDTH = 56
 
 
 # The place of a group, the group, where the report's JSON has a standing of it, and that standing.
@@ -83,8 +85,12 @@ def _best(standing: Standing, at: str, notes: Footnotes) -> list[Entry]:
 
 
 def _pairs(names: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield names two by two."""
-    yield from (names[at : at + 2] for at in range(0, len(names), 2))
+    """Yield names two by two, and long ones one by one."""
+    at = 0
+    while at < len(names):
+        pair = names[at : at + 2]
+        yield pair if sum(map(len, pair)) <= _WIDTH else pair[:1]
+        at += 2 if sum(map(len, pair)) <= _WIDTH else 1
 
 
 def _figure(place: int, group: Group, standing: Standing) -> Text:

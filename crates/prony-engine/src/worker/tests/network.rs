@@ -63,6 +63,8 @@ pub struct Tally {
     pub most_attempts_at_once: u64,
     attempts_at_last_wait: u64,
     pub closed: u64,
+    /// How many requests were under way, each time that one was begun.
+    pub owed: Vec<(u64, usize)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -261,7 +263,7 @@ impl World {
             socket.taken = 0;
         }
         self.tally.bytes_taken += count as u64;
-        self.count_owed();
+        self.count_owed(now_ns);
         let answers_early = !is_whole && self.script.pick(6) == 5;
         if is_whole || answers_early {
             self.answer(slot, now_ns, answers_early);
@@ -269,8 +271,14 @@ impl World {
         Ok(count)
     }
 
-    fn count_owed(&mut self) {
+    /// Sockets that there are now.
+    pub fn sockets(&self) -> usize {
+        self.sockets.iter().flatten().count()
+    }
+
+    fn count_owed(&mut self, now_ns: u64) {
         let owed = self.sockets.iter().flatten().filter(|socket| socket.owes).count();
+        self.tally.owed.push((now_ns, owed));
         self.tally.most_owed = self.tally.most_owed.max(owed);
     }
 

@@ -3,16 +3,18 @@
 Pure. Finds all problems, each with its place; `toml_source` turns places into lines.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from prony.analysis.account import ClassKind, classes, ending_named
 from prony.analysis.trial_metrics import has_roles
 from prony.catalog.schema.studies.grid import Grid
 from prony.catalog.schema.toml_source import Place, Problem
 from prony.errors import FailureStage
+from prony.factors import AS_FOUND, Choice
+from prony.kernel_settings import why_not
 from prony.metrics import METRICS
 from prony.model import TOLERANT, ClaimKind
-from prony.study_document import ClaimDocument, ProfileDocument, StudyDocument
+from prony.study_document import ClaimDocument, ProfileDocument, SandboxDocument, StudyDocument
 
 __all__ = ["check_study"]
 
@@ -49,8 +51,9 @@ def _repeated(place: Place, names: Sequence[str | None]) -> Iterator[Problem]:
 
 def _workloads(document: StudyDocument, grid: Grid) -> Iterator[Problem]:
     yield from _repeated(("workloads",), [part.name for part in document.workloads])
-    names = [name for part in document.subjects for name in part.names]
+    names = [name for part in document.subjects for name in document.names(part)]
     yield from _of_the_time(document)
+    yield from _parts(document)
     for index, part in enumerate(document.workloads):
         if not any(part.is_for(name) for name in names):
             expected = f"a pattern that matches one of {', '.join(names)}"
@@ -62,13 +65,51 @@ def _workloads(document: StudyDocument, grid: Grid) -> Iterator[Problem]:
 
 
 def _of_the_time(document: StudyDocument) -> Iterator[Problem]:
-    known = [name for part in document.subjects if not part.as_of for name in part.names]
+    known = [name for part in document.subjects if not part.as_of for name in document.names(part)]
     for index, part in enumerate(document.subjects):
         if part.as_of and part.as_of not in known:
             expected = f"the subject in whose place it is: one of {', '.join(known)}"
             yield Problem(("subjects", index, "as_of"), part.as_of, expected)
-        if part.as_of and len(part.names) > 1:
-            yield Problem(("subjects", index, "server"), ", ".join(part.names), "one subject with `as_of`")
+        names = document.names(part)
+        if part.as_of and len(names) > 1:
+            yield Problem(("subjects", index, "server"), ", ".join(names), "one subject with `as_of`")
+
+
+def _parts(document: StudyDocument) -> Iterator[Problem]:
+    """Yield profiles and settings of the kernel that the document does not have, and frontends that a server
+    does not have.
+    """
+    for index, part in enumerate(document.subjects):
+        for name in part.profiles:
+            if name not in document.profiles:
+                expected = f"profiles of this study: {', '.join(document.profiles)}"
+                yield Problem(("subjects", index, "profiles"), name, expected)
+        alone = [server for server in part.server if "@" not in server]
+        if part.frontend and alone:
+            expected = "servers behind a frontend, such as `gunicorn@nginx`"
+            yield Problem(("subjects", index, "server"), ", ".join(alone), expected)
+        yield from _sandbox(("subjects", index, "sandbox"), part.sandbox, document)
+    yield from _sandbox(("sandbox",), document.sandbox, document)
+    for name, settings in document.kernels.items():
+        yield from _settings_of_kernel(("kernels", name), settings)
+
+
+def _settings_of_kernel(place: Place, settings: Mapping[str, Choice]) -> Iterator[Problem]:
+    for name, choice in settings.items():
+        for value in choice if isinstance(choice, tuple) else (choice,):
+            expected = why_not(name, value)
+            if expected:
+                yield Problem((*place, name), f"{name} = {value}", expected)
+
+
+def _sandbox(place: Place, sandbox: SandboxDocument, document: StudyDocument) -> Iterator[Problem]:
+    yield from _settings_of_kernel((*place, "sysctl"), sandbox.sysctl)
+    chosen = sandbox.kernel if isinstance(sandbox.kernel, tuple) else (sandbox.kernel,)
+    known = (AS_FOUND, *document.kernels)
+    for name in chosen:
+        if name is not None and name not in known:
+            expected = f"one of {', '.join(f'`{one}`' for one in known)}"
+            yield Problem((*place, "kernel"), name, expected)
 
 
 def _profiles(document: StudyDocument, grid: Grid) -> Iterator[Problem]:

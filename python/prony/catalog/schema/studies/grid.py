@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from prony.model import App, Cell, EngineChoice, Interface, Subject
+from prony.model import App, Cell, EngineChoice, Interface, Subject, is_named
 from prony.study_document import StudyDocument
 from prony.workloads import engines_of, in_profile, is_skipped, workloads_of
 
@@ -42,7 +42,7 @@ class Grid:
         return tuple(
             cell
             for cell in self.cells
-            if fnmatchcase(cell.subject.name, subject)
+            if is_named(cell.subject.name, subject)
             and fnmatchcase(cell.engine.name, engine)
             and cell.is_under(load)
         )
@@ -59,7 +59,9 @@ def grid_of(document: StudyDocument) -> Grid:
 
 def _cells(document: StudyDocument, name: str) -> tuple[Cell, ...]:
     profile = document.profiles[name]
-    names = dict.fromkeys(subject for part in document.subjects for subject in part.names)
+    # Subjects of the experiment's time are measured where a profile asks for them: they may be referred to.
+    measured = (part for part in document.subjects if not part.profiles or name in part.profiles)
+    names = dict.fromkeys(subject for part in measured for subject in document.names(part))
     parts = [in_profile(part, profile) for part in document.workloads if not is_skipped(part, profile)]
     found = (
         (subject, load, engine)

@@ -1,4 +1,4 @@
 from django.urls import path
 from news.views import front_page
 
-urlpatterns = [path("", front_page)]
+urlpatterns = [path("", front_page), path("archive", front_page, {"number": 20})]

@@ -3,12 +3,12 @@ from django.shortcuts import render
 from news.models import Article, Author, Comment, Section, Site
 
 
-def front_page(request):
-    """Render the front page with 15 queries: five of its own, and two for each of its five articles.
+def front_page(request, number=5):
+    """Render a page with five queries of its own, and two for each of its articles: 15 on the front page.
 
     Author and comments are asked for article by article, as pages do that nobody has tuned.
     """
-    articles = Article.objects.order_by("-published")[:5]
+    articles = Article.objects.order_by("-published")[:number]
     stories = [
         {"article": article, "author": article.author, "comments": article.comment_set.count()}
         for article in articles

@@ -1,0 +1,160 @@
+"""A command that starts a server, as a unit of systemd and as the line that starts it in a container. Pure.
+
+Both start what the command starts: with its folder, its variables and its words. Must not know archives.
+
+>>> parsed("cd /srv/shop && A=1 KEY=\\"$KEY\\" /opt/gunicorn shop:app").words
+('/opt/gunicorn', 'shop:app')
+"""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from prony.model import StopRule
+from prony.units import seconds
+
+__all__ = ["Deployment", "Parsed", "container_line", "parsed", "unit_text"]
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
+_PROGRAM = re.compile(r"(?:/usr)?/bin/|/venv/bin/")
+_SHARED = ("/usr/", "/bin/", "/lib/", "/etc/")
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """What is started, and where. ``command``: as a report prints it. ``image``: a container's, and
+    ``install``: the commands that put the server into it, in a shell's words; both empty: not known.
+    """
+
+    name: str
+    command: str
+    user: str = "nobody"
+    stop: StopRule = field(default_factory=StopRule)
+    image: str = ""
+    install: str = ""
+    limits: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A command of one program. ``asked``: the variables that it takes from the shell that starts it."""
+
+    folder: str
+    variables: Mapping[str, str]
+    asked: tuple[str, ...]
+    words: tuple[str, ...]
+
+
+def parsed(command: str) -> Parsed | None:
+    """Return a command's parts; null: it starts more than one program, and only a shell can read it."""
+    words = shlex.split(command) if "\n" not in command else []
+    if len(words) < 4 or words[0] != "cd" or words[2] != "&&" or "&&" in words[3:]:
+        return None
+    start = next((k for k, word in enumerate(words[3:], 3) if not _VARIABLE.match(word)), len(words))
+    pairs = [word.partition("=")[::2] for word in words[3:start]]
+    asked = tuple(name for name, value in pairs if value == f"${name}")
+    variables = {name: value for name, value in pairs if name not in asked}
+    return Parsed(words[1], variables, asked, tuple(words[start:]))
+
+
+def unit_text(one: Deployment) -> str:
+    """Return the unit, with the line of a container as a comment at its end.
+
+    *Source*: systemd.service(5), systemd.exec(5), systemd.resource-control(5).
+    """
+    return "\n".join([*_unit_lines(one), "", *_container_comment(one)])
+
+
+def container_line(one: Deployment) -> str | None:
+    """Return what starts it in a container on the host's network; null where that is not known."""
+    found = parsed(one.command)
+    if found is None or not one.image:
+        return None
+    words = [_PROGRAM.split(found.words[0])[-1], *found.words[1:]]
+    variables = [f"{name}={value}" for name, value in found.variables.items()]
+    line = shlex.join(["exec", "env", *variables, *words] if variables else ["exec", *words])
+    inside = f"{one.install} && {line}" if one.install else line
+    options = [
+        *("--network", "host", "--workdir", found.folder),
+        *(word for folder in _mounted(found) for word in ("--volume", folder)),
+        *(word for name in found.asked for word in ("--env", name)),
+    ]
+    return f"docker run --rm {shlex.join(options)} {one.image} sh -c {shlex.quote(inside)}"
+
+
+def _mounted(found: Parsed) -> Iterator[str]:
+    """Yield the folders that the command needs and an image does not have."""
+    yield f"{found.folder}:{found.folder}"
+    first = found.words[0]
+    if first.startswith("/") and not first.startswith(_SHARED) and "/venv/bin/" not in first:
+        folder = first.rpartition("/")[0]
+        if not folder.startswith(found.folder):
+            yield f"{folder}:{folder}:ro"
+
+
+# --- systemd ----------------------------------------------------------------------------------------------
+
+
+def _unit_lines(one: Deployment) -> Iterator[str]:
+    found = parsed(one.command)
+    yield from (
+        "[Unit]",
+        f"Description={_specified(' '.join(one.name.split()))}, started as Prony starts it",
+        "After=network.target",
+        "",
+    )
+    yield from ("[Service]", f"User={one.user}")
+    if found is None:
+        yield f"ExecStart=/bin/sh -c {_quoted(one.command.replace(chr(10), ' '))}"
+    else:
+        yield f"WorkingDirectory={_specified(found.folder)}"
+        yield from _variables(one, found)
+        yield f"ExecStart={' '.join(map(_quoted, found.words))}"
+    yield f"KillSignal={one.stop.signal}"
+    yield f"TimeoutStopSec={seconds(one.stop.timeout_ns):g}"
+    yield "Restart=on-failure"
+    yield from (f"{name}={value}" for name, value in one.limits.items())
+    yield from ("", "[Install]", "WantedBy=multi-user.target")
+
+
+def _variables(one: Deployment, found: Parsed) -> Iterator[str]:
+    if found.variables:
+        shown = (_assigned(f"{name}={value}") for name, value in found.variables.items())
+        yield f"Environment={' '.join(shown)}"
+    if found.asked:
+        yield f"# A file that sets {', '.join(found.asked)}; only root may read it."
+        yield f"EnvironmentFile=/etc/{re.sub(r'[^A-Za-z0-9]+', '-', one.name)}.env"
+
+
+def _quoted(word: str) -> str:
+    """Return a word of a command; `$` and `%` stand for themselves.
+
+    >>> _quoted('a b'), _quoted('50%')
+    ('"a b"', '50%%')
+    """
+    return _in_quotes(_specified(word).replace("$", "$$"))
+
+
+def _assigned(text: str) -> str:
+    return _in_quotes(_specified(text))
+
+
+def _in_quotes(text: str) -> str:
+    if _PLAIN.fullmatch(text):
+        return text
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _specified(text: str) -> str:
+    return text.replace("%", "%%")
+
+
+def _container_comment(one: Deployment) -> Sequence[str]:
+    line = container_line(one)
+    # A line break, as in the name of a package of a strange archive, would begin a line of the unit.
+    if line is None or not line.isprintable():
+        return ["# Prony knows no container for it: it starts more than one program, or is built elsewhere."]
+    return ["# The same in a container, on the host's network:", f"# {line}"]

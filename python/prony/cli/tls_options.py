@@ -1,0 +1,91 @@
+"""What `prony load` asks of a server at an https:// URL."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import typer
+
+from prony.errors import UsageError
+from prony.model import Address, Tls, TlsVersion
+
+__all__ = ["TlsOptions", "refuse_without_tls", "tls_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class TlsOptions:
+    """Whom to believe, who we are, and what to speak."""
+
+    PANEL: ClassVar[str] = "TLS"
+
+    cacert: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="PEM file of the authorities to believe (this machine's)."),
+    ] = None
+    cert: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="PEM file of our own certificate, for a server that wants one."),
+    ] = None
+    key: Annotated[Path | None, typer.Option(metavar="FILE", help="PEM file of its key.")] = None
+    insecure: Annotated[
+        bool, typer.Option("--insecure", "-k", help="Take any certificate: it is not verified.")
+    ] = False
+    sni: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The server's name, for its certificate and SNI (the URL's host)."),
+    ] = None
+    tls_min: Annotated[TlsVersion, typer.Option(help="The least version to speak.")] = TlsVersion.TLS_1_2
+    tls_resumption: Annotated[
+        bool,
+        typer.Option(
+            "--tls-resumption/--no-tls-resumption", help="Take up earlier sessions, or shake hands in full."
+        ),
+    ] = True
+
+
+_OF_TLS = ("cacert", "cert", "key", "insecure", "sni", "tls_min", "tls_resumption")
+
+
+def refuse_without_tls(typed: Mapping[str, str], addresses: Sequence[Address]) -> None:
+    """Refuse options of TLS where no address has it.
+
+    *Errors*: UsageError for an option without effect.
+    """
+    wrong = [typed[name] for name in _OF_TLS if name in typed]
+    if wrong and not any(address.tls for address in addresses):
+        raise UsageError(
+            f"`{wrong[0]}` only works with TLS, and there is no `https://` URL",
+            hint=f"load https://HOST[:PORT][/PATH], or leave out {wrong[0]}",
+        )
+
+
+def tls_of(options: TlsOptions) -> Tls:
+    """Return what the options ask for.
+
+    *Errors*: UsageError for options that exclude or need each other, and for a file that is none.
+    """
+    if options.insecure and options.cacert is not None:
+        raise UsageError(
+            "`--insecure` and `--cacert` exclude each other: one takes any certificate, the other verifies it"
+        )
+    if (options.cert is None) != (options.key is None):
+        typed, missing = ("--cert", "--key") if options.key is None else ("--key", "--cert")
+        raise UsageError(f"`{typed}` needs `{missing}`: a certificate and its key, each as a PEM file")
+    return Tls(
+        verify=not options.insecure,
+        ca_file=_file("--cacert", options.cacert),
+        certificate_file=_file("--cert", options.cert),
+        key_file=_file("--key", options.key),
+        server_name=options.sni,
+        least_version=options.tls_min,
+        resumption=options.tls_resumption,
+    )
+
+
+def _file(option: str, file: Path | None) -> str | None:
+    if file is None:
+        return None
+    if not file.is_file():
+        raise UsageError(f"`{option} {file}` is no file; expected a PEM file")
+    return str(file)

@@ -1,0 +1,57 @@
+"""D30: replies waited for the client's delayed acknowledgement: some 40 ms each, whatever the server does.
+
+A server that writes head and body apart, without TCP_NODELAY, has its second packet held back until the first
+is acknowledged (Nagle), and Linux may delay that by 40 ms at least.
+*Source*: RFC 896; RFC 1122, section 4.2.3.2; kernel, include/net/tcp.h, TCP_DELACK_MIN; hypercorn issue 64.
+"""
+
+from prony.analysis.distribution import Times, read_distribution
+from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.model import Ok
+from prony.units import MILLISECOND_NS
+
+__all__ = ["held_back"]
+
+# The kernel's timer of 40 ms, and what a reply takes besides, on a busy machine too.
+_FROM_NS, _TO_NS, _DELAY_NS = 38 * MILLISECOND_NS, 60 * MILLISECOND_NS, 40 * MILLISECOND_NS
+_LEAST_SHARE, _CERTAIN_SHARE = 0.05, 0.3
+_LEAST_REPLIES = 20
+# Neighbours of the spike, three quarters as wide each: a broad distribution fills them too.
+_MOST_BESIDE = 0.3
+# Acknowledgements that were delayed, of the replies that were held back.
+_LEAST_ACKNOWLEDGED = 0.5
+
+
+def held_back(evidence: Evidence) -> list[Finding]:
+    """Return a finding when a narrow part of the replies took the time of a delayed acknowledgement, and so
+    many acknowledgements were delayed.
+    """
+    recording = evidence.trial.recording
+    times = read_distribution(recording.distributions.ok_service) if recording else None
+    if times is None or times.count < _LEAST_REPLIES or not isinstance(evidence.trial.outcome, Ok):
+        return []
+    share, beside = _spike(times)
+    delayed = evidence.trial.counters.get("DelayedACKs", 0)
+    held = share * times.count
+    if share < _LEAST_SHARE or beside > _MOST_BESIDE * share or delayed < _LEAST_ACKNOWLEDGED * held:
+        return []
+    return [
+        Finding(
+            rule="D30",
+            kind=Symptom.REPLIES_HELD_BACK,
+            confidence=Confidence.CERTAIN if share >= _CERTAIN_SHARE else Confidence.LIKELY,
+            numbers={"share": share, "delay_ns": _DELAY_NS},
+            advice=Advice.SEND_AT_ONCE,
+            shareable=True,
+        )
+    ]
+
+
+def _spike(times: Times) -> tuple[float, float]:
+    """Return the share of replies in the spike, and in the parts beside it."""
+    if times.histogram is None:
+        return 0.0, 0.0
+    width = 3 * (_TO_NS - _FROM_NS) // 4
+    edges = (_FROM_NS - width, _FROM_NS, _TO_NS, _TO_NS + width)
+    before, first, last, after = (times.histogram.count_below(edge) for edge in edges)
+    return (last - first) / times.count, (first - before + after - last) / times.count

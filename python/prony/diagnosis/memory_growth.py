@@ -1,0 +1,54 @@
+"""D21: the server's memory grew with its requests, all through the window.
+
+*Assumptions*: a pool or a cache that fills grows too, and stops; only a longer run shows which it is, so this
+is never certain. *Source*: proc_pid_statm(5), resident size, twice a second; P. K. Sen, "Estimates of the
+regression coefficient based on Kendall's tau", JASA 63 (1968): the median of slopes.
+"""
+
+from itertools import pairwise
+
+from prony.analysis.resources import window_samples
+from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.model import Ok
+from prony.units import KIB, MIB
+
+__all__ = ["memory_growth"]
+
+_SERVING = ("server", "worker")
+_LEAST_SAMPLES = 4
+_LEAST_BYTES, _LEAST_SHARE = 6 * MIB, 0.03
+# Allocators take memory in steps; a leak of less for a request is none in a window of seconds.
+_LEAST_PER_REQUEST = 4 * KIB
+# Of the steps from sample to sample, those that grow; and of the growth, what the second half still adds.
+_MOST_STEPS, _LATE_SHARE = 0.7, 0.3
+
+
+def memory_growth(evidence: Evidence) -> list[Finding]:
+    """Return a finding when resident memory grew evenly, by 6 MiB, 3 % and 4 KiB a request at least."""
+    recording, window = evidence.trial.recording, window_samples(evidence.trial.samples)
+    if recording is None or not isinstance(evidence.trial.outcome, Ok) or len(window) < _LEAST_SAMPLES:
+        return []
+    sizes = [sum(row.rss_bytes for row in one.processes if row.role in _SERVING) for one in window]
+    counts = {sum(row.role in _SERVING for row in one.processes) for one in window}
+    done = recording.completed.all
+    grown = sizes[-1] - sizes[0]
+    least = max(_LEAST_BYTES, _LEAST_SHARE * sizes[0], _LEAST_PER_REQUEST * done)
+    if len(counts) > 1 or not done or grown < least or not _evenly(sizes):
+        return []
+    return [
+        Finding(
+            rule="D21",
+            kind=Symptom.MEMORY_GREW,
+            confidence=Confidence.LIKELY,
+            numbers={"grown_bytes": grown, "first_bytes": sizes[0], "per_request_bytes": grown / done},
+            advice=Advice.FIND_LEAK,
+            shareable=True,
+        )
+    ]
+
+
+def _evenly(sizes: list[int]) -> bool:
+    steps = [later - earlier for earlier, later in pairwise(sizes)]
+    late = sizes[-1] - sizes[len(sizes) // 2]
+    rising = sum(step > 0 for step in steps) >= _MOST_STEPS * len(steps)
+    return rising and late >= _LATE_SHARE * (sizes[-1] - sizes[0])

@@ -1,0 +1,57 @@
+"""D40: the server was slower in the first seconds of the window than later: it was not warm.
+
+Caches fill, code is compiled, pools open connections. *Source*: Barrett and others, "Virtual machine warmup
+blows hot and cold", OOPSLA (2017).
+"""
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from prony.analysis.missing import Missing
+from prony.analysis.steady_state import paces_of
+from prony.diagnosis.consumption import consumption_of
+from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.model import Ok
+
+__all__ = ["still_cold"]
+
+_LEAST_SECONDS = 4
+# The end's pace over the beginning's; between the two sides of the change no second lies in between.
+_LEAST_GAIN = 1.3
+_APART = 1.1
+
+
+def still_cold(evidence: Evidence) -> list[Finding]:
+    """Return a finding when in a closed loop every second from some second on had a higher pace than every
+    one before, by a tenth at least, and their means differ by 30 %.
+    """
+    recording = evidence.trial.recording
+    if recording is None or recording.is_open or not isinstance(evidence.trial.outcome, Ok):
+        return []
+    usage = consumption_of(evidence)
+    if usage is None or usage.contended:
+        # Who gets the CPU less often is slower, warm or not.
+        return []
+    paces = paces_of(recording)
+    if isinstance(paces, Missing) or len(paces["rate"]) < _LEAST_SECONDS:
+        return []
+    rate = paces["rate"]
+    after = next((k for k in range(1, len(rate) - 1) if _is_step(rate[:k], rate[k:])), None)
+    if after is None:
+        return []
+    early, late = fmean(rate[:after]), fmean(rate[after:])
+    return [
+        Finding(
+            rule="D40",
+            kind=Symptom.STILL_COLD,
+            confidence=Confidence.LIKELY,
+            numbers={"early_per_s": early, "late_per_s": late, "seconds": after},
+            advice=Advice.WARM_UP_FIRST,
+            shareable=True,
+        )
+    ]
+
+
+def _is_step(before: Sequence[float], after: Sequence[float]) -> bool:
+    gained = fmean(after) >= _LEAST_GAIN * max(fmean(before), 1.0)
+    return gained and min(after) >= _APART * max(before)

@@ -1,0 +1,85 @@
+"""Planted faults and what was named of them, as JSON (`prony selftest diagnosis --json`)."""
+
+from collections.abc import Sequence
+
+from prony.faults import CAUSES, PlanPart
+from prony.faults.judge import JudgedPlant, Named
+from prony.faults.matrix import CauseRow, Macro, Matrix, Share, matrix_of
+from prony.model import Json
+
+__all__ = ["VERSION", "faults_json"]
+
+VERSION = 1
+
+
+def faults_json(archive: str, judged: Sequence[JudgedPlant]) -> Json:
+    """Return what became of each plant, and the matrix of each part and of all. ``archive``: where they were
+    read, in words.
+    """
+    return {
+        "version": VERSION,
+        "archive": archive,
+        "parts": {
+            "held_out": _matrix(matrix_of(judged, CAUSES, PlanPart.HELD_OUT)),
+            "calibration": _matrix(matrix_of(judged, CAUSES, PlanPart.CALIBRATION)),
+            "all": _matrix(matrix_of(judged, CAUSES)),
+        },
+        "plants": [_plant(one) for one in judged],
+    }
+
+
+def _matrix(found: Matrix) -> Json:
+    return {
+        "recall": _macro(found.recall),
+        "precision": _macro(found.precision),
+        "healthy": dict(found.healthy),
+        "false_certain": _share(found.false_certain),
+        "disturbed": found.disturbed,
+        "causes": [_row(one) for one in found.rows],
+    }
+
+
+def _row(one: CauseRow) -> Json:
+    return {
+        "cause": one.cause.name,
+        "title": one.cause.title,
+        "rule": one.cause.rule,
+        "plants": one.plants,
+        "tried": one.tried,
+        "named": dict(one.named),
+        "recall": _share(one.recall),
+        "precision": _share(one.precision),
+    }
+
+
+def _share(one: Share) -> Json:
+    low, high = one.interval
+    return {"count": one.count, "total": one.total, "low": low, "high": high}
+
+
+def _macro(one: Macro) -> Json:
+    return {"value": one.value, "low": one.low, "high": one.high}
+
+
+def _plant(one: JudgedPlant) -> Json:
+    return {
+        "plant": one.plant.name,
+        "cause": one.plant.cause.name,
+        "server": one.plant.server.name,
+        "kind": one.plant.server.kind.value,
+        "level": one.plant.level,
+        "part": one.plant.part.value,
+        "hurt": one.hurt,
+        "disturbed": one.disturbed,
+        "faulty": [_named(trial) for trial in one.faulty],
+        "healthy": [_named(trial) for trial in one.healthy],
+    }
+
+
+def _named(one: Named) -> Json:
+    return {
+        "block": one.block,
+        "named": None if one.symptom is None else one.symptom.value,
+        "known": one.known,
+        "certain": [kind.value for kind in one.certain],
+    }

@@ -1,0 +1,114 @@
+"""What the rules make of planted trials: what each names first, and whether its fault hurt at all. Pure.
+
+Must not know where the trials come from.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from prony.diagnosis import Confidence, Diagnosis, DiagnosisKind, Symptom, conclude, observe
+from prony.faults.cause import Plant
+from prony.faults.harm import hurts
+from prony.faults.kept import Kept
+
+__all__ = ["JudgedPlant", "Named", "judge_plants", "named_by"]
+
+# What disturbs a machine is not planted, but where a neighbour is; small disturbances are everywhere.
+_OF_MACHINE = frozenset(
+    (
+        *(Symptom.STOLEN, Symptom.HEAT, Symptom.STRAYED, Symptom.MACHINE_WAITED_FOR_MEMORY),
+        *(Symptom.OTHERS_RAN, Symptom.QUEUE_FULL, Symptom.SOME_QUEUE_OVERFLOWED),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What is named first of one trial: a ``symptom``, or null: nothing is wrong, ``known`` or not.
+
+    ``certain``: the kinds of findings that were called certain.
+    """
+
+    plant: str
+    healthy: bool
+    block: int
+    symptom: Symptom | None
+    known: bool
+    certain: tuple[Symptom, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPlant:
+    """A plant: whether it ``hurt`` (null: it was not measured), and what was named of each trial of its twin
+    and of its fault. ``disturbed``: trials that do not count, for other work on the machine.
+    """
+
+    plant: Plant
+    hurt: bool | None
+    healthy: tuple[Named, ...]
+    faulty: tuple[Named, ...]
+    disturbed: int
+
+    @property
+    def right(self) -> tuple[Named, ...]:
+        """The trials of the fault in which it was named."""
+        return tuple(one for one in self.faulty if one.symptom in self.plant.cause.named)
+
+    @property
+    def false_alarms(self) -> tuple[Named, ...]:
+        """The trials of the twin with a finding that is called certain, and is none."""
+        return tuple(one for one in self.healthy if one.certain)
+
+
+def judge_plants(plants: Iterable[Plant], trials: Iterable[Kept]) -> tuple[JudgedPlant, ...]:
+    """Return what became of each plant that has trials, in the order of the plan."""
+    by_plant: dict[str, list[Kept]] = {}
+    for one in trials:
+        by_plant.setdefault(one.plant, []).append(one)
+    return tuple(_judged(plant, by_plant[plant.name]) for plant in plants if plant.name in by_plant)
+
+
+def _judged(plant: Plant, trials: Sequence[Kept]) -> JudgedPlant:
+    counting = [one for one in trials if not one.disturbed]
+    found = [_named(one) for one in counting]
+    return JudgedPlant(
+        plant,
+        hurts(plant.cause.harm, _pairs(counting)) if plant.cause.named else None,
+        tuple(one for one in found if one.healthy or not plant.cause.named),
+        tuple(one for one in found if not one.healthy and plant.cause.named),
+        len(trials) - len(counting),
+    )
+
+
+def _pairs(trials: Sequence[Kept]) -> list[tuple[float, float]]:
+    by_side: Mapping[bool, dict[int, float]] = {True: {}, False: {}}
+    for one in trials:
+        if one.harmed is not None:
+            by_side[one.healthy][one.block] = one.harmed
+    both = sorted(by_side[True].keys() & by_side[False].keys())
+    return [(by_side[True][block], by_side[False][block]) for block in both]
+
+
+def _named(one: Kept) -> Named:
+    observed = observe(one.evidence)
+    diagnosis = conclude([observed])
+    certain = tuple(
+        found.kind
+        for found in observed.findings
+        if found.confidence is Confidence.CERTAIN and found.kind not in _OF_MACHINE
+    )
+    known = diagnosis is not None and diagnosis.kind is not DiagnosisKind.UNKNOWN
+    first = None if diagnosis is None else named_by(diagnosis)
+    return Named(one.plant, one.healthy, one.block, first, known, certain)
+
+
+def named_by(diagnosis: Diagnosis) -> Symptom | None:
+    """Return what a diagnosis names first: its cause, else the first likely finding beside it; null: none."""
+    if diagnosis.cause is not None:
+        return diagnosis.cause.finding.kind
+    likely = (
+        one.finding.kind
+        for one in diagnosis.beside
+        if one.finding.confidence is not Confidence.POSSIBLE and one.finding.kind not in _OF_MACHINE
+    )
+    return next(likely, None)

@@ -1,0 +1,178 @@
+"""Planted causes of connections: queues, keep-alive, ports, descriptors, packets.
+
+Pure; each of these functions makes of a server and a severity the fault and its twin.
+"""
+
+from dataclasses import replace
+
+from prony.diagnosis import Symptom
+from prony.faults.cause import Harm, PlantedCause
+from prony.faults.servers import PlantedServer
+from prony.faults.setup import Pair, PlantedSide, closed, open_at
+from prony.units import SECOND_NS
+
+__all__ = ["OF_CONNECTIONS"]
+
+_LONG_QUEUE = 2048
+
+
+def _setup(server: PlantedServer, page: str, number: int) -> PlantedSide:
+    return PlantedSide(server.page(page, number), server.app, server.settings)
+
+
+def _listen_queue(server: PlantedServer, connections: int) -> Pair:
+    """A queue of 5, where each request comes over a connection of its own."""
+    alike = replace(_setup(server, "work", 2000).on(closed(connections)), kept_open=False)
+    return Pair(alike.using(backlog=_LONG_QUEUE), alike.using(backlog=5))
+
+
+def _starvation(server: PlantedServer, connections: int) -> Pair:
+    """Kept connections hold all of four workers; the twin's clients open one for each request."""
+    alike = replace(_setup(server, "work", 1000), settings=server.with_slots(4)).on(closed(connections))
+    return Pair(replace(alike, kept_open=False), alike)
+
+
+def _closed_after_each(server: PlantedServer, connections: int) -> Pair:
+    """A server whose setting turns keep-alive off, before clients that offer it."""
+    off, on = _KEEP_ALIVE[server.name]
+    alike = _setup(server, "work", 20).on(closed(connections))
+    return Pair(alike.using(**on), alike.using(**off))
+
+
+_KEEP_ALIVE: dict[str, tuple[dict[str, int | str], dict[str, int | str]]] = {
+    "node-http": ({"max_requests": 1}, {"max_requests": 0}),
+    "go-net-http": ({"keep_alive": "false"}, {"keep_alive": "true"}),
+    "nginx-static": ({"keep_alive": 0}, {"keep_alive": 75, "keep_alive_requests": 900_000_000}),
+    "uwsgi": ({"http": "http-socket"}, {"http": "http11-socket", "processes": 4}),
+    "starman": ({"keep_alive": "false"}, {"keep_alive": "true"}),
+    "starlet-keep-alive": ({"max_keepalive_reqs": 1}, {"max_keepalive_reqs": 900_000}),
+}
+
+
+def _connection_cap(server: PlantedServer, cap: int) -> Pair:
+    """A cap of open connections, below those that want to be kept."""
+    alike = _setup(server, "work", 500).on(closed(100))
+    return Pair(alike.using(connection_limit=1000), alike.using(connection_limit=cap))
+
+
+def _descriptors(server: PlantedServer, limit: int) -> Pair:
+    """Fewer open files than connections."""
+    alike = replace(_setup(server, "sleep", 5), settings=server.with_slots(8)).on(closed(150))
+    return Pair(alike, replace(alike, environment={"FAULTY_DESCRIPTORS": str(limit)}))
+
+
+def _select(server: PlantedServer, connections: int) -> Pair:
+    """select(2), which knows 1,024 descriptors."""
+    alike = _setup(server, "work", 0).on(closed(connections))
+    return Pair(alike.using(selector="epoll"), alike.using(selector="select"))
+
+
+def _ports(server: PlantedServer, ports: int) -> Pair:
+    """Each request opens a connection to another server, and closes it first; the twin keeps its own."""
+    few = {"ipv4/ip_local_port_range": f"40000 {40000 + ports - 1}", "ipv4/tcp_tw_reuse": "0"}
+    alike = replace(_setup(server, "call", 0), settings=server.with_slots(4), kernel=few).on(open_at(150, 40))
+    return Pair(replace(alike, path=server.page("kept-call", 0)), alike)
+
+
+def _nagle(server: PlantedServer, connections: int) -> Pair:
+    """Head and body in two writes on a kept connection, without TCP_NODELAY."""
+    name, (bad, good) = _NODELAY[server.name]
+    alike = _setup(server, "work", 0).on(closed(connections))
+    return Pair(alike.using(**{name: good}), alike.using(**{name: bad}))
+
+
+_NODELAY: dict[str, tuple[str, tuple[str, str]]] = {
+    "stdlib-http": ("nodelay", ("false", "true")),
+    "java-httpserver": ("no_delay", ("false", "true")),
+}
+
+_QUEUES = (
+    *("gunicorn", "uwsgi", "starman", "gunicorn-gthread", "waitress", "cheroot", "twisted"),
+    *("uvicorn-quiet", "hypercorn", "tornado"),
+)
+_APPS = ("gunicorn-gthread", "waitress", "cheroot", "twisted")
+
+OF_CONNECTIONS = (
+    PlantedCause(
+        "listen-queue",
+        "a listen queue of 5",
+        "D01",
+        frozenset((Symptom.QUEUE_OVERFLOWED,)),
+        Harm.TAIL,
+        _QUEUES,
+        {"many": 100, "more": 200},
+        _listen_queue,
+        window_ns=8 * SECOND_NS,
+    ),
+    PlantedCause(
+        "starvation",
+        "kept connections that hold all workers",
+        "D10",
+        frozenset((Symptom.STARVED, Symptom.STARVED_BY_SLOTS)),
+        Harm.FAILED,
+        ("starman", "starlet-keep-alive", "uwsgi"),
+        {"some": 20, "many": 60},
+        _starvation,
+    ),
+    PlantedCause(
+        "closed-after-each",
+        "one request a connection",
+        "D12",
+        frozenset((Symptom.CLOSED_AFTER_EACH,)),
+        Harm.CPU,
+        tuple(_KEEP_ALIVE),
+        {"few": 4, "one": 1},
+        _closed_after_each,
+    ),
+    PlantedCause(
+        "connection-cap",
+        "a cap of open connections",
+        "D10",
+        frozenset((Symptom.STARVED, Symptom.STARVED_BY_SLOTS)),
+        Harm.FAILED,
+        ("waitress",),
+        {"low": 20, "middle": 60},
+        _connection_cap,
+    ),
+    PlantedCause(
+        "descriptors",
+        "a limit of open files",
+        "D08",
+        frozenset((Symptom.DESCRIPTORS_USED_UP,)),
+        Harm.FAILED,
+        (*_APPS, "uvicorn-quiet", "tornado"),
+        {"low": 64, "middle": 100},
+        _descriptors,
+    ),
+    PlantedCause(
+        "select",
+        "select() and its 1,024 descriptors",
+        "D08",
+        frozenset((Symptom.SELECT_FULL,)),
+        Harm.FAILED,
+        ("asyncio-http",),
+        {"some": 1100, "many": 1500},
+        _select,
+    ),
+    PlantedCause(
+        "ports",
+        "ports of the server exhausted",
+        "D05",
+        frozenset((Symptom.SERVER_WITHOUT_PORTS,)),
+        Harm.FAILED,
+        (*_APPS, "gunicorn"),
+        {"few": 200, "more": 400},
+        _ports,
+    ),
+    PlantedCause(
+        "nagle",
+        "replies held back by Nagle's algorithm",
+        "D30",
+        frozenset((Symptom.REPLIES_HELD_BACK,)),
+        Harm.TAIL,
+        tuple(_NODELAY),
+        {"some": 8, "one": 1},
+        _nagle,
+    ),
+)
+"""The causes, in the order of the table."""

@@ -1,0 +1,85 @@
+"""One side of a planted fault: what is started, how it is loaded, and what is done to it.
+
+Pure. Must not know causes, or how a side is measured.
+
+>>> PlantedSide("/work?n=200").on(CLOSED).connections
+20
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Self
+
+from prony.model import ClosedLoop, Loop, OpenLoop
+from prony.units import SECOND_NS
+
+__all__ = ["CLOSED", "NeighbourOf", "Pair", "PlantedSide", "closed", "open_at"]
+
+CLOSED = ClosedLoop(20)
+
+
+class NeighbourOf(StrEnum):
+    """Whose CPUs a program takes that belongs to nobody."""
+
+    SERVER = "server"
+    GENERATOR = "generator"
+
+
+def closed(connections: int) -> ClosedLoop:
+    """Return a closed loop of so many connections."""
+    return ClosedLoop(connections)
+
+
+def open_at(per_s: float, connections: int | None = None) -> OpenLoop:
+    """Return an open loop of so many requests a second, over at most so many connections."""
+    return OpenLoop(per_s, connections=connections)
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedSide:
+    """What differs from a server as the catalogue has it, under a load on one page.
+
+    ``environment``: of the app; ``kept_open``: clients offer to keep their connections. ``cpu_quota`` and
+    ``memory_bytes``: limits of the server; ``shares_cpus``: server and generator may use every CPU, for
+    faults of several cores. ``kernel``: settings under /proc/sys/net of the trial's network.
+    ``neighbour``: the share of a CPU that another program takes.
+    """
+
+    path: str
+    app: str = "faulty"
+    settings: Mapping[str, int | str] = field(default_factory=dict)
+    frontend_settings: Mapping[str, int | str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    load: Loop = CLOSED
+    kept_open: bool = True
+    warmup_ns: int = SECOND_NS
+    cpu_quota: float | None = None
+    memory_bytes: int | None = None
+    shares_cpus: bool = False
+    kernel: Mapping[str, str] = field(default_factory=dict)
+    neighbour: float = 0.0
+    neighbour_of: NeighbourOf = NeighbourOf.SERVER
+
+    def on(self, load: Loop) -> Self:
+        """Return it under another load."""
+        return replace(self, load=load)
+
+    @property
+    def connections(self) -> int | None:
+        """The connections of its load; null: as many as are needed."""
+        return self.load.connections
+
+    def using(self, **settings: int | str) -> Self:
+        """Return it with these settings of the server, beside those that it has."""
+        return replace(self, settings={**self.settings, **settings})
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A fault, and its twin without it. ``server``: another one than the cause's own, where the fault needs
+    it.
+    """
+
+    healthy: PlantedSide
+    faulty: PlantedSide

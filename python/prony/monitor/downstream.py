@@ -1,0 +1,77 @@
+"""Connections of a server to others: databases, caches, further servers.
+
+Must not know the engine or the sandbox. Gauges, in the trial's own network only:
+
+- ``downstream.connections``: connections that were opened from there, and are not the generator's
+- ``downstream.port``: the port of the peer that most of them have
+
+>>> commonest([Outgoing(5432, 7), Outgoing(5432, 8), Outgoing(6379, 9)]), commonest([])
+(5432, 0)
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+
+from prony.monitor.sock_diag import Outgoing, SockDiag
+
+__all__ = ["DownstreamGauges", "commonest"]
+
+
+def commonest(found: Sequence[Outgoing]) -> int:
+    """Return the port of the peer that most connections have; 0 without any."""
+    ports = Counter(one.peer_port for one in found).most_common(1)
+    return ports[0][0] if ports else 0
+
+
+class DownstreamGauges:
+    """Reads the connections in the network of ``open_diag`` that have none of ``ports`` at either end: those
+    at which the subject listens for the generator. After a failure it does not try again.
+    """
+
+    def __init__(self, ports: Collection[int], open_diag: Callable[[], SockDiag]) -> None:
+        self._ports = frozenset(ports)
+        self._inodes: set[int] = set()
+        self._reason: str | None = None
+        self._diag: SockDiag | None = None
+        try:
+            self._diag = open_diag()
+        except OSError as error:
+            self._fail(error)
+
+    def read(self) -> dict[str, int]:
+        """Return the gauges; none where there is no such connection."""
+        if self._diag is None:
+            return {}
+        try:
+            found = self._diag.tcp_outgoing(self._ports)
+        except OSError as error:
+            self._fail(error)
+            return {}
+        self._inodes |= {one.inode for one in found}
+        return {"downstream.connections": len(found), "downstream.port": commonest(found)} if found else {}
+
+    def inodes(self) -> frozenset[int]:
+        """Return the inodes of all connections that were seen so far."""
+        return frozenset(self._inodes)
+
+    def read_at_open(self) -> dict[str, int]:
+        """Return nothing more."""
+        return {}
+
+    def read_at_close(self) -> dict[str, int]:
+        """Return nothing more."""
+        return {}
+
+    def missing(self) -> dict[str, str]:
+        """Return why they could not be read."""
+        return {} if self._reason is None else {"downstream.connections": self._reason}
+
+    def close(self) -> None:
+        """Stop asking."""
+        if self._diag is not None:
+            self._diag.close()
+            self._diag = None
+
+    def _fail(self, error: OSError) -> None:
+        self._reason = f"the kernel does not report connections: {error.strerror}"
+        self.close()

@@ -1,0 +1,121 @@
+"""One metric against a setting: a line for each level of the other settings, a band for its interval."""
+
+from collections.abc import Iterator, Sequence
+
+from prony.model import ClosedLoop, Json
+from prony.page.chart import Chart, Style, axis, coloured, quantity, shaped, slug, spec, tooltip
+from prony.page.palette import palette
+from prony.page.scene import Scene, titled
+from prony.reading.sweeps import Factor, Member, Sweep
+
+__all__ = ["setting_charts"]
+
+_CLOSED = ("ok_per_s", "service_ok_p50", "service_ok_p99", "cpu_ns_per_request", "pss_end")
+_OPEN = ("response_ok_p50", "response_ok_p99", "cpu_ns_per_request", "pss_end")
+# From here on levels are spread over a scale by ratio.
+_WIDE = 8
+# Of marks, in pixels, at the edge of a plot.
+_ROOM = 8
+
+
+def setting_charts(scene: Scene, place: int, sweep: Sweep) -> Iterator[Chart]:
+    """Yield a chart for each metric of a sweep, which is the Reading's at ``place``, that changes in it."""
+    group = scene.reading.groups[sweep.group]
+    across = _across(sweep)
+    for metric in _CLOSED if isinstance(group.workload.loop, ClosedLoop) else _OPEN:
+        rows = list(_rows(scene, sweep, across, metric))
+        if len({row["value"] for row in rows if "value" in row}) < 2:
+            continue
+        factor = sweep.factors[across]
+        yield Chart(
+            slug(metric, "settings", str(place)),
+            titled(metric),
+            f"Against {factor.title}: the mean with its 95 % interval; small dots are single trials.",
+            spec(rows, _layers(factor, _style(rows), rows)),
+        )
+
+
+def _across(sweep: Sweep) -> int:
+    """Return which setting the axis is: the first whose levels are numbers, else the first."""
+    return next((k for k, factor in enumerate(sweep.factors) if factor.is_number), 0)
+
+
+def _rows(scene: Scene, sweep: Sweep, across: int, metric: str) -> Iterator[Json]:
+    cells = scene.reading.groups[sweep.group].cells
+    scale = scene.scale(metric, [cells[point.cell] for point in sweep.points])
+    for point in sweep.points:
+        own = _own(sweep, across, point)
+        row = scene.row(cells[point.cell], metric, scale)
+        if row is not None:
+            yield {**row, **own, "unit": scale.unit}
+            yield from ({**trial, **own} for trial in scene.trial_rows(cells[point.cell], metric, scale))
+
+
+def _own(sweep: Sweep, across: int, point: Member) -> Json:
+    """Return the level on the axis, and the line that a point is of: the levels of the other settings."""
+    level = sweep.factors[across].levels[point.at[across]]
+    others = [
+        f"{factor.title}={found.shown}"
+        for k, (factor, found) in enumerate(zip(sweep.factors, sweep.levels(point.name), strict=True))
+        if k != across
+    ]
+    shown: float | str = level.shown
+    if sweep.factors[across].is_number and level.number is not None:
+        shown = level.number
+    return {"level": shown, "line": " ".join(others) or sweep.name}
+
+
+def _style(rows: Sequence[Json]) -> Style:
+    return Style(palette(dict.fromkeys(row["line"] for row in rows)), legend=True)
+
+
+def _axis(factor: Factor, rows: Sequence[Json]) -> Json:
+    """Return the axis of a setting: the levels that were measured are its ticks."""
+    levels = sorted({row["level"] for row in rows}) if factor.is_number else []
+    if not levels:
+        names = [level.shown for level in factor.levels]
+        return {"field": "level", "type": "ordinal", "sort": names, "title": factor.title}
+    ticks = {**axis(values=levels, grid=False), "format": "~s"}
+    if levels[0] > 0 and levels[-1] >= _WIDE * levels[0]:
+        scale: Json = {"type": "log", "nice": False, "padding": _ROOM}
+    else:
+        scale = {"zero": False, "nice": False, "padding": _ROOM}
+    return quantity("level", factor.title, axis=ticks) | {"scale": scale}
+
+
+def _layers(factor: Factor, look: Style, rows: Sequence[Json]) -> list[Json]:
+    x, unit = _axis(factor, rows), next(row["unit"] for row in rows if "unit" in row)
+    colour = coloured(look) | {"field": "line"}
+
+    def y(name: str) -> Json:
+        return quantity(name, unit or None, zero=True, axis=axis())
+
+    said = tooltip(name="subject", said="mean", n="trials")
+    return [
+        {
+            "transform": [{"filter": "isValid(datum.low)"}],
+            "mark": {"type": "area", "opacity": 0.16, "clip": True},
+            "encoding": {"x": x, "y": y("low"), "y2": {"field": "high"}, "color": colour},
+        },
+        {
+            "transform": [{"filter": "isValid(datum.trial)"}],
+            "mark": {"type": "circle", "size": 12, "opacity": 0.5},
+            "encoding": {
+                **{"x": x, "y": y("trial"), "color": colour},
+                "tooltip": tooltip(name="subject", said="trial", block="block"),
+            },
+        },
+        {
+            "transform": [{"filter": "isValid(datum.value)"}],
+            "mark": {"type": "line", "strokeWidth": 1.6},
+            "encoding": {"x": x, "y": y("value"), "color": colour},
+        },
+        {
+            "transform": [{"filter": "isValid(datum.value)"}],
+            "mark": {"type": "point", "filled": True, "size": 44, "opacity": 1, "clip": False},
+            "encoding": {
+                **{"x": x, "y": y("value"), "color": colour, "shape": shaped(look) | {"field": "line"}},
+                "tooltip": said,
+            },
+        },
+    ]

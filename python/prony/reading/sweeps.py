@@ -1,0 +1,368 @@
+"""What settings do, where subjects differ in them on purpose: the best, what more or less of each would do,
+and whether one setting's effect depends on another's.
+
+Must not know words.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from math import prod
+
+from prony.analysis.answer import Ranking, criterion, log_values, ranked_cells
+from prony.analysis.compare import LEAST_BLOCKS, Comparison, Terms, Verdict
+from prony.analysis.interactions import Dependent, Place, dependent, interactions
+from prony.analysis.summary import CellSummary
+from prony.factors import OF_SANDBOX, Value, short_keys, without_levels
+from prony.metrics import Better
+from prony.model import Cell, SubjectRecord
+from prony.reading.groups import Group
+
+__all__ = ["Crossed", "Factor", "Level", "Member", "Neighbour", "Sweep", "sweeps_of"]
+
+
+# A setting of the kernel is text; longer than this is none.
+_DIGITS = re.compile("[0-9]{1,15}")
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A value of a factor: as it was asked for, and as a number; null where it is none."""
+
+    value: Value
+    number: float | None
+
+    @property
+    def shown(self) -> str:
+        """The value as the subject has it: a number of CPUs, not an expression of it."""
+        of_cpus = isinstance(self.value, str) and "{" in self.value and self.number is not None
+        return f"{self.number:g}" if of_cpus else str(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A setting in which subjects differ. ``levels``: ascending where all are numbers."""
+
+    key: str
+    title: str
+    levels: tuple[Level, ...]
+
+    @property
+    def is_number(self) -> bool:
+        """Whether its levels have an order and distances."""
+        return all(level.number is not None for level in self.levels)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A subject of a sweep: ``cell`` is its place in the group, ``at`` the numbers of its levels."""
+
+    cell: int
+    name: str
+    at: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """What one step in one factor from the best does. ``factor``, ``level``: by their numbers.
+
+    ``comparison``: the neighbour over the best.
+    """
+
+    factor: int
+    level: int
+    name: str
+    comparison: Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Crossed:
+    """Two factors, by their numbers: at each level of the first, what the levels of the second do.
+
+    ``steps``: by (level of the first, level of the second after its first): the ratio to the second's first
+    level there. ``found``: of these, how each but those of the first's first level differs from there.
+    ``best``: for each level of the first, the levels of the second that are best there, or not shown to be
+    worse; null with other factors. ``everywhere``: the levels of the second that are among these at every
+    level of the first.
+    """
+
+    first: int
+    second: int
+    steps: Mapping[tuple[int, int], Comparison]
+    found: Mapping[tuple[int, int], Comparison]
+    verdict: Dependent
+    best: tuple[tuple[int, ...], ...] | None
+    everywhere: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """The subjects of one server, frontend and app under one load that differ in settings only.
+
+    ``group``: its place among the Reading's. ``points``: in the order of the factors' levels. ``best``: the
+    first of ``metric``, null where nobody qualifies; ``ties``: those that are not shown to be worse,
+    ``least`` the one of all these with the least of its settings, null where settings have no order.
+    ``blocks``: the fewest that a comparison rests on; ``decided``: they are enough. ``at_edge``: the factors
+    of which the best, and all ties, have the largest level that was measured. ``steps``: with one factor,
+    what each level after the first makes of the one before it, by its number.
+    """
+
+    group: int
+    name: str
+    metric: str | None
+    factors: tuple[Factor, ...]
+    points: tuple[Member, ...]
+    best: str | None
+    ties: tuple[str, ...]
+    least: str | None
+    blocks: int
+    decided: bool
+    neighbours: tuple[Neighbour, ...]
+    at_edge: tuple[int, ...]
+    steps: Mapping[int, Comparison]
+    crossed: tuple[Crossed, ...]
+
+    def point(self, name: str) -> Member:
+        """Return the point of the subject of this name."""
+        return next(one for one in self.points if one.name == name)
+
+    def levels(self, name: str) -> tuple[Level, ...]:
+        """Return the levels of the subject of this name."""
+        at = self.point(name).at
+        return tuple(factor.levels[k] for factor, k in zip(self.factors, at, strict=True))
+
+
+def sweeps_of(
+    groups: Iterable[Group], records: Mapping[str, SubjectRecord], agreed: Callable[[Group], Terms]
+) -> tuple[Sweep, ...]:
+    """Return a sweep for each set of subjects of a group that differ in settings only. ``agreed``: the rules
+    of comparisons in a group.
+    """
+    return tuple(
+        _sweep(number, group, places, records, agreed(group))
+        for number, group in enumerate(groups)
+        if not group.of_generators
+        for places in _families(group)
+    )
+
+
+def _families(group: Group) -> list[list[int]]:
+    """Return the places of cells whose subjects have the same name but for their levels."""
+    alike: dict[object, list[int]] = {}
+    for place, cell in enumerate(group.cells):
+        subject = cell.cell.subject
+        if subject.levels:
+            alike.setdefault((without_levels(subject), tuple(subject.levels)), []).append(place)
+    return [places for places in alike.values() if len(places) > 1]
+
+
+def _sweep(
+    number: int, group: Group, places: Sequence[int], records: Mapping[str, SubjectRecord], agreed: Terms
+) -> Sweep:
+    cells = [group.cells[place] for place in places]
+    factors = _factors(cells, records)
+    points = sorted(
+        (_point(place, group.cells[place], factors, records) for place in places), key=lambda one: one.at
+    )
+    qualified = [cell for cell in cells if cell.unqualified is None]
+    qualified = [cell for cell in qualified if len(cell.by_block) >= LEAST_BLOCKS] or qualified
+    metric = criterion(qualified)
+    name = without_levels(cells[0].cell.subject)
+    if metric is None:
+        return Sweep(number, name, None, factors, tuple(points), None, (), None, 0, False, (), (), {}, ())
+    ranked = ranked_cells(qualified, metric, agreed)
+    best, ties = ranked.names[0], ranked.ties
+    by_name = {point.name: point for point in points}
+    compared = _Compared(
+        factors=factors,
+        by_place={by_name[one].at: one for one in ranked.names},
+        ranked=ranked,
+        logs={cell.name: log_values(cell, metric) for cell in qualified},
+        terms=agreed.of(metric),
+    )
+    good = [by_name[one] for one in (best, *ties)]
+    return Sweep(
+        group=number,
+        name=name,
+        metric=metric,
+        factors=factors,
+        points=tuple(points),
+        best=best,
+        ties=ties,
+        least=_least(factors, good),
+        blocks=ranked.blocks,
+        decided=ranked.decided,
+        neighbours=tuple(_neighbours(compared, by_name[best].at)),
+        at_edge=_at_edge(factors, good),
+        steps=_steps(compared),
+        crossed=tuple(_crossings(compared)),
+    )
+
+
+# --- factors ----------------------------------------------------------------------------------------------
+
+
+def _factors(cells: Sequence[CellSummary], records: Mapping[str, SubjectRecord]) -> tuple[Factor, ...]:
+    keys = tuple(cells[0].cell.subject.levels)
+    titles = short_keys(keys)
+    return tuple(Factor(key, titles[key], _levels(key, cells, records)) for key in keys)
+
+
+def _levels(
+    key: str, cells: Sequence[CellSummary], records: Mapping[str, SubjectRecord]
+) -> tuple[Level, ...]:
+    found = dict.fromkeys(_level(key, cell.cell, records) for cell in cells)
+    if any(level.number is None for level in found):
+        return tuple(found)
+    return tuple(sorted(found, key=lambda level: level.number or 0.0))
+
+
+def _level(key: str, cell: Cell, records: Mapping[str, SubjectRecord]) -> Level:
+    value = cell.subject.levels[key]
+    return Level(value, _number(key, value, cell, records.get(cell.subject.name)))
+
+
+def _number(key: str, value: Value, cell: Cell, record: SubjectRecord | None) -> float | None:
+    """Return a level as a number: what the subject's record resolved, or what it is itself."""
+    owner, dot, name = key.partition(".")
+    if owner == OF_SANDBOX and dot:
+        limits = {
+            "memory": cell.sandbox.memory_bytes,
+            "cpus": cell.sandbox.cpu_quota,
+            "pids": cell.sandbox.pids,
+        }
+        if name in limits:
+            return limits[name]
+        return _whole(int(value) if _DIGITS.fullmatch(str(value)) else value)
+    resolved: object = record.settings.get(key) if record and not dot else None
+    front = cell.subject.frontend
+    if record and front and owner == front.entry and record.facts.frontend:
+        resolved = record.facts.frontend.settings.get(name)
+    return _whole(value if resolved is None else resolved)
+
+
+def _whole(value: object) -> float | None:
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _point(
+    place: int, cell: CellSummary, factors: Sequence[Factor], records: Mapping[str, SubjectRecord]
+) -> Member:
+    own = (factor.levels.index(_level(factor.key, cell.cell, records)) for factor in factors)
+    return Member(place, cell.name, tuple(own))
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """The subjects that qualify: their places in the grid, their order, and their logarithms by block."""
+
+    factors: Sequence[Factor]
+    by_place: Mapping[tuple[int, ...], str]
+    ranked: Ranking
+    logs: Mapping[str, Mapping[int, float]]
+    terms: Terms
+
+
+# --- the best ---------------------------------------------------------------------------------------------
+
+
+def _least(factors: Sequence[Factor], good: Sequence[Member]) -> str | None:
+    """Return the subject with the least of its settings: the smallest product of their places."""
+    if not all(factor.is_number for factor in factors):
+        return None
+
+    def size(point: Member) -> float:
+        numbers = (factor.levels[k].number or 0.0 for factor, k in zip(factors, point.at, strict=True))
+        return prod(max(number, 0.0) for number in numbers)
+
+    return min(good, key=lambda point: (size(point), point.at)).name
+
+
+def _at_edge(factors: Sequence[Factor], good: Sequence[Member]) -> tuple[int, ...]:
+    return tuple(
+        k
+        for k, factor in enumerate(factors)
+        if factor.is_number and all(point.at[k] == len(factor.levels) - 1 for point in good)
+    )
+
+
+def _neighbours(compared: _Compared, at: tuple[int, ...]) -> Iterator[Neighbour]:
+    """Yield what the next smaller and the next larger level of each factor do; of one without an order, each
+    other level. ``at``: the place of the best.
+    """
+    best = compared.by_place[at]
+    for k, factor in enumerate(compared.factors):
+        near = (at[k] - 1, at[k] + 1) if factor.is_number else range(len(factor.levels))
+        for level in near:
+            name = compared.by_place.get((*at[:k], level, *at[k + 1 :]))
+            if name is not None and name != best:
+                yield Neighbour(k, level, name, compared.ranked.pairs[best, name])
+
+
+def _steps(compared: _Compared) -> dict[int, Comparison]:
+    if len(compared.factors) != 1:
+        return {}
+    places = range(1, len(compared.factors[0].levels))
+    pairs = {k: (compared.by_place.get((k - 1,)), compared.by_place.get((k,))) for k in places}
+    return {
+        k: compared.ranked.pairs[before, after]
+        for k, (before, after) in pairs.items()
+        if before is not None and after is not None
+    }
+
+
+# --- two factors ------------------------------------------------------------------------------------------
+
+
+def _crossings(compared: _Compared) -> Iterator[Crossed]:
+    """Yield each pair of factors of which every combination was measured and qualifies."""
+    for first, second in combinations(range(len(compared.factors)), 2):
+        grid = _grid(compared, first, second)
+        if grid is not None:
+            yield _crossed(compared, first, second, grid)
+
+
+def _grid(compared: _Compared, first: int, second: int) -> dict[Place, list[str]] | None:
+    """Return the subjects at each combination of two factors' levels, one for each of the others'."""
+    ranges = [range(len(factor.levels)) for factor in compared.factors]
+    grid: dict[Place, list[str]] = {}
+    for place in product(*ranges):
+        name = compared.by_place.get(place)
+        if name is None:
+            return None
+        grid.setdefault((place[first], place[second]), []).append(name)
+    return grid
+
+
+def _crossed(compared: _Compared, first: int, second: int, grid: Mapping[Place, Sequence[str]]) -> Crossed:
+    found = interactions(grid, compared.logs, compared.terms)
+    alone = len(compared.factors) == 2
+    best = _best_at(compared, first, second, grid) if alone else None
+    pairs = compared.ranked.pairs
+    return Crossed(
+        first=first,
+        second=second,
+        steps={(i, j): pairs[grid[i, 0][0], grid[i, j][0]] for i, j in grid if j} if alone else {},
+        found=found,
+        verdict=dependent([one.verdict for one in found.values()]),
+        best=best,
+        everywhere=tuple(sorted(set.intersection(*map(set, best)))) if best else (),
+    )
+
+
+def _best_at(
+    compared: _Compared, first: int, second: int, grid: Mapping[Place, Sequence[str]]
+) -> tuple[tuple[int, ...], ...]:
+    """Return for each level of the first factor the best levels of the second, and those not shown to be
+    worse.
+    """
+    ranked = compared.ranked
+    worse = Verdict.LOWER if ranked.better is Better.HIGHER else Verdict.HIGHER
+    found = []
+    for i in range(len(compared.factors[first].levels)):
+        here = {grid[i, j][0]: j for j in range(len(compared.factors[second].levels))}
+        leader, *others = sorted(here, key=ranked.names.index)
+        ties = [name for name in others if ranked.pairs[leader, name].verdict is not worse]
+        found.append(tuple(sorted(here[name] for name in (leader, *(ties if ranked.decided else ())))))
+    return tuple(found)

@@ -1,0 +1,138 @@
+"""The report of `prony selftest diagnosis`: which planted causes are named, and what else is."""
+
+from collections.abc import Iterator, Sequence
+
+from prony.diagnosis import Symptom
+from prony.faults import CAUSES, PlanPart
+from prony.faults.judge import JudgedPlant
+from prony.faults.matrix import HEALTHY, CauseRow, Macro, Matrix, Share, matrix_of
+from prony.report.document import Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
+from prony.report.forms import count, percent, whole_percent
+from prony.report.text import EMPTY, Figure, Name, Text, counted, joined, pointer, text
+
+__all__ = ["faults_document"]
+
+_PARTS = ((PlanPart.HELD_OUT, "held_out", "Held out"), (PlanPart.CALIBRATION, "calibration", "Calibrated on"))
+_NOTES = (
+    text("A fault counts where it hurt: against its twin without it, in the same blocks."),
+    text(
+        "Recall: of the trials of a cause, those in which it is named first; precision: of all trials in "
+        "which it is named first, healthy ones too, those in which it was planted. Both with exact "
+        "{} intervals.",
+        Name("95 %"),
+    ),
+)
+
+
+def faults_document(place: str, judged: Sequence[JudgedPlant]) -> Document:
+    """Return what became of planted faults. ``place``: where they were read, in words."""
+    sections = [
+        Section(heading, tuple(_part(matrix_of(judged, CAUSES, part), pointer("parts", key))))
+        for part, key, heading in _PARTS
+        if any(one.plant.part is part for one in judged)
+    ]
+    alarms = tuple(_alarms(judged))
+    more = [Section("Healthy trials with a certain finding", alarms)] if alarms else []
+    notes = Section("Notes", (Notes(tuple(("", note) for note in _NOTES)),))
+    return Document(text("Planted faults: {}", Name(place)), (*sections, *more, notes))
+
+
+def _part(found: Matrix, at: str) -> Iterator[Block]:
+    yield Paragraph(_verdict(found, at), Tone.BAD if found.false_certain.count else Tone.STRONG)
+    columns = ("cause", "rule", "faults that hurt", "recall", "precision", "also named")
+    rows = (_row(one, at + pointer("causes", k)) for k, one in enumerate(found.rows))
+    shown = tuple(Column(name, text=name in ("cause", "rule", "also named")) for name in columns)
+    yield Table(shown, tuple(rows))
+
+
+def _verdict(found: Matrix, at: str) -> Text:
+    healthy = found.false_certain
+    alarms = text(
+        "of {} {} have a certain finding, at most {}",
+        counted(Figure(healthy.total, count, at + pointer("false_certain", "total")), "healthy trial"),
+        Figure(healthy.count, count, at + pointer("false_certain", "count")),
+        Figure(healthy.interval[1], percent, at + pointer("false_certain", "high")),
+    )
+    recall, precision = (
+        _macro(one, at + pointer(name))
+        for one, name in ((found.recall, "recall"), (found.precision, "precision"))
+    )
+    disturbed = Figure(found.disturbed, count, at + pointer("disturbed"))
+    return text(
+        "Macro recall {}, macro precision {}; {}. {} did not count.",
+        recall,
+        precision,
+        alarms,
+        counted(disturbed, "disturbed trial"),
+    )
+
+
+def _macro(one: Macro, at: str) -> Text:
+    if one.value is None:
+        return text("—")
+    value = Figure(one.value, whole_percent, at + pointer("value"))
+    if one.low is None or one.high is None:
+        return text("{}", value)
+    low = Figure(one.low, whole_percent, at + pointer("low"))
+    return text("{} ({} to {})", value, low, Figure(one.high, whole_percent, at + pointer("high")))
+
+
+def _row(one: CauseRow, at: str) -> tuple[Entry, ...]:
+    hurt = text(
+        "{} of {}",
+        Figure(one.plants, count, at + pointer("plants")),
+        Figure(one.tried, count, at + pointer("tried")),
+    )
+    missed = one.recall.total and one.recall.count < one.recall.total
+    return (
+        Entry(text("{}", Name(one.cause.title))),
+        Entry(text("{}", Name(one.cause.rule))),
+        Entry(hurt),
+        Entry(_share(one.recall, at + pointer("recall")), Tone.WARNING if missed else Tone.PLAIN),
+        Entry(_share(one.precision, at + pointer("precision"))),
+        Entry(_others(one, at)),
+    )
+
+
+def _share(one: Share, at: str) -> Text:
+    if not one.total:
+        return text("—")
+    return text(
+        "{} of {} ({} to {})",
+        Figure(one.count, count, at + pointer("count")),
+        Figure(one.total, count, at + pointer("total")),
+        Figure(one.interval[0], whole_percent, at + pointer("low")),
+        Figure(one.interval[1], whole_percent, at + pointer("high")),
+    )
+
+
+def _others(one: CauseRow, at: str) -> Text:
+    """Return what was named instead of the cause, and how often."""
+    others = [name for name in one.named if name != one.cause.name]
+    if not others:
+        return EMPTY
+    return joined(
+        text("{} {}", Figure(one.named[name], count, at + pointer("named", name)), Name(_class(name)))
+        for name in others
+    )
+
+
+def _class(name: str) -> str:
+    return "nothing" if name == HEALTHY else name
+
+
+def _alarms(judged: Sequence[JudgedPlant]) -> Iterator[Block]:
+    found = [
+        text(
+            "{}: {}", Name(one.plant.name), joined(Name(kind.value) for kind in dict.fromkeys(_certain(one)))
+        )
+        for one in judged
+        if one.false_alarms
+    ]
+    if found:
+        yield Notes(tuple(("", one) for one in found))
+
+
+def _certain(one: JudgedPlant) -> Iterator[Symptom]:
+    for trial in one.false_alarms:
+        yield from trial.certain

@@ -1,0 +1,142 @@
+"""A campaign of planted faults: one archive for each plant in one folder, in shards, gone on with at will.
+
+Must not know the command line.
+
+>>> from prony.faults import PLANTS
+>>> shards = [in_shard(PLANTS, number, 8) for number in range(1, 9)]
+>>> sum(map(len, shards)) == len(PLANTS), max(map(len, shards)) - min(map(len, shards))
+(True, 1)
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from prony.archive import open_archive
+from prony.catalog.schema.loader import Catalog
+from prony.diagnosis import Evidence
+from prony.faults import Plant
+from prony.faults.harm import harm_of
+from prony.faults.kept import Kept, slimmed
+from prony.model import FaultKind, Invalid, Plan, RunStatus, Trial, TrialRole
+from prony.runas import RunAs
+from prony.sandbox.choice import Chosen
+from prony.study.base import Study, StudyListener
+from prony.study.extent import extent_of
+from prony.study.planting import HEALTHY, PlantingListener, plan_of_plant
+from prony.study.run import run_study
+
+__all__ = ["Campaign", "archive_of", "in_shard", "is_finished", "kept_trials", "matching", "run_plant"]
+
+_OF_MACHINE = (FaultKind.OTHER_LOAD, FaultKind.STOLEN_TIME, FaultKind.SLEPT)
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """Where faults are planted, and how: ``folder`` has the archives, each of ``blocks`` blocks."""
+
+    folder: Path
+    known: Catalog
+    user: RunAs
+    sandbox: Chosen
+    blocks: int
+    seed: int
+
+    def plan(self, plant: Plant) -> Plan:
+        """Return the plan of one plant.
+
+        *Errors*: UsageError for a server or a setting that the catalogue does not have.
+        """
+        return plan_of_plant(plant, self.known, self.sandbox.choice, blocks=self.blocks, seed=self.seed)
+
+    def length_s(self, plant: Plant) -> float:
+        """Return about how long a plant takes."""
+        return extent_of(self.plan(plant)).seconds[1]
+
+
+def matching(plants: Sequence[Plant], causes: Sequence[str], server: str | None) -> tuple[Plant, ...]:
+    """Return the plants of these causes (globs; also whole names of plants), on the servers that fit."""
+    return tuple(
+        one
+        for one in plants
+        if (not causes or any(fnmatchcase(one.cause.name, name) or one.name == name for name in causes))
+        and (server is None or fnmatchcase(one.server.name, server))
+    )
+
+
+def in_shard(plants: Sequence[Plant], number: int, of: int) -> tuple[Plant, ...]:
+    """Return every ``of``-th plant from the ``number``-th on: each shard has some of each cause."""
+    return tuple(plants[number - 1 :: of])
+
+
+def archive_of(folder: Path, plant: Plant) -> Path:
+    """Return where the trials of a plant are."""
+    return folder / f"{plant.name}.prony"
+
+
+def is_finished(folder: Path, plant: Plant) -> bool:
+    """Return whether all trials of a plant are there.
+
+    *Errors*: ArchiveError.
+    """
+    path = archive_of(folder, plant)
+    if not path.exists():
+        return False
+    with open_archive(path) as archive:
+        return any(run.status is RunStatus.FINISHED for run in archive.runs())
+
+
+def run_plant(campaign: Campaign, plant: Plant, listener: StudyListener) -> None:
+    """Measure a plant, or the trials that it lacks.
+
+    *Errors*: as `prony.study.run_study`.
+    """
+    path = archive_of(campaign.folder, plant)
+    plan = campaign.plan(plant)
+    study = Study(
+        plan,
+        campaign.known,
+        campaign.user,
+        path,
+        sandbox=replace(campaign.sandbox, choice=plan.cells[0].sandbox),
+        force=True,
+        resumes=path.exists(),
+        retries=0,
+    )
+    planting = PlantingListener(plant, campaign.sandbox.choice, listener)
+    try:
+        run_study(study, planting)
+    finally:
+        planting.close()
+
+
+def kept_trials(folder: Path, plant: Plant) -> Iterator[Kept]:
+    """Yield the evidence of each trial of a plant.
+
+    *Errors*: ArchiveError.
+    """
+    path = archive_of(folder, plant)
+    if not path.exists():
+        return
+    with open_archive(path) as archive:
+        cells, subjects = {cell.id: cell for cell in archive.cells()}, archive.subjects()
+        for record in archive.trials():
+            trial = record.trial
+            if trial.role is not TrialRole.SUBJECT:
+                continue
+            cell = cells[trial.cell_id]
+            evidence = Evidence(cell, trial, subjects.get(cell.subject.name))
+            healthy = trial.cell_id == HEALTHY
+            disturbed = _disturbed(plant, trial, healthy=healthy)
+            harmed = harm_of(plant.cause.harm, trial)
+            yield slimmed(Kept(plant.name, healthy, trial.block, harmed, disturbed, evidence))
+
+
+def _disturbed(plant: Plant, trial: Trial, *, healthy: bool) -> bool:
+    """Return whether a trial does not count: other work than what was planted ran beside it."""
+    setup = plant.pair.healthy if healthy else plant.pair.faulty
+    if isinstance(trial.outcome, Invalid):
+        return True
+    of_machine = trial.fault is not None and trial.fault.kind in _OF_MACHINE
+    return of_machine and not setup.neighbour

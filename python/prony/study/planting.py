@@ -1,0 +1,224 @@
+"""Plants a fault and its twin: a plan of two cells, and what is done to the trial's surroundings meanwhile.
+
+One plant is one study with its own archive, so that a campaign can be broken off and gone on with anywhere.
+Must not know the command line.
+"""
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from prony.catalog import DATA
+from prony.catalog.install.prepare import EnvironmentProgress
+from prony.catalog.schema.loader import Catalog, load_server, with_server
+from prony.faults import NeighbourOf, Plant, PlantedSide
+from prony.host import available_cpus
+from prony.model import (
+    Cell,
+    Check,
+    Contract,
+    DurationStop,
+    EngineChoice,
+    Frontend,
+    Interface,
+    Json,
+    Pacing,
+    Placement,
+    Plan,
+    SandboxChoice,
+    Subject,
+    Trial,
+    Workload,
+)
+from prony.sandbox.linux import in_network, write_network_settings
+from prony.sandbox.placement import place_in
+from prony.study.base import StudyListener
+from prony.units import SECOND_NS
+
+__all__ = ["FAULTY", "HEALTHY", "PlantingListener", "plan_of_plant", "with_planted_servers"]
+
+HEALTHY, FAULTY = 0, 1
+"""The cells of a plant's plan."""
+
+_TIMEOUT_NS = 4 * SECOND_NS
+_SIDES = ("twin", "fault")
+
+
+def with_planted_servers(known: Catalog) -> Catalog:
+    """Return the catalogue with the servers that are there only to have a fault."""
+    for file in sorted((DATA / "planted").glob("*.toml")):
+        known = with_server(known, load_server(file))
+    return known
+
+
+def plan_of_plant(plant: Plant, known: Catalog, sandbox: SandboxChoice, *, blocks: int, seed: int) -> Plan:
+    """Return the plan of a plant: its twin and its fault, in random order in each block.
+
+    *Errors*: UsageError for a setting that a server does not have.
+    """
+    pair = plant.pair
+    both = (pair.healthy, pair.faulty)
+    # The fault comes first: its limits are those that the machine is tried for.
+    cells = tuple(_cell(number, plant, both[number], known, sandbox) for number in (FAULTY, HEALTHY))
+    title = f"{plant.cause.title} on {plant.server.name} ({plant.level})"
+    return Plan(
+        "selftest-diagnosis",
+        title,
+        f"prony selftest diagnosis --only {plant.name}",
+        "quick",
+        cells,
+        blocks,
+        seed,
+    )
+
+
+def _cell(number: int, plant: Plant, setup: PlantedSide, known: Catalog, sandbox: SandboxChoice) -> Cell:
+    shared = sandbox.share_cpus or setup.shares_cpus
+    subject = _subject(plant, setup, known, _SIDES[number])
+    load = Workload(
+        loop=setup.load,
+        stop=DurationStop(plant.cause.window_ns),
+        request=replace(subject.app.contract.checks[0].request, keep_alive=setup.kept_open),
+        warmup_ns=setup.warmup_ns,
+        timeout_ns=_TIMEOUT_NS,
+        grace_ns=SECOND_NS,
+    )
+    limits = replace(sandbox, share_cpus=shared, cpu_quota=setup.cpu_quota, memory_bytes=setup.memory_bytes)
+    return Cell(number, subject, load, EngineChoice(pacing=Pacing.usual(shares_cpus=shared)), limits)
+
+
+def _subject(plant: Plant, setup: PlantedSide, known: Catalog, side: str) -> Subject:
+    server, _, front = plant.server.name.partition("@")
+    entry, variant = known.split(server)
+    app = known.app(setup.app)
+    request = replace(app.contract.checks[0].request, path=setup.path)
+    app = replace(app, contract=Contract((Check(request, 200, None),)), environment=dict(setup.environment))
+    speaks = known.interfaces(server)
+    frontend = known.frontend(front) if front else None
+    return Subject(
+        name=f"{plant.server.name}+{plant.cause.name} ({side})",
+        server=entry,
+        variant=variant,
+        app=app,
+        interface=next((one for one in speaks if one in app.targets), Interface.NONE),
+        settings=dict(setup.settings),
+        frontend=frontend and Frontend(frontend.entry, frontend.variant, dict(setup.frontend_settings)),
+    )
+
+
+class PlantingListener(StudyListener):
+    """Does to a trial's surroundings what its side asks for, and hands everything on to ``listener``.
+
+    A neighbour runs from before the server starts until after it ended. Settings of the trial's network are
+    written when the generator has entered it, before the window.
+    """
+
+    def __init__(self, plant: Plant, sandbox: SandboxChoice, listener: StudyListener) -> None:
+        pair = plant.pair
+        self._setups = (pair.healthy, pair.faulty)
+        self._listener = listener
+        # Before the study: it holds this process to the generator's CPUs.
+        self._placement = place_in(sandbox, available_cpus())
+        self._neighbours = contextlib.ExitStack()
+
+    def notice(self, text: str) -> None:
+        """Hand it on."""
+        self._listener.notice(text)
+
+    def environment(self, progress: EnvironmentProgress) -> None:
+        """Hand it on."""
+        self._listener.environment(progress)
+
+    def planned(self, trials: int) -> None:
+        """Hand it on."""
+        self._listener.planned(trials)
+
+    def paused(self, left_s: float, words: str) -> None:
+        """Hand it on."""
+        self._listener.paused(left_s, words)
+
+    def trial_started(self, cell: Cell, block: int, blocks: int) -> None:
+        """Start the neighbour."""
+        setup = self._setups[cell.id]
+        if setup.neighbour:
+            self._neighbours.enter_context(_neighbour(setup, self._placement))
+        self._listener.trial_started(cell, block, blocks)
+
+    def trial_event(self, cell: Cell, event: Json) -> None:
+        """Write the settings of its network once the generator is in it."""
+        setup = self._setups[cell.id]
+        if setup.kernel and event.get("event") == "started":
+            _write(setup.kernel)
+        self._listener.trial_event(cell, event)
+
+    def trial_ended(self, cell: Cell, trial: Trial) -> None:
+        """End the neighbour."""
+        self.close()
+        self._listener.trial_ended(cell, trial)
+
+    def close(self) -> None:
+        """End what may still run."""
+        self._neighbours.close()
+
+
+_BURN = """
+import os, select, sys, time
+share = float(sys.argv[1])
+os.sched_setaffinity(0, [int(sys.argv[2])])
+if os.fork():
+    os._exit(0)
+while not select.select([0], [], [], 0)[0]:
+    end = time.thread_time() + 0.02 * share
+    while time.thread_time() < end:
+        pass
+    time.sleep(0.02 * (1 - share) + 1e-9)
+"""
+
+
+@contextlib.contextmanager
+def _neighbour(setup: PlantedSide, placed: Placement) -> Iterator[None]:
+    """A program that takes a share of one CPU, and is nobody's child: it ends with the pipe that it reads."""
+    cpus = placed.server_cpus if setup.neighbour_of is NeighbourOf.SERVER else placed.generator_cpus
+    words = [sys.executable, "-c", _BURN, str(setup.neighbour), str(cpus[0])]
+    ours, theirs = os.pipe()
+    try:
+        subprocess.run(words, stdin=ours, check=True)
+        os.close(ours)
+        yield
+    finally:
+        os.close(theirs)
+
+
+def _write(settings: Mapping[str, str]) -> None:
+    """Write settings of the network that a descendant of this process has and it has not.
+
+    *Errors*: none: a fault that is not planted does not hurt, and says so.
+    """
+    for network in _networks():
+        with contextlib.suppress(OSError):
+            in_network(network, partial(write_network_settings, settings))
+
+
+def _networks() -> Iterator[str]:
+    own = Path("/proc/self/ns/net").stat().st_ino
+    seen = {own}
+    for process in _descendants(os.getpid()):
+        place = f"/proc/{process}/ns/net"
+        with contextlib.suppress(OSError):
+            inode = Path(place).stat().st_ino
+            if inode not in seen:
+                seen.add(inode)
+                yield place
+
+
+def _descendants(process: int) -> Iterator[int]:
+    for file in Path(f"/proc/{process}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in map(int, file.read_text().split()):
+                yield child
+                yield from _descendants(child)

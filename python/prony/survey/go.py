@@ -1,0 +1,85 @@
+"""A program in Go, recognised by its ``go.mod``. Pure.
+
+>>> from prony.survey.program import Folder
+>>> files = {"go.mod": "module shop", "main.go": "package main\\n\\nfunc main() {}"}
+>>> go_program(Folder(files.get, lambda path: list(files) if not path else []), "").command
+('{build}/server',)
+"""
+
+import re
+from collections.abc import Iterator
+
+from prony.errors import UsageError
+from prony.survey.program import Folder, Program
+
+__all__ = ["go_program", "is_main_package"]
+
+_TOOLS = {"go": ("go", "/usr/local/go/bin/go", "/usr/lib/go/bin/go", "/usr/lib/go-*/bin/go")}
+# *Source*: The Go Programming Language Specification, Program execution.
+_PACKAGE = re.compile(r"^package[ \t]+main\b", re.MULTILINE)
+_MAIN = re.compile(r"^func[ \t]+main\(\)", re.MULTILINE)
+# *Source*: Organizing a Go module (go.dev/doc/modules/layout): commands in `cmd`.
+_COMMANDS = "cmd"
+
+
+def go_program(folder: Folder, typed: str) -> Program:
+    """Return the program of a module: of the package in the folder ``typed``, or of the only one there is.
+
+    *Errors*: UsageError when there is no main package, or several.
+    """
+    package = typed or _only_package(folder)
+    if not is_main_package(folder, package):
+        raise UsageError(
+            f"`{typed}` has no main package; expected a folder with `package main` and `func main()`"
+        )
+    place = f"./{package}" if package else "."
+    return Program(
+        name="go",
+        language="go",
+        source=f"package main in {package or 'the folder of go.mod'}",
+        command=("{build}/server",),
+        tools=_TOOLS,
+        # What go.sum locks: `go build` changes neither file (-mod=readonly is its default).
+        build=(("{go}", "build", "-trimpath", "-buildvcs=false", "-o", "{build}/server", place),),
+        product="server",
+        packages="go.sum" if folder.has("go.sum") else "",
+        debian=("golang-go",),
+    )
+
+
+def is_main_package(folder: Folder, path: str) -> bool:
+    """Return whether a folder has a program's main function."""
+    texts = [text for name in folder.names(path) if _is_source(name) and (text := _text(folder, path, name))]
+    return any(map(_PACKAGE.search, texts)) and any(map(_MAIN.search, texts))
+
+
+def _only_package(folder: Folder) -> str:
+    if is_main_package(folder, ""):
+        return ""
+    found = list(_command_packages(folder))
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise UsageError(
+            "the module of `go.mod` has no main package in its folder or below `cmd`",
+            hint="name its folder: --app ./path/of/the/package",
+        )
+    raise UsageError(
+        f"the module of `go.mod` has {len(found)} main packages; expected one of {', '.join(found)}",
+        hint=f"--app ./{found[0]}",
+    )
+
+
+def _command_packages(folder: Folder) -> Iterator[str]:
+    for name in ("", *sorted(folder.names(_COMMANDS))):
+        path = f"{_COMMANDS}/{name}" if name else _COMMANDS
+        if is_main_package(folder, path):
+            yield path
+
+
+def _is_source(name: str) -> bool:
+    return name.endswith(".go") and not name.endswith("_test.go")
+
+
+def _text(folder: Folder, path: str, name: str) -> str:
+    return folder.read(f"{path}/{name}" if path else name) or ""

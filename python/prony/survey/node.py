@@ -1,0 +1,126 @@
+"""A program for Node.js, recognised by its ``package.json``. Pure.
+
+>>> from prony.survey.program import Folder
+>>> files = {"package.json": '{"scripts": {"start": "node shop.js --quiet"}}'}
+>>> node_program(Folder(files.get, lambda path: list(files)), "").command
+('{node}', 'shop.js', '--quiet')
+"""
+
+import json
+import re
+import shlex
+from collections.abc import Mapping
+
+from prony.errors import UsageError
+from prony.survey.program import Folder, Program
+
+__all__ = ["NPM_TOOLS", "node_program"]
+
+_NODE = {"node": ("node", "nodejs")}
+NPM_TOOLS = {**_NODE, "npm": ("npm",), "cp": ("cp",)}
+_LOCKS = ("package-lock.json", "npm-shrinkwrap.json")
+_OTHER_LOCKS = ("yarn.lock", "pnpm-lock.yaml", "bun.lock")
+# What a shell would change, or `fill` take for a placeholder.
+_PLAIN = re.compile(r"[\w@%+=:,./ -]+")
+
+
+def node_program(folder: Folder, typed: str) -> Program:
+    """Return the program of a folder: the file ``typed``, or what ``package.json`` says that it starts with.
+
+    Its packages are those of its lock, which npm installs into a copy; without a lock those that lie there.
+
+    *Errors*: UsageError when nothing says how it starts, or when it needs packages that are not there.
+    """
+    manifest = _manifest(folder)
+    command, source = ((("{node}", typed), typed)) if typed else _start(folder, manifest)
+    uses_npm = command[0] == "{npm}"
+    lock = next((name for name in _LOCKS if folder.has(name)), "")
+    is_built = bool(lock) and (_needs_packages(manifest) or "build" in _scripts(manifest))
+    if not is_built:
+        _refuse_without_packages(folder, manifest)
+    there = "node_modules, as it is" if folder.has("node_modules") else ""
+    return Program(
+        name="node",
+        language="javascript",
+        source=source,
+        command=command,
+        tools=NPM_TOOLS if uses_npm or is_built else _NODE,
+        build=tuple(_build(manifest)) if is_built else (),
+        product="package.json" if is_built else "",
+        is_carried=is_built,
+        packages=lock if is_built else there,
+        # As where it is deployed: Express and others keep nothing between requests without it.
+        environment={"NODE_ENV": "production"},
+        debian=("nodejs", "npm") if uses_npm or is_built else ("nodejs",),
+    )
+
+
+def _manifest(folder: Folder) -> Mapping[str, object]:
+    text = folder.read("package.json")
+    try:
+        found = json.loads(text) if text else {}
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"cannot read `package.json`: {error}") from None
+    if not isinstance(found, dict):
+        raise UsageError("cannot read `package.json`: expected a table at its top")
+    return found
+
+
+def _start(folder: Folder, manifest: Mapping[str, object]) -> tuple[tuple[str, ...], str]:
+    """*Source*: npm documentation, npm start, and package.json, main: ``server.js`` without a script."""
+    script = _scripts(manifest).get("start")
+    if script is not None:
+        return _of_script(script), "`scripts.start` in package.json"
+    if folder.has("server.js"):
+        return ("{node}", "server.js"), "server.js"
+    main = manifest.get("main")
+    if isinstance(main, str) and main:
+        return ("{node}", main), "`main` in package.json"
+    if folder.has("index.js"):
+        return ("{node}", "index.js"), "index.js"
+    raise UsageError(
+        "`package.json` has neither `scripts.start` nor `main`, and there is no server.js or index.js",
+        hint="name the file that listens: --app server.js",
+    )
+
+
+def _of_script(script: str) -> tuple[str, ...]:
+    """Return a script's words, if it only starts Node.js; else npm, which runs it by a shell."""
+    if _PLAIN.fullmatch(script):
+        words = shlex.split(script)
+        if words and words[0] in ("node", "nodejs"):
+            return ("{node}", *words[1:])
+    return ("{npm}", "start", "--silent")
+
+
+def _build(manifest: Mapping[str, object]) -> list[tuple[str, ...]]:
+    quiet = ("--no-audit", "--no-fund", "--no-update-notifier")
+    makes = "build" in _scripts(manifest)
+    # What builds it is often needed for that alone.
+    packages = ("{npm}", "ci", *quiet, *(() if makes else ("--omit=dev",)))
+    made = (("{npm}", "run", "build"), ("{npm}", "prune", "--omit=dev", *quiet)) if makes else ()
+    return [packages, *made, ("{cp}", "-R", "-P", "{source}/.", "{build}")]
+
+
+def _refuse_without_packages(folder: Folder, manifest: Mapping[str, object]) -> None:
+    if not _needs_packages(manifest) or folder.has("node_modules"):
+        return
+    other = next((name for name in _OTHER_LOCKS if folder.has(name)), None)
+    if other is not None:
+        raise UsageError(
+            f"the app needs packages, and Prony installs none of `{other}`; expected a folder `node_modules`",
+            hint="install them where the app is, and Prony measures it with what lies there",
+        )
+    raise UsageError(
+        "`package.json` names packages, and nothing locks them; expected `package-lock.json`",
+        hint="npm install --package-lock-only writes it",
+    )
+
+
+def _needs_packages(manifest: Mapping[str, object]) -> bool:
+    return any(manifest.get(name) for name in ("dependencies", "optionalDependencies", "workspaces"))
+
+
+def _scripts(manifest: Mapping[str, object]) -> Mapping[str, str]:
+    found = manifest.get("scripts")
+    return {str(k): v for k, v in found.items() if isinstance(v, str)} if isinstance(found, dict) else {}

@@ -1,0 +1,76 @@
+"""A program in PHP, on PHP's own server. Pure.
+
+>>> from prony.survey.program import Folder
+>>> php_program(Folder({"public/index.php": ""}.get, lambda path: []), "").command
+('{php}', '-S', '{host}:{port}', '-t', 'public')
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+
+from prony.errors import UsageError
+from prony.survey.program import Folder, Program
+
+__all__ = ["PHP_TOOLS", "is_php", "php_program"]
+
+PHP_TOOLS = {"php": ("php", "php8*", "/usr/bin/php8*")}
+# *Source*: the documentation of Symfony, Laravel, Slim and Drupal on the root of the web server.
+_ROOTS = ("public", "web", "")
+
+
+def is_php(folder: Folder) -> bool:
+    """Return whether a folder has a page that PHP serves."""
+    return next(_roots(folder), None) is not None
+
+
+def php_program(folder: Folder, typed: str) -> Program:
+    """Return the program of a folder: ``typed`` is a page, which serves its folder, or a router's script.
+
+    *Source*: PHP manual, Built-in web server.
+
+    *Errors*: UsageError when it needs packages that are not there.
+    """
+    _refuse_without_packages(folder)
+    root = next(_roots(folder), "")
+    served: tuple[str, ...] = ("-t", root or ".")
+    source = f"{root}/index.php" if root else "index.php"
+    if typed:
+        place, _, name = typed.rpartition("/")
+        source = typed
+        served = ("-t", place or ".") if name == "index.php" else (typed,)
+    return Program(
+        name="php",
+        language="other",
+        source=source,
+        command=("{php}", "-S", "{host}:{port}", *served),
+        tools=PHP_TOOLS,
+        packages="vendor, as it is" if folder.has("vendor/autoload.php") else "",
+        debian=("php-cli",),
+    )
+
+
+def _roots(folder: Folder) -> Iterator[str]:
+    return (root for root in _ROOTS if folder.has(f"{root}/index.php" if root else "index.php"))
+
+
+def _refuse_without_packages(folder: Folder) -> None:
+    """Refuse an app whose packages nobody installed: Prony takes PHP's packages from Debian alone."""
+    text = folder.read("composer.json")
+    if not text or folder.has("vendor/autoload.php"):
+        return
+    try:
+        manifest = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"cannot read `composer.json`: {error}") from None
+    wanted = manifest.get("require") if isinstance(manifest, dict) else None
+    packages = _packages(wanted if isinstance(wanted, dict) else {})
+    if packages:
+        raise UsageError(
+            f"`composer.json` requires {', '.join(packages)}, and there is no `vendor/autoload.php`",
+            hint="composer install --no-dev installs what composer.lock says; Prony measures what lies there",
+        )
+
+
+def _packages(wanted: Mapping[str, object]) -> list[str]:
+    """Return the names of packages; those without a vendor are PHP itself and its extensions."""
+    return [name for name in wanted if "/" in name]

@@ -1,0 +1,87 @@
+"""Which program a folder has, and what of an app in Python its other files say. Pure.
+
+>>> from prony.survey.program import Folder
+>>> files = {"go.mod": "module shop", "main.go": "package main\\n\\nfunc main() {}"}
+>>> find_program(".", Folder(files.get, lambda path: list(files) if not path else [])).name
+'go'
+"""
+
+from prony.errors import UsageError
+from prony.survey.go import go_program, is_main_package
+from prony.survey.node import node_program
+from prony.survey.php import is_php, php_program
+from prony.survey.procfile import program_of_process, web_process
+from prony.survey.program import Folder, Program
+
+__all__ = ["find_program"]
+
+_DESCRIBING = ("Procfile", "go.mod", "package.json", "composer.json")
+_SCRIPTS = (".js", ".mjs", ".cjs")
+_EXPECTED = (
+    "manage.py, a module such as app.py or wsgi.py, Procfile, go.mod, package.json, index.php or "
+    "public/index.php"
+)
+
+
+def find_program(typed: str, folder: Folder) -> Program | None:
+    """Return the program that was typed: ``.`` for the folder's own, a file that describes it, a script, or
+    the folder of a package in Go. Null: it is none.
+
+    *Errors*: UsageError for a folder that does not say how its program is started, or lacks what it needs.
+    """
+    path = _normal(typed)
+    if typed.startswith("/") or ".." in typed.split("/"):
+        return None
+    if not path:
+        return _of_folder(folder)
+    return _of_path(path, folder) if folder.has(path) else None
+
+
+def _of_path(path: str, folder: Folder) -> Program | None:
+    if path in _DESCRIBING:
+        return _described_by(path, folder)
+    if path.endswith(_SCRIPTS):
+        return node_program(folder, path)
+    if path.endswith(".php"):
+        return php_program(folder, path)
+    package = path.rpartition("/")[0] if path.endswith(".go") else path
+    return go_program(folder, package) if is_main_package(folder, package) and folder.has("go.mod") else None
+
+
+def _normal(typed: str) -> str:
+    """Return a path in the app's folder; the folder itself is empty.
+
+    >>> _normal("./cmd/shop/"), _normal(".")
+    ('cmd/shop', '')
+    """
+    return "/".join(part for part in typed.split("/") if part not in ("", "."))
+
+
+def _of_folder(folder: Folder) -> Program:
+    """Of several descriptions the one that says it most exactly: scripts of ``package.json`` may only build
+    what another language serves.
+    """
+    for name in ("Procfile", "go.mod"):
+        if folder.has(name) and (found := _described_by(name, folder)):
+            return found
+    if is_php(folder):
+        return php_program(folder, "")
+    if folder.has("package.json"):
+        return node_program(folder, "")
+    raise UsageError(
+        f"`--app .`: nothing in the folder says how its app is started; expected {_EXPECTED}",
+        hint="name the app, --app module:attribute; or what starts it, --command './shop --port {port}'",
+    )
+
+
+def _described_by(name: str, folder: Folder) -> Program | None:
+    match name:
+        case "Procfile":
+            command = web_process(folder.read(name) or "")
+            return program_of_process(folder, command) if command else None
+        case "go.mod":
+            return go_program(folder, "")
+        case "composer.json":
+            return php_program(folder, "")
+        case _:
+            return node_program(folder, "")

@@ -1,0 +1,306 @@
+"""Rules on what planted faults show: each finds its symptom, and is silent on what resembles it."""
+
+from dataclasses import replace
+
+import pytest
+
+from diagnosis.test_conclusion import loaded, record
+from diagnosis.test_rules import CELL, HEALTHY
+from golden import build
+from prony.diagnosis import Confidence, Evidence, Symptom, diagnose
+from prony.diagnosis.thread_time import ThreadState, thread_time
+from prony.model import Failed, LogTail, Phase, Placement, ProcessRow, Sample
+from prony.units import MIB
+from recordings import with_parts
+
+SECOND, MS = build.SECOND, 1_000_000
+SIX = replace(CELL, workload=replace(CELL.workload, stop=build.DurationStop(6 * SECOND)))
+
+
+def kinds(trial, cell=CELL, subject=None):
+    return [found.kind for found in diagnose(Evidence(cell, trial, subject or record()))]
+
+
+def one(trial, kind, cell=CELL, subject=None):
+    (found,) = (one for one in diagnose(Evidence(cell, trial, subject or record())) if one.kind is kind)
+    return found
+
+
+def with_counters(trial, **counters):
+    named = {name.replace("__", "."): value for name, value in counters.items()}
+    return replace(trial, counters={**trial.counters, **named})
+
+
+def sample(second, rows=(), **gauges):
+    named = {name.replace("__", "."): value for name, value in gauges.items()}
+    return Sample(second * SECOND, Phase.WINDOW, tuple(rows), 0, 0, 0, named)
+
+
+def worker(pid, cpu_s=0.0, rss=0, role="worker"):
+    return ProcessRow(pid, 1, role, "", round(cpu_s * SECOND), 0, rss, rss, 1)
+
+
+# --- wrong replies ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("errors", [{"bad_status": {"500": 20}}, {"failed_validation": 20}])
+def test_replies_with_another_status_or_body_are_wrong(errors):
+    found = one(build.trial(CELL, 0, 0, [MS] * 180, errors=errors), Symptom.WRONG_REPLIES)
+    assert (found.confidence, found.numbers) == (
+        Confidence.CERTAIN,
+        {"wrong": 20, "done": 200, "share": 0.1},
+    )
+
+
+@pytest.mark.parametrize("errors", [{"bad_status": {"503": 4}}, {"reset": 20}])
+def test_single_errors_and_lost_requests_are_no_wrong_replies(errors):
+    assert kinds(build.trial(CELL, 0, 0, [MS] * 180, errors=errors)) == []
+
+
+# --- ports and descriptors --------------------------------------------------------------------------------
+
+
+def test_a_server_is_without_ports_when_its_log_says_so_and_most_of_them_wait():
+    trial = with_counters(HEALTHY, ports=200, TimeWaitAtClose=198)
+    log = LogTail("OSError: [Errno 99] Cannot assign requested address")
+    assert one(replace(trial, log=log), Symptom.SERVER_WITHOUT_PORTS).confidence is Confidence.CERTAIN
+    assert one(trial, Symptom.SERVER_WITHOUT_PORTS).confidence is Confidence.LIKELY
+
+
+def test_sockets_that_wait_exhaust_no_ports_while_there_are_others():
+    assert kinds(with_counters(HEALTHY, ports=28232, TimeWaitAtClose=9000)) == []
+
+
+@pytest.mark.parametrize(
+    ("used", "log", "sure"),
+    [
+        (64, "OSError: [Errno 24] Too many open files", Confidence.CERTAIN),
+        (64, "", Confidence.LIKELY),
+        (40, "", None),
+    ],
+)
+def test_descriptors_are_used_up_at_the_limit_and_not_before(used, log, sure):
+    trial = with_counters(HEALTHY, descriptors__used=used, descriptors__limit=64)
+    found = diagnose(Evidence(CELL, replace(trial, log=LogTail(log)), record()))
+    assert [one.confidence for one in found] == ([] if sure is None else [sure])
+
+
+def test_a_server_that_select_ended_is_diagnosed_by_its_log():
+    trial = replace(
+        HEALTHY,
+        outcome=Failed("load", "the server exited"),
+        log=LogTail("ValueError: filedescriptor out of range in select()"),
+        samples=(sample(0, established__server=1020),),
+    )
+    assert one(trial, Symptom.SELECT_FULL).numbers == {"connections": 1020}
+
+
+# --- Nagle ------------------------------------------------------------------------------------------------
+
+
+def replies(values, acknowledged):
+    return with_counters(build.trial(CELL, 0, 0, [value * MS for value in values]), DelayedACKs=acknowledged)
+
+
+def test_replies_that_all_take_the_time_of_a_delayed_acknowledgement_are_held_back():
+    found = one(replies([41, 42, 44, 46] * 50, 200), Symptom.REPLIES_HELD_BACK)
+    assert (found.confidence, found.numbers["share"]) == (Confidence.CERTAIN, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "acknowledged"),
+    [
+        ([41, 42, 44, 46] * 50, 10),
+        ([*range(10, 110)] * 2, 200),
+        ([2, 3, 4, 5] * 50, 200),
+    ],
+    ids=["nothing was acknowledged late", "slow replies of every length", "quick replies"],
+)
+def test_other_slow_replies_are_not_held_back(values, acknowledged):
+    assert kinds(replies(values, acknowledged)) == []
+
+
+# --- memory -----------------------------------------------------------------------------------------------
+
+
+def grown(sizes, role="worker"):
+    rows = [sample(k, [worker(7, rss=round(size * MIB), role=role)]) for k, size in enumerate(sizes)]
+    return replace(HEALTHY, samples=tuple(rows))
+
+
+def test_memory_that_grows_in_every_sample_grew():
+    found = one(grown([50, 54, 58, 62, 66, 70]), Symptom.MEMORY_GREW)
+    assert found.confidence is Confidence.LIKELY
+    assert found.numbers["per_request_bytes"] == 20 * MIB / 200
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [[50, 60, 69, 70, 70, 70], [50, 51, 52, 53, 54, 55], [50, 70, 50, 70, 50, 70]],
+    ids=["it fills and stops", "a few MiB", "up and down"],
+)
+def test_memory_that_fills_or_varies_did_not_grow(sizes):
+    assert kinds(grown(sizes)) == []
+
+
+def test_a_pool_that_got_more_processes_is_no_leak():
+    few, more = [worker(1, rss=50 * MIB)], [worker(1, rss=50 * MIB), worker(2, rss=50 * MIB)]
+    trial = replace(
+        HEALTHY, samples=(*(sample(k, few) for k in range(3)), *(sample(k, more) for k in (3, 4)))
+    )
+    assert Symptom.MEMORY_GREW not in kinds(trial)
+
+
+# --- forks ------------------------------------------------------------------------------------------------
+
+LOOKS = {"threads.looks": 100, "threads.awake": 20}
+
+
+def test_a_program_for_each_request_is_seen_by_forks_and_by_threads_that_wait_for_a_child():
+    looks = {**LOOKS, "threads.child": 50, "threads.events": 30}
+    trial = replace(HEALTHY, counters={**looks, "machine.forks": 210})
+    assert one(trial, Symptom.FORKED_FOR_EACH).numbers == {"forks": 210, "done": 200}
+
+
+@pytest.mark.parametrize(("forked", "waits"), [(210, "threads.wait"), (30, "threads.child")])
+def test_threads_for_connections_and_a_few_programs_are_no_fork_storm(forked, waits):
+    assert kinds(replace(HEALTHY, counters={**LOOKS, waits: 80, "machine.forks": forked})) == []
+
+
+# --- workers ----------------------------------------------------------------------------------------------
+
+
+def used(*cores):
+    edges = [[worker(pid, cpu_s=share * second) for pid, share in enumerate(cores)] for second in (0, 4)]
+    both = Placement((0, 1), (0, 1), shared=True)
+    return replace(HEALTHY, samples=(sample(0, edges[0]), sample(4, edges[1])), placement=both)
+
+
+def test_a_full_worker_beside_an_idle_one_is_uneven():
+    assert one(used(0.95, 0.1), Symptom.UNEVEN_WORKERS).numbers["workers"] == 2
+
+
+@pytest.mark.parametrize("cores", [(0.9, 0.8), (0.5, 0.1), (0.95,)], ids=["alike", "not full", "alone"])
+def test_workers_that_are_alike_or_have_room_are_not_uneven(cores):
+    assert Symptom.UNEVEN_WORKERS not in kinds(used(*cores))
+
+
+def paced(*counts):
+    trial = build.trial(SIX, 0, 0, [MS] * 600)
+    series = [
+        {"second": k, "scheduled": n, "ok": n, "failed": 0, "body_bytes": 0} for k, n in enumerate(counts)
+    ]
+    return replace(trial, recording=with_parts(trial.recording, series=series), samples=())
+
+
+def test_a_pace_that_rises_by_a_step_was_still_cold():
+    found = one(paced(50, 52, 51, 98, 101, 99), Symptom.STILL_COLD, SIX)
+    assert (found.numbers["seconds"], found.numbers["early_per_s"]) == (3, 51)
+
+
+@pytest.mark.parametrize(
+    "counts", [(98, 101, 99, 100, 97, 102), (50, 99, 52, 101, 98, 99), (99, 101, 98, 51, 50, 52)]
+)
+def test_a_pace_that_is_even_or_stumbles_or_falls_was_not_cold(counts):
+    assert Symptom.STILL_COLD not in kinds(paced(*counts), SIX)
+
+
+# --- development ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "log", "variables", "sign"),
+    [
+        (("uvicorn", "--reload", "a:b"), "", {}, "--reload"),
+        (("plackup", "-E", "development", "a.psgi"), "", {}, "-E development"),
+        (("gunicorn",), "", {"PYTHONDEVMODE": ""}, "PYTHONDEVMODE"),
+        (("flask",), "WARNING: This is a development server.", {}, "this is a development server"),
+    ],
+)
+def test_a_mode_for_development_shows_in_command_environment_or_log(command, log, variables, sign):
+    app = replace(CELL.subject.app, environment=variables)
+    cell = replace(CELL, subject=replace(CELL.subject, app=app))
+    trial = replace(HEALTHY, command=command, log=LogTail(log))
+    assert one(trial, Symptom.DEBUGGING, cell).names == {"sign": sign}
+
+
+def test_production_is_no_mode_for_development():
+    assert kinds(replace(HEALTHY, command=("plackup", "-E", "deployment", "a.psgi"))) == []
+
+
+# --- what threads wait for --------------------------------------------------------------------------------
+
+
+def looked(**states):
+    total = sum(states.values())
+    counters = {f"threads.{name}": count for name, count in states.items()}
+    return {**counters, "threads.looks": total}
+
+
+def waiting_for(one_lock, **states):
+    trial = loaded()
+    return replace(trial, counters={**trial.counters, **looked(**states), "threads.one_lock": one_lock})
+
+
+def test_threads_that_stand_before_one_lock_are_named_before_their_number():
+    found = kinds(waiting_for(75, wait=75, sleep=15, events=10))
+    assert found == [Symptom.LOCK_HELD, Symptom.SLOTS_BUSY]
+
+
+@pytest.mark.parametrize(
+    ("one_lock", "states"),
+    [(20, {"wait": 75, "sleep": 25}), (10, {"wait": 10, "sleep": 90})],
+    ids=["each at a lock of its own", "few at a lock"],
+)
+def test_threads_that_wait_elsewhere_want_no_common_lock(one_lock, states):
+    assert kinds(waiting_for(one_lock, **states)) == [Symptom.SLOTS_BUSY]
+
+
+def test_threads_that_are_at_files_when_they_work_wait_for_the_disk():
+    trial = replace(HEALTHY, counters=looked(events=60, file=30, awake=10))
+    assert one(trial, Symptom.DISK_WAITED).numbers["share"] == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("states", [{"events": 60, "file": 10, "awake": 30}, {"events": 98, "file": 2}])
+def test_a_few_calls_on_files_are_no_disk_that_is_waited_for(states):
+    assert kinds(replace(HEALTHY, counters=looked(**states))) == []
+
+
+def asking(connections, waited, in_flight=50.0):
+    """A trial of one second with ten threads; in so many of a hundred looks one waited for another server."""
+    trial = loaded(in_flight=in_flight)
+    seen = {"downstream__connections": connections, "downstream__port": 5432}
+    counted = {**looked(downstream=waited, wait=100 - waited), "threads.alive_ns": 10 * SECOND}
+    samples = tuple(sample(second, **seen) for second in range(3))
+    return replace(trial, samples=samples, counters={**trial.counters, **counted})
+
+
+def test_a_pool_of_connections_that_are_all_waited_on_is_named_with_its_peer():
+    found = one(asking(1, 10), Symptom.DOWNSTREAM_BUSY)
+    assert found.numbers == {"connections": 1, "share": 1.0, "port": 5432}
+
+
+@pytest.mark.parametrize("trial", [asking(4, 10), asking(8, 80, in_flight=8.0)], ids=["idle ones", "enough"])
+def test_connections_to_others_are_no_limit_while_some_are_idle_or_enough(trial):
+    assert Symptom.DOWNSTREAM_BUSY not in kinds(trial)
+
+
+def test_waiting_for_others_is_a_part_of_the_time_of_threads():
+    counted = {**looked(downstream=60, socket=20, events=20), "threads.alive_ns": 40, "threads.run_ns": 4}
+    shares = thread_time(counted)
+    assert shares[ThreadState.DOWNSTREAM] == pytest.approx(0.54)
+    assert sum(shares.values()) == pytest.approx(1.0)
+
+
+# --- starvation and full queues ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kept", "named"), [(True, True), (False, False)])
+def test_connections_for_each_request_that_a_full_queue_turns_away_are_not_starved(kept, named):
+    cell = replace(
+        CELL, workload=replace(CELL.workload, request=replace(CELL.workload.request, keep_alive=kept))
+    )
+    trial = with_counters(HEALTHY, ListenOverflows=900)
+    answered = {"answered": {"connections": 50, "without_reply": 40, "min": 0, "max": 90}}
+    trial = replace(trial, recording=with_parts(trial.recording, connections=answered))
+    assert (Symptom.STARVED in kinds(trial, cell)) is named

@@ -1,0 +1,136 @@
+"""What is made of planted trials: whether they hurt, what is named, and the matrix of all."""
+
+from dataclasses import replace
+
+import pytest
+
+from diagnosis.test_conclusion import loaded, record
+from diagnosis.test_rules import CELL, HEALTHY
+from golden import build
+from prony.diagnosis import Evidence, Symptom, observe
+from prony.faults import CAUSES, PLANTS, Harm, PlanPart
+from prony.faults.harm import harm_of, hurts
+from prony.faults.judge import judge_plants
+from prony.faults.kept import Kept, decode_kept, encode_kept, slimmed
+from prony.faults.matrix import HEALTHY as NOTHING
+from prony.faults.matrix import matrix_of
+from prony.model import Failed
+
+ASLEEP = next(one for one in PLANTS if one.cause.name == "asleep" and one.part is PlanPart.HELD_OUT)
+LOCK = next(one for one in PLANTS if one.cause.name == "lock" and one.part is PlanPart.HELD_OUT)
+BUSY, IDLE = loaded(), loaded(in_flight=2.0)
+MS = 1_000_000
+
+
+def trial(plant, block, *, healthy, observed, harmed=100.0, disturbed=False):
+    return Kept(plant.name, healthy, block, harmed, disturbed, Evidence(CELL, observed, record()))
+
+
+def planted(plant, faulty=BUSY, healthy=IDLE, slow=20.0, blocks=3, **more):
+    for block in range(blocks):
+        yield trial(plant, block, healthy=True, observed=healthy, harmed=100.0 + block)
+        yield trial(plant, block, healthy=False, observed=faulty, harmed=slow + block, **more)
+
+
+# --- harm -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "pairs", "found"),
+    [
+        (Harm.RATE, [(100, 50), (101, 52), (99, 51)], True),
+        (Harm.RATE, [(100, 50), (101, 140), (99, 60)], False),
+        (Harm.RATE, [(50, 100), (52, 101), (51, 99)], False),
+        (Harm.RATE, [(100, 0.0)], True),
+        (Harm.TAIL, [(10, 40), (11, 44), (9, 38)], True),
+        (Harm.FAILED, [(0.0, 0.1), (0.0, 0.12), (0.001, 0.1)], True),
+        (Harm.FAILED, [(0.0, 0.001), (0.0, 0.001), (0.0, 0.001)], False),
+        (Harm.MEMORY, [(1.0, 1.04)], False),
+        (Harm.CPU, [], None),
+    ],
+)
+def test_a_fault_hurts_when_all_blocks_show_more_than_chance(kind, pairs, found):
+    assert hurts(kind, pairs) is found
+
+
+def test_a_trial_that_failed_carried_nothing_and_lost_all():
+    failed = build.trial(CELL, 0, 0, [], outcome=Failed("load", "killed"))
+    assert [harm_of(kind, failed) for kind in (Harm.RATE, Harm.FAILED, Harm.CPU)] == [0.0, 1.0, None]
+
+
+def test_the_harm_of_the_tail_is_the_wait_to_connect_and_the_latency():
+    slow = build.trial(CELL, 0, 0, [30 * MS] * 200)
+    assert harm_of(Harm.TAIL, slow) == pytest.approx(30 * MS, rel=0.01)
+
+
+# --- judgement --------------------------------------------------------------------------------------------
+
+
+def test_a_plant_that_hurt_and_was_named_is_right_and_its_twin_no_alarm():
+    (found,) = judge_plants(PLANTS, planted(ASLEEP))
+    assert (found.hurt, len(found.right), found.false_alarms) == (True, 3, ())
+
+
+def test_a_plant_that_did_not_hurt_counts_nowhere():
+    judged = judge_plants(PLANTS, planted(ASLEEP, slow=99.0))
+    (row,) = matrix_of(judged, CAUSES).rows
+    assert (judged[0].hurt, row.plants, row.tried, row.recall.total) == (False, 0, 1, 0)
+
+
+def test_disturbed_trials_do_not_count():
+    (found,) = judge_plants(PLANTS, planted(ASLEEP, disturbed=True))
+    assert (found.hurt, found.faulty, found.disturbed) == (None, (), 3)
+
+
+def test_a_certain_finding_on_a_twin_is_a_false_alarm():
+    found = matrix_of(judge_plants(PLANTS, planted(ASLEEP, healthy=BUSY)), CAUSES)
+    assert (found.false_certain.count, found.false_certain.total) == (3, 3)
+    assert found.precision.value == pytest.approx(0.5)
+
+
+def test_another_cause_than_the_planted_one_costs_recall_and_the_others_precision():
+    judged = judge_plants(PLANTS, [*planted(ASLEEP), *planted(LOCK)])
+    found = matrix_of(judged, CAUSES)
+    lock, asleep = found.rows
+    assert (lock.cause.name, lock.recall.count, lock.named) == ("lock", 0, {"asleep": 3})
+    assert (asleep.recall.count, asleep.precision.count, asleep.precision.total) == (3, 3, 6)
+    assert found.recall.value == pytest.approx(0.5)
+    assert found.recall.low <= 0.5 <= found.recall.high
+
+
+def test_what_names_nothing_is_a_class_of_its_own():
+    found = matrix_of(judge_plants(PLANTS, planted(ASLEEP, faulty=IDLE)), CAUSES)
+    assert found.rows[0].named == {NOTHING: 3}
+    assert found.healthy == {NOTHING: 3}
+
+
+def test_the_parts_of_the_plan_are_kept_apart():
+    judged = judge_plants(PLANTS, planted(ASLEEP))
+    assert matrix_of(judged, CAUSES, PlanPart.CALIBRATION).rows == ()
+    assert len(matrix_of(judged, CAUSES, PlanPart.HELD_OUT).rows) == 1
+
+
+# --- evidence that is kept --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("observed", [BUSY, IDLE, HEALTHY])
+def test_rules_judge_kept_evidence_as_they_judge_the_trial(observed):
+    one = trial(ASLEEP, 0, healthy=False, observed=observed)
+    again = decode_kept(encode_kept(slimmed(one)))
+    before, after = (observe(each.evidence) for each in (one, again))
+    assert [found.kind for found in after.findings] == [found.kind for found in before.findings]
+    assert again == decode_kept(encode_kept(again))
+
+
+def test_a_failed_trial_stays_failed():
+    failed = build.trial(CELL, 0, 0, [], outcome=Failed("load", "killed"))
+    again = decode_kept(encode_kept(slimmed(trial(ASLEEP, 0, healthy=False, observed=failed))))
+    assert again.evidence.trial.outcome == failed.outcome
+
+
+def test_of_a_log_the_lines_that_say_what_is_wrong_are_kept():
+    noisy = "\n".join([*["INFO nothing"] * 200, "OSError: Too many open files", *["INFO nothing"] * 200])
+    long = replace(HEALTHY, log=replace(HEALTHY.log, text=noisy))
+    again = slimmed(trial(ASLEEP, 0, healthy=False, observed=long))
+    assert [one.kind for one in observe(again.evidence).findings] == [Symptom.DESCRIPTORS_USED_UP]
+    assert len(again.evidence.trial.log.text) < 400

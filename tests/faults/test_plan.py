@@ -1,0 +1,62 @@
+"""The plan of planted faults: what it covers, and that each plant can be measured."""
+
+from collections import Counter
+
+import pytest
+
+from prony.catalog.schema.loader import load_catalog
+from prony.catalog.schema.settings import resolved_settings
+from prony.diagnosis import RULES
+from prony.faults import CAUSES, PLANTS, SERVERS, PlanPart, ServerKind
+from prony.model import SandboxChoice
+from prony.study.campaign import in_shard, matching
+from prony.study.planting import FAULTY, HEALTHY, plan_of_plant, with_planted_servers
+
+
+@pytest.fixture(scope="module")
+def known():
+    return with_planted_servers(load_catalog(()))
+
+
+def test_there_are_at_least_24_causes_and_each_names_a_rule_that_there_is():
+    assert len(CAUSES) >= 24
+    assert {cause.rule for cause in CAUSES if cause.named} <= RULES.keys()
+
+
+def test_each_kind_of_server_has_most_causes_of_which_it_can_have_any():
+    of_kind = Counter(kind for kind in ServerKind for cause in CAUSES if kind in kinds(cause))
+    assert min(of_kind.values()) >= 12
+
+
+def kinds(cause):
+    return {SERVERS[name].kind for name in cause.servers}
+
+
+def test_most_plants_are_held_out_and_every_cause_has_one():
+    parts = Counter(plant.part for plant in PLANTS)
+    assert parts[PlanPart.HELD_OUT] > 2 * parts[PlanPart.CALIBRATION]
+    assert {plant.cause.name for plant in PLANTS if plant.part is PlanPart.HELD_OUT} == {
+        cause.name for cause in CAUSES
+    }
+
+
+@pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.name)
+def test_a_fault_and_its_twin_are_settings_that_their_server_has(cause, known):
+    for plant in cause.plants():
+        plan = plan_of_plant(plant, known, SandboxChoice(), blocks=3, seed=1)
+        assert {cell.id for cell in plan.cells} == {HEALTHY, FAULTY}
+        twin, fault = sorted(plan.cells, key=lambda cell: cell.id)
+        assert twin != fault
+        for cell in plan.cells:
+            resolved_settings(known.server(cell.subject.server), cell.subject, 1)
+
+
+def test_shards_share_out_every_plant_once():
+    found = [plant.name for number in (1, 2, 3) for plant in in_shard(PLANTS, number, 3)]
+    assert Counter(found) == Counter(plant.name for plant in PLANTS)
+
+
+def test_plants_are_found_by_cause_by_server_and_by_their_own_name():
+    assert {one.cause.name for one in matching(PLANTS, ["lock"], None)} == {"lock"}
+    assert {one.server.name for one in matching(PLANTS, [], "cher*")} == {"cheroot"}
+    assert [one.name for one in matching(PLANTS, ["lock-cheroot-long"], None)] == ["lock-cheroot-long"]

@@ -1,0 +1,79 @@
+"""A server's own connections to others: told from those that clients opened to it."""
+
+import os
+import socket
+from contextlib import ExitStack
+
+import pytest
+
+from prony.monitor.downstream import DownstreamGauges
+from prony.monitor.sock_diag import SockDiag
+
+
+@pytest.fixture
+def stack():
+    with ExitStack() as stack:
+        yield stack
+
+
+def listener(stack):
+    return stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+
+
+def connected(stack, to):
+    return stack.enter_context(socket.create_connection(to.getsockname()))
+
+
+def inode(one):
+    return os.fstat(one.fileno()).st_ino
+
+
+def test_connections_to_others_are_read_without_those_of_clients(stack):
+    web, database = listener(stack), listener(stack)
+    clients = [connected(stack, web) for _ in range(5)]
+    pool = [connected(stack, database) for _ in range(3)]
+    with SockDiag() as kernel:
+        found = {one.inode: one.peer_port for one in kernel.tcp_outgoing([web.getsockname()[1]])}
+    assert {inode(one) for one in pool} <= found.keys()
+    assert not {inode(one) for one in clients} & found.keys()
+    assert found[inode(pool[0])] == database.getsockname()[1]
+
+
+def test_the_end_at_the_other_server_is_not_counted_a_second_time(stack):
+    web, database = listener(stack), listener(stack)
+    connected(stack, database)
+    accepted = stack.enter_context(database.accept()[0])
+    with SockDiag() as kernel:
+        assert inode(accepted) not in {one.inode for one in kernel.tcp_outgoing([web.getsockname()[1]])}
+
+
+def test_a_frontend_and_a_server_behind_it_are_both_left_out(stack):
+    front, web = listener(stack), listener(stack)
+    both = [connected(stack, front), connected(stack, web)]
+    ports = [one.getsockname()[1] for one in (front, web)]
+    with SockDiag() as kernel:
+        assert not {inode(one) for one in both} & {one.inode for one in kernel.tcp_outgoing(ports)}
+
+
+def test_the_gauges_keep_what_was_seen(stack):
+    web, database = listener(stack), listener(stack)
+    gauges = DownstreamGauges([web.getsockname()[1]], SockDiag)
+    first = connected(stack, database)
+    assert gauges.read()["downstream.connections"] >= 1
+    own = inode(first)
+    first.close()
+    gauges.read()
+    assert own in gauges.inodes()
+    gauges.close()
+    assert gauges.read() == {}
+
+
+def test_a_kernel_that_does_not_answer_is_not_asked_again():
+    def refuse():
+        raise OSError(93, "Protocol not supported")
+
+    gauges = DownstreamGauges([80], refuse)
+    assert gauges.read() == {}
+    assert gauges.missing() == {
+        "downstream.connections": "the kernel does not report connections: Protocol not supported"
+    }

@@ -1,0 +1,6 @@
+"""One page."""
+
+from django.urls import path
+from pages.views import index
+
+urlpatterns = [path("", index)]

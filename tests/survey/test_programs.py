@@ -1,0 +1,205 @@
+"""Programs that listen on a port: what their folder says of them, and what is refused before any build."""
+
+import json
+
+import pytest
+
+from prony.errors import UsageError
+from prony.survey.program import Folder
+from prony.survey.programs import find_program
+from prony.survey.survey import is_python_target, survey_app
+
+GO = 'package main\n\nimport "net/http"\n\nfunc main() {\n\thttp.ListenAndServe("", nil)\n}\n'
+FLASK = "from flask import Flask\napp = Flask(__name__)\n"
+
+
+def folder(files):
+    """The files as a folder, with the names in each of its folders."""
+
+    def names(path):
+        inside = [name.removeprefix(f"{path}/" if path else "") for name in files if name.startswith(path)]
+        return sorted({name.partition("/")[0] for name in inside})
+
+    def read(path):
+        return files.get(path, "" if any(name.startswith(f"{path}/") for name in files) else None)
+
+    return Folder(read, names)
+
+
+def package(**more):
+    return json.dumps(more)
+
+
+def find(files, typed="."):
+    return find_program(typed, folder(files))
+
+
+def test_a_go_module_is_built_with_what_is_locked_and_started():
+    found = find({"go.mod": "module shop", "go.sum": "", "main.go": GO})
+    assert found.command == ("{build}/server",)
+    assert found.build == (("{go}", "build", "-trimpath", "-buildvcs=false", "-o", "{build}/server", "."),)
+    assert (found.packages, found.is_carried) == ("go.sum", False)
+
+
+@pytest.mark.parametrize("typed", [".", "go.mod", "./cmd/web", "cmd/web/main.go"])
+def test_the_only_command_of_a_go_module_is_found(typed):
+    files = {"go.mod": "module shop", "shop.go": "package shop", "cmd/web/main.go": GO}
+    assert find(files, typed).build[0][-1] == "./cmd/web"
+
+
+def test_of_several_commands_one_must_be_named():
+    files = {"go.mod": "module shop", "cmd/web/main.go": GO, "cmd/job/main.go": GO}
+    with pytest.raises(UsageError, match="expected one of cmd/job, cmd/web") as refused:
+        find(files)
+    assert refused.value.hint == "--app ./cmd/job"
+
+
+def test_a_go_module_without_a_program_is_refused():
+    with pytest.raises(UsageError, match="has no main package"):
+        find({"go.mod": "module shop", "shop.go": "package shop", "shop_test.go": GO})
+
+
+@pytest.mark.parametrize(
+    ("manifest", "more", "command"),
+    [
+        ({"scripts": {"start": "node --enable-source-maps dist/web.js"}}, (), "dist/web.js"),
+        ({"main": "lib/shop.js"}, (), "lib/shop.js"),
+        ({"main": "lib/shop.js"}, ("server.js",), "server.js"),
+        ({}, ("index.js",), "index.js"),
+    ],
+)
+def test_the_file_that_node_starts_is_found_as_npm_finds_it(manifest, more, command):
+    found = find({"package.json": package(**manifest), **dict.fromkeys(more, "")})
+    assert found.command[0] == "{node}"
+    assert found.command[-1] == command
+
+
+@pytest.mark.parametrize("script", ["NODE_ENV=x node shop.js", "next start -p $PORT", "node a.js && true"])
+def test_a_script_that_is_more_than_node_is_started_by_npm(script):
+    assert find({"package.json": package(scripts={"start": script})}).command[:2] == ("{npm}", "start")
+
+
+def test_packages_of_a_lock_are_installed_into_a_copy():
+    manifest = package(main="shop.js", dependencies={"express": "^5"})
+    found = find({"package.json": manifest, "package-lock.json": "{}"})
+    assert [step[:2] for step in found.build] == [("{npm}", "ci"), ("{cp}", "-R")]
+    assert "--omit=dev" in found.build[0]
+    assert (found.packages, found.is_carried, found.product) == ("package-lock.json", True, "package.json")
+
+
+def test_what_builds_a_program_is_installed_for_that_alone():
+    manifest = package(scripts={"build": "tsc", "start": "node dist/web.js"}, devDependencies={"a": "1"})
+    found = find({"package.json": manifest, "package-lock.json": "{}"})
+    assert [step[1:3] for step in found.build[:3]] == [
+        ("ci", "--no-audit"),
+        ("run", "build"),
+        ("prune", "--omit=dev"),
+    ]
+    assert "--omit=dev" not in found.build[0]
+
+
+def test_packages_that_nothing_locks_are_used_as_they_lie_there():
+    manifest = package(main="shop.js", dependencies={"express": "^5"})
+    found = find({"package.json": manifest, "node_modules/express/index.js": ""})
+    assert (found.build, found.packages) == ((), "node_modules, as it is")
+
+
+@pytest.mark.parametrize(
+    ("more", "hint"),
+    [((), "npm install --package-lock-only writes it"), (("yarn.lock",), "install them where the app is")],
+)
+def test_packages_that_are_nowhere_are_refused(more, hint):
+    manifest = package(main="shop.js", dependencies={"express": "^5"})
+    with pytest.raises(UsageError) as refused:
+        find({"package.json": manifest, **dict.fromkeys(more, "")})
+    assert hint in (refused.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("files", "typed", "served"),
+    [
+        (["public/index.php"], ".", ("-t", "public")),
+        (["index.php"], ".", ("-t", ".")),
+        (["web/index.php"], "web/index.php", ("-t", "web")),
+        (["router.php", "index.php"], "router.php", ("router.php",)),
+    ],
+)
+def test_php_serves_the_folder_of_its_page(files, typed, served):
+    assert find(dict.fromkeys(files, "<?php"), typed).command == ("{php}", "-S", "{host}:{port}", *served)
+
+
+def test_packages_of_composer_that_are_not_there_are_refused():
+    wanted = {"php": "^8", "ext-pdo": "*", "slim/slim": "4"}
+    files = {"index.php": "", "composer.json": package(require=wanted)}
+    with pytest.raises(UsageError, match="requires slim/slim, and there is no"):
+        find(files)
+    assert find({**files, "vendor/autoload.php": ""}).packages == "vendor, as it is"
+
+
+@pytest.mark.parametrize(
+    ("line", "files", "command"),
+    [
+        ("node shop.js --port $PORT", ["shop.js"], ("{node}", "shop.js", "--port", "{port}")),
+        ("npm start", [], ("{npm}", "start")),
+        ("php -S 0.0.0.0:${PORT}", [], ("{php}", "-S", "0.0.0.0:{port}")),
+        ("bin/shop --quiet", ["bin/shop"], ("{app_dir}/bin/shop", "--quiet")),
+        ("shop $PORT", [], ("{program}", "{port}")),
+        ("A=1 ./shop > log", ["shop"], ("{sh}", "-c", "A=1 ./shop > log")),
+    ],
+)
+def test_a_procfile_says_what_is_started(line, files, command):
+    there = {"Procfile": f"worker: true\nweb: {line}\n", **dict.fromkeys(files, "")}
+    assert find(there).command == command
+    assert find(there, "Procfile").source == "`web` in Procfile"
+
+
+def test_the_program_of_a_procfile_that_is_not_there_is_the_modules():
+    files = {"Procfile": "web: shop -quiet", "go.mod": "module shop", "main.go": GO}
+    assert find(files).command == ("{build}/server", "-quiet")
+
+
+def test_braces_that_a_shell_would_read_are_refused():
+    with pytest.raises(UsageError, match="whose braces"):
+        find({"Procfile": "web: ./shop ${PORT:-80}"})
+
+
+@pytest.mark.parametrize("line", ["python shop.py", "python3 -m shop", "/usr/bin/gunicorn -c conf"])
+def test_a_procfile_that_names_no_app_in_python_is_refused(line):
+    with pytest.raises(UsageError) as refused:
+        find({"Procfile": f"web: {line}"})
+    assert "--app module:attribute" in (refused.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("files", "target"),
+    [
+        ({"Procfile": "web: gunicorn -w 4 shop:app", "shop.py": FLASK}, "shop:app"),
+        ({"Procfile": "web: gunicorn web.shop --log-file -", "web/shop.py": FLASK}, "web.shop:app"),
+        ({"wsgi.py": FLASK.replace("app", "application")}, "wsgi:application"),
+        ({"main.py": "from fastapi import FastAPI\napi = FastAPI()\n"}, "main:api"),
+    ],
+)
+def test_the_app_in_python_of_a_folder_is_found(files, target):
+    files = {**files, "requirements.txt": "flask"}
+    assert is_python_target(".", files.get)
+    assert survey_app(".", files.get).target == target
+
+
+def test_a_folder_without_an_app_in_python_has_none():
+    assert not is_python_target(".", {"shop.py": "", "app.py": "import os\n"}.get)
+
+
+@pytest.mark.parametrize("typed", ["shop", "shop.py", "../shop.js", "/srv/shop.js", "no.php"])
+def test_what_is_no_program_of_the_folder_is_none(typed):
+    assert find({"shop.py": "", "../shop.js": "", "/srv/shop.js": "", "shop/a.py": ""}, typed) is None
+
+
+def test_a_folder_that_says_nothing_is_refused_with_what_would():
+    with pytest.raises(UsageError, match=r"expected manage\.py, .*go\.mod, package\.json"):
+        find({"readme.txt": ""})
+
+
+@pytest.mark.parametrize("text", ["[]", "{", "[" * 100_000])
+def test_a_manifest_that_is_none_is_refused(text):
+    with pytest.raises(UsageError, match=r"cannot read `package\.json`"):
+        find({"package.json": text})
