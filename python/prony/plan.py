@@ -42,7 +42,7 @@ from prony.study_document import (
 )
 from prony.workloads import asking, engines_of, in_profile, is_skipped, workloads_of
 
-__all__ = ["CALIBRATOR", "CatalogView", "PlanOptions", "calibrated", "make_plan"]
+__all__ = ["CALIBRATOR", "CatalogView", "PlanOptions", "calibrated", "make_plan", "narrowed"]
 
 CALIBRATOR, CALIBRATOR_APP = "reference", "hello"
 """The server, and the app whose replies it gives, whose figures show a drift of the machine."""
@@ -121,7 +121,7 @@ def make_plan(
         originals=originals,
     )
     plan = calibrated(plan, catalog, _wanted(document, options))
-    return _narrowed(plan, options.only) if options.only else plan
+    return narrowed(plan, options.only) if options.only else plan
 
 
 def calibrated(plan: Plan, catalog: CatalogView, wanted: CalibrationDocument | None) -> Plan:
@@ -247,7 +247,11 @@ def _wanted(document: StudyDocument, options: PlanOptions) -> CalibrationDocumen
     return (document.calibration or CalibrationDocument()) if options.calibrate else None
 
 
-def _narrowed(plan: Plan, pattern: str) -> Plan:
+def narrowed(plan: Plan, pattern: str) -> Plan:
+    """Return the plan with the cells alone whose subject's, or generator's, name fits a glob.
+
+    *Errors*: UsageError when there is none.
+    """
     cells = plan.only(pattern)
     if not cells:
         names = ", ".join(subject.name for subject in plan.subjects())

@@ -109,7 +109,7 @@ def _as_cpus(value: object) -> object:
 
 
 def _as_memory(value: object) -> object:
-    expected = "a size, such as `512M`"
+    expected = "a number and a unit, such as `512M`, `1KiB`, `100kB`"
     return _limits(value, _memory_bytes, lambda size: 0 < size <= MAX_MEMORY_BYTES, expected)
 
 

@@ -352,6 +352,12 @@ def test_a_generator_of_the_users_own_runs_again_when_it_is_typed_or_trusted(run
         assert run.task.plan.cells[-1].engine.command == "./load {url}"
 
 
+def test_a_study_may_be_narrowed_to_the_generator_that_was_added(run, folder):
+    (folder / "load").write_text("#!/bin/sh\n")
+    run("load-scripts", "--engine", "./load {url}", "--only", "load", *OUT)
+    assert [cell.engine.name for cell in run.task.plan.cells] == ["load"]
+
+
 @pytest.mark.parametrize(
     ("typed", "words"),
     [

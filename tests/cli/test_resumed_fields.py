@@ -71,6 +71,7 @@ REFUSED = [
     ("App.digest", SUBJECT, "$.app.digest", "0" * 64, "has changed"),
     ("EngineChoice.name", ENGINE, "$.name", "no-such-engine", "there is no engine"),
     ("EngineChoice.name", ENGINE, "$.name", "/bin/sh", "there is no engine"),
+    ("EngineChoice.command", ENGINE, "$.command", "/bin/sh {id}", "found `{id}`"),
     ("EngineChoice.threads", ENGINE, "$.threads", 0, "expected more than 0"),
     ("EngineChoice.threads", ENGINE, "$.threads", 10**9, "1,000,000,000 threads"),
     ("EngineChoice.pacing", ENGINE, "$.pacing", "none", "expected one of"),
@@ -99,6 +100,7 @@ CONSENTED = [
     ("SandboxChoice.network", SANDBOX, "$.network", "host", "servers in the network of the host"),
     ("App.name", SUBJECT, "$.app.name", "../../../tmp/x", "the app "),
     ("App.name", SUBJECT, "$.app.name", "flask-hello", "the app "),
+    ("EngineChoice.command", ENGINE, "$.command", "/bin/sh -c id", "the generator /bin/sh -c id"),
 ]
 NO_EFFECT = {
     "Subject.name": "words of the report",
@@ -108,6 +110,10 @@ NO_EFFECT = {
     "App.environment": "names whose values are typed again",
     "Check.status": "compared",
     "Check.body": "compared",
+    "Check.statuses": "compared",
+    "Check.headers": "compared",
+    "Check.body_contains": "compared",
+    "Check.body_sha256": "compared",
     "Request.body": "bytes for one's own server",
     "Request.keep_alive": "yes or no",
     "SandboxChoice.share_cpus": "yes or no",

@@ -20,17 +20,17 @@ def evidence(path, **kwargs):
 
 
 def test_evidence_reads_as_it_was_written_and_the_same_trials_give_the_same_bytes(tmp_path):
-    one, again = evidence(tmp_path / "a.gz"), tmp_path / "b.gz"
+    one, again = evidence(tmp_path / "a.xz"), tmp_path / "b.xz"
     write_evidence(again, list(read_evidence(one)))
     assert list(read_evidence(again)) == list(read_evidence(one))
-    once_more = tmp_path / "c.gz"
+    once_more = tmp_path / "c.xz"
     write_evidence(once_more, list(read_evidence(again)))
     assert once_more.read_bytes() == again.read_bytes()
 
 
 def test_a_healthy_trial_with_a_certain_finding_is_a_negative_verdict(said, tmp_path):
-    assert said("selftest", "diagnosis", evidence(tmp_path / "a.gz"), "--json").status == 0
-    alarming = evidence(tmp_path / "b.gz", healthy=test_judge.BUSY)
+    assert said("selftest", "diagnosis", evidence(tmp_path / "a.xz"), "--json").status == 0
+    alarming = evidence(tmp_path / "b.xz", healthy=test_judge.BUSY)
     done = said("selftest", "diagnosis", alarming, "--json")
     found = json.loads(done.out)["parts"]["held_out"]
     assert (done.status, found["false_certain"]["count"]) == (1, 3)
@@ -38,7 +38,7 @@ def test_a_healthy_trial_with_a_certain_finding_is_a_negative_verdict(said, tmp_
 
 def test_the_matrix_is_drawn_on_demand(said, tmp_path):
     picture = tmp_path / "matrix.svg"
-    said("selftest", "diagnosis", evidence(tmp_path / "a.gz"), "--picture", picture)
+    said("selftest", "diagnosis", evidence(tmp_path / "a.xz"), "--picture", picture)
     assert picture.read_text().startswith("<svg") and "asleep" in picture.read_text()
 
 
@@ -55,7 +55,7 @@ def test_a_dry_run_shows_each_fault_with_its_length(said, tmp_path):
         (("--only", "no-such"), "no planted fault has such a cause and server"),
         (("--shard", "9/8"), "`--shard 9/8`: expected one of so many parts, such as `2/8`"),
         (("--plants", "5%"), "`--plants` only works with `prony selftest planted`"),
-        (("nowhere.gz",), "holds no evidence of planted faults"),
+        (("nowhere.xz",), "holds no evidence of planted faults"),
     ],
 )
 def test_what_cannot_be_planted_or_read_is_a_misuse(said, arguments, said_of_it):

@@ -143,6 +143,16 @@ def test_memory_that_fills_or_varies_did_not_grow(sizes):
     assert kinds(grown(sizes)) == []
 
 
+def test_memory_that_grows_with_requests_that_get_fewer_grew():
+    slower = grown([50, 62, 74, 86, 90, 94])
+    series = [
+        {"second": k, "scheduled": n, "ok": n, "failed": 0, "body_bytes": 0} for k, n in enumerate((160, 40))
+    ]
+    recording = with_parts(slower.recording, series=series)
+    assert kinds(slower) == []
+    assert kinds(replace(slower, recording=recording)) == [Symptom.MEMORY_GREW]
+
+
 def test_a_pool_that_got_more_processes_is_no_leak():
     few, more = [worker(1, rss=50 * MIB)], [worker(1, rss=50 * MIB), worker(2, rss=50 * MIB)]
     trial = replace(

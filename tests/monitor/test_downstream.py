@@ -55,7 +55,8 @@ def test_a_frontend_and_a_server_behind_it_are_both_left_out(stack):
         assert not {inode(one) for one in both} & {one.inode for one in kernel.tcp_outgoing(ports)}
 
 
-def test_the_gauges_keep_what_was_seen(stack):
+def test_the_gauges_keep_what_was_seen(stack, monkeypatch):
+    monkeypatch.setattr("prony.monitor.downstream._REST", 0)
     web, database = listener(stack), listener(stack)
     gauges = DownstreamGauges([web.getsockname()[1]], SockDiag)
     first = connected(stack, database)
@@ -66,6 +67,15 @@ def test_the_gauges_keep_what_was_seen(stack):
     assert own in gauges.inodes()
     gauges.close()
     assert gauges.read() == {}
+
+
+def test_after_a_read_the_kernel_is_left_alone(stack, monkeypatch):
+    monkeypatch.setattr("prony.monitor.downstream._REST", 10**9)
+    web, database = listener(stack), listener(stack)
+    connected(stack, database)
+    gauges = DownstreamGauges([web.getsockname()[1]], SockDiag)
+    assert (bool(gauges.read()), gauges.read()) == (True, {})
+    gauges.close()
 
 
 def test_a_kernel_that_does_not_answer_is_not_asked_again():

@@ -226,6 +226,34 @@ def test_a_broken_app_ends_in_the_right_hint_before_any_load(prony, folder, name
     assert not (folder / "out.prony").exists()
 
 
+# What is changed in a healthy program, and what its user is to do.
+BROKEN_PROGRAMS = [
+    ("go", "main.go", ("log.Fatal(http", "log.Fatl(http"), "cannot be run: see the line above"),
+    ("go", "main.go", ('":"+os.Getenv("PORT")', '":23999"'), "the port that it is given"),
+    ("go", "main.go", ('"os"', '"os"\n\t_ "example.com/other"'), "go mod tidy"),
+    ("go", "menu.txt", None, "relative paths begin at"),
+    ("node", "package.json", ("4.2.0", "4.1.0"), "mends the lock"),
+    ("node", "server.js", ('require("mustache")', 'require("moustache")'), "no package `moustache`"),
+    ("node", "server.js", ("process.env.PORT", "23998"), "the port that it is given"),
+    ("php", "public/index.php", ("<?=", "<?= foo( ?><?="), "cannot be run: see the line above"),
+]
+
+
+@pytest.mark.parametrize(("name", "file", "change", "hint"), BROKEN_PROGRAMS)
+def test_a_broken_program_ends_in_the_right_hint_before_any_load(prony, folder, name, file, change, hint):
+    unpack(folder, name)
+    if change is None:
+        (folder / file).unlink()
+    else:
+        text = (folder / file).read_text()
+        assert change[0] in text
+        (folder / file).write_text(text.replace(*change))
+    done = prony("run", "--app", ".", *QUICK, program=LOADING_NOTHING, timeout_s=200)
+    assert done.status == 3, done.err
+    assert hint in done.err.partition("\nhint: ")[2], done.err
+    assert not (folder / "out.prony").exists()
+
+
 def test_a_program_on_another_port_than_its_own_is_named_with_that_port(prony, folder):
     write(folder, {"serve.py": PORT_APP.format(port=23_456)})
     done = prony("run", "--command", "shop=/usr/bin/python3 serve.py", *QUICK, program=LOADING_NOTHING)

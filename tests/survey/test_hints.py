@@ -10,6 +10,9 @@ SAID = {
     "the token of a form": Refusal("<p>CSRF verification failed. Request aborted.</p>", 403),
     "https": Refusal("", 301, location="https://127.0.0.1/"),
     "a Perl module": Refusal("Can't locate Text/CSV.pm in @INC (you may need to install"),
+    "a module of Node.js": Refusal("Error: Cannot find module 'express'"),
+    "packages and their lock": Refusal("npm error `npm ci` can only install packages when your package.json"),
+    "packages of Go": Refusal("main.go:9:2: missing go.sum entry for module providing package x"),
     "a Python module": Refusal("ModuleNotFoundError: No module named 'humanize'"),
     "an import": Refusal("ImportError: cannot import name 'x' from 'y'"),
     "a table of the database": Refusal("sqlite3.OperationalError: no such table: shop_item", 500),
@@ -46,6 +49,18 @@ def test_a_symptom_has_the_hint_of_its_row(name):
 
 def test_a_perl_module_is_named_with_debians_package():
     assert "libtext-csv-perl" in hint_for(SAID["a Perl module"]).text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "./main.go:22:6: undefined: log.Fatl",
+        "ReferenceError: x is not defined",
+        "PHP Parse error: Unclosed '('",
+    ],
+)
+def test_a_source_that_cannot_be_run_is_said_in_any_language(text):
+    assert hint_for(Refusal(text)).name == "an error in the source"
 
 
 def test_a_hint_names_what_was_tried():

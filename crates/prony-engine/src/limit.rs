@@ -106,12 +106,18 @@ fn ceilings(spec: &Spec, address: &Address) -> [Option<Limit>; 3] {
         ports()
             .filter(|_| has_one_address)
             .map(|count| limit(count, Bound::Ports)),
-        available_memory_bytes().map(|bytes| limit(bytes / 2 / BYTES_PER_CONNECTION, Bound::Memory)),
+        available_memory_bytes().map(|bytes| limit(bytes / 2 / bytes_per_connection(spec), Bound::Memory)),
     ]
+}
+
+fn bytes_per_connection(spec: &Spec) -> u64 {
+    BYTES_PER_CONNECTION + spec.target.tls.as_ref().map_or(0, |_| BYTES_PER_SESSION)
 }
 
 // Both ends of a connection that waits: two sockets with their files (4 to 10 kB were measured for both), and a slot.
 const BYTES_PER_CONNECTION: u64 = 16 * 1024;
+// Of TLS, both ends: 8 kB each were measured.
+const BYTES_PER_SESSION: u64 = 16 * 1024;
 
 fn ports() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
@@ -167,6 +173,14 @@ mod tests {
         let found = of(&spec(1e6, 60, Some(7), 1), "127.0.0.1:80");
         assert_eq!((found.run.connections, found.run.by), (7, Bound::Asked));
         assert!(found.machine.unwrap().connections > 7);
+    }
+
+    #[test]
+    fn with_tls_the_memory_is_enough_for_half_as_many() {
+        let plain = spec(100.0, 9, None, 1);
+        let mut secure = plain.clone();
+        secure.target.tls = Some(crate::spec::TlsSpec::default());
+        assert_eq!(bytes_per_connection(&secure), 2 * bytes_per_connection(&plain));
     }
 
     #[test]

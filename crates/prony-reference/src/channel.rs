@@ -55,12 +55,15 @@ impl Channel {
         }
     }
 
-    /// Hands to the kernel what was written and is still here.
+    /// Hands to the kernel what was written and is still here. It must not read: what came would lie here, and no event would say so.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Channel::Plain(_) => Ok(()),
-            Channel::Tls(stream) => stream.flush(),
+        let Channel::Tls(stream) = self else {
+            return Ok(());
+        };
+        while stream.conn.wants_write() {
+            stream.conn.write_tls(&mut stream.sock)?;
         }
+        Ok(())
     }
 
     pub(crate) fn wants_write(&self) -> bool {
@@ -91,7 +94,7 @@ impl Channel {
         if let Channel::Tls(stream) = self {
             stream.conn.send_close_notify();
             // A client that has gone needs no word.
-            let _ = stream.flush();
+            let _ = self.flush();
         }
     }
 }

@@ -63,6 +63,7 @@ def resumed_study(wish: Resumption) -> "Study":
     """
     from prony.archive import open_archive
     from prony.calibration import kept_fitness
+    from prony.engine.own import check_command
     from prony.model import Network, TrialRole
     from prony.runas import resolve_user
     from prony.sandbox.choice import Chosen
@@ -76,6 +77,8 @@ def resumed_study(wish: Resumption) -> "Study":
     cells = (*plan.cells, *((plan.calibration,) if plan.calibration else ()), *checks)
     for app in (cell.subject.app for cell in cells):
         _check_app(app, wish)
+    for program in dict.fromkeys(cell.engine.command for cell in cells if cell.engine.command):
+        check_command(program)
     commands, program = _commands(plan, wish), _typed_program(plan, wish)
     agree(Asked(wish.file, cells, commands, program), wish.again, wish.known, trusted=wish.trust_plan)
     if plan.cells[0].sandbox.network is Network.ISOLATED:
@@ -169,13 +172,10 @@ def _check_load(cell: "Cell", wish: Resumption) -> None:
     the generator's machine.
     """
     from prony.engine import ENGINES
-    from prony.engine.own import check_command
     from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, OpenLoop
     from prony.study_document import MAX_THREADS
 
-    if cell.engine.command:
-        check_command(cell.engine.command)
-    elif cell.engine.name not in ENGINES:
+    if not cell.engine.command and cell.engine.name not in ENGINES:
         raise UsageError(
             f"`{wish.file}`: there is no engine `{escaped(cell.engine.name)}`",
             hint=f"one of: {', '.join(sorted(ENGINES))}",

@@ -203,6 +203,7 @@ def _new_study(options: RunOptions, known: "Catalog") -> "Study":
     from prony.calibration import kept_fitness
     from prony.catalog.schema.asked import check_settings
     from prony.cross_check import with_generator
+    from prony.plan import narrowed
     from prony.runas import resolve_user
     from prony.study import Study
     from prony.study.found import declared_in
@@ -220,6 +221,7 @@ def _new_study(options: RunOptions, known: "Catalog") -> "Study":
     plan, known = _plan(options, known, asked, found)
     if options.study is not None and options.load.engine is not None:
         plan = with_generator(plan, _engine(options))
+        plan = narrowed(plan, options.what.only) if options.what.only else plan
     plan = with_protocol(plan, options.sure, options.load.find_rate)
     plan = _without_doubles(plan, check_settings(asked.settings, plan, known, cpus_of(plan)))
     check_threads(plan, options.load.engine_threads)
@@ -288,7 +290,8 @@ def _plan_options(
     engine = _engine(options)
     return PlanOptions(
         profile=options.what.profile,
-        only=options.what.only,
+        # With one more generator the plan is narrowed when it is there.
+        only=None if options.study is not None and options.load.engine is not None else options.what.only,
         blocks=options.sure.repeats,
         seed=options.sure.seed,
         engine=engine if options.study is None else replace(engine, name=EngineChoice().name, command=""),

@@ -1,7 +1,7 @@
 """``prony selftest diagnosis``: plants faults in real servers, and shows which of them the rules name."""
 
-import gzip
 import json
+import lzma
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -197,10 +197,10 @@ def read_evidence(place: Path) -> "Iterator[Kept]":
             yield from kept_trials(place, plant)
         return
     try:
-        with gzip.open(place, "rt", encoding="utf-8") as lines:
+        with lzma.open(place, "rt", encoding="utf-8") as lines:
             for line in lines:
                 yield decode_kept(json.loads(line))
-    except (OSError, EOFError, ValueError) as error:
+    except (OSError, EOFError, ValueError, lzma.LZMAError) as error:
         raise UsageError(f"`{place}` holds no evidence of planted faults: {error}") from error
 
 
@@ -211,4 +211,4 @@ def write_evidence(file: Path, trials: "Sequence[Kept]") -> None:
     text = "".join(
         json.dumps(encode_kept(one), separators=(",", ":"), sort_keys=True) + "\n" for one in trials
     )
-    file.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+    file.write_bytes(lzma.compress(text.encode(), preset=9))

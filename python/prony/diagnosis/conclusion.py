@@ -61,7 +61,8 @@ class Diagnosis:
     ``cause``: of the kind CAUSE. ``beside``: the other findings. ``done_per_s``: what it carried,
     ``asked_per_s``: what was due in an open loop, ``in_flight``: how many requests were open at a time, of
     which it works on ``slots``. ``shares``: what was used of each resource; ``bounds``: what each allows, the
-    nearest first; ``ruled_out``: those that were no limit. ``time``: what its threads did.
+    nearest first; ``ruled_out``: those that were no limit. ``time``: what its threads did, by so many
+    ``looks`` in all.
     """
 
     kind: DiagnosisKind
@@ -77,6 +78,7 @@ class Diagnosis:
     bounds: tuple[Bound, ...] = ()
     ruled_out: tuple[Resource, ...] = ()
     time: Mapping[ThreadState, float] = field(default_factory=dict)
+    looks: int = 0
 
     @property
     def cause_kind(self) -> Symptom | None:
@@ -123,6 +125,7 @@ def conclude(trials: Sequence[Observed]) -> Diagnosis | None:
         bounds=bounds_of(usages),
         ruled_out=tuple(_ruled_out(found, shares, contended=any(one.contended for one in usages))),
         time=_mean_time([one.time for one in usages if one.time]),
+        looks=sum(one.looks for one in usages),
     )
 
 

@@ -52,7 +52,8 @@ class Consumption:
 
     ``done``: requests that ended in the window; ``asked_per_s``: those that were due, null in a closed loop.
     ``shares``: of each resource, 0 to 1, where it is known; ``slots``: how many there are.
-    ``time``: what its threads did, as shares of their time; empty where that was not watched. ``contended``:
+    ``time``: what its threads did, as shares of their time; empty where that was not watched; ``looks``: how
+    often a thread was looked at. ``contended``:
     it was ready to use more CPU, and others had it.
     """
 
@@ -63,6 +64,7 @@ class Consumption:
     shares: Mapping[Resource, float]
     slots: int | None = None
     time: Mapping[ThreadState, float] = field(default_factory=dict)
+    looks: int = 0
     contended: bool = False
 
 
@@ -82,6 +84,7 @@ def consumption_of(evidence: Evidence) -> Consumption | None:
         shares=_shares(evidence, recording, length_ns, in_flight),
         slots=_facts(evidence).of_server.slots,
         time=thread_time(evidence.trial.counters),
+        looks=evidence.trial.counters.get("threads.looks", 0),
         contended=_contended(evidence, length_ns),
     )
 

@@ -10,6 +10,7 @@ from itertools import pairwise
 from prony.analysis.resources import window_samples
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import Ok
+from prony.model.recording import Recording
 from prony.units import KIB, MIB
 
 __all__ = ["memory_growth"]
@@ -19,8 +20,9 @@ _LEAST_SAMPLES = 4
 _LEAST_BYTES, _LEAST_SHARE = 6 * MIB, 0.03
 # Allocators take memory in steps; a leak of less for a request is none in a window of seconds.
 _LEAST_PER_REQUEST = 4 * KIB
-# Of the steps from sample to sample, those that grow; and of the growth, what the second half still adds.
-_MOST_STEPS, _LATE_SHARE = 0.7, 0.3
+# Of the steps from sample to sample, those that grow; and of the growth, what the second half still adds,
+# over that half's share of the requests.
+_MOST_STEPS, _LATE_SHARE = 0.7, 0.6
 
 
 def memory_growth(evidence: Evidence) -> list[Finding]:
@@ -33,7 +35,7 @@ def memory_growth(evidence: Evidence) -> list[Finding]:
     done = recording.completed.all
     grown = sizes[-1] - sizes[0]
     least = max(_LEAST_BYTES, _LEAST_SHARE * sizes[0], _LEAST_PER_REQUEST * done)
-    if len(counts) > 1 or not done or grown < least or not _evenly(sizes):
+    if len(counts) > 1 or not done or grown < least or not _evenly(sizes, _late_requests(recording)):
         return []
     return [
         Finding(
@@ -47,8 +49,17 @@ def memory_growth(evidence: Evidence) -> list[Finding]:
     ]
 
 
-def _evenly(sizes: list[int]) -> bool:
+def _late_requests(recording: Recording) -> float:
+    """Return the share of the requests that ended in the second half of the window; a half where nobody
+    says.
+    """
+    counts = [one.ok + one.failed for one in recording.series]
+    total = sum(counts)
+    return sum(counts[len(counts) // 2 :]) / total if len(counts) > 1 and total else 0.5
+
+
+def _evenly(sizes: list[int], late_requests: float) -> bool:
     steps = [later - earlier for earlier, later in pairwise(sizes)]
     late = sizes[-1] - sizes[len(sizes) // 2]
     rising = sum(step > 0 for step in steps) >= _MOST_STEPS * len(steps)
-    return rising and late >= _LATE_SHARE * (sizes[-1] - sizes[0])
+    return rising and late >= _LATE_SHARE * late_requests * (sizes[-1] - sizes[0])

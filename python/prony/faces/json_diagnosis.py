@@ -46,6 +46,7 @@ def diagnosis_json(found: Diagnosis | None) -> Json | None:
         "shares": {resource.value: share for resource, share in found.shares.items()},
         "bounds": [asdict(bound) for bound in found.bounds],
         "time": {state.value: share for state, share in found.time.items()},
+        "looks": found.looks,
         "ruled_out": [resource.value for resource in found.ruled_out],
     }
 

@@ -22,6 +22,7 @@ def faults_json(archive: str, judged: Sequence[JudgedPlant]) -> Json:
         "parts": {
             "held_out": _matrix(matrix_of(judged, CAUSES, PlanPart.HELD_OUT)),
             "calibration": _matrix(matrix_of(judged, CAUSES, PlanPart.CALIBRATION)),
+            "museum": _matrix(matrix_of(judged, CAUSES, PlanPart.MUSEUM)),
             "all": _matrix(matrix_of(judged, CAUSES)),
         },
         "plants": [_plant(one) for one in judged],

@@ -244,6 +244,7 @@ class DiagnosisShape:
     shares: Mapping[str, float]
     bounds: Sequence[BoundShape]
     ruled_out: Sequence[str]
+    looks: int
     time: Mapping[str, float]
 
 

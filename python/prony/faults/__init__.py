@@ -7,6 +7,7 @@
 """
 
 from prony.faults.cause import Harm, PlanPart, Plant, PlantedCause
+from prony.faults.museum import MUSEUM
 from prony.faults.of_connections import OF_CONNECTIONS
 from prony.faults.of_machine import OF_MACHINE
 from prony.faults.of_workers import OF_WORKERS
@@ -28,7 +29,7 @@ __all__ = [
     "ServerKind",
 ]
 
-CAUSES = (*OF_CONNECTIONS, *OF_WORKERS, *OF_MACHINE)
+CAUSES = (*OF_CONNECTIONS, *OF_WORKERS, *OF_MACHINE, *MUSEUM)
 """Every cause that is planted, in the order of the table."""
 
 PLANTS = tuple(plant for cause in CAUSES for plant in cause.plants())

@@ -30,13 +30,15 @@ class PlanPart(StrEnum):
 
     CALIBRATION = "calibration"
     HELD_OUT = "held out"
+    MUSEUM = "museum"
 
 
 @dataclass(frozen=True, slots=True)
 class PlantedCause:
     """A cause: its ``name``, in words ``title``, the ``rule`` that is to find it, and the kinds of findings
     that name it. ``levels``: how severe, the first for calibration. ``pair`` makes of a server and a level
-    the fault and its twin. ``window_ns``: how long each trial is.
+    the fault and its twin. ``window_ns``: how long each trial is; ``of``: the part of the
+    plan that all of it belongs to, null: by server and level.
     """
 
     name: str
@@ -48,6 +50,7 @@ class PlantedCause:
     levels: Mapping[str, int]
     pair: Callable[[PlantedServer, int], Pair]
     window_ns: int = 6 * SECOND_NS
+    of: PlanPart | None = None
 
     def plants(self) -> "Iterator[Plant]":
         """Yield the plants of this cause, server by server."""
@@ -72,6 +75,8 @@ class Plant:
     @property
     def part(self) -> PlanPart:
         """What it is for: a severity or a server that is not calibrated on makes it held out."""
+        if self.cause.of is not None:
+            return self.cause.of
         first = next(iter(self.cause.levels))
         on_known = self.level == first and self.server.name in CALIBRATED_ON
         return PlanPart.CALIBRATION if on_known else PlanPart.HELD_OUT

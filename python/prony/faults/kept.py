@@ -17,6 +17,7 @@ from prony.archive.codec import (
     encode_workload,
 )
 from prony.diagnosis import Evidence
+from prony.diagnosis.held_back import may_be_held_back
 from prony.errors import FailureStage
 from prony.model import (
     Cell,
@@ -28,6 +29,7 @@ from prony.model import (
     Ok,
     Phase,
     Placement,
+    ProcessRow,
     Recording,
     Sample,
     SandboxFacts,
@@ -40,15 +42,18 @@ from prony.model import (
 )
 from prony.model.recording import Distributions
 from prony.model.shapes import OPTIONAL, decode, encode
+from prony.units import KIB, MILLISECOND_NS
 
 __all__ = ["Kept", "decode_kept", "encode_kept", "slimmed"]
 
-# The two edges of the window, and some between: rules compare edges, and look for the fullest queue.
-_MOST_SAMPLES = 6
+# All of a window of nine seconds. Of a longer one both edges and some between: which workers came and went
+# is then known less well.
+_MOST_SAMPLES = 20
 _MOST_LOG, _MOST_LINES = 200, 5
 _DIGITS = re.compile(r"\d+")
 _SIGN = re.compile(r"(?i)error|errno|debug|reload|select\(|open files|address|development|warning")
 _MOST_THREADS = 12
+_GAUGES = ("listen.", "established.", "downstream.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +107,7 @@ def slimmed(one: Kept) -> Kept:
         threads=trial.threads[:_MOST_THREADS],
         log=LogTail(_signs(trial.log.text)),
         events=(),
+        counters={name: max(value, 0) for name, value in trial.counters.items()},
         nuisances={},
         missing={},
         command=tuple(word for word in trial.command if "/" not in word),
@@ -117,8 +123,9 @@ def _signs(log: str) -> str:
 
 def _small(recording: Recording) -> Recording:
     times = recording.distributions
-    seconds = tuple(replace(second, latency=None) for second in recording.series)
-    needed = Distributions(ok_service=times.ok_service, ok_response=times.ok_response)
+    seconds = tuple(replace(second, latency=None, body_bytes=0) for second in recording.series)
+    # Of the latencies only what is held back is ever asked for, and a histogram is most of a trial's bytes.
+    needed = Distributions(ok_service=times.ok_service if may_be_held_back(times.ok_service) else None)
     engine = replace(recording.engine, command=None, caveats=(), missing={})
     return replace(
         recording, spec=None, series=seconds, distributions=needed, error_samples=(), engine=engine, stages=()
@@ -127,16 +134,43 @@ def _small(recording: Recording) -> Recording:
 
 def _thinned(window: tuple[Sample, ...]) -> tuple[Sample, ...]:
     """Return the samples of both edges, those with the longest queues, and some between."""
+    if not window:
+        return ()
+    opened_ns = window[0].monotonic_ns
     if len(window) <= _MOST_SAMPLES:
-        return window
+        return tuple(_shown(one, opened_ns) for one in window)
     step = (len(window) - 1) / (_MOST_SAMPLES - 2)
     places = {round(step * k) for k in range(_MOST_SAMPLES - 1)}
     fullest = max(range(len(window)), key=lambda k: window[k].gauges.get("listen.server.queued", 0))
-    return tuple(_shown(window[k]) for k in sorted(places | {fullest, len(window) - 1}))
+    return tuple(_shown(window[k], opened_ns) for k in sorted(places | {fullest, len(window) - 1}))
 
 
-def _shown(sample: Sample) -> Sample:
-    return replace(sample, processes=tuple(replace(row, command="") for row in sample.processes))
+def _shown(sample: Sample, opened_ns: int) -> Sample:
+    """Return a sample with what rules read of it, to the millisecond and the page of memory."""
+    return Sample(
+        _whole(sample.monotonic_ns - opened_ns, MILLISECOND_NS),
+        sample.phase,
+        tuple(
+            ProcessRow(
+                row.pid,
+                row.start_time_ticks,
+                row.role,
+                "",
+                _whole(row.user_ns, MILLISECOND_NS),
+                _whole(row.system_ns, MILLISECOND_NS),
+                _whole(row.rss_bytes, 4 * KIB),
+                0,
+                row.threads,
+            )
+            for row in sample.processes
+        ),
+        *(0, 0, 0),
+        {name: value for name, value in sample.gauges.items() if name.startswith(_GAUGES)},
+    )
+
+
+def _whole(value: int, step: int) -> int:
+    return value // step * step
 
 
 def _named(record: SubjectRecord) -> SubjectRecord:

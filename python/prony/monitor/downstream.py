@@ -9,12 +9,17 @@ Must not know the engine or the sandbox. Gauges, in the trial's own network only
 (5432, 0)
 """
 
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 
 from prony.monitor.sock_diag import Outgoing, SockDiag
 
 __all__ = ["DownstreamGauges", "commonest"]
+
+# The kernel visits every connection of the network: 0.6 ms for four hundred. After each read it is left
+# alone for so many times as long, so that reading takes 0.2 % of a core at most.
+_REST = 500
 
 
 def commonest(found: Sequence[Outgoing]) -> int:
@@ -31,6 +36,7 @@ class DownstreamGauges:
     def __init__(self, ports: Collection[int], open_diag: Callable[[], SockDiag]) -> None:
         self._ports = frozenset(ports)
         self._inodes: set[int] = set()
+        self._rested_ns = 0
         self._reason: str | None = None
         self._diag: SockDiag | None = None
         try:
@@ -40,13 +46,16 @@ class DownstreamGauges:
 
     def read(self) -> dict[str, int]:
         """Return the gauges; none where there is no such connection."""
-        if self._diag is None:
+        if self._diag is None or time.monotonic_ns() < self._rested_ns:
             return {}
+        began_ns = time.monotonic_ns()
         try:
             found = self._diag.tcp_outgoing(self._ports)
         except OSError as error:
             self._fail(error)
             return {}
+        ended_ns = time.monotonic_ns()
+        self._rested_ns = ended_ns + _REST * (ended_ns - began_ns)
         self._inodes |= {one.inode for one in found}
         return {"downstream.connections": len(found), "downstream.port": commonest(found)} if found else {}
 

@@ -12,7 +12,11 @@ from prony.report.text import EMPTY, Figure, Name, Text, counted, joined, pointe
 
 __all__ = ["faults_document"]
 
-_PARTS = ((PlanPart.HELD_OUT, "held_out", "Held out"), (PlanPart.CALIBRATION, "calibration", "Calibrated on"))
+_PARTS = (
+    (PlanPart.HELD_OUT, "held_out", "Held out"),
+    (PlanPart.CALIBRATION, "calibration", "Calibrated on"),
+    (PlanPart.MUSEUM, "museum", "Museum: cases that users reported"),
+)
 _NOTES = (
     text("A fault counts where it hurt: against its twin without it, in the same blocks."),
     text(

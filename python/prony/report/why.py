@@ -6,10 +6,11 @@ from prony.diagnosis import Diagnosis, Frequent, Resource
 from prony.diagnosis.bounds import Bound
 from prony.reading.limits import LimitedCell
 from prony.report.diagnoses import cause_note, diagnosis_words, resource_words, ruled_out_words
-from prony.report.document import Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
+from prony.report.document import Bars, Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
 from prony.report.findings import finding_words
 from prony.report.forms import count, digits, whole_percent
-from prony.report.text import EMPTY, Figure, Name, Part, Text, counted, joined, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Text, counted, pointer, text
+from prony.report.thread_time import time_heading, time_rows
 from prony.report.words import load_words
 from prony.units import format_rate
 
@@ -41,17 +42,9 @@ def _blocks(found: Diagnosis, at: str) -> Iterator[Block]:
     if rows:
         yield _table(rows)
     if found.time:
-        yield Notes((("", _time(found, at)),))
+        yield Paragraph(time_heading(found, at))
+        yield Bars(tuple(time_rows(found, at)))
     yield Notes(tuple(("", words) for words in _remarks(found, at)))
-
-
-def _time(found: Diagnosis, at: str) -> Text:
-    """Return where the time of its threads goes."""
-    parts: list[Part] = [
-        text(f"{state.value} {{}}", Figure(share, whole_percent, at + pointer("time", state.value)))
-        for state, share in found.time.items()
-    ]
-    return text("Its threads' time: {}.", joined(parts))
 
 
 def _table(rows: tuple[tuple[Entry, ...], ...]) -> Table:

@@ -99,14 +99,13 @@ def refuse_without_subjects(study: Study, prepared: Prepared) -> None:
     if names & prepared.ready.keys():
         return
     reasons = [f"  {one.name}: {one.unavailable}" for one in prepared.records if one.name in names]
-    known = hint_for(Refusal("\n".join(reasons)))
-    usual = (
-        "`prony doctor` lists missing system packages; the app's requirements must be compatible with "
-        "the server's"
-    )
+    message = "\n".join(["no server is available", *reasons])
+    if all(study.catalog.server(one.server).is_of_app for one in study.plan.subjects()):
+        raise SubjectError(message, hint=hint_for(Refusal(message)).text)
     raise SubjectError(
-        "\n".join(["no server is available", *reasons]),
-        hint=usual if known.name == "unknown" else known.text,
+        message,
+        hint="`prony doctor` lists missing system packages; the app's requirements must be compatible with "
+        "the server's",
     )
 
 

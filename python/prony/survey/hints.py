@@ -162,7 +162,7 @@ _ROWS = (
         "another folder",
         "the app does not find a file of its own: relative paths begin at `{folder}`; name another folder "
         "with --dir",
-        r"FileNotFoundError|TemplateNotFound|TemplateDoesNotExist|ENOENT",
+        r"FileNotFoundError|TemplateNotFound|TemplateDoesNotExist|ENOENT|(?i:no such file or directory)",
     ),
     _Row(
         "another port",

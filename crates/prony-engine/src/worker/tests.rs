@@ -7,6 +7,7 @@ mod network;
 use super::{task, Common, Edge, Gauges, Round, Times, Watch, Worker};
 use crate::clock::{Clock, Simulated};
 use crate::distribution::Distribution;
+use crate::protocol::http1::ReplyReader;
 use crate::protocol::{Http1, Protocol, Same};
 use crate::recorder::{seconds, Recorder, StageLedger};
 use crate::schedule::{ConnectionPlan, Share};
@@ -154,8 +155,8 @@ impl Watch for Passed {
 }
 
 /// What a run left behind.
-struct Run {
-    worker: Worker<Http1, Network, Simulated>,
+struct Run<P: Protocol = Http1> {
+    worker: Worker<P, Network, Simulated>,
     tally: Tally,
     times: Times,
     ended_ns: u64,
@@ -165,13 +166,19 @@ struct Run {
 }
 
 fn run(case: &Case) -> Run {
+    let mut protocol = Http1::new(&case.spec().workload.request, None, "x");
+    let requests = vec![protocol.bytes(Same).to_vec()];
+    run_of(case, protocol, requests)
+}
+
+/// A load of a protocol that sends these requests.
+fn run_of<P: Protocol>(case: &Case, protocol: P, requests: Vec<Vec<u8>>) -> Run<P> {
     let spec = case.spec();
     let common = Common::new(&spec, EPOCH_NS, case.connections);
-    let mut protocol = Http1::new(&spec.workload.request, None, "x");
     let clock = Simulated::default();
     clock.advance_to(EPOCH_NS);
     let script = Script::new(case.choices.clone());
-    let mut world = World::new(clock.clone(), script, protocol.bytes(Same), case.connections);
+    let mut world = World::new(clock.clone(), script, requests, case.connections);
     world.cancel_ns = case.cancel_ns.map_or(u64::MAX, |after_ns| EPOCH_NS + after_ns);
     let cancelled = Rc::clone(&world.cancelled);
     let world = Rc::new(RefCell::new(world));
@@ -208,7 +215,7 @@ fn length(distribution: Option<&Distribution>) -> u64 {
     distribution.map_or(0, Distribution::count)
 }
 
-impl Run {
+impl<P: Protocol> Run<P> {
     /// One end for each request, in every place where ends are counted.
     fn check_account(&mut self) {
         let recorder = &mut self.worker.recorder;
@@ -388,6 +395,70 @@ fn well(connections: usize, rate_per_s: Option<u64>) -> Case {
         pacing: "precise",
         choices: Vec::new(),
         stages: Vec::new(),
+    }
+}
+
+/// Requests that differ, as those of a mix or of a replay do: each is known by its number.
+struct Numbered {
+    next: usize,
+    requests: Vec<Vec<u8>>,
+}
+
+impl Numbered {
+    fn new(count: usize) -> Self {
+        let request = |number| format!("GET /{number} HTTP/1.1\r\nHost: x\r\n\r\n").into_bytes();
+        Self {
+            next: 0,
+            requests: (0..count).map(request).collect(),
+        }
+    }
+}
+
+impl Protocol for Numbered {
+    type Reader = ReplyReader;
+    type Request = usize;
+
+    fn next(&mut self) -> usize {
+        self.next += 1;
+        self.next - 1
+    }
+
+    fn bytes(&mut self, request: usize) -> &[u8] {
+        &self.requests[request]
+    }
+
+    fn is_idempotent(&self, _: usize) -> bool {
+        true
+    }
+
+    fn reader(&self) -> ReplyReader {
+        ReplyReader::new(false)
+    }
+
+    fn keeps_alive(&self) -> bool {
+        true
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn each_request_of_a_mix_is_sent_as_itself_and_again_only_where_it_met_a_close(case in cases(), count in 1u64..60) {
+        let case = Case { requests: Some(count), warmup_ns: 0, cancel_ns: None, stages: Vec::new(), ..case };
+        let protocol = Numbered::new(count as usize);
+        let requests = protocol.requests.clone();
+        let mut run = run_of(&case, protocol, requests);
+        run.check_account();
+        run.check_against_the_network();
+        let mut starts = vec![0u64; count as usize];
+        run.tally.begun.iter().for_each(|&number| starts[number] += 1);
+        let again: u64 = starts.iter().map(|&starts| starts.saturating_sub(1)).sum();
+        prop_assert!(again <= run.worker.counts.retried && starts.iter().all(|&starts| starts <= 2), "{starts:?}");
+        // One that was never begun had no connection, or none that took it.
+        let unbegun = starts.iter().filter(|&&starts| starts == 0).count() as u64;
+        let account = &run.worker.recorder.account;
+        prop_assert!(unbegun <= account.scheduled - account.ok);
     }
 }
 

@@ -16,6 +16,7 @@ from prony.page.charts.resources import by_role, usage
 from prony.page.charts.seconds import course_of, heat_map, replies, slowest
 from prony.page.charts.sessions import session_chapters
 from prony.page.charts.settings import setting_charts
+from prony.page.charts.threads import thread_times
 from prony.page.charts.tradeoff import tradeoff
 from prony.page.scene import Scene
 from prony.reading.groups import Group, families
@@ -113,6 +114,7 @@ def _singly(scene: Scene, group: Group, gridded: bool) -> Iterator[Chart | None]
     if not gridded:
         yield from (dots(scene, group, metric) for metric in _metrics(group))
         yield failures(scene, (group,))
+    yield thread_times(scene, group)
     yield from (by_role(scene, group, metric) for metric in ("cpu_percent", "pss_end"))
 
 

@@ -9,6 +9,7 @@ from prony.report.diagnoses import Placed, cause_note, diagnosis_words
 from prony.report.document import Block, Notes, Paragraph, Section, Tone
 from prony.report.sections.figures import group_heading
 from prony.report.text import EMPTY, Name, Text, joined, pointer, text
+from prony.report.thread_time import time_table
 
 __all__ = ["limits_of_each", "placed"]
 
@@ -27,6 +28,13 @@ def _of_load(reading: Reading, group: Group) -> Iterator[Block]:
     if len(reading.measured) > 1:
         yield Paragraph(text("{}:", group_heading(group, place)), Tone.QUIET)
     yield Notes(tuple(("", _line(one, place)) for one in found))
+    timed = [
+        (name, diagnosis, at)
+        for one in found
+        for name, (diagnosis, at) in zip(one.subjects, placed(one, place), strict=True)
+    ]
+    if (times := time_table(timed)) is not None:
+        yield times
 
 
 def _line(alike: Alike, group: int) -> Text:

@@ -63,6 +63,8 @@ pub struct Tally {
     pub most_attempts_at_once: u64,
     attempts_at_last_wait: u64,
     pub closed: u64,
+    /// Which requests were begun, each time that one was.
+    pub begun: Vec<usize>,
     /// How many requests were under way, each time that one was begun.
     pub owed: Vec<(u64, usize)>,
 }
@@ -91,7 +93,8 @@ struct Socket {
     /// When the attempt ends, and with which errno (0: well).
     connect: (u64, i32),
     is_connected: bool,
-    /// Bytes of the current request that were taken.
+    /// Which of the requests is the current one, and how many of its bytes were taken.
+    request: usize,
     taken: usize,
     /// A reply is owed: its request has begun.
     owes: bool,
@@ -145,19 +148,20 @@ pub struct World {
     pub clock: Simulated,
     pub script: Script,
     pub tally: Tally,
-    pub request: Vec<u8>,
+    pub requests: Vec<Vec<u8>>,
     pub cancel_ns: u64,
     pub cancelled: Rc<AtomicBool>,
     sockets: Vec<Option<Socket>>,
 }
 
 impl World {
-    pub fn new(clock: Simulated, script: Script, request: &[u8], slots: usize) -> Self {
+    /// A server that takes any of these requests.
+    pub fn new(clock: Simulated, script: Script, requests: Vec<Vec<u8>>, slots: usize) -> Self {
         Self {
             clock,
             script,
             tally: Tally::default(),
-            request: request.to_vec(),
+            requests,
             cancel_ns: u64::MAX,
             cancelled: Rc::default(),
             sockets: (0..slots).map(|_| None).collect(),
@@ -187,6 +191,7 @@ impl World {
         let mut socket = Socket {
             connect,
             is_connected: at_once,
+            request: 0,
             taken: 0,
             owes: false,
             blocked_until_ns: 0,
@@ -248,8 +253,12 @@ impl World {
         }
         if socket.taken == 0 {
             assert!(!socket.owes, "a second request before the reply to the first");
+            let known = self.requests.iter().position(|request| request == bytes);
+            socket.request = known.expect("one of the requests");
+            self.tally.begun.push(socket.request);
         }
-        assert_eq!(bytes, &self.request[socket.taken..], "not what comes next");
+        let request = &self.requests[socket.request];
+        assert_eq!(bytes, &request[socket.taken..], "not what comes next");
         let count = match choice {
             6 => bytes.len().div_ceil(2),
             7 => 1,
@@ -258,7 +267,7 @@ impl World {
         socket.is_full = count < bytes.len();
         socket.owes = true;
         socket.taken += count;
-        let is_whole = socket.taken == self.request.len();
+        let is_whole = socket.taken == request.len();
         if is_whole {
             socket.taken = 0;
         }

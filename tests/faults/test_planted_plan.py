@@ -35,9 +35,14 @@ def kinds(cause):
 def test_most_plants_are_held_out_and_every_cause_has_one():
     parts = Counter(plant.part for plant in PLANTS)
     assert parts[PlanPart.HELD_OUT] > 2 * parts[PlanPart.CALIBRATION]
-    assert {plant.cause.name for plant in PLANTS if plant.part is PlanPart.HELD_OUT} == {
-        cause.name for cause in CAUSES
-    }
+    held_out = {plant.cause.name for plant in PLANTS if plant.part is PlanPart.HELD_OUT}
+    assert held_out == {cause.name for cause in CAUSES if cause.of is None}
+
+
+def test_no_threshold_is_set_on_a_case_of_the_museum():
+    cases = [plant for plant in PLANTS if plant.name.startswith("museum-")]
+    assert len(cases) >= 5
+    assert {plant.part for plant in cases} == {PlanPart.MUSEUM}
 
 
 @pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.name)
