@@ -270,9 +270,9 @@ def _asked(
     typed = options.settings
     for server, app_name in part.pairs:
         app = catalog.app(app_name)
-        alone, _, front = server.partition("@")
+        alone, at, front = server.partition("@")
         entry, variant = catalog.split(alone)
-        frontend = catalog.frontend(front) if front else None
+        frontend = catalog.frontend(front) if at else None
         plain = Subject(
             name=f"{server}+{app.name}",
             server=entry,
