@@ -300,7 +300,7 @@ def test_an_archive_in_a_folder_that_is_not_there_is_told(refused):
         (["--net", "bridged"], "`--net bridged`: expected one of 'isolated', 'host'"),
         (["--interface", "cgi"], "`--interface cgi`: expected one of 'wsgi'"),
         (["--servers", ","], "`--servers ,`: expected one or more servers"),
-        (["--expect-status", "99"], "`--expect-status 99`: expected statuses from 100"),
+        (["--expect-status", "99"], "`--expect-status 99`: expected statuses from 100 to 999"),
         (["--expect-body", "@nowhere"], "`--expect-body @nowhere`: cannot read `nowhere`"),
         (["-H", "a b: c"], "`-H a b: ...`: expected a header's name"),
         (["--run-as", "no-such-user"], "`--run-as no-such-user`: this machine has no such user"),
