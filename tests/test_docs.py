@@ -113,9 +113,9 @@ def test_the_output_in_the_readme_has_at_most_25_lines():
     assert len(output.splitlines()) <= 25
 
 
-def test_the_readme_shows_your_own_app_right_after_the_two_commands():
+def test_the_readme_asks_the_first_question_first():
     headings = re.findall(r"^## (.+)$", (ROOT / "README.md").read_text(), re.MULTILINE)
-    assert headings[:2] == ["Two commands", "Your own app"]
+    assert headings[:2] == ["Your own app", "Two commands"]
     assert headings.index("Studies") < headings.index("How it works")
 
 

@@ -232,7 +232,7 @@ BROKEN_PROGRAMS = [
     ("go", "main.go", ('":"+os.Getenv("PORT")', '":23999"'), "the port that it is given"),
     ("go", "main.go", ('"os"', '"os"\n\t_ "example.com/other"'), "go mod tidy"),
     ("go", "menu.txt", None, "relative paths begin at"),
-    ("node", "package.json", ("4.2.0", "4.1.0"), "mends the lock"),
+    ("node", "package.json", ("4.2.0", "4.1.0"), "makes them fit"),
     ("node", "server.js", ('require("mustache")', 'require("moustache")'), "no package `moustache`"),
     ("node", "server.js", ("process.env.PORT", "23998"), "the port that it is given"),
     ("php", "public/index.php", ("<?=", "<?= foo( ?><?="), "cannot be run: see the line above"),

@@ -90,8 +90,8 @@ _ROWS = (
     ),
     _Row(
         "packages and their lock",
-        "package.json and package-lock.json do not fit together: `npm install --package-lock-only` mends "
-        "the lock",
+        "package.json and package-lock.json do not fit together: `npm install --package-lock-only` makes "
+        "them fit",
         r"npm ci` can only install packages when",
     ),
     _Row(
