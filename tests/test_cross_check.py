@@ -34,6 +34,11 @@ def test_each_of_them_is_compared_with_the_cell_that_it_checks():
     assert found == list(zip((*CELLS, *CELLS), checks, strict=True))
 
 
+def test_a_cross_check_may_be_of_some_loads_alone():
+    cells = cross_check_cells(PLAN, ("wrk",), {"connections": (10, 100)})
+    assert [cell.load["connections"] for cell in cells] == [10]
+
+
 @pytest.mark.parametrize("engines", [("prony",), ("wrk", "wrk")])
 def test_what_would_check_nothing_is_refused(engines):
     with pytest.raises(UsageError, match="checks nothing"):

@@ -19,6 +19,7 @@ SHARED = {
 CALLED_BY_LIBRARIES = {
     "cli.help.PanelCommand.format_options",
     "sandbox.exchange._Source.makefile",
+    "study_document.CrossCheckDocument._checks_something",
     "study_document.WorkloadDocument._loop_has_its_fields",
 }
 

@@ -16,6 +16,7 @@ from prony.plan import PlanOptions, make_plan
 from prony.study_document import (
     CalibrationDocument,
     ClaimDocument,
+    CrossCheckDocument,
     DesignDocument,
     Generator,
     NeedsDocument,
@@ -30,7 +31,7 @@ from prony.study_document import (
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "study-format.md"
 DOCUMENTS = (
     *(StudyDocument, SandboxDocument, DesignDocument, CalibrationDocument, SubjectDocument, WorkloadDocument),
-    *(WorkloadChange, ProfileDocument, ClaimDocument, NeedsDocument),
+    *(WorkloadChange, CrossCheckDocument, ProfileDocument, ClaimDocument, NeedsDocument),
 )
 # Tables, which the example writes with brackets.
 TABLES = {
@@ -44,6 +45,7 @@ TABLES = {
     "profiles",
     "claims",
     "sources",
+    "cross_check",
 }
 
 

@@ -1,5 +1,7 @@
 """Quantities are read and written without loss, and a bare number is never a time."""
 
+from math import floor, inf, log10, nan
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from prony.units import (
     format_bytes,
     format_duration,
     format_half_width,
+    format_mean,
     format_percent,
     format_rate,
     nanoseconds,
@@ -20,6 +23,7 @@ from prony.units import (
     parse_percent,
     parse_rate,
     seconds,
+    within,
 )
 
 DURATION_NS = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9, "min": 60e9, "h": 3600e9}
@@ -200,6 +204,22 @@ def test_a_column_without_values_has_the_smallest_unit():
 def test_a_width_that_is_not_nothing_is_never_written_as_nothing(value, half_width):
     written = format_half_width(half_width, value, Scale(1e3, "µs"))
     assert float(written.replace(",", "")) > 0
+
+
+@given(st.floats(1, 1e9), st.floats(1e-6, 1))
+def test_a_mean_has_the_digits_of_its_half_width_and_that_has_two(value, share):
+    half_width, scale = value * share, Scale(1, "/s")
+    mean, half = format_mean(value, half_width, scale), format_half_width(half_width, value, scale)
+    assert [one.partition(".")[2] == "" for one in (mean, half)] in ([True, True], [False, False])
+    assert len(half.replace(",", "").replace(".", "").strip("0")) <= 2
+    place = 10.0 ** (floor(log10(half_width)) - 1)
+    assert float(mean.replace(",", "")) == pytest.approx(value, abs=max(0.51 * place, 0.00501 * value))
+
+
+@pytest.mark.parametrize("half_width", [0.0, inf, nan])
+def test_a_mean_without_a_width_has_its_usual_digits(half_width):
+    assert format_mean(111_462, half_width, Scale(1, "/s")) == "111,462"
+    assert within(111_462, half_width) == 111_462
 
 
 @pytest.mark.parametrize(("text", "ratio"), [("0.1%", 0.001), (" 2 % ", 0.02), ("0%", 0), ("150%", 1.5)])

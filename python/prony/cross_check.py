@@ -6,8 +6,9 @@ Pure. Must not know how a generator works.
 ()
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from prony.errors import UsageError
 from prony.model import Cell, EngineChoice, Plan
@@ -36,8 +37,15 @@ def with_generator(plan: Plan, choice: EngineChoice) -> Plan:
     return replace(plan, cells=(*plan.cells, *added))
 
 
-def cross_check_cells(plan: Plan, engines: Sequence[str]) -> tuple[Cell, ...]:
+_UNDER_ALL: Mapping[str, Collection[float]] = MappingProxyType({})
+
+
+def cross_check_cells(
+    plan: Plan, engines: Sequence[str], under: Mapping[str, Collection[float]] = _UNDER_ALL
+) -> tuple[Cell, ...]:
     """Return each cell of the built-in engine again for each of ``engines``, with ids of its own.
+
+    ``under``: only cells whose load has one of these values, by the keys of `Cell.load`.
 
     They belong to the plan's blocks, like its own cells: only trials of one block are compared.
 
@@ -49,10 +57,14 @@ def cross_check_cells(plan: Plan, engines: Sequence[str]) -> tuple[Cell, ...]:
             f"`--cross-check {','.join(engines)}` checks nothing; "
             f"expected other generators than `{own}`, each once"
         )
-    cells = [cell for cell in plan.cells if cell.engine.name == own]
+    cells = [cell for cell in plan.cells if cell.engine.name == own and _is_under(cell, under)]
     taken = [cell.id for cell in (*plan.cells, *((plan.calibration,) if plan.calibration else ()))]
     pairs = [(cell, name) for name in engines for cell in cells]
     return tuple(
         replace(cell, id=number, engine=replace(cell.engine, name=name))
         for number, (cell, name) in enumerate(pairs, start=max(taken, default=-1) + 1)
     )
+
+
+def _is_under(cell: Cell, under: Mapping[str, Collection[float]]) -> bool:
+    return all(cell.load.get(name) in values for name, values in under.items())

@@ -20,7 +20,8 @@ from prony.archive import open_archive
 from prony.engine.local import LocalEngine
 from prony.engine.target import target_of
 from prony.errors import UsageError
-from prony.faces.sheets import Sheet, sheets
+from prony.faces.sheet import Sheet
+from prony.faces.sheets import sheets
 from prony.host.noise_floors import kept_floors
 from prony.model import (
     ClosedLoop,

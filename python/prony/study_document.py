@@ -31,6 +31,7 @@ from prony.model import (
     Arrivals,
     ClaimKind,
     Interface,
+    SandboxKind,
     is_of,
     is_own_generator,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "MAX_THREADS",
     "CalibrationDocument",
     "ClaimDocument",
+    "CrossCheckDocument",
     "DesignDocument",
     "Generator",
     "Load",
@@ -185,9 +187,11 @@ class SandboxDocument(_Document):
     """``[sandbox]``: the limits of each server: CPUs, memory as ``512MB``, processes and threads.
 
     ``sysctl``: settings of the kernel in the subject's network. ``kernel``: settings of the kernel by the
-    name of a table in ``[kernels]``, or ``as-found``. A list of values is a factor.
+    name of a table in ``[kernels]``, or ``as-found``. A list of values is a factor. ``kind``: the sandbox,
+    unless one is typed; null: the strongest that works without an engine.
     """
 
+    kind: SandboxKind | None = None
     cpus: Annotated[float | tuple[str, ...] | None, PlainValidator(_as_cpus)] = None
     memory: Annotated[int | tuple[str, ...] | None, PlainValidator(_as_memory)] = None
     pids: Annotated[int | tuple[str, ...] | None, PlainValidator(_as_pids)] = None
@@ -299,12 +303,34 @@ class WorkloadChange(_Lengths):
     skip: bool = False
 
 
+class CrossCheckDocument(_Document):
+    """``[profiles.NAME.cross_check]``: generators that measure the profile's cells once more, beside Prony's
+    own; ``connections`` and ``rate``: under these loads only.
+    """
+
+    engines: Annotated[Generators, Field(min_length=1)]
+    connections: Counts | None = None
+    rate: Rates | None = None
+
+    @model_validator(mode="after")
+    def _checks_something(self) -> "CrossCheckDocument":
+        if "prony" in self.engines or len(set(self.engines)) < len(self.engines):
+            raise ValueError("generators other than `prony`, each once")
+        return self
+
+    @property
+    def under(self) -> Mapping[str, tuple[float, ...]]:
+        """The loads, by the keys of `prony.model.Cell.load`; empty for all."""
+        named = {"connections": self.connections, "rate": self.rate}
+        return {name: values for name, values in named.items() if values is not None}
+
+
 class ProfileDocument(_Lengths):
     """``[profiles.NAME]``: how long and how often; ``workloads`` changes single loads by name.
 
     ``as_published``: how often the original measured, in words, where that differs from ``blocks``.
     ``pilot``: how long a warm-up to look for before the first block at most; ``0s``: do not look.
-    ``of_the_time``: measure the subjects ``as_of`` too.
+    ``of_the_time``: measure the subjects ``as_of`` too. ``cross_check``: unless others are typed.
     """
 
     blocks: PositiveInt
@@ -314,6 +340,7 @@ class ProfileDocument(_Lengths):
     timeout: Duration = 10 * SECOND_NS
     pilot: Wait | None = None
     of_the_time: bool = False
+    cross_check: CrossCheckDocument | None = None
     connections: Counts | None = None
     rate: Rates | None = None
     workloads: Mapping[str, WorkloadChange] = Field(default_factory=dict)

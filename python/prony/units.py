@@ -11,6 +11,7 @@ subject imports it, so it imports nothing heavy at its head.
 
 import re
 from collections.abc import Iterable
+from math import floor, isfinite, log10
 from typing import NamedTuple
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "format_duration",
     "format_half_width",
     "format_in",
+    "format_mean",
     "format_percent",
     "format_rate",
     "nanoseconds",
@@ -40,6 +42,7 @@ __all__ = [
     "parse_percent",
     "parse_rate",
     "seconds",
+    "within",
 ]
 
 MICROSECOND_NS = 1_000
@@ -265,13 +268,57 @@ def format_in(value: float, scale: Scale) -> str:
     return f"{scaled:,.{_decimals(scaled)}f}"
 
 
+def _decimals_within(value: float, half_width: float) -> int:
+    """Return the decimals that a value may have beside this half of its interval; negative: whole tens."""
+    return min(_decimals(value), _allowed(value, half_width))
+
+
+def _allowed(value: float, half_width: float) -> int:
+    """Return the place of the second digit of a half-width; a value keeps its first digit, however wide."""
+    if not (half_width > 0 and isfinite(half_width) and isfinite(value)):
+        return _EVERY
+    second = 1 - floor(log10(half_width))
+    return max(second, -floor(log10(abs(value)))) if value else second
+
+
+_EVERY = 15
+"""Decimals: as many as a float holds."""
+
+
+def _written(value: float, decimals: int) -> str:
+    return f"{round(value, decimals):,.{max(decimals, 0)}f}"
+
+
+def format_mean(value: float, half_width: float, scale: Scale) -> str:
+    """Return a mean in the unit of its column, with no more digits than its interval allows: up to the second
+    digit of half of it.
+
+    >>> format_mean(111_462, 8_499, Scale(1, "/s")), format_mean(2_220_000, 320_000, Scale(1e6, "ms"))
+    ('111,500', '2.22')
+    """
+    scaled = value / scale.size
+    return _written(scaled, _decimals_within(scaled, half_width / scale.size))
+
+
 def format_half_width(half_width: float, value: float, scale: Scale) -> str:
-    """Return the half-width of a value's interval, with as many decimals as the value in its column has.
+    """Return the half-width of a value's interval, to the last digit that the value in its column has.
 
     >>> format_half_width(320_000, 2_220_000, Scale(1e6, "ms"))
     '0.32'
+    >>> format_half_width(8_499, 111_462, Scale(1, "/s"))
+    '8,500'
     """
-    decimals = _decimals(value / scale.size)
+    scaled = half_width / scale.size
+    decimals = _decimals_within(value / scale.size, scaled)
     # A half-width that would round to zero is shown as the smallest value of its last digit.
     least = 10.0**-decimals if half_width > 0 else 0.0
-    return f"{max(half_width / scale.size, least):,.{decimals}f}"
+    return _written(max(scaled, least), decimals)
+
+
+def within(value: float, half_width: float) -> float:
+    """Return a value or an end of its interval, rounded to the second digit of half of the interval.
+
+    >>> within(119_960, 8_499), within(0.0, 0.0)
+    (120000, 0.0)
+    """
+    return round(value, _allowed(value, half_width))

@@ -10,6 +10,7 @@ import pytest
 from golden.build import study_two
 from prony.archive import create, open_archive
 from prony.model import Fingerprint
+from prony.sandbox.choice import Available
 
 APP = ("--app", "shop:app", "--servers", "wsgiref,waitress")
 OUT = ("--out", "out.prony")
@@ -176,6 +177,52 @@ def test_a_dry_run_counts_no_cross_check_that_the_generator_cannot_make(run, mon
     assert "cross-check:" not in opened.out
     assert "wrk is left out: " in opened.out and "ab is left out: " in opened.out
     assert "27 trials, about " in opened.out
+
+
+STUDY = """\
+format = 1
+name = "one"
+title = "One server"
+
+[sandbox]
+kind = "process"
+
+[[subjects]]
+server = "wsgiref"
+app = "hello"
+
+[[workloads]]
+loop = "closed"
+connections = [1, 10]
+
+[profiles.quick]
+blocks = 1
+duration = "1s"
+cross_check = { engines = ["wrk", "ab"], connections = 10 }
+"""
+
+
+@pytest.fixture
+def study(folder):
+    (folder / "one.toml").write_text(STUDY)
+
+
+@pytest.mark.usefixtures("study")
+@pytest.mark.parametrize(
+    ("typed", "checked"),
+    [((), {("wrk", 10), ("ab", 10)}), (("--cross-check", "ab"), {("ab", 1), ("ab", 10)})],
+)
+def test_a_profile_names_other_generators_unless_others_are_typed(run, typed, checked):
+    run("one.toml", *typed, *OUT)
+    assert {(one.engine.name, one.load["connections"]) for one in run.task.cross_checks} == checked
+
+
+@pytest.mark.usefixtures("study")
+def test_a_study_names_its_sandbox_unless_another_is_typed(run, monkeypatch):
+    monkeypatch.setattr("prony.sandbox.available.look", lambda kinds: Available())
+    for typed, kind in (((), "process"), (("--sandbox", "container"), "container")):
+        run("one.toml", *typed, "--out", f"{kind}.prony")
+        assert {cell.sandbox.kind for cell in run.task.plan.cells} == {kind}
 
 
 # --- going on ---------------------------------------------------------------------------------------------

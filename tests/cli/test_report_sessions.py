@@ -137,9 +137,29 @@ def test_an_archive_that_is_named_twice_is_refused(said, three):
     assert (done.status, "hold the same session" in done.err) == (2, True)
 
 
-def test_figures_are_those_of_one_archive(said, three, tmp_path):
-    done = said("report", *three, "--figures", tmp_path / "figures")
-    assert (done.status, "`--figures` takes one archive" in done.err) == (2, True)
+def test_the_charts_of_sessions_become_pictures_that_name_their_subjects(said, three, tmp_path):
+    assert said("report", *three, "--figures", tmp_path / "pictures").status == 0
+    names = {file.name for file in (tmp_path / "pictures").iterdir()}
+    ratios, speed = (f"{what}-over-sessions-10-connections-0" for what in ("ratios", "ok-per-s"))
+    assert {f"{key}.{kind}" for key in (ratios, speed) for kind in ("svg", "png")} <= names
+    drawn = (tmp_path / "pictures" / f"{speed}.svg").read_text()
+    assert all(name in drawn for name in SPEEDS)
+
+
+def test_the_table_over_sessions_has_the_figures_of_their_json(said, three, tmp_path):
+    assert said("report", *three, "--csv", tmp_path / "tables").status == 0
+    (load,) = json.loads(said("report", *three, "--json").out)["loads"]
+    rows = table(tmp_path / "tables" / "over.csv")
+    assert {row["metric"] for row in rows} == set(load["metrics"])
+    for row in rows:
+        value = load["metrics"][row["metric"]][row["subject"]][int(row["place"]) - 1]
+        assert bool(row["reason"]) == (value is None)
+        assert row["mean"] == ("" if value is None else repr(value["mean"]))
+
+
+def table(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def test_the_page_of_one_plan_shows_its_sessions_together(said, three, tmp_path):
@@ -158,12 +178,43 @@ def test_the_page_of_other_plans_shows_the_same_cells_of_each(said, tmp_path):
     assert "gunicorn+hello" in page
 
 
-def test_tables_of_archives_of_other_plans_are_refused_and_nothing_is_written(said, tmp_path):
-    other = session(tmp_path / "b.prony", 1, change=lambda plan: replace(plan, name="other"))
-    options = ("--csv", tmp_path / "tables", "--html", tmp_path / "a.html")
-    done = said("report", session(tmp_path / "a.prony", 0), other, *options)
-    assert (done.status, "`--csv` takes one archive" in done.err) == (2, True)
-    assert not (tmp_path / "a.html").exists()
+def test_archives_of_other_plans_have_a_table_and_pictures_of_the_same_cells(said, tmp_path):
+    def shorter(plan):
+        return replace(plan, name="other", cells=plan.cells[:2])
+
+    files = [session(tmp_path / "a.prony", 0), session(tmp_path / "b.prony", 1, change=shorter)]
+    outputs = ("--csv", tmp_path / "tables", "--figures", tmp_path / "pictures")
+    assert said("report", *files, *outputs).status == 0
+    rows = table(tmp_path / "tables" / "over.csv")
+    assert {(row["subject"], row["archive"]) for row in rows} == {
+        (name, archive) for name in list(SPEEDS)[:2] for archive in "ab"
+    }
+    assert (tmp_path / "pictures" / "ok-per-s-over-archives-10-connections-0.png").exists()
+
+
+def test_a_subject_that_one_of_three_archives_lacks_has_a_reason_there(said, tmp_path):
+    def other(plan):
+        return replace(plan, name="other", cells=plan.cells[:2])
+
+    files = [session(tmp_path / f"{k}.prony", k) for k in range(2)]
+    files.append(session(tmp_path / "2.prony", 2, change=other))
+    assert said("report", *files, "--csv", tmp_path / "tables").status == 0
+    rows = table(tmp_path / "tables" / "over.csv")
+    lacking = [row for row in rows if row["reason"] == "not measured there"]
+    assert {(row["subject"], row["archive"], row["mean"]) for row in lacking} == {("gunicorn+hello", "2", "")}
+
+
+def test_the_page_on_csv_names_the_tables_of_several_archives_and_their_columns(said, three, tmp_path):
+    said("report", *three, "--csv", tmp_path / "tables")
+    page = (Path(__file__).parents[2] / "docs/reference/report-csv.md").read_text("utf-8")
+    files = list((tmp_path / "tables").iterdir())
+    columns = {name for file in files for name in table(file)[0]}
+    assert {file.name for file in files} | columns <= set(re.findall(r"`([^`]+)`", page))
+
+
+def test_the_whole_report_is_that_of_one_archive(said, three):
+    done = said("report", *three, "--full")
+    assert (done.status, "`--full` takes one archive" in done.err) == (2, True)
 
 
 def test_an_archive_that_was_measured_in_sessions_shows_them(said, tmp_path):

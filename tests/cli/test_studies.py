@@ -33,6 +33,13 @@ def test_of_generators_those_are_counted_and_not_the_one_server(said):
     assert row[1:3] == [str(1 + len(listed["generators"])), str(1 + len(ready))]
 
 
+@pytest.mark.parametrize(("name", "profile"), [("embedded-servers", "quick"), ("psgi-servers", "full")])
+def test_a_profile_is_as_long_as_a_dry_run_says(said, name, profile):
+    (study,) = json.loads(said("studies", name, "--json").out)
+    *_, last = said("run", name, "--profile", profile, "--dry-run").out.splitlines()
+    assert last.startswith(f"{study['profiles'][profile]['length']}, into ")
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_one_is_shown_with_its_notes_loads_claims_and_figures(said, name):
     data = json.loads(said("studies", name, "--json").out)[0]
@@ -61,8 +68,8 @@ def test_the_same_as_data_holds_subjects_profiles_claims_and_figures(said):
     found = json.loads(said("studies", "--json").out)
     assert [study["name"] for study in found] == list(NAMES)
     (wsgi,) = (study for study in found if study["name"] == "wsgi-servers")
-    # Six of the original, three that the study adds, and the six with the software of the time.
-    assert len(wsgi["subjects"]) == 15
+    # Six of the original, five that the study adds, and the six with the software of the time.
+    assert len(wsgi["subjects"]) == 17
     assert sum("-as-of-2016+" in one["name"] for one in wsgi["subjects"]) == 6
     assert len(wsgi["originals"]) == 5 * 6 * 19
     original = wsgi["profiles"]["original"]

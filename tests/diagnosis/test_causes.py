@@ -154,10 +154,8 @@ def test_memory_that_grows_with_requests_that_get_fewer_grew():
 
 
 def test_a_pool_that_got_more_processes_is_no_leak():
-    few, more = [worker(1, rss=50 * MIB)], [worker(1, rss=50 * MIB), worker(2, rss=50 * MIB)]
-    trial = replace(
-        HEALTHY, samples=(*(sample(k, few) for k in range(3)), *(sample(k, more) for k in (3, 4)))
-    )
+    pools = [[worker(pid, rss=20 * MIB) for pid in range(count)] for count in range(2, 8)]
+    trial = replace(HEALTHY, samples=tuple(sample(k, pool) for k, pool in enumerate(pools)))
     assert Symptom.MEMORY_GREW not in kinds(trial)
 
 
@@ -213,6 +211,11 @@ def test_a_pace_that_rises_by_a_step_was_still_cold():
 )
 def test_a_pace_that_is_even_or_stumbles_or_falls_was_not_cold(counts):
     assert Symptom.STILL_COLD not in kinds(paced(*counts), SIX)
+
+
+def test_a_server_that_gets_no_cpu_is_slow_and_not_cold():
+    trial = paced(50, 52, 51, 98, 101, 99)
+    assert Symptom.STILL_COLD not in kinds(with_counters(trial, threads__queue_ns=6 * SECOND), SIX)
 
 
 # --- development ------------------------------------------------------------------------------------------

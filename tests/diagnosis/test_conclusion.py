@@ -296,6 +296,12 @@ def test_connections_that_nobody_reads_after_one_reply_are_named(trial, found):
     assert rules(trial) == found
 
 
+def test_clients_that_open_a_connection_for_each_request_get_one_reply_on_each():
+    closing = replace(CELL.workload.request, keep_alive=False)
+    cell = replace(CELL, workload=replace(CELL.workload, request=closing))
+    assert rules(silent(), cell=cell) == []
+
+
 # --- what is used, and what it allows ---------------------------------------------------------------------
 
 

@@ -312,10 +312,10 @@ def test_the_library_in_pages_is_that_of_the_package_that_draws():
 
 
 def test_every_chart_becomes_a_picture_that_names_its_subjects():
-    from prony.page.pictures import picture_files
+    from prony.page.pictures import pictures_of_study
 
     reading, traces = studies.read("hostile")
-    files = dict(picture_files(reading, traces))
+    files = dict(pictures_of_study(reading, traces))
     keys = {chart.key for chapter in chapters(scene_of(reading, traces)) for chart in chapter.charts}
     assert set(files) == {f"{key}.{kind}" for key in keys for kind in ("svg", "png")}
     assert "b'&quot;+&lt;b&gt;" in files["percentiles-all.svg"].decode()

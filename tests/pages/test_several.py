@@ -65,7 +65,7 @@ def test_the_page_of_a_trend_is_true_to_its_json(trend):
     assert wrong_numbers(page, data) == []
     assert wrong_rows(page, data) == []
     assert "a+x: 1.0, 2.0" in page
-    assert 'id="ok-per-s-over-loads-0"' in page
+    assert 'id="ok-per-s-over-archives-20-connections-0"' in page
 
 
 # --- sessions of one plan -----------------------------------------------------------------------------------
@@ -91,13 +91,14 @@ def test_the_page_of_sessions_is_true_to_their_json(sessions):
     assert wrong_rows(page, data) == []
 
 
+def ratios_of(sessions):
+    found = chart_specs(page_of_sessions("S", sessions))
+    return found["ratios-over-sessions-10-connections-0"]["data"]["values"]
+
+
 def test_the_page_of_sessions_shows_their_range_or_their_interval_as_the_text_does(sessions):
     (load,) = sessions.loads
-    (row,) = [
-        row
-        for row in chart_specs(page_of_sessions("S", sessions))["ratios-over-loads-0"]["data"]["values"]
-        if row["name"] == load.found.rows[1].name and "ratio" in row
-    ]
+    (row,) = [row for row in ratios_of(sessions) if row["name"] == load.found.rows[1].name and "ratio" in row]
     ratio = load.found.rows[1].ratio
     few = len(sessions.parts) < 5
     ends = (ratio.least, ratio.most) if few else (ratio.low, ratio.high)
@@ -106,7 +107,7 @@ def test_the_page_of_sessions_shows_their_range_or_their_interval_as_the_text_do
 
 
 def test_the_page_of_sessions_has_a_dot_for_each(sessions):
-    found = chart_specs(page_of_sessions("S", sessions))["ratios-over-loads-0"]["data"]["values"]
+    found = ratios_of(sessions)
     assert sum("single" in row for row in found) == 2 * len(sessions.parts)
 
 
@@ -132,11 +133,6 @@ def test_a_folder_without_archives_is_refused_and_makes_no_site(said, folder):
     done = said("report", "kept", "--site", "public")
     assert (done.status, "`kept` has no archives" in done.err) == (2, True)
     assert not (folder / "public").exists()
-
-
-def test_options_of_one_archive_are_refused_for_several(said, folder):
-    done = said("report", "a.prony", "b.prony", "--figures", "pictures")
-    assert (done.status, "`--figures` takes one archive" in done.err) == (2, True)
 
 
 def test_hostile_titles_and_servers_stay_text_in_an_index():

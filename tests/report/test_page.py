@@ -14,9 +14,10 @@ from prony.model import Fingerprint
 from prony.page.study import page_of_study
 from prony.reading.study import read_archive
 from prony.reading.traces import primary_cells, traces
-from prony.report.document import Document, Notes, Paragraph, Section
+from prony.report.document import Column, Document, Notes, Paragraph, Section, Table
 from prony.report.redaction import redacted, without_paths
 from prony.report.study import full_page
+from prony.report.text import Quote, Text
 
 
 def page_of(path, host="bench-7"):
@@ -85,6 +86,15 @@ def test_reasons_commands_and_pages_name_neither_paths_nor_users_nor_the_machine
         assert "…/serve.py" in text
         assert "--bind HOST:80" in text
         assert not [one for one in ("alice", "acme", "bench-7", "zanzibar") if one in text]
+
+
+def test_headings_of_columns_name_neither_paths_nor_the_machine():
+    named = Text((Quote("bench-7", "/editions/0/name"),))
+    table = Table((Column("subject"), Column(named, group="/home/alice/zanzibar")), ())
+    (section,) = redacted(Document("", (Section("", (table,)),)), "bench-7").sections
+    (shown,) = section.blocks
+    titles = [(str(one.title), str(one.group)) for one in shown.columns]
+    assert titles == [("subject", ""), ("HOST", "…/zanzibar")]
 
 
 @pytest.mark.parametrize("study", [studies.grid_study, studies.count_study, generators.generators_study])

@@ -2,7 +2,7 @@
 
 import socket
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,15 @@ if TYPE_CHECKING:
     from prony.reading.study import Reading
     from prony.reading.traces import Traces
 
-__all__ = ["names_of", "page_beside", "place_beside", "write_figures", "write_page", "write_site"]
+__all__ = [
+    "names_of",
+    "page_beside",
+    "place_beside",
+    "write_figures",
+    "write_page",
+    "write_pictures",
+    "write_site",
+]
 
 # A page of 60 cells takes a tenth of it.
 _LONGEST_S = 120
@@ -67,12 +75,17 @@ def write_figures(file: Path, folder: Path, *, force: bool = False) -> None:
 
     *Errors*: ArchiveError, UsageError for a folder that exists or cannot be made.
     """
-    from prony.faces.folders import new_folder
-    from prony.page.pictures import picture_files
+    from prony.page.pictures import pictures_of_study
 
-    reading, found = _read(file, force)
+    write_pictures(pictures_of_study(*_read(file, force)), folder)
+
+
+def write_pictures(files: Iterable[tuple[str, bytes]], folder: Path) -> None:
+    """Write pictures, by name, into a new folder, whole or not at all; errors as `write_figures`."""
+    from prony.faces.folders import new_folder
+
     with new_folder(folder) as unfinished:
-        for name, content in picture_files(reading, found):
+        for name, content in files:
             (unfinished / name).write_bytes(content)
 
 

@@ -11,7 +11,7 @@ from prony.units import SECOND_NS
 if TYPE_CHECKING:
     from prony.model import Cell, Plan, Precision
 
-__all__ = ["cross_checks_of", "with_protocol"]
+__all__ = ["cross_checks_of", "with_protocol", "with_usual_pilot"]
 
 # A machine's neighbours and its temperature are others after an hour.
 _PAUSE = "1h"
@@ -52,6 +52,11 @@ def _share(text: str) -> float:
     if share > 1:
         raise UsageError(f"`--allow-errors {text}`: expected at most `100%`")
     return share
+
+
+def with_usual_pilot(plan: "Plan") -> "Plan":
+    """Return the plan with the pilot that it has where none is typed."""
+    return _with_pilot(plan, None)
 
 
 def _with_pilot(plan: "Plan", wanted: str | None) -> "Plan":

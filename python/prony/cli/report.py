@@ -49,6 +49,8 @@ Examples:
 
   prony report v1.prony v2.prony --html trend.html    of other plans: the same cells over versions or days
 
+  prony report v1.prony v2.prony --figures pictures --csv figures    its charts and tables, as of one archive
+
   prony report archives --site public    the pages of all archives of a folder, with an index
 
   prony report embedded-servers.prony --csv figures    each table as a file (docs/reference/report-csv.md)
@@ -130,8 +132,12 @@ def report(
         write_site(files, site_to, redact=redact, force=force)
         return
     if len(files) > 1:
-        _refuse_of_one({"--figures": figures_to is not None, "--full": full})
-        report_several(files, SeveralShown(as_json, markdown_to, html_to, csv_to, redact, force))
+        if full:
+            raise UsageError(
+                "`--full` takes one archive; of several all is printed",
+                hint="leave it out, or report each archive alone",
+            )
+        report_several(files, SeveralShown(as_json, markdown_to, html_to, csv_to, figures_to, redact, force))
         return
     (file,) = files
     if csv_to is not None:
@@ -148,15 +154,6 @@ def report(
         show(json.dumps(report_data(file, force=force), indent=2))
     else:
         (show_full_report if full else show_report)(file, force=force)
-
-
-def _refuse_of_one(options: dict[str, bool]) -> None:
-    for option, is_asked in options.items():
-        if is_asked:
-            raise UsageError(
-                f"`{option}` takes one archive; with several, figures are those of the same cells",
-                hint="report each archive alone for it",
-            )
 
 
 def _page_of(full: bool) -> "Callable[[Reading], Document]":

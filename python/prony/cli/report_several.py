@@ -5,20 +5,20 @@ The one place where that is decided; what is shown is the same in every form.
 
 import json
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.cli.floors import floors_of
 from prony.cli.options import write_html, write_output
-from prony.cli.pages import names_of
+from prony.cli.pages import names_of, write_pictures
 from prony.cli.talk import say, show
 from prony.errors import UsageError
 from prony.escapes import escaped
 
 if TYPE_CHECKING:
-    from prony.faces.sheets import Sheet
+    from prony.faces.sheet import Sheet
     from prony.model import Json, Plan
     from prony.reading.across import SessionPart, Sessions
     from prony.reading.trend import Trend
@@ -35,36 +35,31 @@ class SeveralShown:
     markdown_to: str | None = None
     html_to: str | None = None
     csv_to: Path | None = None
+    figures_to: Path | None = None
     redact: bool = False
     force: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class _Several:
-    """Several archives in each form. ``page``: by the machine's name, null for one that is not redacted;
-    ``sheets``: none where there are no tables for other programs.
-    """
+    """Several archives in each form. ``page``: by the machine's name, null for one that is not redacted."""
 
     document: "Document"
     data: "Callable[[], Json]"
     page: Callable[[str | None], str]
-    sheets: "Callable[[], tuple[Sheet, ...]] | None" = None
+    sheets: "Callable[[], tuple[Sheet, ...]]"
+    pictures: Callable[[], Iterator[tuple[str, bytes]]]
 
 
 def report_several(files: Sequence[Path], output: SeveralShown) -> None:
     """Report archives of one plan as its sessions; where plans differ, say in what, and show the same cells.
 
-    *Errors*: ArchiveError; UsageError when a file is named twice, or for tables of archives without any.
+    *Errors*: ArchiveError; UsageError when a file is named twice, or for an output that cannot be written.
     """
     differ = _differences(files)
     if differ:
         say("\n  ".join(differ))
     several = (_same_cells if differ else _one_plan)(files, force=output.force)
-    if output.csv_to is not None and several.sheets is None:
-        raise UsageError(
-            "`--csv` takes one archive, or the sessions of one plan; these have different plans",
-            hint="report each archive alone for it",
-        )
     if not _write(several, output):
         _print(several, as_json=output.as_json)
 
@@ -76,13 +71,16 @@ def _write(several: _Several, output: SeveralShown) -> bool:
     from prony.report.redaction import redacted
 
     host = socket.gethostname()
-    if output.csv_to is not None and several.sheets is not None:
+    if output.csv_to is not None:
         write_sheets(several.sheets(), output.csv_to)
     if output.markdown_to is not None:
         write_output(markdown(redacted(several.document, host)).rstrip("\n"), output.markdown_to)
     if output.html_to is not None:
         write_html(several.page(host if output.redact else None), output.html_to)
-    return any(one is not None for one in (output.csv_to, output.markdown_to, output.html_to))
+    if output.figures_to is not None:
+        write_pictures(several.pictures(), output.figures_to)
+    asked = (output.csv_to, output.markdown_to, output.html_to, output.figures_to)
+    return any(one is not None for one in asked)
 
 
 def _print(several: _Several, *, as_json: bool) -> None:
@@ -116,7 +114,8 @@ def _differences(files: Sequence[Path]) -> list[str]:
 
 def _one_plan(files: Sequence[Path], *, force: bool) -> _Several:
     from prony.faces.json_sessions import sessions_json
-    from prony.faces.sheets import session_sheets
+    from prony.faces.over_sheets import session_sheets
+    from prony.page.pictures import pictures_of_sessions
     from prony.page.several import page_of_sessions
     from prony.report.sessions import sessions_report
 
@@ -126,6 +125,7 @@ def _one_plan(files: Sequence[Path], *, force: bool) -> _Several:
         lambda: sessions_json(title, found),
         lambda host: page_of_sessions(title, found, host=host),
         lambda: session_sheets(found),
+        lambda: pictures_of_sessions(found),
     )
 
 
@@ -156,12 +156,18 @@ def _read(file: Path, *, force: bool) -> "tuple[Plan, tuple[SessionPart, ...]]":
 
 def _same_cells(files: Sequence[Path], *, force: bool) -> _Several:
     from prony.faces.json_trend import trend_json
+    from prony.faces.over_sheets import trend_sheets
+    from prony.page.pictures import pictures_of_trend
     from prony.page.several import page_of_trend
     from prony.report.trend import trend_document
 
     trend = _trend(files, force=force)
     return _Several(
-        trend_document(trend), lambda: trend_json(trend), lambda host: page_of_trend(trend, host=host)
+        trend_document(trend),
+        lambda: trend_json(trend),
+        lambda host: page_of_trend(trend, host=host),
+        lambda: trend_sheets(trend),
+        lambda: pictures_of_trend(trend),
     )
 
 

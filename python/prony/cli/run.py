@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from prony.catalog.schema.loader import Catalog
     from prony.factors import Choice
-    from prony.model import EngineChoice, Plan
+    from prony.model import Cell, EngineChoice, Plan, SandboxKind
     from prony.plan import PlanOptions
     from prony.sandbox.choice import Chosen
     from prony.study import Study
@@ -212,7 +212,9 @@ def _new_study(options: RunOptions, known: "Catalog") -> "Study":
     is_own = options.study is None and (bool(options.own.commands) or options.own.app not in known.apps)
     settings = settings_of(options.what.settings or (), partial(_is_text, known))
     check_variables(settings.get(OF_APP, {}))
-    chosen = chosen_sandbox(options.sandbox, settings.get(OF_SANDBOX), own_app=is_own)
+    chosen = chosen_sandbox(
+        options.sandbox, settings.get(OF_SANDBOX), own_app=is_own, named=_named_sandbox(options, known)
+    )
     asked = _plan_options(options, chosen, settings)
     typed = options.own.requirements is not None or options.own.python is not None
     found = _found(options, known, declared=typed)
@@ -237,9 +239,28 @@ def _new_study(options: RunOptions, known: "Catalog") -> "Study":
         ready_timeout_ns=optional(duration_of, "--ready-timeout", options.load.ready_timeout),
         sandbox=chosen,
         force=options.sure.force,
-        cross_checks=cross_checks_of(plan, options.sure.cross_check),
+        cross_checks=_cross_checks(options, plan, known),
         fitness=partial(kept_fitness, user.cache),
     )
+
+
+def _named_sandbox(options: RunOptions, known: "Catalog") -> "SandboxKind | None":
+    from prony.study.named import sandbox_of_study
+
+    return None if options.study is None else sandbox_of_study(options.study, known)
+
+
+def _cross_checks(options: RunOptions, plan: "Plan", known: "Catalog") -> "tuple[Cell, ...]":
+    """Return the typed cross-checks, else those of the study's profile; a search has none.
+
+    *Errors*: UsageError for an unknown generator.
+    """
+    from prony.study.named import checks_of_study
+
+    typed = options.sure.cross_check
+    if typed is not None or options.study is None or plan.design.find_rate:
+        return cross_checks_of(plan, typed)
+    return checks_of_study(options.study, known, plan)
 
 
 def _without_doubles(plan: "Plan", left: "Plan") -> "Plan":

@@ -77,10 +77,14 @@ class SandboxOptions:
 
 
 def chosen_sandbox(
-    options: SandboxOptions, swept: "Mapping[str, Choice] | None" = None, *, own_app: bool
+    options: SandboxOptions,
+    swept: "Mapping[str, Choice] | None" = None,
+    *,
+    own_app: bool,
+    named: SandboxKind | None = None,
 ) -> "Chosen":
     """Return the sandbox to use on this machine. ``swept``: limits and settings of the kernel that were typed
-    as settings of `sandbox`.
+    as settings of `sandbox`; ``named``: the kind that the study names, where none is typed.
 
     *Errors*: UsageError for an invalid limit, limits with a sandbox that cannot enforce them, or settings of
     the kernel for the host's network; HostError for a sandbox that does not work here.
@@ -103,7 +107,7 @@ def chosen_sandbox(
         memory_bytes=optional(memory_of, "--memory", options.memory),
         pids=options.pids,
     )
-    kind = None if options.sandbox is SandboxWish.AUTO else SandboxKind(options.sandbox.value)
+    kind = named if options.sandbox is SandboxWish.AUTO else SandboxKind(options.sandbox.value)
     wish = Wish(kind, choice, {**options.limits(), **typed})
     return choose(wish, look((kind,) if kind else STRONGEST_FIRST))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from prony.cli.protocol import with_usual_pilot
 from prony.cli.talk import show
 from prony.errors import ExitCode
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from prony.analysis.claim_needs import UnmetNeed
     from prony.catalog.schema.loader import Catalog
-    from prony.model import Availability, EngineChoice, Plan
+    from prony.model import Availability, Cell, EngineChoice, Plan
     from prony.report.studies import StudyView
 
 __all__ = ["EPILOG", "studies"]
@@ -64,18 +65,21 @@ def _view(name: str, known: "Catalog") -> "StudyView":
     from prony.plan import PlanOptions
     from prony.report.studies import StudyView
     from prony.study.extent import extent_of
-    from prony.study.named import plan_of_study, study_source
+    from prony.study.named import checks_of_study, plan_of_study, study_source
 
     document = study_source(name, known).document
     plans = {
-        profile: plan_of_study(name, known, PlanOptions(profile=profile)) for profile in document.profiles
+        profile: with_usual_pilot(plan_of_study(name, known, PlanOptions(profile=profile)))
+        for profile in document.profiles
     }
-    lengths = {profile: str(extent_of(plan)) for profile, plan in plans.items()}
+    checks = {profile: checks_of_study(name, known, plan) for profile, plan in plans.items()}
+    lengths = {profile: str(extent_of(plan, checks[profile])) for profile, plan in plans.items()}
     return StudyView(
         name=document.name,
         plans=plans,
         lengths=lengths,
-        here=_here(tuple(plans.values()), known),
+        checks=checks,
+        here=_here(tuple(plans.values()), [cell for found in checks.values() for cell in found], known),
         unmet={profile: _unmet(plan) for profile, plan in plans.items()},
         as_published={
             name: profile.as_published for name, profile in document.profiles.items() if profile.as_published
@@ -98,7 +102,9 @@ def _unmet(plan: "Plan") -> "dict[str, UnmetNeed]":
     return {name: need for name, need in needs.items() if need is not None}
 
 
-def _here(plans: "Sequence[Plan]", known: "Catalog") -> "Mapping[str, Availability]":
+def _here(
+    plans: "Sequence[Plan]", checks: "Sequence[Cell]", known: "Catalog"
+) -> "Mapping[str, Availability]":
     """Return whether each subject, and each generator besides Prony's own, can be measured here."""
     from prony.catalog.install.status import status
     from prony.model import Availability
@@ -118,7 +124,8 @@ def _here(plans: "Sequence[Plan]", known: "Catalog") -> "Mapping[str, Availabili
     here = {
         name: Availability.together(found[entry.name] for entry in parts) for name, parts in entries.items()
     }
-    engines = {cell.engine.name: cell.engine for plan in plans for cell in plan.cells}
+    cells = [*(cell for plan in plans for cell in plan.cells), *checks]
+    engines = {cell.engine.name: cell.engine for cell in cells}
     return {**here, **{name: _generator(one) for name, one in engines.items() if name != "prony"}}
 
 

@@ -19,6 +19,8 @@ def silent_after_one(evidence: Evidence) -> list[Finding]:
     for want of one.
     """
     recording = evidence.trial.recording
+    if not evidence.cell.workload.request.keep_alive:
+        return []
     answered = recording.connections.answered if recording and not recording.is_open else None
     if recording is None or answered is None or not isinstance(evidence.trial.outcome, Ok):
         return []

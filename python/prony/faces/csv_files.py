@@ -14,7 +14,8 @@ from pathlib import Path
 from prony.archive import Archive
 from prony.escapes import plain
 from prony.faces.folders import new_folder
-from prony.faces.sheets import Sheet, sheets
+from prony.faces.sheet import Sheet
+from prony.faces.sheets import sheets
 from prony.reading.study import Reading
 
 __all__ = ["write_csv", "write_sheets", "written"]

@@ -316,7 +316,7 @@ def reading_json(reading: Reading) -> Json:
     """Return the report of a study as JSON. A missing value is null or names its
     reason.
     """
-    calibrations, repeated = reading.calibrations, reading.repeated
+    calibrations, repeated, order_effect = reading.calibrations, reading.repeated, reading.order_effect
     of_calibration = [trial for trial in reading.trials if trial.role is TrialRole.CALIBRATION]
     return {
         "version": VERSION,
@@ -354,6 +354,7 @@ def reading_json(reading: Reading) -> Json:
             _position(trial) | asdict(placed)
             for trial, placed in zip(reading.trials, reading.order, strict=True)
         ],
+        "order_effect": None if order_effect is None else _comparison(order_effect),
         "findings": [_finding(found) for found in reading.findings],
         "shared_findings": [
             {"subjects": one.subjects, "findings": one.found, "trials": one.trials, "of": one.of}

@@ -583,6 +583,7 @@ class ReportShape:
     repeated: Object | None
     unmeasured: Mapping[str, str]
     order: Sequence[PositionShape]
+    order_effect: ComparisonShape | None
     findings: Sequence[FindingShape]
     shared_findings: Sequence[SharedFindingShape]
 

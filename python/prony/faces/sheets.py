@@ -1,13 +1,6 @@
-"""A study as tidy tables for other programs: one row for each observation, one unit for each column.
-
-Pure: rows are made on demand. Must not know files or how a cell is written.
-
->>> header("response_ok_p99"), header("error_ratio")
-('response_ok_p99 [ns]', 'error_ratio [1]')
-"""
+"""A study as tidy tables for other programs. Pure: rows are made on demand."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from prony.analysis.displayed import cell_trimmed_mean
 from prony.analysis.distribution import read_distribution
@@ -15,43 +8,19 @@ from prony.analysis.latency import summarise
 from prony.analysis.missing import Missing
 from prony.analysis.steady_state import SteadyState
 from prony.analysis.summary import CellSummary, Estimate, figures
-from prony.metrics import METRICS, Unit
+from prony.faces.over_sheets import session_sheets
+from prony.faces.sheet import ESTIMATE, UNITS, Row, Sheet, estimated, header, reason
+from prony.metrics import METRICS
 from prony.model import Cell, Failed, Invalid, Outcome, Trial, TrialRecord
 from prony.model.recording import Second
-from prony.reading.across import Sessions
 from prony.reading.groups import Group
 from prony.reading.study import Reading
 from prony.report.words import group_words
 
-__all__ = ["UNITS", "Row", "Sheet", "header", "session_sheets", "sheets"]
+__all__ = ["sheets"]
 
-Row = tuple[str | int | float | None, ...]
-
-UNITS: Mapping[Unit, str] = {
-    Unit.RATE: "1/s",
-    Unit.DURATION: "ns",
-    Unit.RATIO: "1",
-    Unit.PERCENT: "%",
-    Unit.BYTES: "B",
-    Unit.COUNT: "1",
-}
 _LOAD = ("connections", "rate [1/s]", "requests", "threads")
 _CELL = ("cell_id", "subject", "engine", *_LOAD)
-_ESTIMATE = ("count", "mean", "low", "high", "median", "min", "max")
-
-
-@dataclass(frozen=True, slots=True)
-class Sheet:
-    """One table: its name, its columns, and its rows, which are made when they are read."""
-
-    name: str
-    columns: tuple[str, ...]
-    rows: Iterable[Row]
-
-
-def header(metric: str) -> str:
-    """Return a metric's column: its name and its unit."""
-    return f"{metric} [{UNITS[METRICS[metric].unit]}]"
 
 
 def sheets(reading: Reading, trials: Callable[[], Iterable[TrialRecord]]) -> tuple[Sheet, ...]:
@@ -176,7 +145,7 @@ def _second(trial_id: int, trial: Trial, second: Second) -> Row:
 
 _CELL_COLUMNS = (
     *("name", "trials_ok", "trials", "qualified", "unqualified_reason", "role", "metric", "unit"),
-    *(*_ESTIMATE, "trimmed_mean", "reason"),
+    *(*ESTIMATE, "trimmed_mean", "reason"),
 )
 
 
@@ -192,17 +161,7 @@ def _metric_rows(cell: CellSummary, role: str, metrics: Mapping[str, Estimate | 
     own = (*_cell(cell.cell), cell.name, cell.ok, cell.total, qualified, cell.unqualified, role)
     for name, value in metrics.items():
         trimmed = None if role else _known(cell_trimmed_mean(cell, name))
-        yield *own, name, UNITS[METRICS[name].unit], *_estimate(value), trimmed, _reason(value)
-
-
-def _estimate(value: Estimate | Missing) -> Row:
-    if isinstance(value, Missing):
-        return tuple(None for _ in _ESTIMATE)
-    return value.count, value.mean, value.low, value.high, value.median, value.min, value.max
-
-
-def _reason(value: Estimate | Missing) -> str | None:
-    return value.reason if isinstance(value, Missing) else None
+        yield *own, name, UNITS[METRICS[name].unit], *estimated(value), trimmed, reason(value)
 
 
 # --- what is said of them ---------------------------------------------------------------------------------
@@ -273,7 +232,7 @@ def _claim_rows(reading: Reading) -> Iterator[Row]:
         )
 
 
-_ORIGINAL_COLUMNS = ("role", "metric", "unit", "published", *_ESTIMATE[:4], "reason", "note")
+_ORIGINAL_COLUMNS = ("role", "metric", "unit", "published", *ESTIMATE[:4], "reason", "note")
 
 
 def _original_rows(reading: Reading) -> Iterator[Row]:
@@ -282,48 +241,5 @@ def _original_rows(reading: Reading) -> Iterator[Row]:
         yield (
             *(*_cell(cell.cell), original.role or None),
             *(original.metric, UNITS[METRICS[original.metric].unit], original.value),
-            *(*_estimate(value)[:4], _reason(value), original.note or None),
+            *(*estimated(value)[:4], reason(value), original.note or None),
         )
-
-
-_SESSION_COLUMNS = (
-    *("load", "metric", "unit", "subject", "session", "archive", "value", "first", "effect", "verdict"),
-)
-_ACROSS_COLUMNS = (
-    *("load", "metric", "unit", "subject", "mean", "within", "between", "first", "effect", "low", "high"),
-    *("least", "most", "effect_within", "effect_between", "verdict"),
-)
-
-
-def session_sheets(found: Sessions) -> tuple[Sheet, ...]:
-    """Return the tables of sessions: each subject in each session, and over all of them."""
-    return (
-        Sheet("sessions", _SESSION_COLUMNS, _session_rows(found)),
-        Sheet("across", _ACROSS_COLUMNS, _across_rows(found)),
-    )
-
-
-def _session_rows(found: Sessions) -> Iterator[Row]:
-    for one in found.loads:
-        words, unit = _words(found.parts[0].groups[one.place]), UNITS[METRICS[one.metric].unit]
-        first = one.found.rows[0].name
-        for row in one.found.rows:
-            for k, (part, value) in enumerate(zip(found.parts, row.values, strict=True)):
-                effect = None if row.ratio is None else row.ratio.effects[k]
-                verdict = None if row.ratio is None else row.ratio.verdicts[k]
-                own = (words, one.metric, unit, row.name, k + 1, part.archive or None, value)
-                yield *own, first, effect, None if verdict is None else verdict.value
-
-
-def _across_rows(found: Sessions) -> Iterator[Row]:
-    for one in found.loads:
-        words, unit = _words(found.parts[0].groups[one.place]), UNITS[METRICS[one.metric].unit]
-        first = one.found.rows[0].name
-        for row in one.found.rows:
-            own = (words, one.metric, unit, row.name, row.mean, row.within, row.between)
-            ratio = row.ratio
-            if ratio is None:
-                yield *own, *(None,) * 9
-                continue
-            ends = (ratio.effect, ratio.low, ratio.high, ratio.least, ratio.most, ratio.within, ratio.between)
-            yield *own, first, *ends, None if ratio.verdict is None else ratio.verdict.value

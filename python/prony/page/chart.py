@@ -40,6 +40,7 @@ WIDTH, HEIGHT = 340, 220
 # What an axis of numbers takes beside a plot.
 _AXIS = 40
 _MOST_TICKS = 7
+_THOUSANDS = 10_000
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
@@ -214,7 +215,9 @@ def by_ratio(low: float, high: float, steps: Sequence[int] = (1, 2, 5)) -> Json:
     values = [value for value in within if low <= value <= high]
     if len(values) > _MOST_TICKS and len(steps) > 1:
         return by_ratio(low, high, (1,))
-    return axis(values=values, format="~r") if len(values) > 1 else axis(format="~r")
+    # Thousands as `10k`, as on the axis of loads; below 1 that would be thousandths, as `500m`.
+    form = "~s" if low >= 1 and high >= _THOUSANDS else "~r"
+    return axis(values=values, format=form) if len(values) > 1 else axis(format=form)
 
 
 def tooltip(**titles: str) -> list[Json]:

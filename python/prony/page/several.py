@@ -1,6 +1,6 @@
 """The page of several archives: the sessions of one plan, or the same cells over versions or days."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from prony.page.chart import Chapter, Style
@@ -21,21 +21,42 @@ from prony.report.text import pointer
 from prony.report.trend import trend_document
 from prony.report.words import workload_words
 
-__all__ = ["page_of_sessions", "page_of_trend"]
+__all__ = ["chapters_of_sessions", "chapters_of_trend", "page_of_sessions", "page_of_trend"]
 
 
 def page_of_sessions(title: str, found: Sessions, *, host: str | None = None) -> str:
     """Return the page of the sessions of one plan. ``title``: of the plan; ``host``: as `page_of_study`."""
-    look = Style(palette(session_marks(found)))
+    look = _look_of_sessions(found)
     return _page(sessions_report(title, found), look, tuple(session_chapters(found, look, "")), host)
 
 
 def page_of_trend(trend: Trend, *, host: str | None = None) -> str:
     """Return the page of archives of different plans. ``host``: as `page_of_study`."""
-    look = Style(palette(name for one in trend.loads for name in one.cells))
+    look = _look_of_trend(trend)
     named = trend if host is None else _without_host(trend, host)
-    chapters = tuple(_chapter(named, look, place) for place in range(len(trend.loads)))
-    return _page(trend_document(named), look, chapters, host)
+    return _page(trend_document(named), look, tuple(_trend_chapters(named, look)), host)
+
+
+def chapters_of_sessions(found: Sessions, *, legend: bool = False) -> Iterator[Chapter]:
+    """Yield the charts of the sessions of one plan. ``legend``: each names its subjects."""
+    return session_chapters(found, _look_of_sessions(found, legend=legend), "")
+
+
+def chapters_of_trend(trend: Trend, *, legend: bool = False) -> Iterator[Chapter]:
+    """Yield likewise the charts of archives of different plans."""
+    return _trend_chapters(trend, _look_of_trend(trend, legend=legend))
+
+
+def _look_of_sessions(found: Sessions, *, legend: bool = False) -> Style:
+    return Style(palette(session_marks(found)), legend)
+
+
+def _look_of_trend(trend: Trend, *, legend: bool = False) -> Style:
+    return Style(palette(name for one in trend.loads for name in one.cells), legend)
+
+
+def _trend_chapters(trend: Trend, look: Style) -> Iterator[Chapter]:
+    return (_chapter(trend, look, place) for place in range(len(trend.loads)))
 
 
 def _without_host(trend: Trend, host: str) -> Trend:

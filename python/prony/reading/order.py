@@ -5,14 +5,18 @@ Must not know words.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum
+from math import fsum, log1p
+from statistics import median, stdev
 
+from prony.analysis.compare import Comparison
 from prony.analysis.drift import CALIBRATED
+from prony.analysis.order_effect import InBlock, order_effect
 from prony.analysis.summary import TrialFigures
+from prony.metrics import METRICS, Better
 from prony.model import Ok, TrialRole
 from prony.reading.groups import Group
 
-__all__ = ["Placed", "in_order"]
+__all__ = ["Placed", "effect_of_order", "in_order"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +67,36 @@ def _values(trials: Sequence[TrialFigures], metrics: Sequence[str | None]) -> It
 
 def _cell(trial: TrialFigures) -> object:
     return trial.role, trial.cell_id
+
+
+def effect_of_order(
+    trials: Sequence[TrialFigures], placed: Sequence[Placed], margin: float
+) -> Comparison | None:
+    """Return how subjects' trials that ran last in their block compare with those that ran first, in the
+    metrics that decide, more being better; null where there are too few. ``placed``: of each trial.
+
+    *Definition*: a trial weighs 1 / (s^2 + m^2), with s the spread of its cell and m the median of these.
+    """
+    found = {
+        k: _achieved(one.metric, one.change)
+        for k, (trial, one) in enumerate(zip(trials, placed, strict=True))
+        if trial.role is TrialRole.SUBJECT and one.metric is not None and one.change is not None
+    }
+    by_cell: dict[int, list[float]] = {}
+    for k, value in found.items():
+        by_cell.setdefault(trials[k].cell_id, []).append(value)
+    spreads = {cell: stdev(values) for cell, values in by_cell.items() if len(values) > 1}
+    if not any(spreads.values()):
+        return None
+    usual = median(spread for spread in spreads.values() if spread)
+    blocks: dict[int, list[InBlock]] = {}
+    for k, value in found.items():
+        trial = trials[k]
+        if trial.cell_id in spreads:
+            weight = 1 / (spreads[trial.cell_id] ** 2 + usual**2)
+            blocks.setdefault(trial.block, []).append(InBlock(trial.started_unix_ns, value, weight))
+    return order_effect(list(blocks.values()), margin)
+
+
+def _achieved(metric: str, change: float) -> float:
+    return (1 if METRICS[metric].better is Better.HIGHER else -1) * log1p(change)

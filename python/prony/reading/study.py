@@ -7,7 +7,7 @@ from functools import partial
 
 from prony.analysis.claim_cells import claimed
 from prony.analysis.claims import ClaimResult, ClaimVerdict, evaluate
-from prony.analysis.compare import Terms
+from prony.analysis.compare import Comparison, Terms
 from prony.analysis.dependence import Dependence
 from prony.analysis.editions import Then, of_the_time
 from prony.analysis.noise_floor import Floor, floors_by_metric
@@ -36,7 +36,7 @@ from prony.reading.failures import Repeated, repeated
 from prony.reading.findings import Found, Shared, merged, shared
 from prony.reading.found_rates import Confirmed, confirmed_rates
 from prony.reading.groups import Group, allowed_errors, groups_of, terms, terms_under
-from prony.reading.order import Placed, in_order
+from prony.reading.order import Placed, effect_of_order, in_order
 from prony.reading.originals import Beside, beside
 from prony.reading.saturation import Curve, curves
 from prony.reading.sessions import first_runs, session_of, stretches
@@ -139,6 +139,11 @@ class Reading:
     def order(self) -> tuple[Placed, ...]:
         """Each of the trials against the mean of its own cell."""
         return in_order(self.trials, self.groups)
+
+    @property
+    def order_effect(self) -> Comparison | None:
+        """How what ran last in a block compares with what ran first; null where that cannot be known."""
+        return effect_of_order(self.trials, self.order, self.plan.design.margin)
 
     @property
     def repeated(self) -> Repeated | None:

@@ -20,8 +20,10 @@ from prony.units import (
     format_duration,
     format_half_width,
     format_in,
+    format_mean,
     format_percent,
     seconds,
+    within,
 )
 
 __all__ = [
@@ -36,8 +38,10 @@ __all__ = [
     "duration",
     "estimate",
     "in_metric",
+    "in_metric_within",
     "in_scale",
     "load_number",
+    "mean_alone",
     "of_percent",
     "ordinal",
     "p_value",
@@ -132,13 +136,32 @@ def in_metric(metric: str) -> Form:
     return partial(format_metric, metric)
 
 
+def mean_alone(value: Estimate, scale: Scale, at: str) -> Text:
+    """Return a mean in the unit of its column, with no more digits than its interval allows; ``at``: as
+    `estimate`.
+    """
+    half = value.half_width
+    form = in_scale(scale) if half is None else partial(format_mean, half_width=half, scale=scale)
+    return text("{}", Figure(value.mean, form, at + pointer("mean")))
+
+
+def in_metric_within(metric: str, half_width: float) -> Form:
+    """Return the form of a metric's figures where half of their interval is so wide.
+
+    >>> in_metric_within("ok_per_s", 8_499)(111_462)
+    '111,500 /s'
+    """
+    form = in_metric(metric)
+    return lambda value: form(within(value, half_width))
+
+
 def estimate(value: Estimate, scale: Scale, at: str) -> Text:
     """Return a mean in the unit of its column, with half of its interval where there is one.
 
     ``at``: where the JSON has the estimate.
     """
-    mean = Figure(value.mean, in_scale(scale), at + pointer("mean"))
+    mean = mean_alone(value, scale, at)
     if value.half_width is None:
-        return text("{}", mean)
+        return mean
     form = partial(format_half_width, value=value.mean, scale=scale)
     return text("{} ±{}", mean, Figure(value.half_width, form, at + pointer("half_width")))

@@ -15,6 +15,7 @@ from dataclasses import replace
 from prony.report.document import (
     Bars,
     Block,
+    Column,
     Command,
     Document,
     Entry,
@@ -95,10 +96,16 @@ def _block(block: Block, host: str) -> Block:
             return Command(without_traces(command, host))
         case Judgements(items):
             return Judgements(tuple(_judged(one, host) for one in items))
-        case Table(_, rows):
-            return replace(block, rows=tuple(tuple(_entry(entry, host) for entry in row) for row in rows))
+        case Table(columns, rows):
+            titles = tuple(_column(column, host) for column in columns)
+            own = tuple(tuple(_entry(entry, host) for entry in row) for row in rows)
+            return replace(block, columns=titles, rows=own)
         case Bars(rows):
             return Bars(tuple((_words(words, host), figure) for words, figure in rows))
+
+
+def _column(column: Column, host: str) -> Column:
+    return replace(column, title=_words(column.title, host), group=_words(column.group, host))
 
 
 def _entry(entry: Entry, host: str) -> Entry:

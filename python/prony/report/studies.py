@@ -10,7 +10,7 @@ from functools import partial
 from prony.analysis.claim_needs import UnmetNeed
 from prony.analysis.estimands import estimand
 from prony.metrics import METRICS
-from prony.model import Availability, Claim, ClaimKind, Needs, Original, Plan
+from prony.model import Availability, Cell, Claim, ClaimKind, Needs, Original, Plan
 from prony.report.document import (
     Block,
     Column,
@@ -52,7 +52,8 @@ class StudyView:
 
     ``here``: of each subject and each generator whether it can be measured. ``unmet``: for each profile the
     claims that it cannot test on this machine, with what they need. ``as_published``: for each profile how
-    often the original measured, where that differs.
+    often the original measured, where that differs. ``checks``: for each profile the cells that other
+    generators measure once more.
     """
 
     name: str
@@ -61,6 +62,7 @@ class StudyView:
     here: Mapping[str, Availability] = field(default_factory=dict)
     unmet: Mapping[str, Mapping[str, UnmetNeed]] = field(default_factory=dict)
     as_published: Mapping[str, str] = field(default_factory=dict)
+    checks: Mapping[str, Sequence[Cell]] = field(default_factory=dict)
 
     @property
     def plan(self) -> Plan:
@@ -89,9 +91,9 @@ class StudyView:
         return tuple(name for name in self.compared if name not in self.missing)
 
     def loads(self, profile: str) -> tuple[ProfileLoad, ...]:
-        """Return the loads of a profile, each once."""
+        """Return the loads of a profile, each once, with those of its cross-checks."""
         counts: dict[tuple[str, str, int], int] = {}
-        for cell in self.plans[profile].cells:
+        for cell in (*self.plans[profile].cells, *self.checks.get(profile, ())):
             key = (cell.workload.describe(), cell.engine.name, cell.engine.threads)
             counts[key] = counts.get(key, 0) + 1
         return tuple(ProfileLoad(*key, subjects) for key, subjects in counts.items())

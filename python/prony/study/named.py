@@ -8,11 +8,11 @@ from prony.errors import UsageError
 if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
     from prony.catalog.schema.studies import StudySource
-    from prony.model import Plan
+    from prony.model import Cell, Plan, SandboxKind
     from prony.plan import PlanOptions
     from prony.study_document import StudyDocument
 
-__all__ = ["plan_of_study", "study_source"]
+__all__ = ["checks_of_study", "plan_of_study", "sandbox_of_study", "study_source"]
 
 
 def plan_of_study(name: str, known: "Catalog", options: "PlanOptions") -> "Plan":
@@ -33,6 +33,23 @@ def plan_of_study(name: str, known: "Catalog", options: "PlanOptions") -> "Plan"
             hint=f"look at prony.d/{unasked[0]}.toml, then add --catalog prony.d/{unasked[0]}.toml",
         )
     return plan
+
+
+def checks_of_study(name: str, known: "Catalog", plan: "Plan") -> "tuple[Cell, ...]":
+    """Return the cells that the plan's profile has other generators measure once more.
+
+    *Errors*: UsageError as `plan_of_study`.
+    """
+    from prony.cross_check import cross_check_cells
+
+    _, profile = study_source(name, known).document.profile(plan.profile)
+    wanted = profile.cross_check
+    return cross_check_cells(plan, wanted.engines, wanted.under) if wanted else ()
+
+
+def sandbox_of_study(name: str, known: "Catalog") -> "SandboxKind | None":
+    """Return the kind of sandbox that a study names; null where it names none. Errors as `plan_of_study`."""
+    return study_source(name, known).document.sandbox.kind
 
 
 def study_source(name: str, known: "Catalog") -> "StudySource":

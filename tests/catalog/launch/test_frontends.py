@@ -36,7 +36,7 @@ def configuration(catalog):
             Frontend(found.entry, found.variant, settings),
             Installed(entry),
             Seat(Address("127.0.0.1", 8123), "/apps/hello", "/runs/1/frontend", 2),
-            Address("127.0.0.1", 9456, wire=wire),
+            (Address("127.0.0.1", 9456, wire=wire),),
         )
         (text,) = launch.files.values()
         return text
@@ -152,5 +152,5 @@ def test_a_wire_that_it_does_not_pass_on_is_refused(catalog):
             Frontend("nginx"),
             Installed(entry),
             seat,
-            Address("127.0.0.1", 9, wire=Wire.FASTCGI),
+            (Address("127.0.0.1", 9, wire=Wire.FASTCGI),),
         )

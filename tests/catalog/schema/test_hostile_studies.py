@@ -32,6 +32,8 @@ STUDIES = {
     "path-without-a-slash": ('path = "/"', 'path = "page"'),
     "header-with-a-line-break": ('Accept = "text/plain"', 'Accept = "a\\nHost: b"'),
     "change-of-no-load": ("workloads.kept", "workloads.cept"),
+    "check-by-prony": ("", '\n[profiles.quick.cross_check]\nengines = "prony"\n'),
+    "check-at-no-load": ("", '\n[profiles.quick.cross_check]\nengines = "wrk"\nconnections = 11\n'),
     "profile-without-loads": ('{ duration = "2s" }', "{ skip = true }"),
     "figures-of-another-folder": ('"valid.csv"', '"../valid.csv"'),
     "figures-that-are-not-there": ('"valid.csv"', '"other.csv"'),

@@ -18,6 +18,7 @@ from prony.metrics import METRICS
 from prony.model import CountStop, DurationStop, SandboxChoice
 from prony.plan import PlanOptions, make_plan
 from prony.study.extent import extent_of
+from prony.study.named import checks_of_study
 from prony.study_document import Generator
 
 SECOND = 1_000_000_000
@@ -169,9 +170,27 @@ def test_wsgi_servers_are_measured_as_published(plan_of):
     assert loads(plan, "bjoern-as-found+hello") == published
     assert {cell.workload.stop for cell in plan.cells} == {DurationStop(30 * SECOND)}
     assert {cell.workload.timeout_ns for cell in plan.cells} == {2 * SECOND}
+    assert loads(plan, "cherrypy-as-found+hello") == published
+    assert loads(plan, "uwsgi-two-a-cpu-socket@nginx-many-clients+hello") == published
     assert (plan.blocks, plan.design.trimmed_mean) == (5, True)
     assert {(cell.sandbox.cpu_quota, cell.sandbox.memory_bytes) for cell in plan.cells} == {(2.0, 512 << 20)}
     assert plan.calibration.sandbox.memory_bytes is None
+
+
+def test_wsgi_servers_are_measured_by_the_originals_generator_too(catalog, plan_of):
+    checks = checks_of_study("wsgi-servers", catalog, plan_of("wsgi-servers", "original"))
+    assert {(cell.engine.name, cell.load["connections"]) for cell in checks} == {
+        ("wrk", level) for level in (100, 1000, 10_000)
+    }
+    assert {cell.subject.name for cell in checks} == {
+        subject.name for subject in plan_of("wsgi-servers", "original").subjects()
+    }
+    assert checks_of_study("wsgi-servers", catalog, plan_of("wsgi-servers", "quick")) == ()
+
+
+def test_psgi_servers_have_the_limits_of_the_originals_machine(plan_of):
+    cells = plan_of("psgi-servers", "original").cells
+    assert {(cell.sandbox.cpu_quota, cell.sandbox.memory_bytes) for cell in cells} == {(4.0, 768 << 20)}
 
 
 def test_a_limit_of_the_command_line_wins_over_the_studys(plan_of):

@@ -15,6 +15,7 @@ from prony.reading.trend import SameLoad, known
 from prony.report.forms import estimate, signed_percent
 from prony.report.scales import metric_scale
 from prony.report.text import pointer
+from prony.report.words import load_words
 
 __all__ = ["Editions", "Step", "over_editions", "session_ratios"]
 
@@ -47,11 +48,16 @@ def over_editions(look: Style, axis_of: Editions, one: SameLoad, metric: str, at
     if len({row["edition"] for row in rows}) < 2 or is_flat([row["value"] for row in rows]):
         return None
     return Chart(
-        slug(metric, "over", at),
+        _key(metric, axis_of, one, at),
         titled(metric),
         f"The mean of each subject in each {axis_of.kind}, the oldest first, with its 95 % interval.",
         spec(rows, _lines(look, axis_of, rows[0]["unit"])),
     )
+
+
+def _key(what: str, axis_of: Editions, one: SameLoad, at: str) -> str:
+    """Return a chart's key; the last part of ``at`` makes it unique: loads may differ in more than words."""
+    return slug(what, "over", f"{axis_of.kind}s", str(load_words(one.workload, at)), at.rpartition("/")[2])
 
 
 def _rows(steps: Sequence[Step], one: SameLoad, metric: str, at: str) -> Iterator[Json]:
@@ -100,11 +106,12 @@ def _lines(look: Style, axis_of: Editions, unit: str) -> list[Json]:
 # --- ratios over sessions -----------------------------------------------------------------------------------
 
 
-def session_ratios(look: Style, steps: Sequence[Step], one: LoadOver, at: str) -> Chart | None:
+def session_ratios(look: Style, axis_of: Editions, one: LoadOver, same: SameLoad, at: str) -> Chart | None:
     """Return the ratios of the others to the first over sessions; null where there are none.
 
-    ``at``: where the JSON has the load.
+    ``same``: the load that ``one`` is over; ``at``: where the JSON has it.
     """
+    steps = axis_of.steps
     rows = [
         row
         for k, found in enumerate(one.found.rows)
@@ -119,7 +126,7 @@ def session_ratios(look: Style, steps: Sequence[Step], one: LoadOver, at: str) -
         "the line is their range, which is no interval" if few else "the line is the 95 % interval over them"
     )
     return Chart(
-        slug("ratios", "over", at),
+        _key("ratios", axis_of, same, at),
         f"To {first}, over the sessions",
         f"Ratio in {METRICS[one.metric].title}: the mean over the sessions; small dots are single sessions, "
         f"the line is {line}. Within the grey band a difference is of no interest.",

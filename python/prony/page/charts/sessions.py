@@ -28,7 +28,7 @@ def session_chapters(found: Sessions, look: Style, at: str) -> Iterator[Chapter]
     sessions = Editions("session", steps)
     for k, (load, same) in enumerate(zip(found.loads, same_loads(found), strict=True)):
         own = at + pointer("loads", k)
-        charts = [session_ratios(look, steps, load, own)]
+        charts = [session_ratios(look, sessions, load, same, own)]
         charts += [over_editions(look, sessions, same, metric, own) for metric in same.metrics]
         words = text("{}: over the sessions", workload_words(same.workload, own + pointer("load")))
         yield Chapter(f"sessions-{k}", words, tuple(chart for chart in charts if chart is not None))

@@ -9,7 +9,7 @@ from prony.metrics import METRICS
 from prony.reading.groups import Group
 from prony.reading.study import Reading
 from prony.report.document import Block, Command, Notes, Paragraph, Section, Tone
-from prony.report.forms import count, in_metric, percent
+from prony.report.forms import count, in_metric_within, percent
 from prony.report.sections.claims import claim_counts
 from prony.report.sections.effects import effect_words
 from prony.report.sections.figures import group_heading
@@ -29,12 +29,13 @@ def _figure(cell: CellSummary, metric: str, at: str) -> Text:
     if not isinstance(value, Estimate):
         return text("—")
     of = at + pointer("metrics", metric)
-    mean = text("{}{}", bound_sign(cell, metric), Figure(value.mean, in_metric(metric), of + pointer("mean")))
+    form = in_metric_within(metric, value.half_width or 0.0)
+    mean = text("{}{}", bound_sign(cell, metric), Figure(value.mean, form, of + pointer("mean")))
     if value.low is None or value.high is None:
         return text("{} (one trial: no interval)", mean)
 
     def positive(bound: float) -> str:
-        return in_metric(metric)(max(bound, 0.0))
+        return form(max(bound, 0.0))
 
     low, high = (
         Figure(value.low, positive, of + pointer("low")),

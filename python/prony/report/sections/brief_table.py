@@ -7,7 +7,7 @@ from prony.analysis.summary import Estimate
 from prony.metrics import METRICS
 from prony.reading.brief import Brief, Ranked, Ratio
 from prony.report.document import Block, Column, Entry, Paragraph, Span, Table, Tone
-from prony.report.forms import digits, estimate, in_scale, of_percent
+from prony.report.forms import digits, estimate, in_scale, mean_alone, of_percent
 from prony.report.scales import metric_scale
 from prony.report.text import EMPTY, Figure, Name, Text, joined, pointer, text
 from prony.report.words import bound_sign
@@ -66,10 +66,10 @@ def _columns(brief: Brief, rows: Sequence[Ranked]) -> Iterator[tuple[Column, Mak
     if any(row.ratio for row in rows):
         yield Column("to the best"), _ratio
     if measures.latency and any(isinstance(row.value(measures.latency), Estimate) for row in rows):
-        yield _measured(measures.latency, "latency", rows, _alone)
+        yield _measured(measures.latency, "latency", rows, mean_alone)
     yield Column("err %"), _errors
-    yield _measured(measures.cpu, "cpu", rows, _alone)
-    yield _measured(measures.memory, "memory", rows, _alone)
+    yield _measured(measures.cpu, "cpu", rows, mean_alone)
+    yield _measured(measures.memory, "memory", rows, mean_alone)
     if any(row.letters for row in rows):
         yield Column("tie", text=True), _letters
 
@@ -96,10 +96,6 @@ def _figure(row: Ranked, at: str, *, metric: str, place: str, scale: Scale, form
 
 def _with_interval(value: Estimate, scale: Scale, at: str) -> Text:
     return estimate(value, scale, at)
-
-
-def _alone(value: Estimate, scale: Scale, at: str) -> Text:
-    return text("{}", Figure(value.mean, in_scale(scale), at + pointer("mean")))
 
 
 def shared_app(brief: Brief) -> str:
@@ -165,9 +161,9 @@ def _legend(brief: Brief) -> Text:
     app = shared_app(brief)
     parts = [text("all: {}", Name(app))] if len(app) > 1 else []
     if any(row.ratio for row in brief.rows):
-        parts.append(text("to the best: with its {} interval", Name("95 %")))
+        parts.append(text("to the best: geometric means, {} interval", Name("95 %")))
     if any(row.letters for row in brief.rows):
-        parts.append(text("tie: a shared letter is not separated"))
+        parts.append(text("tie: same letter, not separated"))
     if any(row.cell.at_least for row in brief.rows):
         parts.append(text("≥ ≤: bounds"))
     parts.append(text("CPU: of one request"))

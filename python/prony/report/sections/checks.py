@@ -12,7 +12,7 @@ from prony.model import TrialRole
 from prony.reading.checks import CrossCheck
 from prony.reading.study import Reading
 from prony.report.document import Column, Entry, Footnotes, Paragraph, Section, Table, Tone
-from prony.report.forms import count, digits, estimate, signed_percent, whole_percent
+from prony.report.forms import confidence, count, digits, estimate, signed_percent, whole_percent
 from prony.report.places import cell_at
 from prony.report.scales import metric_scale
 from prony.report.sections.effects import bounds_words
@@ -20,7 +20,7 @@ from prony.report.text import Figure, Name, Text, counted, pointer, text
 from prony.report.words import load_words
 from prony.units import Scale
 
-__all__ = ["calibration_notes", "cross_check", "dependence_notes"]
+__all__ = ["calibration_notes", "cross_check", "dependence_notes", "order_notes"]
 
 _TITLES = {"ok_per_s": "ok/s", "service_ok_p50": "p50", "service_ok_p99": "p99"}
 
@@ -89,6 +89,31 @@ def dependence_notes(reading: Reading) -> Iterator[Text]:
             Figure(found.cost, whole_percent, "/dependence/cost"),
             Name("10"),
         )
+
+
+def order_notes(reading: Reading) -> Iterator[Text]:
+    """Yield whether it matters when in its block a trial ran."""
+    found, at = reading.order_effect, "/order_effect"
+    if found is None or found.verdict is Verdict.TOO_FEW:
+        return
+    if found.effect is None or found.low is None or found.high is None:
+        return
+    named = {"effect": found.effect, "low": found.low, "high": found.high}
+    effect, low, high = (Figure(value, signed_percent, at + pointer(name)) for name, value in named.items())
+    yield text(
+        "The order within blocks {}: what ran last against what ran first, {} ({} interval {} to {}; more is "
+        "better).",
+        *(_MATTERED.get(found.verdict, "is not shown to matter"), effect),
+        *(Figure(found.level, confidence, at + pointer("level")), low, high),
+    )
+
+
+_MATTERED = {
+    Verdict.EQUIVALENT: "changed nothing beyond the margin",
+    Verdict.HIGHER: "mattered",
+    Verdict.LOWER: "mattered",
+    Verdict.TRIVIAL: "may have mattered a little",
+}
 
 
 # --- other generators -------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from prony.reading.study import Reading
 from prony.report.document import Notes, Section
 from prony.report.findings import advice_words, finding_words, shared_words
 from prony.report.forms import count, percent, signed_percent
-from prony.report.sections.checks import calibration_notes, dependence_notes
+from prony.report.sections.checks import calibration_notes, dependence_notes, order_notes
 from prony.report.sections.pace import evidence_notes, pace_notes
 from prony.report.sections.pacing import fitness_notes, pacing_notes
 from prony.report.sections.sandbox import sandbox_notes
@@ -165,6 +165,7 @@ def notes(reading: Reading) -> Section:
         *evidence_notes(reading),
         *calibration_notes(reading),
         *dependence_notes(reading),
+        *order_notes(reading),
         *fitness_notes(reading),
         *pacing_notes(reading),
         *_bound_notes(reading),

@@ -8,7 +8,7 @@ from prony.metrics import METRICS
 from prony.reading.across import LoadOver, SessionPart, Sessions
 from prony.report.document import Column, Entry, Notes, Paragraph, Section, Table, Tone
 from prony.report.forms import count, day, in_metric, percent, signed_percent
-from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, joined, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, joined, pointer, text
 from prony.report.words import heading, load_words
 
 __all__ = ["session_load", "session_sections"]
@@ -42,7 +42,8 @@ def _part(one: SessionPart, place: int, at: str) -> Text:
     began = Figure(one.started_unix_ns, day, at + pointer("started_unix_ns"))
     number = Figure(place + 1, count, at + pointer("number"))
     archive = text(", {}", Name(one.archive)) if one.archive else EMPTY
-    return text("session {}: {}, {} blocks{}", number, began, _count(one.blocks, at, "blocks"), archive)
+    blocks = counted(_count(one.blocks, at, "blocks"), "block")
+    return text("session {}: {}, {}{}", number, began, blocks, archive)
 
 
 def _count(value: int, at: str, key: str) -> Figure:

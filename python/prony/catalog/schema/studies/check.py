@@ -14,7 +14,7 @@ from prony.factors import AS_FOUND, Choice
 from prony.kernel_settings import why_not
 from prony.metrics import METRICS
 from prony.model import TOLERANT, ClaimKind
-from prony.study_document import ClaimDocument, SandboxDocument, StudyDocument
+from prony.study_document import ClaimDocument, ProfileDocument, SandboxDocument, StudyDocument
 
 __all__ = ["check_study"]
 
@@ -121,6 +121,18 @@ def _profiles(document: StudyDocument, grid: Grid) -> Iterator[Problem]:
                 yield Problem(("profiles", name, "workloads", load), load, expected)
         if not grid.profiles[name]:
             yield Problem(("profiles", name), "no load", "at least one that is not skipped")
+        yield from _cross_check(name, profile, grid)
+
+
+def _cross_check(name: str, profile: ProfileDocument, grid: Grid) -> Iterator[Problem]:
+    wanted = profile.cross_check.under if profile.cross_check else {}
+    for key, values in wanted.items():
+        known = sorted({cell.load[key] for cell in grid.profiles[name] if key in cell.load})
+        loads = ", ".join(f"{one:g}" for one in known) or "it has none"
+        for value in values:
+            if value not in known:
+                place = ("profiles", name, "cross_check", key)
+                yield Problem(place, f"{value:g}", f"a load of this profile: {loads}")
 
 
 def _design(document: StudyDocument, grid: Grid) -> Iterator[Problem]:
