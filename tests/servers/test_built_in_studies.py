@@ -48,6 +48,8 @@ def tiny(folder):
         shutil.copy(file.with_suffix(".csv"), folder)
         text = file.read_text().replace("[calibration]\n", f"[calibration]\n{BRIEF_CALIBRATION}")
         assert BRIEF_CALIBRATION in text
+        # Subjects of some profiles only: those of the quick one.
+        text = text.replace('profiles = ["quick", ', 'profiles = ["tiny", "quick", ')
         (folder / "tiny.toml").write_text(text + TINY + LOADS[name])
         return "tiny.toml"
 
