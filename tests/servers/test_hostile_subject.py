@@ -114,7 +114,8 @@ class Attacked:
                 "--dir",
                 str(self.folder),
             ),
-            *("-c", "2", "--duration", "1s", "--warmup", "0s", "--repeats", "1", "--sandbox", self.kind),
+            *("-c", "2", "--warmup", "0s", "--repeats", "1", "--sandbox", self.kind),
+            *(() if "--duration" in more else ("--duration", "1s")),
             *(
                 "--out",
                 str(self.folder / "out.prony"),
