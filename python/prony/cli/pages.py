@@ -52,13 +52,22 @@ def page_beside(file: Path) -> Path | None:
     """Write the page of a study beside its archive and return it; null, and a line that says why, where that
     is not possible: the study is measured all the same.
 
-    A process of its own draws: whatever happens to it or its memory, this one ends as the study did.
+    A process of its own draws: whatever happens to it or its memory, this one ends as the study did. It ends
+    with this one.
     """
+    from prony.sandbox.linux import die_with_parent
+
     page = place_beside(file)
     command = own_command("report", str(file), "--html", str(page))
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_LONGEST_S, check=False
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_LONGEST_S,
+            check=False,
+            preexec_fn=die_with_parent,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         say(f"the page `{page}` was not written: {error}")
