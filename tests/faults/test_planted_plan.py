@@ -8,6 +8,7 @@ from prony.catalog.schema.loader import load_catalog
 from prony.catalog.schema.settings import resolved_settings
 from prony.diagnosis import RULES
 from prony.faults import CAUSES, PLANTS, SERVERS, PlanPart, ServerKind
+from prony.kernel_settings import why_not
 from prony.model import SandboxChoice
 from prony.study.campaign import in_shard, matching
 from prony.study.planting import FAULTY, HEALTHY, plan_of_plant, with_planted_servers
@@ -54,6 +55,13 @@ def test_a_fault_and_its_twin_are_settings_that_their_server_has(cause, known):
         assert twin != fault
         for cell in plan.cells:
             resolved_settings(known.server(cell.subject.server), cell.subject, 1)
+
+
+def test_settings_of_the_kernel_are_those_that_a_trial_may_have(known):
+    plans = [plan_of_plant(plant, known, SandboxChoice(), blocks=3, seed=1) for plant in PLANTS]
+    settings = [pair for plan in plans for cell in plan.cells for pair in cell.sandbox.sysctl]
+    assert "net.ipv4.ip_local_port_range" in dict(settings)
+    assert [why_not(name, value) for name, value in settings] == [None] * len(settings)
 
 
 def test_shards_share_out_every_plant_once():

@@ -69,8 +69,8 @@ def _select(server: PlantedServer, connections: int) -> Pair:
 
 def _ports(server: PlantedServer, ports: int) -> Pair:
     """Each request opens a connection to another server, and closes it first; the twin keeps its own."""
-    few = {"ipv4/ip_local_port_range": f"40000 {40000 + ports - 1}", "ipv4/tcp_tw_reuse": "0"}
-    alike = replace(_setup(server, "call", 0), settings=server.with_slots(4), kernel=few).on(open_at(150, 40))
+    few = {"net.ipv4.ip_local_port_range": f"40000 {40000 + ports - 1}", "net.ipv4.tcp_tw_reuse": "0"}
+    alike = replace(_setup(server, "call", 0), settings=server.with_slots(4), sysctl=few).on(open_at(150, 40))
     return Pair(replace(alike, path=server.page("kept-call", 0)), alike)
 
 

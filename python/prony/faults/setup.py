@@ -42,7 +42,7 @@ class PlantedSide:
 
     ``environment``: of the app; ``kept_open``: clients offer to keep their connections. ``cpu_quota`` and
     ``memory_bytes``: limits of the server; ``shares_cpus``: server and generator may use every CPU, for
-    faults of several cores. ``kernel``: settings under /proc/sys/net of the trial's network.
+    faults of several cores. ``sysctl``: settings of the kernel in the trial's network.
     ``neighbour``: the share of a CPU that another program takes.
     """
 
@@ -57,7 +57,7 @@ class PlantedSide:
     cpu_quota: float | None = None
     memory_bytes: int | None = None
     shares_cpus: bool = False
-    kernel: Mapping[str, str] = field(default_factory=dict)
+    sysctl: Mapping[str, str] = field(default_factory=dict)
     neighbour: float = 0.0
     neighbour_of: NeighbourOf = NeighbourOf.SERVER
 

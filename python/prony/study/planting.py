@@ -8,10 +8,8 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 
 from prony.catalog import DATA
 from prony.catalog.install.prepare import EnvironmentProgress
@@ -35,7 +33,6 @@ from prony.model import (
     Trial,
     Workload,
 )
-from prony.sandbox.linux import in_network, write_network_settings
 from prony.sandbox.placement import place_in
 from prony.study.base import StudyListener
 from prony.units import SECOND_NS
@@ -88,7 +85,13 @@ def _cell(number: int, plant: Plant, setup: PlantedSide, known: Catalog, sandbox
         timeout_ns=_TIMEOUT_NS,
         grace_ns=SECOND_NS,
     )
-    limits = replace(sandbox, share_cpus=shared, cpu_quota=setup.cpu_quota, memory_bytes=setup.memory_bytes)
+    limits = replace(
+        sandbox,
+        share_cpus=shared,
+        cpu_quota=setup.cpu_quota,
+        memory_bytes=setup.memory_bytes,
+        sysctl=tuple(sorted(setup.sysctl.items())),
+    )
     return Cell(number, subject, load, EngineChoice(pacing=Pacing.usual(shares_cpus=shared)), limits)
 
 
@@ -114,8 +117,7 @@ def _subject(plant: Plant, setup: PlantedSide, known: Catalog, side: str) -> Sub
 class PlantingListener(StudyListener):
     """Does to a trial's surroundings what its side asks for, and hands everything on to ``listener``.
 
-    A neighbour runs from before the server starts until after it ended. Settings of the trial's network are
-    written when the generator has entered it, before the window.
+    A neighbour runs from before the server starts until after it ended.
     """
 
     def __init__(self, plant: Plant, sandbox: SandboxChoice, listener: StudyListener) -> None:
@@ -150,10 +152,7 @@ class PlantingListener(StudyListener):
         self._listener.trial_started(cell, block, blocks)
 
     def trial_event(self, cell: Cell, event: Json) -> None:
-        """Write the settings of its network once the generator is in it."""
-        setup = self._setups[cell.id]
-        if setup.kernel and event.get("event") == "started":
-            _write(setup.kernel)
+        """Hand it on."""
         self._listener.trial_event(cell, event)
 
     def trial_ended(self, cell: Cell, trial: Trial) -> None:
@@ -192,33 +191,3 @@ def _neighbour(setup: PlantedSide, placed: Placement) -> Iterator[None]:
         yield
     finally:
         os.close(theirs)
-
-
-def _write(settings: Mapping[str, str]) -> None:
-    """Write settings of the network that a descendant of this process has and it has not.
-
-    *Errors*: none: a fault that is not planted does not hurt, and says so.
-    """
-    for network in _networks():
-        with contextlib.suppress(OSError):
-            in_network(network, partial(write_network_settings, settings))
-
-
-def _networks() -> Iterator[str]:
-    own = Path("/proc/self/ns/net").stat().st_ino
-    seen = {own}
-    for process in _descendants(os.getpid()):
-        place = f"/proc/{process}/ns/net"
-        with contextlib.suppress(OSError):
-            inode = Path(place).stat().st_ino
-            if inode not in seen:
-                seen.add(inode)
-                yield place
-
-
-def _descendants(process: int) -> Iterator[int]:
-    for file in Path(f"/proc/{process}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            for child in map(int, file.read_text().split()):
-                yield child
-                yield from _descendants(child)
