@@ -94,6 +94,7 @@ def test_its_counts_are_those_that_it_prints_last(script):
         ('{"ok": -1}', "`ok`"),
         ('{"ok": 1.5}', "expected a whole number"),
         ('{"ok": 1, "seconds": "long"}', "`seconds`"),
+        ('{"ok": 1, "seconds": 0}', "`seconds` is 0; expected more than 0"),
         ('{"ok": 1, "latency_ms": {"50": null}}', r"`latency_ms\.50`"),
         ("3 requests", "it printed no counts; it may print"),
     ],

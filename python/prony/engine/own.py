@@ -169,6 +169,8 @@ def _of_json(told: Json, output: Output) -> Measured:
     ok, failed = _count(told["ok"], "ok"), _count(told.get("failed", 0), "failed")
     length_s = told.get("seconds")
     length_ns = output.length_ns if length_s is None else _nanoseconds(length_s, "seconds", SECOND_NS)
+    if not length_ns:
+        raise EngineError(f"`seconds` is {length_s}; expected more than 0")
     return Measured(
         duration_ns=length_ns,
         ok=ok,
