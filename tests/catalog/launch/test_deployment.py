@@ -28,8 +28,19 @@ def test_a_command_has_a_folder_variables_and_words():
     assert found.words[1:] == ("--workers", "4", 'shop:create("a")', "$5")
 
 
-@pytest.mark.parametrize("command", ["(cd a && b) &\nnginx", "cd a && write > x && b", "gunicorn"])
-def test_a_command_of_more_than_one_program_is_left_to_a_shell(command):
+@pytest.mark.parametrize(
+    "command",
+    [
+        "(cd a && b) &\nnginx",
+        "cd a && write > x && b",
+        "gunicorn",
+        'cd /x && "unclosed',
+        "cd /x && A=1",
+        "cd /x && A=1 B=2",
+        "",
+    ],
+)
+def test_what_is_no_command_of_one_program_is_left_to_a_shell(command):
     assert parsed(command) is None
     assert "ExecStart=/bin/sh -c " in unit_text(Deployment("x", command))
     assert container_line(Deployment("x", command, image="debian")) is None

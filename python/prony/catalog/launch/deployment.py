@@ -48,15 +48,27 @@ class Parsed:
 
 
 def parsed(command: str) -> Parsed | None:
-    """Return a command's parts; null: it starts more than one program, and only a shell can read it."""
-    words = shlex.split(command) if "\n" not in command else []
+    """Return a command's parts; null: it is not one program's, and only a shell can read it."""
+    words = _words(command)
     if len(words) < 4 or words[0] != "cd" or words[2] != "&&" or "&&" in words[3:]:
         return None
-    start = next((k for k, word in enumerate(words[3:], 3) if not _VARIABLE.match(word)), len(words))
+    start = next((k for k, word in enumerate(words[3:], 3) if not _VARIABLE.match(word)), None)
+    if start is None:
+        return None
     pairs = [word.partition("=")[::2] for word in words[3:start]]
     asked = tuple(name for name, value in pairs if value == f"${name}")
     variables = {name: value for name, value in pairs if name not in asked}
     return Parsed(words[1], variables, asked, tuple(words[start:]))
+
+
+def _words(command: str) -> list[str]:
+    """Return a line's words; none of several lines, nor of one with a quote that does not end."""
+    if "\n" in command:
+        return []
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return []
 
 
 def unit_text(one: Deployment) -> str:
