@@ -48,6 +48,7 @@ PLAIN: tuple[tuple[str, ...], ...] = (
     ("report", FILE, GOLDEN, "--markdown", NEW),
     ("why", FILE),
     ("why", FILE, "--json"),
+    ("servers", "gunicorn", "--unit", "--from", FILE),
     ("compare", FILE, FILE),
     ("compare", FILE, GOLDEN, "--force", "--json"),
     ("compare", FILE, "gunicorn+*", "*a*i*+*", "--fail-if", "rps < -5%"),
