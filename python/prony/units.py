@@ -300,6 +300,10 @@ def format_mean(value: float, half_width: float, scale: Scale) -> str:
     return _written(scaled, _decimals_within(scaled, half_width / scale.size))
 
 
+# So many times its value, half of an interval says only that the value is not known.
+_UNKNOWN = 10
+
+
 def format_half_width(half_width: float, value: float, scale: Scale) -> str:
     """Return the half-width of a value's interval, to the last digit that the value in its column has.
 
@@ -307,7 +311,14 @@ def format_half_width(half_width: float, value: float, scale: Scale) -> str:
     '0.32'
     >>> format_half_width(8_499, 111_462, Scale(1, "/s"))
     '8,500'
+
+    One that is far beyond the value says only that the value is not known:
+
+    >>> format_half_width(40_810_000, 30_000, Scale(1, "us"))
+    '>10×'
     """
+    if half_width > _UNKNOWN * abs(value) > 0:
+        return f">{_UNKNOWN}×"
     scaled = half_width / scale.size
     decimals = _decimals_within(value / scale.size, scaled)
     # A half-width that would round to zero is shown as the smallest value of its last digit.

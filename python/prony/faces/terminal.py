@@ -105,8 +105,8 @@ class TerminalReporter:
 
     def _block(self, block: Block, most_lines: int | None) -> Iterator["Text"]:
         match block:
-            case Paragraph(text, tone):
-                yield from self._prose("", text, tone, most_lines)
+            case Paragraph(text, tone, least_lines):
+                yield from self._prose("", text, tone, _at_least(least_lines, most_lines))
             case Notes(items):
                 for mark, text in items:
                     tone = Tone.QUIET if mark else Tone.PLAIN
@@ -130,7 +130,7 @@ class TerminalReporter:
 
     def _judgement(self, item: Judgement, width: int, most_lines: int | None) -> Iterator["Text"]:
         """Yield the verdict in a column of its own, beside sentence and detail."""
-        most = None if most_lines is None else max(most_lines, item.least_lines)
+        most = _at_least(item.least_lines, most_lines)
         yield from self._prose(item.verdict.ljust(width), item.sentence, item.tone, most)
         if item.detail:
             yield from self._prose(" " * width, item.detail, Tone.QUIET, most_lines)
@@ -144,6 +144,10 @@ class TerminalReporter:
                 line.truncate(max(1, width - len(lead) - len(_CUT)))
                 line.append(_CUT)
             yield _text(" " * len(lead) if number else lead, tone).append_text(line)
+
+
+def _at_least(least: int, most: int | None) -> int | None:
+    return None if most is None else max(least, most)
 
 
 def _squeezable(document: Document) -> int:

@@ -41,10 +41,11 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Running text."""
+    """Running text. ``least_lines``: as of a Section, if that has fewer."""
 
     text: Words
     tone: Tone = Tone.PLAIN
+    least_lines: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Words for classes of the account, for machines and for loads."""
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -168,13 +169,22 @@ def _machine(fingerprint: Fingerprint) -> list[Part]:
     cpus, memory = _fact(fingerprint, "cpu", "available"), _fact(fingerprint, "memory", "total_bytes")
     model, release = _fact(fingerprint, "cpu", "model"), _fact(fingerprint, "kernel", "release")
     found: list[Part | None] = [
-        Name(str(model)) if model else None,
+        Name(_model(str(model))) if model else None,
         _cpus(cpus) if isinstance(cpus, int) and cpus else None,
         Figure(memory, byte_size, "/fingerprint/memory/total_bytes") if isinstance(memory, int) else None,
         text("kernel {}", Name(str(release))) if release else None,
         "virtual machine" if _fact(fingerprint, "virtualisation", "guest") is True else None,
     ]
     return [part for part in found if part]
+
+
+def _model(name: str) -> str:
+    """Return a CPU's name without marks.
+
+    >>> _model("Intel(R) Xeon(R) Processor")
+    'Intel Xeon'
+    """
+    return " ".join(re.sub(r"\((R|TM)\)|\b(CPU|Processor)\b", " ", name).split()) or name
 
 
 def _cpus(cpus: int) -> Text:

@@ -29,9 +29,7 @@ def trust_lines(reading: Reading) -> Iterator[Judgement]:
 def _generator(reading: Reading) -> Iterator[Judgement]:
     said, trials = limited_words(reading), sum(reading.limited.values())
     if said is not None:
-        yield Judgement(
-            "generator", Tone.WARNING, text("{}: there the server is at least as good as shown", said)
-        )
+        yield Judgement("generator", Tone.WARNING, text("{}: read as bounds", said))
     elif trials:
         of = counted(Figure(trials, count, "/extent/limited/of"), "trial")
         yield Judgement("generator", Tone.PLAIN, text("was not the limit in any of {}", of))

@@ -22,8 +22,8 @@ _TONES = {
 _COUNTED = {
     ClaimVerdict.HOLDS: ("holds", "hold"),
     ClaimVerdict.DOES_NOT_HOLD: ("does not hold", "do not hold"),
-    ClaimVerdict.CANNOT_TELL: ("cannot be decided", "cannot be decided"),
-    ClaimVerdict.NOT_TESTABLE: ("is not testable here", "are not testable here"),
+    ClaimVerdict.CANNOT_TELL: ("undecided", "undecided"),
+    ClaimVerdict.NOT_TESTABLE: ("not testable here", "not testable here"),
 }
 _VALUES = (ClaimKind.VALUE, ClaimKind.SINGLE_CORE)
 

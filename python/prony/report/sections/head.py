@@ -54,7 +54,7 @@ def limited_words(reading: Reading) -> Text | None:
         return text("may have been the limit in {} of {}", unsure, of)
     if not suspect:
         return text("was the limit in {} of {}", sure, of)
-    return text("was the limit in {} of {}, and may have been in {} more", sure, of, unsure)
+    return text("was the limit in {} of {}, perhaps in {} more", sure, of, unsure)
 
 
 def _limited(reading: Reading) -> tuple[Block, ...]:
