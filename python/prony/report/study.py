@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from prony.reading.study import Reading
-from prony.report.brief import brief_sections
+from prony.report.brief import Space, brief_sections
 from prony.report.document import Command, Document, Section
 from prony.report.sections.answer import answer_section
 from prony.report.sections.checks import cross_check
@@ -93,7 +93,7 @@ def full_page(reading: Reading) -> Document:
     """
     parts = study_parts(reading)
     others = replace(parts, head=replace(parts.head, heading="What was measured")).sections[:-1]
-    short = (section for section in brief_sections(reading) if not _is_command(section))
+    short = (section for section in brief_sections(reading, Space(where="below")) if not _is_command(section))
     return _document(reading, (*short, parts.answer, *others))
 
 
