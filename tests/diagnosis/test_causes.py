@@ -64,7 +64,14 @@ def test_a_server_is_without_ports_when_its_log_says_so_and_most_of_them_wait():
     trial = with_counters(HEALTHY, ports=200, TimeWaitAtClose=198)
     log = LogTail("OSError: [Errno 99] Cannot assign requested address")
     assert one(replace(trial, log=log), Symptom.SERVER_WITHOUT_PORTS).confidence is Confidence.CERTAIN
-    assert one(trial, Symptom.SERVER_WITHOUT_PORTS).confidence is Confidence.LIKELY
+    assert one(replace(HEALTHY, log=log), Symptom.SERVER_WITHOUT_PORTS).confidence is Confidence.LIKELY
+
+
+def test_ports_that_wait_are_a_likely_limit_only_where_requests_failed():
+    failing = build.trial(CELL, 0, 0, [MS] * 180, errors={"reset": 20})
+    for trial, sure in ((failing, Confidence.LIKELY), (HEALTHY, Confidence.POSSIBLE)):
+        waiting = with_counters(trial, ports=200, TimeWaitAtClose=198)
+        assert one(waiting, Symptom.SERVER_WITHOUT_PORTS).confidence is sure
 
 
 def test_sockets_that_wait_exhaust_no_ports_while_there_are_others():

@@ -90,7 +90,7 @@ def test_its_figures_are_shown_as_bounds(reading):
     assert "≥ 80" in page
     assert "≥ 100" not in page
     assert "held+x: not shown: the generator was the limit" in page
-    assert "says that it is worse only where" in page
+    assert "No verdict or claim calls it worse, unless" in page
 
 
 @pytest.mark.parametrize(

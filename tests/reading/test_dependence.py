@@ -61,7 +61,7 @@ def test_where_it_is_not_shown_the_report_says_with_what_power(tmp_path):
     reading = planted(tmp_path / "a.prony", changing)
     assert not reading.dependence.shown
     assert reading.dependence.widening == 1
-    assert "That blocks resemble the block before is not shown (3 series of 12 blocks; " in said(reading)
+    assert "No block was seen to resemble the block before it (3 series of 12 blocks; " in said(reading)
 
 
 def test_the_calibrations_of_a_block_are_series_of_one_subject(tmp_path):
@@ -90,7 +90,7 @@ def test_few_blocks_say_nothing_of_it(tmp_path, blocks):
 
 def test_few_blocks_say_what_a_dependence_that_they_cannot_show_would_cost(tmp_path):
     few, many = (planted(tmp_path / f"{blocks}.prony", changing, blocks) for blocks in (5, 12))
-    cost = "equal subjects are separated in up to 30% of such studies"
+    cost = "up to 30% of such studies separate subjects that are equal"
     assert cost in said(few)
     assert reading_json(few)["dependence"]["cost"] == 0.3
     assert cost not in said(many)

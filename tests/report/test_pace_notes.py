@@ -83,7 +83,7 @@ def test_short_windows_say_the_smallest_change_that_they_could_show(tmp_path):
     reading = read(planted(tmp_path / "a.prony", FLAT[:3]))
     (note,) = pace_notes(reading)
     most = max(cell.steadiness.visible for cell in reading.cells)
-    assert str(note).startswith(f"Windows of 3 seconds: a change within them shows from {percent(most)} on")
+    assert str(note).startswith(f"In windows of 3 seconds only a change of {percent(most)} or more is seen")
 
 
 @pytest.mark.parametrize(

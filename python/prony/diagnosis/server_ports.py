@@ -19,7 +19,7 @@ _NEARLY_ALL = 0.8
 def server_ports(evidence: Evidence) -> list[Finding]:
     """Return a finding when its log says so, or most ports wait after connections that were closed.
 
-    Certain: both.
+    Certain: both. Possible: they wait, and no request failed: ports that wait are used again after a second.
     """
     counters = evidence.trial.counters
     ports, waiting = counters.get("ports"), counters.get("TimeWaitAtClose", 0)
@@ -27,12 +27,21 @@ def server_ports(evidence: Evidence) -> list[Finding]:
     full = ports is not None and waiting >= _NEARLY_ALL * ports
     if not (said or full):
         return []
+    if said and full:
+        sure = Confidence.CERTAIN
+    else:
+        sure = Confidence.LIKELY if said or _any_failed(evidence) else Confidence.POSSIBLE
     return [
         Finding(
             rule="D05",
             kind=Symptom.SERVER_WITHOUT_PORTS,
-            confidence=Confidence.CERTAIN if said and full else Confidence.LIKELY,
+            confidence=sure,
             numbers={"waiting": waiting} | ({} if ports is None else {"ports": ports}),
             advice=Advice.KEEP_CONNECTIONS,
         )
     ]
+
+
+def _any_failed(evidence: Evidence) -> bool:
+    recording = evidence.trial.recording
+    return recording is not None and recording.completed.failed > 0

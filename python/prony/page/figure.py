@@ -37,7 +37,7 @@ def key_html(look: Style) -> str:
 def figure_html(chart: Chart) -> str:
     """Return a chart under its title; a lazy one as a place that a script fills."""
     drawn = (
-        '<p class="quiet">Drawn on demand, which needs JavaScript.</p>'
+        '<p class="quiet">Drawn on demand with JavaScript.</p>'
         if chart.lazy
         else in_page(chart.spec, chart.key)
     )

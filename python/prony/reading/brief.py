@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from prony.analysis.answer import OF_GENERATORS, Answer, deciding_metrics, geometric_mean
-from prony.analysis.compare import Comparison
+from prony.analysis.compare import Comparison, Verdict
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.diagnosis import Symptom
@@ -60,7 +60,8 @@ class Ranked:
     """A subject under the main load. ``place``: among the cells of its group.
 
     ``ratio``: null for the best, and for what is not compared. ``letters``: two that share one are not
-    separated; empty without a verdict. ``best``: it leads, or is not separated from what leads.
+    separated; empty without a verdict. ``best``: it leads, or is not separated from what leads. ``open``:
+    that is all that is known, for the generator was its limit.
     """
 
     place: int
@@ -68,6 +69,7 @@ class Ranked:
     ratio: Ratio | None
     letters: str
     best: bool
+    open: bool = False
 
     def value(self, metric: str) -> Estimate | Missing:
         """Return one of its figures."""
@@ -155,7 +157,9 @@ def _rows(group: Group) -> Iterator[Ranked]:
     best = {found.leader, *found.ties} if len(group.cells) > 1 and found.decided else {found.leader}
     for place, cell in _ranked(group):
         compared = found.comparisons.get(cell.name)
-        yield Ranked(place, cell, _ratio(compared), (letters or {}).get(cell.name, ""), cell.name in best)
+        limited = compared is not None and compared.verdict is Verdict.LIMITED
+        own = (letters or {}).get(cell.name, "")
+        yield Ranked(place, cell, _ratio(compared), own, cell.name in best, limited)
 
 
 def _ranked(group: Group) -> list[tuple[int, CellSummary]]:

@@ -140,16 +140,11 @@ def _load_line(reading: Reading, one: Elsewhere, at: str) -> Text:
         return text("{}: no answer, {}", under, Quote(one.reason or "", at + pointer("reason")))
     if one.decided and one.ties:
         if all(limited_ties(reading.groups[place]) for place in one.groups):
-            return text("{}: {} has the best figure; {}", under, Name(one.leader), _perhaps(one, at))
+            return text("{}: {} is best of those measured to their limit", under, Name(one.leader))
         tied = counted(Figure(one.ties, count, at + pointer("ties")), "other")
         return text("{}: {} shares the first place with {}", under, Name(one.leader), tied)
     said = "is best" if one.decided else "has the best figure, without a verdict"
     return text(f"{{}}: {{}} {said}", under, Name(one.leader))
-
-
-def _perhaps(one: Elsewhere, at: str) -> Text:
-    tied = counted(Figure(one.ties, count, at + pointer("ties")), "other")
-    return text("{} may be better than shown", tied)
 
 
 def _claims(reading: Reading, space: Space) -> Iterator[Judgement]:

@@ -87,7 +87,8 @@ def _claim(group: Group, at: str) -> Text:
     if found.ties:
         others = counted(Figure(len(found.ties), count, at + pointer("ties")), "other")
         if limited_ties(group):
-            return text("has the best figure; {} may be better than shown (n = {})", others, blocks)
+            limit = "is best of those measured to their limit; the generator was the limit of {} (n = {})"
+            return text(limit, others, blocks)
         return text("shares the first place with {} (n = {})", others, blocks)
     if found.leader in group.stalls:
         return text("is best but for its stalled trials (n = {})", blocks)

@@ -107,11 +107,12 @@ def shared_app(brief: Brief) -> str:
 
 
 def _name(row: Ranked, app: str) -> Entry:
-    return Entry(text("{}", Name(row.cell.name.removesuffix(app))), Tone.STRONG if row.best else Tone.PLAIN)
+    tone = Tone.STRONG if row.best and not row.open else Tone.PLAIN
+    return Entry(text("{}", Name(row.cell.name.removesuffix(app))), tone)
 
 
 def _letters(row: Ranked, _: str) -> Entry:
-    return Entry(row.letters)
+    return Entry("?" if row.open and row.letters else row.letters)
 
 
 def _errors(row: Ranked, at: str) -> Entry:
@@ -165,7 +166,7 @@ def _legend(brief: Brief) -> Text:
     if any(row.letters for row in brief.rows):
         parts.append(text("tie: same letter, not separated"))
     if any(row.cell.at_least for row in brief.rows):
-        parts.append(text("≥ ≤: bounds"))
+        parts.append(text("≥ ≤ ?: bounds" if any(row.open for row in brief.rows) else "≥ ≤: bounds"))
     parts.append(text("CPU: of one request"))
     parts.append(text("{}: {}", _memory_unit(brief), Name(METRICS[measures.memory].title)))
     return text("{}.", joined(parts, by="; "))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from prony.analysis.steadiness import Steadiness
 from prony.reading.brief import is_of_the_bench
+from prony.reading.checks import Calibrations
 from prony.reading.findings import Shared
 from prony.reading.pace import unknown_pace
 from prony.reading.study import Reading
@@ -44,11 +45,24 @@ def _machine(reading: Reading) -> Judgement:
         return Judgement("machine", Tone.WARNING, joined(found, by="; "))
     calibrated = reading.calibrations
     if calibrated is None:
-        return Judgement("machine", Tone.QUIET, "no rule saw a disturbance; not calibrated")
-    trials = counted(Figure(calibrated.trials, count, "/drift/trials"), "time")
-    return Judgement(
-        "machine", Tone.PLAIN, text("no rule saw a disturbance; calibrated {}, no drift shown", trials)
-    )
+        return Judgement("machine", Tone.QUIET, "no disturbance seen; not calibrated")
+    trials = counted(Figure(calibrated.trials, count, "/drift/trials"), "calibration")
+    said = text("no disturbance seen; in {} no drift{}", trials, _largest_drift(calibrated))
+    return Judgement("machine", Tone.PLAIN, said)
+
+
+def _largest_drift(found: Calibrations) -> Text:
+    """Return how large a drift may be that was not shown: the farthest end of an interval."""
+    ends = [
+        (abs(end), end, pointer("drift", "metrics", metric, side))
+        for metric, one in found.drifts.items()
+        for side, end in (("low", one.low), ("high", one.high))
+        if end is not None
+    ]
+    if not ends:
+        return text(" shown")
+    _, end, at = max(ends)
+    return text(" above {}", Figure(end, lambda value: about_percent(abs(value)), at))
 
 
 def _disturbances(reading: Reading) -> Iterator[Text]:

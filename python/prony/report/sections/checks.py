@@ -76,15 +76,15 @@ def dependence_notes(reading: Reading) -> Iterator[Text]:
         )
         return
     yield text(
-        "That blocks resemble the block before is not shown ({} series of {}; a correlation of {} is shown "
-        "in {} of such studies).",
+        "No block was seen to resemble the block before it ({} series of {}; such studies see a correlation "
+        "of {} in {} of cases).",
         *(series, blocks, Figure(CONSIDERABLE, digits(1), "/dependence/power_at")),
         Figure(found.power, whole_percent, "/dependence/power"),
     )
     if found.cost is not None:
         yield text(
-            "So few blocks cannot exclude it. Where blocks have a correlation of {}, equal subjects are "
-            "separated in up to {} of such studies: verdicts that matter deserve {} blocks.",
+            "So few blocks cannot exclude that. With a correlation of {}, up to {} of such studies separate "
+            "subjects that are equal: for verdicts that matter, measure {} blocks.",
             Figure(CONSIDERABLE, digits(1), "/dependence/power_at"),
             Figure(found.cost, whole_percent, "/dependence/cost"),
             Name("10"),

@@ -130,7 +130,7 @@ def differences(reading: Reading) -> Section | None:
 def _source(reading: Reading) -> Text:
     plan = reading.plan
     points = counted(Figure(len(plan.notes), count, "/plan/notes"), "point")
-    below = text(" It differs in {}, listed below.", points) if plan.notes else ""
+    below = text(" It differs in {}: see the list.", points) if plan.notes else ""
     return text("Repeats {}.{}", Quote(plan.source, "/plan/source"), below)
 
 
@@ -145,7 +145,9 @@ def measured_words(reading: Reading, brief: Brief) -> Text:
     number = Figure(
         reading.count(TrialRole.SUBJECT), count, pointer("extent", "trials", TrialRole.SUBJECT.value)
     )
-    trials = text("{} in {}, random order", counted(number, "trial"), _blocks(reading))
+    # Of a published study it matters how much of it was measured.
+    how = text("profile {}", Name(reading.plan.profile)) if reading.plan.source else "random order"
+    trials = text("{} in {}, {}", counted(number, "trial"), _blocks(reading), how)
     on = Figure(reading.runs[0].started_unix_ns, day, "/runs/0/started_unix_ns") if reading.runs else EMPTY
     parts: tuple[Part, ...] = (under, trials, machine_words(reading.fingerprint), on)
     return text("{}.", joined((part for part in parts if part), by="; "))

@@ -104,8 +104,8 @@ def _bound_notes(reading: Reading) -> Iterator[Text]:
         names = listed([text("{}", Name(name)) for name in found], most=_MOST)
         yield text(
             "{}: the generator was the limit in some trial, or may have been in most. Its throughput is at "
-            "least what is shown (≥), its latency at most (≤). A verdict or claim says that it is worse only "
-            "where that holds for the most that the generator can have taken from it.",
+            "least what is shown (≥), its latency at most (≤). No verdict or claim calls it worse, unless it "
+            "would be worse even without what the generator can have taken from it.",
             names,
         )
 

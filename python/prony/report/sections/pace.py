@@ -61,7 +61,7 @@ def _visible(reading: Reading) -> Iterator[Text]:
     cell, one = found
     at = cell_at(reading, cell) + pointer("steadiness")
     yield text(
-        "Windows of {}: a change within them shows from {} on; smaller ones may be in the figures.",
+        "In windows of {} only a change of {} or more is seen; the figures may contain smaller ones.",
         counted(Figure(one.seconds, count, at + pointer("seconds")), "second"),
         Figure(one.visible, percent, at + pointer("visible")),
     )
