@@ -248,9 +248,9 @@ def _json(draw: random.Random, place: Path) -> str:
     row, text = found
     try:
         value = json.loads(str(text))
-    except ValueError:
-        return f"{table}.{column} is no JSON"
-    paths = list(_paths(value))
+        paths = list(_paths(value))
+    except (ValueError, RecursionError):
+        return f"{table}.{column} is no JSON, or too deep"
     path = draw.choice(paths)
     how = draw.choice(("raw", "raw", "raw", "missing", "extra", "swapped", "renamed", "repeated", "cut"))
     new, said = _changed_json(draw, value, path, paths, how)
