@@ -11,7 +11,11 @@ from prony.archive import open_archive
 from prony.faces.json_report import reading_json
 from prony.faces.markdown import markdown
 from prony.model import Claim, ClaimKind
+from prony.page.charts.dots import dots
+from prony.page.charts.ratios import ratios
+from prony.page.scene import scene_of
 from prony.reading.study import read_archive
+from prony.reading.traces import primary_cells, traces
 from prony.report.study import study_report
 from prony.report.words import bound_sign
 from recordings import with_parts
@@ -91,6 +95,17 @@ def test_its_figures_are_shown_as_bounds(reading):
     assert "≥ 100" not in page
     assert "held+x: not shown: the generator was the limit" in page
     assert "No verdict or claim calls it worse, unless" in page
+
+
+def test_charts_show_them_as_bounds_too(tmp_path):
+    planted(tmp_path / "a.prony")
+    with open_archive(tmp_path / "a.prony") as archive:
+        reading = read_archive(archive)
+        scene = scene_of(reading, traces(reading, archive.trials(), primary_cells(reading.groups)))
+    (group,) = reading.groups
+    for chart in (dots(scene, group, "ok_per_s"), ratios(scene, group)):
+        said = {row["name"]: row["said"] for row in chart.spec["data"]["values"] if "value" in row}
+        assert {name for name, words in said.items() if words.startswith("≥ ")} == {"held+x"}
 
 
 @pytest.mark.parametrize(

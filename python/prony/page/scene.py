@@ -20,7 +20,7 @@ from prony.report.forms import estimate
 from prony.report.places import cell_at
 from prony.report.scales import metric_scale
 from prony.report.text import pointer
-from prony.report.words import group_words
+from prony.report.words import bound_sign, group_words
 from prony.units import Scale
 
 __all__ = ["Scene", "scene_of", "titled"]
@@ -52,7 +52,7 @@ class Scene:
         if isinstance(found, Missing):
             return None
         at = self.places[cell.cell.id] + pointer("metrics", metric)
-        said = f"{estimate(found, scale, at)} {scale.unit}".strip()
+        said = f"{bound_sign(cell, metric)}{estimate(found, scale, at)} {scale.unit}".strip()
         row: Json = {"name": cell.name, "value": found.mean / scale.size, "said": said, "n": found.count}
         if found.low is not None and found.high is not None:
             row |= {"low": max(found.low, 0.0) / scale.size, "high": found.high / scale.size}

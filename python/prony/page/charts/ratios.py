@@ -10,6 +10,7 @@ from prony.page.scene import Scene
 from prony.reading.groups import Group
 from prony.report.forms import signed_percent
 from prony.report.text import pointer
+from prony.report.words import bound_sign
 
 __all__ = ["forest", "places", "ratio_axis", "ratios"]
 
@@ -22,7 +23,11 @@ def ratios(scene: Scene, group: Group) -> Chart | None:
     if found.metric is None or found.leader is None:
         return None
     at = pointer("groups", scene.reading.place(group), "answer", "comparisons")
-    rows = [_row(name, one, at + pointer(name)) for name, one in found.comparisons.items()]
+    cells = {cell.name: cell for cell in group.cells}
+    rows = [
+        _row(name, one, at + pointer(name), bound_sign(cells[name], found.metric))
+        for name, one in found.comparisons.items()
+    ]
     known = [row for row in rows if "low" in row]
     if not known:
         return None
@@ -37,11 +42,11 @@ def ratios(scene: Scene, group: Group) -> Chart | None:
     )
 
 
-def _row(name: str, one: Comparison, at: str) -> Json:
+def _row(name: str, one: Comparison, at: str, sign: str) -> Json:
     row: Json = {"name": name, "value": one.effect, "at": at, "verdict": one.verdict.value}
     if one.effect is None or one.low is None or one.high is None:
         return row
-    said = f"{signed_percent(one.effect)} ({signed_percent(one.low)} to {signed_percent(one.high)})"
+    said = f"{sign}{signed_percent(one.effect)} ({signed_percent(one.low)} to {signed_percent(one.high)})"
     ratio = {"ratio": 1 + one.effect, "ratio_low": 1 + one.low, "ratio_high": 1 + one.high}
     return row | {"low": one.low, "high": one.high, "said": said} | ratio
 
