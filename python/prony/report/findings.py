@@ -283,7 +283,7 @@ _ADVICE: Mapping[Advice, str] = MappingProxyType(
         Advice.ADD_PROCESSES: "add processes, not threads",
         Advice.ADD_THREADS: "add threads or workers, or shorten what each waits for",
         Advice.ASK_FOR_LESS: "ask for a rate that it can do, or compare throughput in a closed loop",
-        Advice.KEEP_ALIVE: "turn its keep-alive on, or let clients open a connection for each request",
+        Advice.KEEP_ALIVE: "turn its keep-alive on, where it has one",
         Advice.READ_LOG_FOR_ERRORS: "read its log, and ask for such a page by hand",
         Advice.KEEP_CONNECTIONS: "keep its connections to others open, or widen net.ipv4.ip_local_port_range",
         Advice.RAISE_SERVER_DESCRIPTORS: "raise its limit of open files (LimitNOFILE, ulimit -n)",
