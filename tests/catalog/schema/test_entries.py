@@ -193,6 +193,7 @@ def test_an_unknown_app_is_answered_with_the_nearest_names(catalog):
         ("cheroot", 5),
         ("cherrypy", 5),
         ("twisted", 50),
+        ("daphne", 50),
         ("hypercorn", 100),
         ("uwsgi", 100),
         ("uwsgi-psgi", 100),
@@ -209,6 +210,7 @@ def test_an_unknown_app_is_answered_with_the_nearest_names(catalog):
         ("meinheld-cpython38", 4096),
         ("gunicorn", 2048),
         ("gunicorn-gevent", 2048),
+        ("gunicorn-uvicorn", 2048),
         ("uvicorn", 2048),
     ],
 )
