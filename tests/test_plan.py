@@ -46,10 +46,15 @@ SERVERS = {
 class Shelf:
     """A catalogue of four servers, of which `granian` has the variant `granian-wide`."""
 
+    waitress_needs_one = False
+
     def app(self, name):
         if name not in APPS:
             raise UsageError(f"there is no app `{name}`")
         return APPS[name]
+
+    def behind(self, server):
+        return "nginx" if self.split(server)[0] == "waitress" and self.waitress_needs_one else None
 
     def interfaces(self, server):
         return SERVERS[self.split(server)[0]]
@@ -85,6 +90,17 @@ def document(**changes):
 
 def plan_of(options=None, **changes):
     return make_plan(document(**changes), "as written", Shelf(), options or PlanOptions())
+
+
+def test_a_server_that_needs_a_frontend_is_refused_without_one():
+    shelf = Shelf()
+    shelf.waitress_needs_one = True
+    with pytest.raises(UsageError, match="`waitress` cannot be used without a frontend") as caught:
+        make_plan(document(), "as written", shelf, PlanOptions())
+    assert "`waitress@nginx`" in caught.value.hint
+    behind = document(subjects=[{"server": "waitress@nginx", "app": "hello"}])
+    (subject,) = make_plan(behind, "as written", shelf, PlanOptions()).subjects()
+    assert subject.name == "waitress@nginx+hello"
 
 
 def test_a_server_may_stand_behind_a_frontend():

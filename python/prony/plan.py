@@ -67,6 +67,10 @@ class CatalogView(Protocol):
         """Return the apps whose replies a server gives by itself; UsageError when there is none."""
         ...
 
+    def behind(self, server: str) -> str | None:
+        """Return a frontend without which the server cannot be used; UsageError when there is none."""
+        ...
+
     def frontend(self, name: str) -> Frontend:
         """Return the frontend of this name; UsageError when there is none."""
         ...
@@ -273,6 +277,8 @@ def _asked(
         alone, at, front = server.partition("@")
         entry, variant = catalog.split(alone)
         frontend = catalog.frontend(front) if at else None
+        if frontend is None:
+            _check_alone(server, catalog)
         plain = Subject(
             name=f"{server}+{app.name}",
             server=entry,
@@ -292,6 +298,16 @@ def _asked(
                 sandbox={**_left(asked.sandbox, options.sandbox), **typed.get(OF_SANDBOX, {})},
                 variables={**asked.variables, **typed.get(OF_APP, {})},
             ),
+        )
+
+
+def _check_alone(server: str, catalog: CatalogView) -> None:
+    """Refuse a server that cannot be used without a frontend."""
+    needed = catalog.behind(server)
+    if needed is not None:
+        raise UsageError(
+            f"`{server}` cannot be used without a frontend",
+            hint=f"name one, as in `{server}@{needed}`",
         )
 
 

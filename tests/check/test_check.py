@@ -92,6 +92,14 @@ def test_an_entrys_name_means_its_variants_and_a_variants_name_itself():
         names_to_check(catalog, ["nothing"])
 
 
+def test_a_server_that_needs_a_frontend_is_checked_behind_it():
+    catalog = load_catalog()
+    assert names_to_check(catalog, ["php-fpm-static"]) == ("php-fpm-static@nginx",)
+    (alone, *variants) = names_to_check(catalog, ["php-fpm"])
+    assert alone == "php-fpm@nginx"
+    assert all(name.endswith("@nginx") for name in variants)
+
+
 def test_the_document_has_a_row_for_each_and_reason_and_log_for_what_failed():
     failed = verdict_of(FOUND, trial(Failed("start", "exited with status 7"), "last words"), None, None)
     text = markdown(checks_document([verdict_of(FOUND, trial(ok=10), 1, STOPPED), failed]))

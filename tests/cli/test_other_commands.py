@@ -262,6 +262,8 @@ def test_a_template_is_printed_filled_in_for_the_variant_and_the_app(said):
     out = said("servers", "nginx", "--file", "nginx.conf", *own).out
     assert "fastcgi_pass" in out
     assert "worker_processes 3;" in out
+    out = said("servers", "nginx", "--file", "nginx.conf", "--app", "shop.php", *own).out
+    assert 'fastcgi_param SCRIPT_FILENAME "./shop.php";' in out
 
 
 @pytest.mark.parametrize(

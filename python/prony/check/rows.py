@@ -30,7 +30,7 @@ def names_to_check(catalog: Catalog, names: Sequence[str]) -> tuple[str, ...]:
     """Return the names of single servers that ``names`` stand for; without names, all that come with Prony.
 
     An entry's name includes its variants; a frontend's name stands for the frontend with each server that it
-    is checked with: ``uwsgi-socket@nginx``.
+    is checked with: ``uwsgi-socket@nginx``. A server that needs a frontend is checked behind it.
 
     *Errors*: UsageError for an unknown name.
     """
@@ -54,9 +54,10 @@ def _singles(catalog: Catalog, name: str) -> Iterator[str]:
         yield from (f"{example}@{name}" for example in _one_a_wire(catalog, front))
     else:
         entry, variant = catalog.find(name)
-        yield name
+        around = f"@{entry.behind}" if entry.behind else ""
+        yield f"{name}{around}"
         if not variant:
-            yield from (f"{entry.name}-{other}" for other in entry.variants)
+            yield from (f"{entry.name}-{other}{around}" for other in entry.variants)
 
 
 def _frontend_of(catalog: Catalog, name: str) -> FrontendEntry | None:

@@ -260,7 +260,7 @@ def _check_app(app: "App", wish: Resumption) -> None:
         if not is_target(interface, target):
             raise UsageError(
                 f"`{wish.file}`: the app `{escaped(app.name)}` has the target `{escaped(target)}`; "
-                "expected `module:attribute`, or the name of a .psgi file"
+                "expected `module:attribute`, or the name of a .psgi or .php file"
             )
     if app.requirements or app.services:
         raise UsageError(

@@ -37,6 +37,7 @@ class Interface(StrEnum):
     WSGI = "wsgi"
     ASGI = "asgi"
     PSGI = "psgi"
+    PHP = "php"
     NONE = "none"
 
 

@@ -20,6 +20,8 @@ _SERVERS: Mapping[Interface, tuple[str, ...]] = {
     Interface.ASGI: ("uvicorn", "granian", "hypercorn"),
     # Processes with keep-alive; without; an event loop; one in C.
     Interface.PSGI: ("starman", "starlet", "twiggy", "feersum"),
+    # Processes of PHP alone; workers in C, with PHP in them.
+    Interface.PHP: ("php-fpm@nginx", "uwsgi-php"),
     Interface.NONE: (),
 }
 

@@ -1,5 +1,7 @@
 """The configuration that frontends get: how they pass requests on, by each wire and setting."""
 
+import re
+
 import pytest
 
 from prony.catalog.launch.filling import Seat
@@ -115,6 +117,18 @@ def test_nginx_asks_uwsgi_for_perl_when_the_app_is_one(configuration):
     assert "uwsgi_modifier1 5;" in configuration("nginx", Wire.UWSGI, Interface.PSGI)
     assert "uwsgi_modifier1" not in configuration("nginx", Wire.UWSGI)
     assert "uwsgi_modifier1" not in configuration("nginx", Wire.HTTP, Interface.PSGI)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter"), [("nginx", "fastcgi_param"), ("apache", 'ProxyFCGISetEnvIf "true"')]
+)
+def test_php_is_asked_for_its_one_page_whatever_the_path(configuration, name, parameter):
+    text = " ".join(configuration(name, Wire.FASTCGI, Interface.PHP).split())
+    assert f'{parameter} SCRIPT_FILENAME "/apps/hello/hello.php"' in text
+    assert f'{parameter} PATH_INFO ""' in text
+    assert re.search(rf'{parameter} SCRIPT_NAME "?/hello\.php\b', text)
+    assert "/apps/hello" not in configuration(name, Wire.FASTCGI)
+    assert "hello.php" not in configuration(name, Wire.UWSGI, Interface.PHP)
 
 
 def test_apache_leaves_reuse_of_connections_to_its_own_default(configuration):

@@ -77,6 +77,16 @@ def test_a_target_of_another_form_is_refused(folder, target):
         user_app(target, folder, Interface.WSGI)
 
 
+def test_a_page_in_php_is_a_file_of_its_folder(folder):
+    (folder / "public").mkdir()
+    (folder / "public" / "index.php").write_text("<?php\n")
+    app = user_app("public/index.php", folder, Interface.PHP)
+    assert (app.name, app.targets, app.folder) == ("index", {Interface.PHP: "index.php"}, str(folder))
+    assert app.root == "public"
+    with pytest.raises(UsageError, match="expected a page in PHP"):
+        user_app("absent.php", folder, Interface.PHP)
+
+
 def test_a_module_that_is_not_there_is_refused(folder):
     with pytest.raises(UsageError, match="has no module `absent`"):
         user_app("absent:app", folder, Interface.WSGI)

@@ -197,10 +197,12 @@ def test_an_unknown_app_is_answered_with_the_nearest_names(catalog):
         ("hypercorn", 100),
         ("uwsgi", 100),
         ("uwsgi-psgi", 100),
+        ("uwsgi-php", 100),
         ("twiggy", 128),
         ("anyevent-httpd", 128),
         ("starman", 1024),
         ("starlet", 4096),
+        ("php-fpm", 4096),
         ("gevent-pywsgi", 128),
         ("tornado", 128),
         ("bjoern", 1024),
@@ -218,6 +220,13 @@ def test_the_listen_queue_is_the_servers_own_default(catalog, server, backlog):
     entry = catalog.server(server)
     subject = Subject("s", server, catalog.app("hello"), entry.interfaces[0])
     assert declared_facts(entry, subject, cpus=2).backlog == backlog
+
+
+def test_what_a_server_needs_in_front_of_it_is_a_frontend_that_speaks_its_wire(catalog):
+    needed = {entry.name: entry.behind for entry in catalog.servers.values() if entry.behind}
+    assert needed == {"php-fpm": "nginx"}
+    for name, front in needed.items():
+        assert catalog.server(name).wires[0] in catalog.frontends[front].forwards
 
 
 def test_meinheld_is_the_same_on_both_interpreters_but_for_what_it_runs_on(catalog):

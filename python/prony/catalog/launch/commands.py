@@ -35,6 +35,8 @@ __all__ = [
 ]
 
 PORT, BEHIND_PORT = 8000, 8001
+# Interfaces whose target is a file, with their name as its ending.
+_OF_FILES = (Interface.PSGI, Interface.PHP)
 """The port of a person's own command, and that of the server behind a frontend."""
 
 
@@ -193,9 +195,12 @@ def _target_values(known: Catalog, app: str) -> dict[str, str]:
     built_in = known.apps.get(app)
     address = next(iter(built_in.targets.values()), "") if built_in else app
     expected = check_text_value(address)
-    if expected or not (":" in address or address.endswith(".psgi")):
-        raise UsageError(f"`--app {app}`: expected a built-in app, `module:attribute`, or a .psgi file")
-    return named(address, Interface.PSGI if address.endswith(".psgi") else Interface.WSGI)
+    interface = next((one for one in _OF_FILES if address.endswith(f".{one}")), Interface.WSGI)
+    if expected or not (":" in address or interface in _OF_FILES):
+        raise UsageError(
+            f"`--app {app}`: expected a built-in app, `module:attribute`, or a .psgi or .php file"
+        )
+    return named(address, interface)
 
 
 def _upstream_values(chosen: dict[str, int | str], *, is_frontend: bool) -> dict[str, str]:

@@ -44,6 +44,9 @@ _SUFFIXES = frozenset(
 )
 _NAMES = frozenset({"package.json", "package-lock.json", "composer.lock", "Procfile"})
 
+# Interfaces whose target is a file, with their name as its ending: what it holds.
+_OF_FILES = {Interface.PSGI: "a PSGI application", Interface.PHP: "a page in PHP"}
+
 # Enough for a large application; beyond it, only name and size of files enter the digest, to stay fast.
 _MOST_BYTES = 64 * MIB
 _MOST_FILES = 20_000
@@ -117,8 +120,8 @@ def user_app(  # noqa: PLR0913 - what a user may say of an app
 
     *Errors*: UsageError when the target has another form, or the folder or the module does not exist.
     """
-    if interface is Interface.PSGI:
-        return _psgi_app(target, folder, contract, environment or {})
+    if interface in _OF_FILES:
+        return _file_app(target, folder, interface, contract, environment or {})
     module = target.partition(":")[0]
     if not is_target(interface, target):
         raise UsageError(
@@ -170,24 +173,28 @@ def is_target(interface: Interface, target: str) -> bool:
     (True, False)
     >>> is_target(Interface.PSGI, "shop.psgi"), is_target(Interface.PSGI, "../shop.psgi")
     (True, False)
+    >>> is_target(Interface.PHP, "index.php"), is_target(Interface.PHP, "index.psgi")
+    (True, False)
     """
     match interface:
         case Interface.WSGI | Interface.ASGI:
             module, colon, attribute = target.partition(":")
             parts = (*module.split("."), *attribute.split("."))
             return bool(colon) and all(part.isidentifier() for part in parts)
-        case Interface.PSGI:
-            return fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]*\.psgi", target) is not None
+        case Interface.PSGI | Interface.PHP:
+            return fullmatch(rf"[A-Za-z0-9_][A-Za-z0-9_-]*\.{interface}", target) is not None
         case Interface.NONE:
             return not target
 
 
-def _psgi_app(target: str, folder: Path, contract: Contract, environment: Mapping[str, str]) -> App:
+def _file_app(
+    target: str, folder: Path, interface: Interface, contract: Contract, environment: Mapping[str, str]
+) -> App:
     folder = _named(folder.expanduser().absolute())
     file = folder / target
-    if not is_target(Interface.PSGI, file.name) or not file.is_file():
+    if not is_target(interface, file.name) or not file.is_file():
         raise UsageError(
-            f"`{target}`: there is no such file; expected a PSGI application, such as `hello.psgi`"
+            f"`{target}`: there is no such file; expected {_OF_FILES[interface]}, such as `hello.{interface}`"
         )
     # It runs where its project is, as `plackup bin/app.psgi` would.
     inside = folder if file.is_relative_to(folder) and ".." not in file.parts else None
@@ -195,7 +202,7 @@ def _psgi_app(target: str, folder: Path, contract: Contract, environment: Mappin
         name=app_name(file.stem),
         title=target,
         folder=str(inside or file.parent),
-        targets={Interface.PSGI: file.name},
+        targets={interface: file.name},
         contract=contract,
         environment=dict(environment),
         digest=folder_digest(inside or file.parent),

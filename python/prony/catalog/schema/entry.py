@@ -56,12 +56,12 @@ __all__ = [
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
 Key = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
 FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=64)]
-# A callable, `module:attribute`, or for PSGI a file, `hello.psgi`.
+# A callable, `module:attribute`, or for PSGI and PHP a file, `hello.psgi`.
 Target = Annotated[
     str,
     StringConstraints(
         pattern=r"^([A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_.]*"
-        r"|[A-Za-z0-9_][A-Za-z0-9_-]*\.psgi)$"
+        r"|[A-Za-z0-9_][A-Za-z0-9_-]*\.(psgi|php))$"
     ),
 ]
 Line = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=1000)]
@@ -408,13 +408,15 @@ class HostEntry(ProcessEntry):
 class ServerEntry(HostEntry):
     """One server of the catalogue: one TOML file, named after it.
 
-    ``serves``: the built-in apps whose replies a server without an interface gives itself. ``editions``: the
-    same server as it was at other times.
+    ``serves``: the built-in apps whose replies a server without an interface gives itself. ``behind``: the
+    frontend behind which it is checked, of a server that cannot be used without one. ``editions``: the same
+    server as it was at other times.
     """
 
     interfaces: Annotated[tuple[Interface, ...], Field(min_length=1)]
     wires: Annotated[tuple[Wire, ...], Field(min_length=1)] = (Wire.HTTP,)
     serves: tuple[Name, ...] = ()
+    behind: Name | None = None
     editions: dict[Name, ServerEdition] = Field(default_factory=dict)
 
     def as_editions(self) -> Iterator[Self]:

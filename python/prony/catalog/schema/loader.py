@@ -161,6 +161,13 @@ class Catalog:
         """
         return self.find(name)[0].interfaces
 
+    def behind(self, name: str) -> str | None:
+        """Return the frontend that the server, or the entry of the variant, of this name cannot do without.
+
+        *Errors*: UsageError as `find`.
+        """
+        return self.find(name)[0].behind
+
     def _server_names(self) -> list[str]:
         return _with_variants(self.servers.values())
 
