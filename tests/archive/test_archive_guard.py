@@ -13,6 +13,7 @@ from prony.archive import create, leftovers, open_archive
 from prony.archive.guard import check_histogram
 from prony.errors import ArchiveError, UsageError
 from prony.model import Fingerprint
+from prony.sandbox.ring import Ring
 
 
 @pytest.fixture
@@ -123,6 +124,7 @@ def bomb(inner):
             bomb(struct.pack(">IIIIQQd", 0x1C849313, 0, 0, 5, 1, 2**62, 1.0)),
         ),
         ("UPDATE log SET text_deflate = ?", zlib.compress(b"\0" * 50_000_000)),
+        ("UPDATE log SET text_deflate = ?", zlib.compress(b"x\n" * 300_000)),
         ("UPDATE log SET text_deflate = ?", b"x"),
         ("UPDATE recording SET recording_json = ?", "[1]"),
         ("UPDATE recording SET recording_json = ?", "[" * 100_000),
@@ -138,6 +140,14 @@ def test_a_damaged_value(path, statement, value):
     tamper(path, (statement, value))
     with pytest.raises(ArchiveError, match="damaged"):
         read_all(path)
+
+
+def test_the_longest_log_that_is_written_can_be_read(path):
+    ring = Ring()
+    ring.add(b"\xff" * 10**6)
+    text, _ = ring.text()
+    tamper(path, ("UPDATE log SET text_deflate = ?", zlib.compress(text.encode())))
+    read_all(path)
 
 
 def test_a_value_above_the_cap(path):

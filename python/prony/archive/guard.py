@@ -19,7 +19,7 @@ from types import MappingProxyType
 
 from prony.errors import ArchiveError, UsageError
 from prony.escapes import shortened
-from prony.units import GIB, HOUR_NS, MIB
+from prony.units import GIB, HOUR_NS, KIB, MIB
 
 __all__ = [
     "APPLICATION_ID",
@@ -52,8 +52,10 @@ _LIMITS: Mapping[int, int] = MappingProxyType(
         sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
     }
 )
-# A server's is 320 KiB at most, and a subject has up to four programs.
-_LARGEST_LOG_BYTES = 4 * MIB
+# What is kept of a subject's output has 320 KiB at most; a byte that is no text becomes a character of three.
+_LARGEST_LOG_BYTES = 3 * MIB // 2
+# Rules search it: what they take grows with it.
+_LONGEST_LOG = 512 * KIB
 _LARGEST_FILE_BYTES = 4 * GIB
 # 1 ns to 1 h with 3 digits are 33,792 counts of at most 9 bytes each, and a header of 40.
 _LARGEST_HISTOGRAM_BYTES = 40 + 33_792 * 9
@@ -160,9 +162,12 @@ def _inflate(data: bytes, largest_bytes: int) -> bytes:
 def inflate_log(data: bytes) -> str:
     """Return the text of a log.
 
-    *Errors*: ValueError when it is damaged or inflates to more than 4 MiB.
+    *Errors*: ValueError when it is damaged, or longer than Prony's: 1.5 MiB, or 524,288 characters.
     """
-    return _inflate(data, _LARGEST_LOG_BYTES).decode("utf-8", "replace")
+    text = _inflate(data, _LARGEST_LOG_BYTES).decode("utf-8", "replace")
+    if len(text) > _LONGEST_LOG:
+        raise ValueError(f"log has {len(text):,} characters; expected at most {_LONGEST_LOG:,}")
+    return text
 
 
 def check_histogram(data: bytes) -> bytes:
