@@ -17,6 +17,7 @@ from prony.catalog.launch.filling import (
     rendered,
     target,
 )
+from prony.catalog.schema.apps import OF_FILES
 from prony.catalog.schema.entry import FrontendEntry, ProcessEntry, PythonInstall, ServerEntry
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import BACKENDS, resolved_settings
@@ -35,8 +36,6 @@ __all__ = [
 ]
 
 PORT, BEHIND_PORT = 8000, 8001
-# Interfaces whose target is a file, with their name as its ending.
-_OF_FILES = (Interface.PSGI, Interface.PHP)
 """The port of a person's own command, and that of the server behind a frontend."""
 
 
@@ -195,8 +194,8 @@ def _target_values(known: Catalog, app: str) -> dict[str, str]:
     built_in = known.apps.get(app)
     address = next(iter(built_in.targets.values()), "") if built_in else app
     expected = check_text_value(address)
-    interface = next((one for one in _OF_FILES if address.endswith(f".{one}")), Interface.WSGI)
-    if expected or not (":" in address or interface in _OF_FILES):
+    interface = next((one for one in OF_FILES if address.endswith(f".{one}")), Interface.WSGI)
+    if expected or not (":" in address or interface in OF_FILES):
         raise UsageError(
             f"`--app {app}`: expected a built-in app, `module:attribute`, or a .psgi or .php file"
         )

@@ -20,6 +20,7 @@ from prony.units import MIB
 
 __all__ = [
     "BUILT_IN_APPS",
+    "OF_FILES",
     "app_files",
     "app_name",
     "folder_digest",
@@ -44,8 +45,8 @@ _SUFFIXES = frozenset(
 )
 _NAMES = frozenset({"package.json", "package-lock.json", "composer.lock", "Procfile"})
 
-# Interfaces whose target is a file, with their name as its ending: what it holds.
-_OF_FILES = {Interface.PSGI: "a PSGI application", Interface.PHP: "a page in PHP"}
+OF_FILES = {Interface.PSGI: "a PSGI application", Interface.PHP: "a page in PHP"}
+"""Interfaces whose target is a file, with their name as its ending: what it holds."""
 
 # Enough for a large application; beyond it, only name and size of files enter the digest, to stay fast.
 _MOST_BYTES = 64 * MIB
@@ -120,7 +121,7 @@ def user_app(  # noqa: PLR0913 - what a user may say of an app
 
     *Errors*: UsageError when the target has another form, or the folder or the module does not exist.
     """
-    if interface in _OF_FILES:
+    if interface in OF_FILES:
         return _file_app(target, folder, interface, contract, environment or {})
     module = target.partition(":")[0]
     if not is_target(interface, target):
@@ -194,7 +195,7 @@ def _file_app(
     file = folder / target
     if not is_target(interface, file.name) or not file.is_file():
         raise UsageError(
-            f"`{target}`: there is no such file; expected {_OF_FILES[interface]}, such as `hello.{interface}`"
+            f"`{target}`: there is no such file; expected {OF_FILES[interface]}, such as `hello.{interface}`"
         )
     # It runs where its project is, as `plackup bin/app.psgi` would.
     inside = folder if file.is_relative_to(folder) and ".." not in file.parts else None
