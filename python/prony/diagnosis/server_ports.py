@@ -19,7 +19,8 @@ _NEARLY_ALL = 0.8
 def server_ports(evidence: Evidence) -> list[Finding]:
     """Return a finding when its log says so, or most ports wait after connections that were closed.
 
-    Certain: both. Possible: they wait, and no request failed: ports that wait are used again after a second.
+    Certain: both. Possible: they wait, and no request failed; over loopback tcp_tw_reuse lets them be used
+    again.
     """
     counters = evidence.trial.counters
     ports, waiting = counters.get("ports"), counters.get("TimeWaitAtClose", 0)

@@ -140,7 +140,7 @@ def _load_line(reading: Reading, one: Elsewhere, at: str) -> Text:
         return text("{}: no answer, {}", under, Quote(one.reason or "", at + pointer("reason")))
     if one.decided and one.ties:
         if all(limited_ties(reading.groups[place]) for place in one.groups):
-            return text("{}: {} is best of those measured to their limit", under, Name(one.leader))
+            return text("{}: {} is best of those that the generator did not limit", under, Name(one.leader))
         tied = counted(Figure(one.ties, count, at + pointer("ties")), "other")
         return text("{}: {} shares the first place with {}", under, Name(one.leader), tied)
     said = "is best" if one.decided else "has the best figure, without a verdict"

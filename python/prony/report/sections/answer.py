@@ -87,7 +87,7 @@ def _claim(group: Group, at: str) -> Text:
     if found.ties:
         others = counted(Figure(len(found.ties), count, at + pointer("ties")), "other")
         if limited_ties(group):
-            limit = "is best of those measured to their limit; the generator was the limit of {} (n = {})"
+            limit = "is best of those that the generator did not limit; it limited {} (n = {})"
             return text(limit, others, blocks)
         return text("shares the first place with {} (n = {})", others, blocks)
     if found.leader in group.stalls:
