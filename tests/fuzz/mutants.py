@@ -151,6 +151,8 @@ def _beside(draw: random.Random, place: Path) -> str:
     what = draw.choice(("journal", "journal", "journal", "wal", "shm"))
     kind = draw.choice(sorted(BESIDE))
     neighbour = place.with_name(f"{place.name}-{what}")
+    if os.path.lexists(neighbour):  # perhaps a link: what is written or made unreadable would be another file
+        return f"-{what} is there"
     with suppress(OSError):
         BESIDE[kind](draw, place, neighbour)
     return f"-{what} {kind}"
