@@ -9,13 +9,12 @@ import pytest
 from golden import generators
 from golden.build import recording
 from prony.analysis.compare import Verdict
-from prony.analysis.noise_floor import Floor
 from prony.archive import open_archive
 from prony.catalog.schema.loader import load_catalog
 from prony.errors import EngineError, FailureStage, HostError
 from prony.faces.markdown import markdown
 from prony.host import fingerprint
-from prony.host.noise_floors import keep_floors, kept_floors
+from prony.host.noise_floors import keep_floors
 from prony.model import (
     Design,
     Failed,
@@ -28,7 +27,7 @@ from prony.model import (
     RunStatus,
     TrialRole,
 )
-from prony.model.facts import RateStep, SearchPart
+from prony.model.facts import Floor, RateStep, SearchPart
 from prony.plan import calibrated
 from prony.reading.found_rates import confirmed_rates
 from prony.reading.study import read_archive
@@ -201,8 +200,7 @@ def test_a_look_is_held_to_the_noise_floors_of_the_machine_as_the_report_is(worl
     world.measure(study)
     assert facts_of(world).stopped.rule == "precise enough"
     with open_archive(study.out) as archive:
-        floors = kept_floors(study.user.cache, archive.fingerprint())
-        (found,) = read_archive(archive, floors).groups[0].answer.comparisons.values()
+        (found,) = read_archive(archive).groups[0].answer.comparisons.values()
     assert found.verdict is Verdict.TRIVIAL
 
 

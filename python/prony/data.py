@@ -22,7 +22,6 @@ from prony.engine.target import target_of
 from prony.errors import UsageError
 from prony.faces.sheet import Sheet
 from prony.faces.sheets import sheets
-from prony.host.noise_floors import kept_floors
 from prony.model import (
     ClosedLoop,
     DurationStop,
@@ -38,7 +37,6 @@ from prony.model import (
 )
 from prony.reading.brief import Brief, brief_of
 from prony.reading.study import Reading, read_archive
-from prony.runas import resolve_user
 from prony.sandbox.base import EngineSeat
 from prony.units import SECOND_NS, nanoseconds
 
@@ -164,8 +162,7 @@ def open(path: str | os.PathLike[str]) -> MeasuredStudy:
     """
     file = Path(path)
     with open_archive(file) as archive:
-        floors = kept_floors(resolve_user().cache, archive.fingerprint())
-        return MeasuredStudy(file, read_archive(archive, floors))
+        return MeasuredStudy(file, read_archive(archive))
 
 
 def histogram(recording: Recording, population: TimesOf | str = TimesOf.OK_SERVICE) -> Times | None:

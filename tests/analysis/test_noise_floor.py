@@ -7,8 +7,9 @@ import pytest
 
 from cells import cell_of
 from prony.analysis.compare import Terms, Verdict, compare
-from prony.analysis.noise_floor import Floor, SelfTest, floor_of, floors_by_metric, self_test
+from prony.analysis.noise_floor import SelfTest, floors_by_metric, self_test
 from prony.model import ClosedLoop, OpenLoop
+from prony.model.facts import Floor
 
 
 def noise(blocks, spread=0.01, seed=1, shift=0.0):
@@ -76,15 +77,14 @@ def test_too_few_blocks_have_no_floor(blocks):
 
 
 def test_the_floor_of_fewer_blocks_serves_for_more_and_not_the_other_way():
-    floors = (Floor("ok_per_s", "closed", 5, 0.03), Floor("ok_per_s", "closed", 10, 0.02))
-    found = [floor_of(floors, "ok_per_s", "closed", blocks) for blocks in (4, 5, 9, 10, 30)]
-    assert found == [0.0, 0.03, 0.03, 0.02, 0.02]
-    assert floor_of(floors, "pss_end", "closed", 10) == floor_of(floors, "ok_per_s", "open", 10) == 0
+    floors = (Floor("ok_per_s", "closed", 10, 0.02), Floor("ok_per_s", "closed", 5, 0.03))
+    found = [floors_by_metric(floors, cell_of("a+hello", ClosedLoop(10)), k) for k in (4, 5, 9, 10, 30)]
+    assert found == [{}, *({"ok_per_s": floor} for floor in (0.03, 0.03, 0.02, 0.02))]
 
 
 @pytest.mark.parametrize(
     ("loop", "floors"),
-    [(ClosedLoop(10), {"ok_per_s": 0.03, "pss_end": 0.0}), (OpenLoop(10), {"ok_per_s": 0.05})],
+    [(ClosedLoop(10), {"ok_per_s": 0.03}), (OpenLoop(10), {"ok_per_s": 0.05})],
 )
 def test_a_cell_has_the_floors_of_its_class_of_load(loop, floors):
     known = (

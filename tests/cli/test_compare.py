@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from golden import build
-from prony.analysis.noise_floor import Floor
 from prony.host.noise_floors import keep_floors
 from prony.metrics import METRICS
 from prony.model import Cell, ClosedLoop, DurationStop, Failed, Fingerprint, Plan, Workload
+from prony.model.facts import Floor
 from prony.runas import resolve_user
 
 STEPS = (0, 3, -3, 2, -2, 1, -1, 4, -4, 0)
@@ -176,15 +176,23 @@ def test_what_is_no_archive_is_told(said, tmp_path):
     assert said("compare", text, text).status == 3
 
 
-def test_the_noise_floor_of_the_machine_raises_the_bar(said, pair, tmp_path, monkeypatch):
-    monkeypatch.setenv("PRONY_CACHE", str(tmp_path / "cache"))
+def test_the_noise_floor_of_the_machine_raises_the_bar(said, pair):
     files = pair(2000, 2100)
     verdicts = []
     for floor in (0.0, 0.08):
-        keep_floors(resolve_user(), build.FINGERPRINT, [Floor("ok_per_s", "closed", 5, floor)])
+        for file in files:
+            build.with_floors(file, [Floor("ok_per_s", "closed", 5, floor)])
         (load,) = json.loads(said("compare", *files, "--json").out)["loads"]
         verdicts.append(load["metrics"]["ok_per_s"]["comparison"]["verdict"])
     assert verdicts == ["higher", "different, perhaps trivial"]
+
+
+def test_the_reader_s_own_noise_floor_changes_no_report(said, pair, tmp_path, monkeypatch):
+    files = pair(2000, 2100)
+    monkeypatch.setenv("PRONY_CACHE", str(tmp_path / "cache"))
+    before = said("compare", *files, "--json").out
+    keep_floors(resolve_user(), build.FINGERPRINT, [Floor("ok_per_s", "closed", 5, 0.08)])
+    assert said("compare", *files, "--json").out == before
 
 
 def test_keeping_noise_floors_leaves_the_cache_to_its_owner(tmp_path, monkeypatch):

@@ -4,7 +4,10 @@
 available, one that was killed once and one that is slow.
 """
 
+import json
 import random
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
@@ -44,6 +47,7 @@ from prony.model import (
 )
 from prony.model.facts import DeclaredFacts
 from prony.model.recording import decode_recording
+from prony.model.shapes import encode
 
 MS = 1_000_000
 SECOND = 1_000_000_000
@@ -374,6 +378,16 @@ def study_two(path: Path, blocks=3):
                     }
                     writer.append(trial(cell, block, position, values, attempt=2, **usage))
         writer.finish(RunStatus.FINISHED)
+    return path
+
+
+def with_floors(path: Path, floors):
+    """An archive of a machine that knew these noise floors when the study began."""
+    kept = json.dumps([encode(floor) for floor in floors])
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(
+            "UPDATE run SET facts_json = json_set(facts_json, '$.noise_floors', json(?))", [kept]
+        )
     return path
 
 

@@ -8,9 +8,9 @@ from cells import UNKNOWN, cell_of
 from golden import build
 from prony.analysis.answer import answer
 from prony.analysis.compare import Terms
-from prony.analysis.noise_floor import Floor
 from prony.analysis.summary import figures
 from prony.model import ClosedLoop, Design, EngineChoice, OpenLoop, Plan, Precision
+from prony.model.facts import Floor
 from prony.reading.groups import families, groups_of, load_size, terms
 
 TEN = [1000.0 + step for step in (0, 3, -3, 2, -2, 1, -1, 4, -4, 0)]

@@ -7,9 +7,8 @@ import pytest
 from cells import cell_of
 from golden import build
 from prony.analysis.claims import ClaimVerdict
-from prony.analysis.noise_floor import Floor
 from prony.model import Claim, ClaimKind, Fingerprint, Invalid, Plan, Run, TrialRecord
-from prony.model.facts import RunFacts
+from prony.model.facts import Floor, RunFacts
 from prony.reading.study import read
 
 CELLS = cell_of("a+hello", number=1), cell_of("b+hello", number=2)
@@ -19,14 +18,15 @@ CLAIM = Claim("c", "a is the fastest", ClaimKind.HIGHEST, "ok_per_s", "a+*")
 def reading(counts, floors=(), left_out=None):
     """A Reading of five blocks with so many replies of each cell, by number."""
     plan = Plan("shop", "Shop", "", "quick", CELLS, 5, 1, claims=(CLAIM,))
-    run = Run(1, "1.0", 0, 1, build.RunStatus.FINISHED, Fingerprint(), RunFacts(left_out=left_out or {}))
+    facts = RunFacts(left_out=left_out or {}, noise_floors=tuple(floors))
+    run = Run(1, "1.0", 0, 1, build.RunStatus.FINISHED, Fingerprint(), facts)
     records = [
         TrialRecord(0, 1, build.trial(cell, block, 0, [1_000_000] * (counts[cell.id] + block * cell.id)))
         for block in range(5)
         for cell in CELLS
         if cell.id in counts
     ]
-    return read(plan, (run,), {}, records, floors=floors)
+    return read(plan, (run,), {}, records)
 
 
 @pytest.mark.parametrize(("floor", "holds"), [(0.0, True), (0.2, False)])

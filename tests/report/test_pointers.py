@@ -13,14 +13,13 @@ import pytest
 import documents
 from golden import build, generators, studies
 from modules import modules, tree
-from prony.analysis.noise_floor import Floor
 from prony.analysis.validity import in_words
 from prony.archive import open_archive
 from prony.errors import FailureStage
 from prony.faces.json_report import reading_json
 from prony.faces.json_trend import trend_json
 from prony.model import Failed, Fault, FaultKind, Invalid, Limit, LimitKind, RunFacts
-from prony.model.facts import FoundRate, RateStep, Unmet
+from prony.model.facts import Floor, FoundRate, RateStep, Unmet
 from prony.reading.limits import limited_cells
 from prony.reading.study import read_archive
 from prony.reading.trend import trend_of
@@ -103,8 +102,8 @@ EVERY_STUDY = {**STUDIES, "disturbed": disturbed, "search": search}
 
 
 def reported(made, path):
-    with open_archive(made(path)) as archive:
-        reading = read_archive(archive, FLOORS)
+    with open_archive(build.with_floors(made(path), FLOORS)) as archive:
+        reading = read_archive(archive)
     return study_report(reading), reading_json(reading)
 
 
@@ -121,26 +120,26 @@ def study(request, tmp_path_factory):
 
 
 def in_short(made, path):
-    with open_archive(made(path)) as archive:
-        reading = read_archive(archive, FLOORS)
+    with open_archive(build.with_floors(made(path), FLOORS)) as archive:
+        reading = read_archive(archive)
     return brief_report(reading), reading_json(reading)
 
 
 def as_a_page(made, path):
-    with open_archive(made(path)) as archive:
-        reading = read_archive(archive, FLOORS)
+    with open_archive(build.with_floors(made(path), FLOORS)) as archive:
+        reading = read_archive(archive)
     return full_page(reading), reading_json(reading)
 
 
 def of_why(made, path):
-    with open_archive(made(path)) as archive:
-        reading = read_archive(archive, FLOORS)
+    with open_archive(build.with_floors(made(path), FLOORS)) as archive:
+        reading = read_archive(archive)
     return why_document("why", limited_cells(reading)), reading_json(reading)
 
 
 def of_two(path):
     with open_archive(build.study_two(path)) as archive:
-        reading = read_archive(archive, FLOORS)
+        reading = read_archive(archive)
     trend = trend_of((("first", reading), ("second", reading)))
     return trend_document(trend), trend_json(trend)
 

@@ -2,10 +2,6 @@
 
 The A/A differences test the whole procedure (how many verdicts are false) and the machine (how large a
 difference by chance may be). Must not know where floors are kept.
-
->>> floors = (Floor("ok_per_s", "closed", 5, 0.03), Floor("ok_per_s", "closed", 10, 0.01))
->>> floor_of(floors, "ok_per_s", "closed", 7), floor_of(floors, "ok_per_s", "open", 7)
-(0.03, 0.0)
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,13 +14,12 @@ from prony.analysis.compare import LEAST_BLOCKS, Terms, Verdict, compare
 from prony.analysis.failure_rates import clopper_pearson
 from prony.analysis.rerandomised import Logs, common_blocks, is_false
 from prony.model import Cell, OpenLoop
+from prony.model.facts import Floor
 
 __all__ = [
     "BLOCKS",
     "LEAST_STUDIES",
-    "Floor",
     "SelfTest",
-    "floor_of",
     "floors_by_metric",
     "load_class",
     "self_test",
@@ -41,16 +36,6 @@ _PERMUTATIONS = 400
 _LEAST_EACH = 40
 _LEVEL = 0.05
 _FALSE = (Verdict.HIGHER, Verdict.LOWER)
-
-
-@dataclass(frozen=True, slots=True)
-class Floor:
-    """An A/A effect that 95 of 100 do not exceed: of a metric, a class of load and a number of blocks."""
-
-    metric: str
-    load: str
-    blocks: int
-    effect: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,20 +76,15 @@ def load_class(cell: Cell) -> str:
     return "open" if isinstance(cell.workload.loop, OpenLoop) else "closed"
 
 
-def floor_of(floors: Iterable[Floor], metric: str, load: str, blocks: int) -> float:
-    """Return the floor for a comparison of so many blocks; 0 where none was measured.
+def floors_by_metric(floors: Iterable[Floor], cell: Cell, blocks: int) -> dict[str, float]:
+    """Return the floors of comparisons of so many blocks under the load of ``cell``, by metric.
 
     *Definition*: that of the largest number of blocks that is not more: fewer blocks vary more, so that it
     is conservative.
     """
-    fit = [one for one in floors if (one.metric, one.load) == (metric, load) and one.blocks <= blocks]
-    return max(fit, key=lambda one: one.blocks).effect if fit else 0.0
-
-
-def floors_by_metric(floors: Iterable[Floor], cell: Cell, blocks: int) -> dict[str, float]:
-    """Return the floors of comparisons of so many blocks under the load of ``cell``, by metric."""
-    known, load = tuple(floors), load_class(cell)
-    return {one.metric: floor_of(known, one.metric, load, blocks) for one in known if one.load == load}
+    load = load_class(cell)
+    fit = (one for one in floors if one.load == load and one.blocks <= blocks)
+    return {one.metric: one.effect for one in sorted(fit, key=lambda one: one.blocks)}
 
 
 def self_test(

@@ -167,10 +167,10 @@ def _terms(reading: "Reading", *, is_paired: bool) -> "Callable[[Match, int], Te
     Only a study has looks: two archives are compared once.
     """
     from prony.analysis.noise_floor import floors_by_metric
-    from prony.cli.floors import floors_of
     from prony.reading.groups import terms
+    from prony.reading.study import noise_floors
 
-    floors = floors_of(reading.fingerprint)
+    floors = noise_floors(reading.runs)
     agreed = terms(reading.plan, reading.blocks)
     widening = reading.dependence.widening if reading.dependence else 1.0
     agreed = replace(agreed, widening=widening) if is_paired else replace(agreed, look=None)

@@ -1,11 +1,11 @@
-"""The noise floors that this machine's self-tests measured, for reports from the same machine."""
+"""The noise floors that this machine's self-tests measured, for what a study here will find."""
 
 from typing import TYPE_CHECKING
 
 from prony.model import Fingerprint
 
 if TYPE_CHECKING:
-    from prony.analysis.noise_floor import Floor
+    from prony.model.facts import Floor
 
 __all__ = ["floors_of"]
 

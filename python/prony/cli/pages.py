@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.cli.floors import floors_of
 from prony.cli.options import write_html
 from prony.cli.talk import say
 from prony.drafts import write_whole
@@ -151,5 +150,5 @@ def _read(file: Path, force: bool) -> "tuple[Reading, Traces]":
     from prony.reading.traces import primary_cells, traces
 
     with open_archive(file) as archive:
-        reading = read_archive(archive, floors_of(archive.fingerprint()), takes_unsteady=force)
+        reading = read_archive(archive, takes_unsteady=force)
         return reading, traces(reading, archive.trials(), primary_cells(reading.groups))

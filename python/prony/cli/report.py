@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prony.cli.floors import floors_of
 from prony.cli.pages import place_beside, write_figures, write_page, write_site
 from prony.cli.report_several import SeveralShown, report_several
 from prony.cli.talk import show
@@ -178,8 +177,7 @@ def _write_csv(file: Path, folder: Path, *, force: bool) -> None:
     from prony.reading.study import read_archive
 
     with open_archive(file) as archive:
-        floors = floors_of(archive.fingerprint())
-        write_csv(archive, read_archive(archive, floors, takes_unsteady=force), folder)
+        write_csv(archive, read_archive(archive, takes_unsteady=force), folder)
 
 
 def report_data(file: Path, *, force: bool = False) -> Json:
@@ -214,9 +212,9 @@ def _places(file: Path) -> "Places":
 
 
 def _reading(file: Path, *, force: bool) -> "Reading":
-    """Return the Reading of an archive, with the stored noise floors of its machine."""
+    """Return the Reading of an archive."""
     from prony.archive import open_archive
     from prony.reading.study import read_archive
 
     with open_archive(file) as archive:
-        return read_archive(archive, floors_of(archive.fingerprint()), takes_unsteady=force)
+        return read_archive(archive, takes_unsteady=force)

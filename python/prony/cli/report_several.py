@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.cli.floors import floors_of
 from prony.cli.options import write_html, write_output
 from prony.cli.pages import names_of, write_pictures
 from prony.cli.talk import say, show
@@ -147,8 +146,7 @@ def _read(file: Path, *, force: bool) -> "tuple[Plan, tuple[SessionPart, ...]]":
     from prony.reading.study import read_sessions
 
     with open_archive(file) as archive:
-        floors = floors_of(archive.fingerprint())
-        return archive.plan(), read_sessions(archive, file.name, floors, takes_unsteady=force)
+        return archive.plan(), read_sessions(archive, file.name, takes_unsteady=force)
 
 
 # --- the same cells -----------------------------------------------------------------------------------------
@@ -180,6 +178,6 @@ def _trend(files: Sequence[Path], *, force: bool) -> "Trend":
     readings = []
     for file, name in zip(files, names_of(files), strict=True):
         with open_archive(file) as archive:
-            reading = read_archive(archive, floors_of(archive.fingerprint()), takes_unsteady=force)
+            reading = read_archive(archive, takes_unsteady=force)
         readings.append((name, reading))
     return trend_of(readings)

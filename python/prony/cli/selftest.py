@@ -129,8 +129,8 @@ def selftest(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """Test verdicts on known cases: aa counts false verdicts where there is no difference, also when names
-    are drawn again 2,000 times, and stores this machine's noise floor for reports; planted counts how many
-    effects of a known size are found.
+    are drawn again 2,000 times, and keeps this machine's noise floor for later studies; planted counts how
+    many effects of a known size are found.
     """
     asked = _Asked(kind, server, app, names, plants)
     of_faults = {

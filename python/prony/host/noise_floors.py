@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from prony.analysis.fingerprints import machine_key
-from prony.analysis.noise_floor import Floor
 from prony.drafts import write_whole
 from prony.errors import HostError
 from prony.model import Fingerprint, Json
+from prony.model.facts import Floor
 from prony.runas import RunAs
 
 __all__ = ["keep_floors", "kept_floors"]

@@ -21,6 +21,7 @@ __all__ = [
     "DeclaredFacts",
     "Fingerprint",
     "Fitness",
+    "Floor",
     "FoundRate",
     "FrontendFacts",
     "GeneratorFitness",
@@ -166,6 +167,16 @@ class GeneratorFitness:
         return next((rate for count, rate in known if count >= connections), None) if threads == 1 else None
 
 
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """An A/A effect that 95 of 100 do not exceed: of a metric, a class of load and a number of blocks."""
+
+    metric: str
+    load: str
+    blocks: int
+    effect: float
+
+
 # --- of a run ---------------------------------------------------------------------------------------------
 
 
@@ -184,6 +195,7 @@ class RunFacts:
 
     ``left_out``: by a cell's id, why its generator is not here or cannot make its load. ``generator``: the
     load engine's calibration on the machine. ``forced``: the user accepts figures that may not be valid.
+    ``noise_floors``: what the machine's self-tests had found when the run began.
     """
 
     stopped: Stopped | None = field(default=None, metadata=OPTIONAL)
@@ -191,6 +203,7 @@ class RunFacts:
     left_out: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
     generator: GeneratorFitness | None = field(default=None, metadata=OPTIONAL)
     forced: bool = field(default=False, metadata=OPTIONAL)
+    noise_floors: tuple[Floor, ...] = field(default=(), metadata=OPTIONAL)
     free: Mapping[str, object] = field(default_factory=dict, metadata=REST)
 
 

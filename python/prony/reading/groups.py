@@ -10,7 +10,7 @@ from statistics import median
 
 from prony.analysis.answer import OF_GENERATORS, Answer, answer, log_values
 from prony.analysis.compare import Terms
-from prony.analysis.noise_floor import Floor, floors_by_metric
+from prony.analysis.noise_floor import floors_by_metric
 from prony.analysis.power import Sight, power_of
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.spending import Look
@@ -20,6 +20,7 @@ from prony.analysis.summary import CellSummary, TrialFigures, summarise_cell, wi
 from prony.factors import shared_sandbox
 from prony.metrics import METRICS, Better
 from prony.model import Cell, ClosedLoop, EngineChoice, OpenLoop, Plan, SandboxChoice, Workload
+from prony.model.facts import Floor
 from prony.reading.failures import FailureTest, failure_tests
 
 __all__ = [

@@ -10,7 +10,7 @@ from prony.analysis.claims import ClaimResult, ClaimVerdict, evaluate
 from prony.analysis.compare import Comparison, Terms
 from prony.analysis.dependence import Dependence
 from prony.analysis.editions import Then, of_the_time
-from prony.analysis.noise_floor import Floor, floors_by_metric
+from prony.analysis.noise_floor import floors_by_metric
 from prony.analysis.summary import CellSummary, TrialFigures, figures, summarise_cell
 from prony.archive import Archive
 from prony.diagnosis import Diagnosis, Evidence, Observed, conclude, observe
@@ -28,7 +28,7 @@ from prony.model import (
     TrialRecord,
     TrialRole,
 )
-from prony.model.facts import PilotStep, TrialStep
+from prony.model.facts import Floor, PilotStep, TrialStep
 from prony.reading.across import SessionPart, Sessions, over_sessions
 from prony.reading.checks import Calibrations, CrossCheck, calibrations, cross_checks
 from prony.reading.dependence import dependence_of
@@ -44,7 +44,7 @@ from prony.reading.sweeps import Sweep, sweeps_of
 from prony.reading.warm_ups import WarmUp, warm_ups
 from prony.units import MILLISECOND_NS, seconds
 
-__all__ = ["Reading", "read", "read_archive", "read_sessions"]
+__all__ = ["Reading", "noise_floors", "read", "read_archive", "read_sessions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,21 +247,20 @@ def _concluded(diagnosed: Mapping[tuple[int, int], _Diagnosed]) -> dict[int, Dia
     return {cell: one for cell, one in found.items() if one is not None}
 
 
-def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's noise
+def read(  # noqa: PLR0913 - what an archive holds
     plan: Plan,
     runs: tuple[Run, ...],
     subjects: Mapping[str, SubjectRecord],
     trials: Iterable[TrialRecord],
     added: Mapping[TrialRole, Sequence[Cell]] | None = None,
-    floors: Sequence[Floor] = (),
     *,
     takes_unsteady: bool = False,
 ) -> Reading:
     """Return the Reading of an archive's values. Each trial is dropped once its figures are taken.
-    ``added``: cells that are none of the plan's, by the reason why they were measured; ``floors``: those of
-    the machine that measured. ``takes_unsteady``: subjects whose pace was not steady enter verdicts too, as
-    they do when the study was measured by force.
+    ``added``: cells that are none of the plan's, by the reason why they were measured. ``takes_unsteady``:
+    subjects whose pace was not steady enter verdicts too, as they do when the study was measured by force.
     """
+    floors = noise_floors(runs)
     takes_unsteady |= any(run.facts.forced for run in runs)
     own_cells = {cell.id: cell for cell in plan.cells}
     taken: list[TrialFigures] = []
@@ -325,24 +324,28 @@ def read(  # noqa: PLR0913, PLR0917 - what an archive holds, and its machine's n
     )
 
 
-def read_archive(archive: Archive, floors: Sequence[Floor] = (), *, takes_unsteady: bool = False) -> Reading:
-    """Return the Reading of ``archive``, with the noise floors of the machine that measured; the rest as
-    ``read``.
+def noise_floors(runs: Sequence[Run]) -> tuple[Floor, ...]:
+    """Return the noise floors that verdicts heed: those that the machine knew when the last run began.
+
+    Whoever reads the archive, and when, they are the same.
     """
+    return runs[-1].facts.noise_floors if runs else ()
+
+
+def read_archive(archive: Archive, *, takes_unsteady: bool = False) -> Reading:
+    """Return the Reading of ``archive``; the rest as ``read``."""
     plan = archive.plan()
     reasons = (role for role in TrialRole if role is not TrialRole.SUBJECT)
     added: dict[TrialRole, Sequence[Cell]] = {role: archive.cells(role) for role in reasons}
-    known = (plan, archive.runs(), archive.subjects(), archive.trials(), added, floors)
+    known = (plan, archive.runs(), archive.subjects(), archive.trials(), added)
     reading = read(*known, takes_unsteady=takes_unsteady)
     if plan.design.sessions == 1 and len(first_runs(reading.runs)) <= 1:
         return reading
-    parts = read_sessions(archive, "", floors, takes_unsteady=takes_unsteady)
+    parts = read_sessions(archive, "", takes_unsteady=takes_unsteady)
     return replace(reading, across=over_sessions(parts, plan.design.margin)) if len(parts) > 1 else reading
 
 
-def read_sessions(
-    archive: Archive, name: str, floors: Sequence[Floor] = (), *, takes_unsteady: bool = False
-) -> tuple[SessionPart, ...]:
+def read_sessions(archive: Archive, name: str, *, takes_unsteady: bool = False) -> tuple[SessionPart, ...]:
     """Return each session of ``archive`` that has trials of subjects, read by itself. ``name``: of the
     archive; the rest as ``read_archive``.
     """
@@ -354,7 +357,7 @@ def read_sessions(
 
     def part(session: tuple[int, int]) -> SessionPart:
         trials = (one for one in archive.trials() if session_of(one, plan, stretch) == session)
-        reading = read(plan, runs, subjects, trials, None, floors, takes_unsteady=takes_unsteady)
+        reading = read(plan, runs, subjects, trials, takes_unsteady=takes_unsteady)
         began = min(one.started_unix_ns for one in reading.trials)
         return SessionPart(name, began, reading.blocks, reading.groups, reading.claims, versions)
 

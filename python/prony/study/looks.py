@@ -11,7 +11,6 @@ from prony.analysis.compare import Comparison, Terms, compare_family
 from prony.analysis.missing import Missing
 from prony.analysis.sequential import Decision, decide
 from prony.archive import open_archive
-from prony.host.noise_floors import kept_floors
 from prony.model import Plan, Precision
 from prony.model.facts import Stopped
 from prony.reading.groups import Group, terms
@@ -30,7 +29,7 @@ _NO_MARGIN = 1e-12
 def run_until_known(study: Study, ledger: Ledger, run_block: Callable[[int], None]) -> Stopped | None:
     """Run blocks until a rule stops them, and return it; null when their number was fixed in advance.
 
-    A look judges the figures as a report would at that moment, with the noise floors of this machine. When a
+    A look judges the figures as a report would at that moment, with the noise floors of its run. When a
     study is resumed, a block that is followed by another one is not looked at again: it did not stop the
     study.
     """
@@ -51,8 +50,7 @@ def _after(study: Study, precision: Precision, blocks: int, ledger: Ledger) -> S
     """Return what stops the study after this many blocks, or null."""
     if blocks in precision.looks:
         with open_archive(study.out) as opened:
-            floors = kept_floors(study.user.cache, opened.fingerprint())
-            found = _decided(study.plan, precision, blocks, read_archive(opened, floors))
+            found = _decided(study.plan, precision, blocks, read_archive(opened))
         if found:
             return found
     return _over_budget(precision, blocks, ledger)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from prony.archive import ArchiveWriter, check_free, create, resume
 from prony.host import available_cpus, claim_machine, fingerprint, kernel_log_kept
+from prony.host.noise_floors import kept_floors
 from prony.model import (
     Fingerprint,
     RunFacts,
@@ -92,15 +93,19 @@ def _run_study(study: Study, listener: StudyListener, groups: Groups | None) -> 
         ready = _without_latecomers(prepared, earlier)
         absent = _without_generator(study, listener)
         fitness = study.fitness(machine)
-        writer.record_facts(RunFacts(generator=fitness, forced=study.force))
+        began = RunFacts(
+            left_out={str(number): reason for number, reason in absent.items()},
+            generator=fitness,
+            forced=study.force,
+            noise_floors=kept_floors(study.user.cache, machine),
+        )
+        writer.record_facts(began)
         bench = Bench(study, run, ready, prepared.environments, placement, cpus, groups, absent, fitness)
         ledger = Ledger(writer, dict(earlier.entries) if earlier else {})
         if not ledger.entries:
             compare_replies(bench, listener)
             first_look(bench, listener)
-        decided = _measured(bench, ledger, earlier, listener)
-        left_out = {str(number): reason for number, reason in absent.items()}
-        writer.record_facts(replace(decided, left_out=left_out, generator=fitness, forced=study.force))
+        writer.record_facts(_measured(bench, ledger, earlier, listener, began))
         writer.finish(RunStatus.FINISHED)
 
 
@@ -155,20 +160,22 @@ def _record(
             listener.notice(f"{record.name} is unavailable: {record.unavailable}")
 
 
-def _measured(bench: Bench, ledger: Ledger, earlier: Earlier | None, listener: StudyListener) -> RunFacts:
-    """Run everything that the archive lacks, and return what was decided during the run."""
+def _measured(
+    bench: Bench, ledger: Ledger, earlier: Earlier | None, listener: StudyListener, facts: RunFacts
+) -> RunFacts:
+    """Run everything that the archive lacks, and return ``facts`` with what was decided during the run."""
     plan = bench.study.plan
     if plan.design.find_rate:
         found = find_rates(bench, ledger, earlier.rate_cells if earlier else (), listener)
-        return RunFacts(found_rates=found)
+        return replace(facts, found_rates=found)
     listener.planned(_left(bench, ledger))
     bench = run_pilot(bench, ledger, earlier.pilot_cells if earlier else (), listener)
     each = with_pauses(plan, ledger, listener, partial(run_block, bench, ledger=ledger, listener=listener))
     stopped = run_until_known(bench.study, ledger, each)
     if stopped is None:
-        return RunFacts()
+        return facts
     listener.notice(f"stopped after {stopped.blocks} blocks: {stopped.words}")
-    return RunFacts(stopped=stopped)
+    return replace(facts, stopped=stopped)
 
 
 def _left(bench: Bench, ledger: Ledger) -> int:
