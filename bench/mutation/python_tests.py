@@ -25,7 +25,7 @@ from pathlib import Path
 SUITES = (
     *("tests/analysis", "tests/reading", "tests/report", "tests/diagnosis", "tests/golden"),
     # Of the others those that enter the packages in this process, and are quick.
-    *(f"tests/cli/test_{name}.py" for name in ("compare", "selftest", "selftest_planted")),
+    *(f"tests/cli/test_{name}.py" for name in ("compare", "report_sessions", "selftest", "selftest_planted")),
     "tests/test_recording.py",
 )
 PACKAGES = ("python/prony/analysis/", "python/prony/reading/")

@@ -1,5 +1,6 @@
 """The drift of a machine, against scipy and against what was planted."""
 
+import math
 import random
 from dataclasses import replace
 
@@ -93,3 +94,12 @@ def test_calibrations_of_a_study_tell_its_drift_and_nothing_else_does():
     assert (latency.count, latency.drifts) == (10, True)
     assert latency.change == pytest.approx(0.45, abs=0.05)
     assert (cpu.count, cpu.change) == (0, None)
+
+
+def test_the_interval_is_that_of_sen_by_ranks():
+    # Of eight figures there are 28 slopes, V = 8 * 7 * 21 / 18: from the 6th smallest to the 6th largest.
+    logs = [0.0, 0.05, 0.02, 0.11, 0.17, 0.16, 0.29, 0.31]
+    slopes = sorted((logs[k] - logs[i]) / (k - i) for k in range(8) for i in range(k))
+    found = drift(list(enumerate(map(math.exp, logs))), 0.02)
+    assert found.low == pytest.approx(math.expm1(7 * slopes[5]))
+    assert found.high == pytest.approx(math.expm1(7 * slopes[-6]))

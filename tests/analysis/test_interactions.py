@@ -33,6 +33,7 @@ def test_a_ratio_that_is_half_as_large_at_another_level_is_found_as_half():
     assert found[2, 1].effect == pytest.approx(-0.5, abs=0.002)
     assert found[2, 1].verdict is Verdict.LOWER
     assert found[1, 1].verdict is Verdict.EQUIVALENT
+    assert found[2, 1].method.endswith(", twice")
 
 
 def test_what_acts_by_itself_is_seldom_called_dependent():

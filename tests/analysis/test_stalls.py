@@ -39,3 +39,11 @@ def test_noise_is_rarely_called_a_stall(spread):
     studies = (spread * rng.normal(size=(2000, 10))).tolist()
     found = sum(stalled(dict(enumerate(one)), is_higher_better=True) is not None for one in studies)
     assert found / 2000 <= 0.03
+
+
+@pytest.mark.parametrize(("deviations", "stalls"), [(4.5, False), (5.5, True)])
+def test_a_stall_is_five_deviations_from_the_median(deviations, stalls):
+    # The median of absolute deviations of these is 0.06745: a deviation of 0.1.
+    noise = [0.06745 * sign for sign in (-1, 1, -1, 1, -1, 1, -1, 1)]
+    found = stalled(dict(enumerate([*noise, 0.0, 0.1 * deviations])), is_higher_better=False)
+    assert (found is not None) == stalls

@@ -112,3 +112,8 @@ def test_the_trimmed_mean_drops_one_trial_on_each_side():
     assert cell_trimmed_mean(cell(1, 1000, 1), "ok_per_s") == Missing(
         "1 trials; none is left without the highest and the lowest"
     )
+
+
+def test_whoever_is_alone_has_the_fewest_errors_of_nobody():
+    found = standing([cell(1, 1000)], ERRORS, Terms())
+    assert (found.metric, found.best, found.reason) == ("error_ratio", (), "nobody else to compare with")

@@ -9,7 +9,7 @@ from prony.archive import open_archive
 from prony.faces.json_report import reading_json
 from prony.faces.markdown import markdown
 from prony.model import Fingerprint, Run, RunStatus
-from prony.reading.sessions import first_runs
+from prony.reading.sessions import first_runs, stretches
 from prony.reading.study import read_archive
 from prony.report.study import study_report
 
@@ -57,3 +57,10 @@ def test_a_report_of_several_does_not(reading):
     assert "within one session" not in page(several)
     assert "The trials are of 2 sessions (a pause, another day or machine)" in page(several)
     assert reading_json(several)["extent"]["sessions"] == 2
+
+
+def test_a_run_belongs_to_the_session_that_began_last():
+    starts = (MORNING, MORNING + HOUR, MORNING + 24 * HOUR, MORNING + 25 * HOUR)
+    runs = [replace(run(start), id=k) for k, start in enumerate(starts, 1)]
+    found = stretches(runs)
+    assert found[1] == found[2] != found[3] == found[4]

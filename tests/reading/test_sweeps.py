@@ -34,7 +34,7 @@ def sweep(reading):
     return reading.sweeps[0]
 
 
-def swept(*speeds, levels=None, key="workers", sandboxes=None, **kwargs):
+def swept(*speeds, levels=None, key="workers", sandboxes=None, records=None, **kwargs):
     """The sweep of one setting, whose levels have these speeds; null fails in half of its requests."""
     levels = levels or [2**k for k in range(len(speeds))]
     made = [with_levels("gunicorn+hello", {key: level}) for level in levels]
@@ -55,7 +55,8 @@ def swept(*speeds, levels=None, key="workers", sandboxes=None, **kwargs):
         for k, (cell, speed) in enumerate(zip(cells, speeds, strict=True))
     ]
     group = replace(group, cells=tuple(found))
-    (sweep,) = sweeps_of([group], {one.name: one for _, one in made}, lambda group: Terms(**kwargs))
+    known = {one.name: one for _, one in made} if records is None else records
+    (sweep,) = sweeps_of([group], known, lambda group: Terms(**kwargs))
     return sweep
 
 
@@ -135,6 +136,20 @@ def test_the_best_of_one_setting_depends_on_the_other_where_that_is_shown(sweep)
     assert found.everywhere == ()
     assert found.steps[0, 1].effect == pytest.approx(500 / 300 - 1, abs=0.01)
     assert found.found[2, 1].effect == pytest.approx((560 / 598) / (500 / 300) - 1, abs=0.01)
+
+
+def test_the_steps_around_the_best_are_those_of_each_setting(sweep):
+    best = sweep.point(sweep.best)
+    assert {(one.factor, one.level) for one in sweep.neighbours} == {(0, 0), (0, 2), (1, 0)}
+    assert all(
+        sum(a != b for a, b in zip(best.at, sweep.point(one.name).at, strict=True)) == 1
+        for one in sweep.neighbours
+    )
+
+
+def test_numbers_are_in_order_also_where_nothing_was_resolved():
+    found = swept(1.0, 2.0, levels=[16, 2], records={})
+    assert [level.number for level in found.factors[0].levels] == [2, 16]
 
 
 def test_the_report_says_so_in_words(reading):

@@ -8,6 +8,7 @@ from golden import build
 from prony.archive import open_archive
 from prony.reading.study import read_archive
 from prony.reading.traces import picked_trials, traces
+from prony.units import MIB
 
 LOAD = build.Workload(build.ClosedLoop(20), build.DurationStop(3 * build.SECOND))
 
@@ -62,3 +63,29 @@ def test_a_class_lies_about_its_replies_and_is_as_wide_as_all_others_by_ratio(tm
     assert {round(one.high_ns / one.low_ns, 6) for one in classes} == {
         round(classes[0].high_ns / classes[0].low_ns, 6)
     }
+
+
+def test_each_second_has_its_slowest_reply_and_each_role_its_own_memory(tmp_path):
+    made = []
+
+    def uneven(trial):
+        sizes = {"master": 10 * MIB, "worker": 30 * MIB}
+        made.append(
+            replace(
+                trial,
+                samples=tuple(
+                    replace(
+                        one, processes=tuple(replace(row, rss_bytes=sizes[row.role]) for row in one.processes)
+                    )
+                    for one in trial.samples
+                ),
+            )
+        )
+        return made[0]
+
+    _, found = study(tmp_path / "a.prony", (300,), uneven)
+    (trace,) = found.trials.values()
+    slowest = [one.latency.max_ns if one.latency else None for one in made[0].recording.series]
+    assert [one.max_ns for one in trace.seconds] == slowest
+    assert any(slowest)
+    assert {one.role: one.rss_bytes for one in trace.usage} == {"master": 10 * MIB, "worker": 30 * MIB}
