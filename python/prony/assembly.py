@@ -212,7 +212,8 @@ def _in_front(  # noqa: PLR0913, PLR0917 - as assemble, and what stands behind
         return None
     entry = catalog.frontends[subject.frontend.entry]
     environment = _ready(found, needs.frontend)
-    return make_frontend(entry, subject, subject.frontend, environment, _seat(site, "frontend"), servers)
+    seat = _seat(site, "frontend", root=subject.app.root)
+    return make_frontend(entry, subject, subject.frontend, environment, seat, servers)
 
 
 def _seat(

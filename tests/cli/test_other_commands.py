@@ -264,6 +264,8 @@ def test_a_template_is_printed_filled_in_for_the_variant_and_the_app(said):
     assert "worker_processes 3;" in out
     out = said("servers", "nginx", "--file", "nginx.conf", "--app", "shop.php", *own).out
     assert 'fastcgi_param SCRIPT_FILENAME "./shop.php";' in out
+    out = said("servers", "nginx", "--file", "nginx.conf", "--app", "public/shop.php", *own).out
+    assert 'fastcgi_param SCRIPT_FILENAME "./public/shop.php";' in out
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from golden.build import study_two
 from prony.archive import create, open_archive
-from prony.model import Fingerprint
+from prony.model import Fingerprint, Interface
 from prony.sandbox.choice import Available
 
 APP = ("--app", "shop:app", "--servers", "wsgiref,waitress")
@@ -396,6 +396,20 @@ def test_options_of_servers_are_refused_for_a_program(run, folder):
     assert (
         "`--servers` does not apply to `--app .`, a program that serves by itself (index.php)" in refused.err
     )
+
+
+def test_a_page_in_php_is_an_app_of_the_servers_that_are_named(run, folder):
+    (folder / "public").mkdir()
+    (folder / "public" / "index.php").write_text("<?php")
+    typed = ("--app", "public/index.php", "--servers", "php-fpm@nginx,uwsgi-php")
+    begun = run(*typed, *OUT)
+    assert ": php (its name); modules of the system" in begun.out + begun.err
+    (first, second) = run.task.plan.subjects()
+    assert (first.name, second.name) == ("php-fpm@nginx+index", "uwsgi-php+index")
+    assert (first.app.targets, first.app.root) == ({Interface.PHP: "index.php"}, "public")
+    assert run("--resume", "out.prony", "--app", "public/index.php").status == 130
+    refused = run("--app", ".", "--servers", "php-fpm@nginx", *OUT)
+    assert "name an app that servers run, --app public/index.php" in refused.err
 
 
 # --- what an archive may not decide -----------------------------------------------------------------------

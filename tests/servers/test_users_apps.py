@@ -138,6 +138,23 @@ def test_an_app_is_measured_on_the_usual_servers_with_nothing_else_said(prony, f
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path != folder} == before
 
 
+def test_a_page_in_php_is_measured_on_servers_of_the_catalogue(prony, folder, trials):
+    unpack(folder, "php")
+    typed = (
+        "--app",
+        "public/index.php",
+        "--servers",
+        "php-fpm@nginx,uwsgi-php",
+        "--expect-body-contains",
+        "soup",
+    )
+    done = prony("run", *typed, *QUICK, timeout_s=400)
+    assert done.status == 0, done.err
+    answered = [trial.recording.account.ok for trial in trials(folder / "out.prony") if trial.outcome == Ok()]
+    assert len(answered) == 2
+    assert answered[0] > 0
+
+
 PORT_APP = """\
 import os, sys
 from http.server import BaseHTTPRequestHandler, HTTPServer

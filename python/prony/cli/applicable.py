@@ -83,8 +83,12 @@ def refuse_options_of_servers(typed: Mapping[str, str], app: str, source: str) -
     if wrong:
         raise UsageError(
             f"`{wrong[0]}` does not apply to `--app {app}`, a program that serves by itself ({source})",
-            hint=f"leave it out; or name an app that servers run, --app module:attribute, beside {wrong[0]}",
+            hint=f"leave it out; or name an app that servers run, --app {_runs(source)}, beside {wrong[0]}",
         )
+
+
+def _runs(source: str) -> str:
+    return source if source.endswith(".php") else "module:attribute"
 
 
 def _refuse_in_study(typed: Mapping[str, str], study: str) -> None:

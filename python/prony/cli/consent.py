@@ -128,8 +128,10 @@ def _of_app(app: "App", asked: Asked, again: Again) -> Iterator[str]:
 
 def _place(again: Again) -> tuple[str, str]:
     """Return target and folder of the typed app; for a file outside that folder, the file's."""
+    from prony.catalog.schema.apps import interface_of_file
+
     typed = again.app or ""
-    if typed.endswith(".psgi"):
+    if interface_of_file(typed):
         file = (again.folder / typed).absolute()
         inside = file.is_relative_to(again.folder) and ".." not in file.parts
         return file.name, str(again.folder if inside else file.parent)

@@ -110,12 +110,14 @@ class _Found:
 
     def words(self, options: RunOptions, plan: "Plan") -> str:
         """Return what was found, as the end of a sentence; empty: nothing was."""
+        from prony.catalog.schema.apps import interface_of_file
+
         if self.program is not None:
             packages = f"packages of {self.program.packages}" if self.program.packages else "no packages"
             return f": {self.program.name} ({self.program.source}); {packages}"
         if self.app is None:
-            is_perl = (options.own.app or "").endswith(".psgi")
-            return ": psgi (its name); modules of the system" if is_perl else ""
+            of_file = interface_of_file(options.own.app or "")
+            return f": {of_file} (its name); modules of the system" if of_file else ""
         interface = next(iter(plan.cells[0].subject.app.targets))
         reason = self.app.reason
         how = f"{interface} ({reason})" if reason else f"taken as {interface} (--interface)"
@@ -332,6 +334,9 @@ def _found(options: RunOptions, known: "Catalog", *, declared: bool) -> _Found:
     if options.study is not None or own.app is None or own.app in known.apps or own.app.endswith(".psgi"):
         return _Found()
     program = program_of(own.folder, own.app)
+    if own.servers and own.app.endswith(".php"):
+        # A page: PHP's own server would serve it too.
+        return _Found()
     if program is not None:
         refuse_options_of_servers(options.typed, own.app, program.source)
         return _Found(program=program)

@@ -76,8 +76,8 @@ class AppOptions:
     app: Annotated[
         str | None,
         typer.Option(
-            help="Your app: module:attribute, manage.py, a .psgi file, or . for what its folder has: Django, "
-            "Go, Node.js, PHP, a Procfile; or the name of a built-in app."
+            help="Your app: module:attribute, manage.py, a .psgi or .php file, or . for what its folder has: "
+            "Django, Go, Node.js, PHP, a Procfile; or the name of a built-in app."
         ),
     ] = None
     servers: Annotated[

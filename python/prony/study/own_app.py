@@ -89,10 +89,12 @@ def _usual(app: App) -> tuple[str, ...]:
 
 def _interface(wish: OwnApp, known: "Catalog") -> Interface:
     """Return how the app is called: as was said, else by its source, else by what the servers speak."""
+    from prony.catalog.schema.apps import interface_of_file
+
     if wish.interface is not None:
         return wish.interface
-    if str(wish.app).endswith(".psgi"):
-        return Interface.PSGI
+    if of_file := interface_of_file(str(wish.app)):
+        return of_file
     spoken = {server: known.interfaces(server.partition("@")[0]) for server in wish.servers}
     if wish.found is not None and wish.found.interface is not None:
         return _spoken_by_all(wish.found.interface, wish.found.reason, spoken)
@@ -120,7 +122,7 @@ def _spoken_by_all(interface: Interface, reason: str, spoken: Mapping[str, Seque
 
 
 def _app(wish: OwnApp, known: "Catalog") -> App:
-    from prony.catalog.schema.apps import app_name, user_app
+    from prony.catalog.schema.apps import app_name, interface_of_file, user_app
     from prony.catalog.schema.command import command_app
 
     if wish.app is not None and wish.app in known.apps:
@@ -129,12 +131,12 @@ def _app(wish: OwnApp, known: "Catalog") -> App:
     if wish.app is None:
         name = {"name": app_name(wish.folder.name)} if wish.program else {}
         return command_app(wish.folder, contract, wish.environment, **name)
-    if wish.found is None and not wish.app.endswith(".psgi"):
+    if wish.found is None and interface_of_file(wish.app) is None:
         near = get_close_matches(wish.app, known.apps, n=3, cutoff=0.5)
         names = f"did you mean {' or '.join(f'`{name}`' for name in near)}? " if near else ""
         raise UsageError(
             f"`{wish.app}` does not name an application; expected `module:attribute`, such as `hello:app`, "
-            "a .psgi file, or a built-in app",
+            "a .psgi or .php file, or a built-in app",
             hint=f"{names}built-in apps: {', '.join(known.apps)}",
         )
     found = wish.found

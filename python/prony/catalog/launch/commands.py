@@ -17,7 +17,7 @@ from prony.catalog.launch.filling import (
     rendered,
     target,
 )
-from prony.catalog.schema.apps import OF_FILES
+from prony.catalog.schema.apps import OF_FILES, interface_of_file
 from prony.catalog.schema.entry import FrontendEntry, ProcessEntry, PythonInstall, ServerEntry
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import BACKENDS, resolved_settings
@@ -115,7 +115,7 @@ def _written_files(
         for key, value in {**preset, **chosen.settings}.items()
     )
     subject = around or chosen
-    address = subject.app.targets.get(subject.interface, "") if isinstance(subject, Subject) else ""
+    address = _typed_target(subject) if isinstance(subject, Subject) else ""
     # The file contains a port too; behind a frontend the server has another one.
     behind = isinstance(chosen, Subject) and chosen.frontend is not None
     more = settings + (f" --set {entry.name}.port={port}" if behind else "")
@@ -124,6 +124,13 @@ def _written_files(
     return "".join(
         f"prony servers {entry.name} --file {name}{options} > {name} && " for name, options in names
     )
+
+
+def _typed_target(subject: Subject) -> str:
+    """Return what a person types for the app: of a file, its path."""
+    address = subject.app.targets.get(subject.interface, "")
+    is_below = subject.interface in OF_FILES and subject.app.root
+    return f"{subject.app.root}/{address}" if is_below else address
 
 
 def _shown_environment(entry: ServerEntry, subject: Subject, values: Values) -> str:
@@ -145,7 +152,8 @@ def _shown_environment(entry: ServerEntry, subject: Subject, values: Values) -> 
 class AskedFile:
     """A file of a server's that a person wants to have, as Prony starts the server with it.
 
-    ``settings``: by server, as typed; ``app``: a built-in app's name, or the user's own target.
+    ``settings``: by server, as typed; ``app``: a built-in app's name, or the user's own target, of a file its
+    path.
     """
 
     server: str
@@ -166,26 +174,39 @@ def file_for_user(known: Catalog, asked: AskedFile, cpus: int) -> str:
     variant = asked.server.removeprefix(entry.name).removeprefix("-")
     preset = entry.variants[variant].settings if variant in entry.variants else {}
     chosen = {**preset, **asked.settings.get(entry.name, {}), **asked.settings.get(asked.server, {})}
+    root, app = _place_of(asked.app)
     values = {
-        **_target_values(known, asked.app),
+        **_target_values(known, app),
         **_upstream_values(chosen, is_frontend=isinstance(entry, FrontendEntry)),
         # The rest are programs, which are found by their names.
         **{"python": "python", "bin": "bin", "build": "build"},
         **{name: name for name in entry.install.programs},
     }
-    return _file(entry, asked.name, chosen, values, cpus)
+    return _file(
+        entry, asked.name, chosen, values, Seat(Address("127.0.0.1", PORT), ".", ".", cpus, root=root)
+    )
+
+
+def _place_of(app: str) -> tuple[str, str]:
+    """Return the folder of an app that is a file, and the file.
+
+    >>> _place_of("public/index.php"), _place_of("shop:app")
+    (('public', 'index.php'), ('', 'shop:app'))
+    """
+    root, _, file = app.rpartition("/")
+    is_plain = interface_of_file(app) and not root.startswith("/") and ".." not in root.split("/")
+    return (root, file) if root and is_plain and not check_text_value(root) else ("", app)
 
 
 def _file(
-    entry: ProcessEntry, name: str, chosen: Mapping[str, int | str], values: Mapping[str, str], cpus: int
+    entry: ProcessEntry, name: str, chosen: Mapping[str, int | str], values: Mapping[str, str], seat: Seat
 ) -> str:
     if name in entry.files:
         return entry.files[name]
     if name not in entry.templates:
         known = " or ".join([*entry.files, *entry.templates]) or "no name: it has no files"
         raise UsageError(f"`--file {name}`: `{entry.name}` has no such file; expected {known}")
-    settings = resolved_settings(entry, Frontend(entry.name, settings=chosen), cpus)
-    seat = Seat(Address("127.0.0.1", PORT), ".", ".", cpus)
+    settings = resolved_settings(entry, Frontend(entry.name, settings=chosen), seat.cpus)
     return rendered(entry, {**settings, **seat.values, **values}, entry.environment)[name]
 
 
@@ -194,12 +215,12 @@ def _target_values(known: Catalog, app: str) -> dict[str, str]:
     built_in = known.apps.get(app)
     address = next(iter(built_in.targets.values()), "") if built_in else app
     expected = check_text_value(address)
-    interface = next((one for one in OF_FILES if address.endswith(f".{one}")), Interface.WSGI)
-    if expected or not (":" in address or interface in OF_FILES):
+    of_file = interface_of_file(address)
+    if expected or not (":" in address or of_file):
         raise UsageError(
             f"`--app {app}`: expected a built-in app, `module:attribute`, or a .psgi or .php file"
         )
-    return named(address, interface)
+    return named(address, of_file or Interface.WSGI)
 
 
 def _upstream_values(chosen: dict[str, int | str], *, is_frontend: bool) -> dict[str, str]:

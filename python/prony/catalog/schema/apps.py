@@ -24,6 +24,7 @@ __all__ = [
     "app_files",
     "app_name",
     "folder_digest",
+    "interface_of_file",
     "is_built_in",
     "is_target",
     "load_apps",
@@ -46,6 +47,17 @@ _SUFFIXES = frozenset(
 _NAMES = frozenset({"package.json", "package-lock.json", "composer.lock", "Procfile"})
 
 OF_FILES = {Interface.PSGI: "a PSGI application", Interface.PHP: "a page in PHP"}
+
+
+def interface_of_file(target: str) -> Interface | None:
+    """Return the interface whose apps are files of this name; null where it is none.
+
+    >>> interface_of_file("public/index.php"), interface_of_file("shop:app")
+    (<Interface.PHP: 'php'>, None)
+    """
+    return next((one for one in OF_FILES if target.endswith(f".{one}")), None)
+
+
 """Interfaces whose target is a file, with their name as its ending: what it holds."""
 
 # Enough for a large application; beyond it, only name and size of files enter the digest, to stay fast.
