@@ -3,14 +3,17 @@
 mod cgi;
 pub mod fastcgi;
 pub mod http1;
+mod mixed;
 pub mod scgi;
 pub mod uwsgi;
 
 pub use fastcgi::FastCgi;
+pub use mixed::Mixed;
 pub use scgi::Scgi;
 pub use uwsgi::Uwsgi;
 
 use crate::expect::ExpectedHeader;
+use crate::schedule::Share;
 use std::sync::Arc;
 
 /// Where a reply is after [`Reader::feed`].
@@ -75,7 +78,9 @@ pub trait Protocol {
     /// Reads its replies.
     type Reader: Reader;
     /// What makes a request differ from the others: nothing where all are the same.
-    type Request: Copy + std::fmt::Debug;
+    type Request: Asks;
+    /// Begins this worker's share of the one sequence of requests, where they differ.
+    fn take_share(&mut self, _: Share) {}
     /// The next request that is begun.
     fn next(&mut self) -> Self::Request;
     /// The bytes of a request: the same for the same value.
@@ -88,9 +93,28 @@ pub trait Protocol {
     fn keeps_alive(&self) -> bool;
 }
 
+/// A request, as it is kept while it is in progress.
+pub trait Asks: Copy + std::fmt::Debug {
+    /// The number of its path in the mix; without a mix there is one.
+    fn path(self) -> usize;
+}
+
 /// A request that is the same as all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Same;
+
+impl Asks for Same {
+    fn path(self) -> usize {
+        0
+    }
+}
+
+/// A request of a mix is the number of its path.
+impl Asks for usize {
+    fn path(self) -> usize {
+        self
+    }
+}
 
 /// HTTP/1.1 with one request.
 #[derive(Debug, Clone)]

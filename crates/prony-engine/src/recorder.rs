@@ -5,16 +5,19 @@
 //!
 //! On the path of a successful request it takes no lock, allocates nothing and makes no system call.
 
+mod paths;
 mod raw;
 mod seconds;
 mod stages;
 
+pub use paths::PathLedger;
 pub use raw::{raw_rows, RawRows, RawWriter};
 pub use seconds::{seconds, Ledger, SecondLatency, Seconds};
 pub use stages::StageLedger;
 
 use crate::account::{Account, Class};
 use crate::distribution::Distribution;
+use crate::protocol::Asks;
 use crate::recording::{Bytes, Completed, Distributions, ErrorSample, Little, SAMPLES_PER_CLASS};
 use base64::engine::general_purpose::STANDARD;
 use base64::Engine as _;
@@ -96,6 +99,8 @@ pub struct Recorder {
     pub raw: Option<RawRows>,
     /// What was due in each stage of the load; null where it has none.
     pub stages: Option<StageLedger>,
+    /// What was asked of each path; null where there is one.
+    pub paths: Option<PathLedger>,
     /// When the first request of the window was sent; null before that.
     pub first_sent_ns: Option<u64>,
     /// Requests that were sent within the window, even if due before it.
@@ -148,6 +153,7 @@ impl Recorder {
             seconds,
             raw: None,
             stages: None,
+            paths: None,
             first_sent_ns: None,
             sent_in_window: 0,
             last_ended_ns: 0,
@@ -174,9 +180,13 @@ impl Recorder {
     }
 
     /// A request is due (open loop) or begun (closed loop).
-    pub fn scheduled<Q>(&mut self, flight: &Flight<Q>) {
+    pub fn scheduled<Q: Asks>(&mut self, flight: &Flight<Q>) {
         self.outstanding += 1;
-        if self.is_own(flight) {
+        let is_own = self.is_own(flight);
+        if let Some(paths) = &mut self.paths {
+            paths.scheduled(flight, is_own);
+        }
+        if is_own {
             self.account.scheduled += 1;
             self.seconds.scheduled(flight.intended_ns);
             if let Some(stages) = &mut self.stages {
@@ -213,8 +223,29 @@ impl Recorder {
         }
     }
 
+    /// The kernel took so many bytes of a request.
+    pub fn took<Q: Asks>(&mut self, flight: &Flight<Q>, bytes: u64) {
+        self.moved(flight, bytes, 0);
+    }
+
+    /// It gave so many bytes of a reply.
+    pub fn gave<Q: Asks>(&mut self, flight: &Flight<Q>, bytes: u64) {
+        self.moved(flight, 0, bytes);
+    }
+
+    fn moved<Q: Asks>(&mut self, flight: &Flight<Q>, sent: u64, received: u64) {
+        if !self.is_own(flight) {
+            return;
+        }
+        self.bytes.sent += sent;
+        self.bytes.received += received;
+        if let Some(paths) = &mut self.paths {
+            paths.moved(flight, sent, received);
+        }
+    }
+
     /// A request has ended.
-    pub fn ended<Q>(&mut self, flight: &Flight<Q>, end: &End<'_>) {
+    pub fn ended<Q: Asks>(&mut self, flight: &Flight<Q>, end: &End<'_>) {
         let (class, now_ns) = (end.class, end.at_ns);
         self.outstanding -= 1;
         if let Some(sent_ns) = flight.sent_ns {
@@ -226,6 +257,9 @@ impl Recorder {
         let is_own = self.is_own(flight);
         if !is_own && now_ns < self.window.start {
             self.account.carried_in.requests -= 1;
+            if let Some(paths) = &mut self.paths {
+                paths.forget(flight);
+            }
             return;
         }
         if self.window.contains(&now_ns) {
@@ -235,6 +269,9 @@ impl Recorder {
             self.count_own(flight, end);
         } else {
             self.account.carried_in.count(class);
+        }
+        if let Some(paths) = &mut self.paths {
+            paths.ended(flight, end, is_own);
         }
         self.record_latency(flight, end);
         if class != Class::Ok {
@@ -364,10 +401,11 @@ impl Recorder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::Same;
 
-    fn flight(intended_ns: u64, sent_ns: u64) -> Flight<()> {
+    fn flight(intended_ns: u64, sent_ns: u64) -> Flight<Same> {
         Flight {
-            request: (),
+            request: Same,
             intended_ns,
             sent_ns: Some(sent_ns),
         }

@@ -4,10 +4,11 @@ use crate::account::{Account, Class};
 use crate::distribution::Distribution;
 use crate::error::Error;
 use crate::generator::Generator;
-use crate::spec::{ConnectionStage, Loop, Pacing, RateStage, Spec};
+use crate::spec::{ConnectionStage, Loop, Pacing, RateStage, Spec, Workload};
 use crate::tls::Handshakes;
 use crate::verdict;
 use serde::{Deserialize, Serialize};
+use std::fmt::Debug;
 
 /// The version of the JSON form.
 pub const FORMAT: u32 = 1;
@@ -34,6 +35,8 @@ pub struct Recording {
     pub series: Vec<Second>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageRecord>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<PathRecord>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_latencies: Option<RawLatencies>,
     pub generator: Generator,
@@ -124,7 +127,7 @@ pub struct Answered {
 }
 
 /// Bytes handed to and taken from the kernel for requests of the window.
-#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[allow(missing_docs)]
 pub struct Bytes {
     pub sent: u64,
@@ -270,6 +273,82 @@ impl StageRecord {
     }
 }
 
+/// What became of the requests for one path of a mix; all paths together are the whole.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[allow(missing_docs)]
+pub struct PathRecord {
+    pub path: String,
+    pub weight: f64,
+    pub account: Account,
+    pub bytes: Bytes,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ok_response: Option<Distribution>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carried_in_response: Option<Distribution>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub censored_response: Option<Distribution>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ok_service: Option<Distribution>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carried_in_service: Option<Distribution>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub censored_service: Option<Distribution>,
+}
+
+impl PathRecord {
+    /// Of each path of a mix an empty one. A closed loop has no response times, and the service times of an open one are not kept by path.
+    pub fn of(load: &Workload) -> Vec<Self> {
+        let is_open = load.shape.is_open();
+        let paths = load.mix.iter().flat_map(|mix| &mix.paths);
+        let new = |path: &str, weight| {
+            let empty = |is_kept: bool| is_kept.then(Distribution::default);
+            Self {
+                path: path.to_owned(),
+                weight,
+                account: Account::default(),
+                bytes: Bytes::default(),
+                ok_response: empty(is_open),
+                carried_in_response: empty(is_open),
+                censored_response: empty(is_open),
+                ok_service: empty(!is_open),
+                carried_in_service: empty(!is_open),
+                censored_service: empty(!is_open),
+            }
+        };
+        paths.map(|one| new(&one.path, one.weight)).collect()
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.account.merge(&other.account);
+        self.bytes.merge(&other.bytes);
+        for (own, more) in self.times_mut().into_iter().zip(other.times()) {
+            merge_optional(own, more);
+        }
+    }
+
+    fn times(&self) -> [Option<&Distribution>; 6] {
+        [
+            self.ok_response.as_ref(),
+            self.carried_in_response.as_ref(),
+            self.censored_response.as_ref(),
+            self.ok_service.as_ref(),
+            self.carried_in_service.as_ref(),
+            self.censored_service.as_ref(),
+        ]
+    }
+
+    fn times_mut(&mut self) -> [&mut Option<Distribution>; 6] {
+        [
+            &mut self.ok_response,
+            &mut self.carried_in_response,
+            &mut self.censored_response,
+            &mut self.ok_service,
+            &mut self.carried_in_service,
+            &mut self.censored_service,
+        ]
+    }
+}
+
 impl From<&RateStage> for StageSize {
     fn from(stage: &RateStage) -> Self {
         Self::Rate {
@@ -335,9 +414,7 @@ impl Recording {
         self.completed.ok += other.completed.ok;
         self.completed.failed += other.completed.failed;
         self.connections.merge(&other.connections);
-        self.bytes.sent += other.bytes.sent;
-        self.bytes.received += other.bytes.received;
-        self.bytes.body_received += other.bytes.body_received;
+        self.bytes.merge(&other.bytes);
         self.queue.merge(&other.queue);
         self.distributions.merge(&other.distributions);
         if let Some(more) = &other.tls {
@@ -345,6 +422,9 @@ impl Recording {
         }
         merge_series(&mut self.series, &other.series);
         for (own, more) in self.stages.iter_mut().zip(&other.stages) {
+            own.merge(more);
+        }
+        for (own, more) in self.paths.iter_mut().zip(&other.paths) {
             own.merge(more);
         }
         self.generator.merge(&other.generator);
@@ -361,9 +441,10 @@ impl Recording {
     /// Computes what depends on the whole, and checks the account.
     ///
     /// # Errors
-    /// [`Error::Account`] when a request has no end or two.
+    /// [`Error::Account`] when a request has no end or two, or when the paths of a mix are not the whole.
     pub fn finish(&mut self) -> Result<(), Error> {
         self.account.check()?;
+        check_paths(&self.paths, &self.account, &self.bytes, &self.distributions)?;
         let window_ns = self.window.close_ns.saturating_sub(self.window.open_ns);
         self.generator
             .sum_up(window_ns, self.completed.ok + self.completed.failed);
@@ -374,6 +455,55 @@ impl Recording {
         keep_few(&mut self.error_samples);
         Ok(())
     }
+}
+
+impl Bytes {
+    fn merge(&mut self, other: &Self) {
+        self.sent += other.sent;
+        self.received += other.received;
+        self.body_received += other.body_received;
+    }
+}
+
+/// Checks that the paths of a mix make up the whole: each class of the account, all bytes, all latencies. Without a mix there are none.
+///
+/// # Errors
+/// [`Error::Account`] with what differs.
+pub fn check_paths(
+    paths: &[PathRecord],
+    account: &Account,
+    bytes: &Bytes,
+    latencies: &Distributions,
+) -> Result<(), Error> {
+    let Some((first, others)) = paths.split_first() else {
+        return Ok(());
+    };
+    let mut sum = first.clone();
+    for one in others {
+        sum.merge(one);
+    }
+    let of = [
+        (&latencies.ok_response, &latencies.ok_service),
+        (&latencies.carried_in_response, &latencies.carried_in_service),
+        (&latencies.censored_response, &latencies.censored_service),
+    ];
+    let whole = of.iter().map(|(response, _)| response.as_ref());
+    let whole = whole.chain(of.iter().map(|(_, service)| Some(*service)));
+    for (own, whole) in sum.times().into_iter().zip(whole) {
+        let (own, whole) = (own.map(figures), whole.map(figures));
+        require_same("latencies", own.is_none() || own == whole, &own, &whole)?;
+    }
+    require_same("requests", sum.account == *account, &sum.account, account)?;
+    require_same("bytes", sum.bytes == *bytes, &sum.bytes, bytes)
+}
+
+fn figures(times: &Distribution) -> (u64, Option<u64>, Option<u64>, u128) {
+    (times.count(), times.min_ns(), times.max_ns(), times.sum_ns())
+}
+
+fn require_same(what: &str, is_same: bool, own: &impl Debug, whole: &impl Debug) -> Result<(), Error> {
+    let differ = || Error::Account(format!("{what} of all paths: {own:?}; of the whole: {whole:?}"));
+    is_same.then_some(()).ok_or_else(differ)
 }
 
 impl Connections {

@@ -7,12 +7,13 @@ use crate::error::Error;
 use crate::event::{Event, LastSecond, Phase};
 use crate::generator::{Generator, Thread};
 use crate::limit::{Limits, SPARE_DESCRIPTORS};
-use crate::protocol::{FastCgi, Http1, Protocol, Scgi, Uwsgi};
-use crate::recorder::{raw_rows, seconds, Ledger, RawRows, Recorder, Seconds, StageLedger};
+use crate::mix::Draw;
+use crate::protocol::{FastCgi, Http1, Mixed, Protocol, Same, Scgi, Uwsgi};
+use crate::recorder::{raw_rows, seconds, Ledger, PathLedger, RawRows, Recorder, Seconds, StageLedger};
 use crate::recording::{
     self, Answered, Completed, Connections, Engine, LoopKind, RawLatencies, Recording, Window,
 };
-use crate::spec::{Pacing, Socket, Spec, Stop, Target, Wire};
+use crate::spec::{Pacing, Request, Socket, Spec, Stop, Target, Wire};
 use crate::tls::Client;
 use crate::transport::Address;
 use crate::worker::{
@@ -233,20 +234,22 @@ impl Drive for Client {
 }
 
 fn start(crew: &Crew<'_>, tls: Option<Client>, raw: Vec<RawRows>) -> Result<Vec<Member>, Error> {
-    let spec = crew.spec;
-    let (target, request, body) = (&spec.target, &spec.workload.request, spec.request_body()?);
+    let (target, body) = (&crew.spec.target, crew.spec.request_body()?);
     let body = body.as_deref();
     match target.wire {
         Wire::Http {} => {
-            let protocol = Http1::new(request, body, &target.authority());
+            let rendered = |request: &Request| Ok(Http1::new(request, body, &target.authority()));
             match tls {
-                None => crew.start(&protocol, &Plain, raw),
-                Some(client) => crew.start(&protocol, &client, raw),
+                None => crew.send(rendered, &Plain, raw),
+                Some(client) => crew.send(rendered, &client, raw),
             }
         }
-        Wire::Fastcgi {} => crew.start(&FastCgi::new(request, body, target)?, &Plain, raw),
-        Wire::Uwsgi { modifier1 } => crew.start(&Uwsgi::new(request, body, target, modifier1)?, &Plain, raw),
-        Wire::Scgi {} => crew.start(&Scgi::new(request, body, target)?, &Plain, raw),
+        Wire::Fastcgi {} => crew.send(|request| FastCgi::new(request, body, target), &Plain, raw),
+        Wire::Uwsgi { modifier1 } => {
+            let rendered = |request: &Request| Uwsgi::new(request, body, target, modifier1);
+            crew.send(rendered, &Plain, raw)
+        }
+        Wire::Scgi {} => crew.send(|request| Scgi::new(request, body, target), &Plain, raw),
     }
 }
 
@@ -261,6 +264,21 @@ struct Crew<'r> {
 }
 
 impl Crew<'_> {
+    /// Starts the load of the one request, or of a mix, each rendered once.
+    fn send<P: Protocol<Request = Same> + Clone + Send + 'static, W: Drive>(
+        &self,
+        rendered: impl Fn(&Request) -> Result<P, Error>,
+        drive: &W,
+        raw: Vec<RawRows>,
+    ) -> Result<Vec<Member>, Error> {
+        let load = &self.spec.workload;
+        let Some(mix) = &load.mix else {
+            return self.start(&rendered(&load.request)?, drive, raw);
+        };
+        let each: Result<Vec<P>, Error> = load.requests().iter().map(rendered).collect();
+        self.start(&Mixed::new(each?, Draw::new(mix)), drive, raw)
+    }
+
     /// Each worker has one of the sides in `raw`, where there are any.
     fn start<P: Protocol + Clone + Send + 'static, W: Drive>(
         &self,
@@ -270,7 +288,11 @@ impl Crew<'_> {
     ) -> Result<Vec<Member>, Error> {
         let mut raw = raw.into_iter();
         (0..self.common.workers)
-            .map(|number| self.member(protocol.clone(), drive.clone(), number, raw.next()))
+            .map(|number| {
+                let mut own = protocol.clone();
+                own.take_share(self.common.share(number));
+                self.member(own, drive.clone(), number, raw.next())
+            })
             .collect()
     }
 
@@ -356,6 +378,7 @@ impl<P: Protocol, W: Drive> Job<P, W> {
         let mut recorder = Recorder::new(shape.is_open(), self.series);
         recorder.raw = self.raw;
         recorder.stages = StageLedger::of(shape);
+        recorder.paths = PathLedger::of(&self.spec.workload);
         let mut worker = Worker::new(self.protocol, driver, Monotonic, self.task, recorder);
         let mut meter = Meter::of_this_thread();
         // The load begins for all workers at once.
@@ -442,6 +465,7 @@ fn report<P: Protocol, D: Driver>(
             .stages
             .take()
             .map_or_else(Vec::new, |stages| stages.records),
+        paths: recorder.paths.take().map_or_else(Vec::new, |paths| paths.records),
         generator: Generator {
             sent_in_window: recorder.sent_in_window,
             threads: vec![thread],

@@ -207,6 +207,29 @@ pub struct Workload {
     pub request: Request,
     /// Which reply is a success.
     pub expect: Expectation,
+    /// The paths that requests ask for, where these are several; null: all ask for that of `request`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mix: Option<Mix>,
+}
+
+/// Requests that differ in their path: all else is that of the one `request`, whose path is the first of these.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mix {
+    /// Of the order in which paths are asked for.
+    pub seed: u64,
+    /// At least two, no two of them equal.
+    pub paths: Vec<MixPath>,
+}
+
+/// A path of a mix.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct MixPath {
+    /// As that of a request.
+    pub path: String,
+    /// Its share of all requests is this, divided by the sum of all weights.
+    pub weight: f64,
 }
 
 /// The loop of a load.
@@ -511,13 +534,57 @@ impl Spec {
             )?;
         }
         load.request.check()?;
+        if let Some(mix) = &load.mix {
+            mix.check(&load.request)?;
+        }
         load.expect.check()
     }
 }
 
 const STAGES: &str = "workload.loop.stages";
+const MIX: &str = "workload.mix";
+// Each path has latencies of its own.
+const MIX_PATHS: std::ops::RangeInclusive<usize> = 2..=100;
+// So that no share is too small to ever be drawn.
+const MIX_WEIGHTS: std::ops::RangeInclusive<f64> = 1e-4..=1e8;
+
+impl Mix {
+    /// # Errors
+    /// [`Error::InvalidSpec`] with the field, its value and what was expected.
+    fn check(&self, request: &Request) -> Result<(), Error> {
+        let (count, field) = (self.paths.len(), format!("{MIX}.paths"));
+        require(MIX_PATHS.contains(&count), &field, count, "2 to 100 paths")?;
+        for (place, one) in self.paths.iter().enumerate() {
+            check_path(&format!("{field}.path"), &one.path)?;
+            let is_new = !self.paths[..place].iter().any(|other| other.path == one.path);
+            require(is_new, &format!("{field}.path"), &one.path, "each path once")?;
+            let fits = MIX_WEIGHTS.contains(&one.weight);
+            require(
+                fits,
+                &format!("{field}.weight"),
+                one.weight,
+                "0.0001 to 100000000",
+            )?;
+        }
+        let is_first = request.path == self.paths[0].path;
+        let expected = "the first path of the mix";
+        require(is_first, "workload.request.path", &request.path, expected)
+    }
+}
 
 impl Workload {
+    /// The requests that are sent: one of each path.
+    pub fn requests(&self) -> Vec<Request> {
+        let asking = |path: &str| Request {
+            path: path.to_owned(),
+            ..self.request.clone()
+        };
+        match &self.mix {
+            None => vec![self.request.clone()],
+            Some(mix) => mix.paths.iter().map(|one| asking(&one.path)).collect(),
+        }
+    }
+
     /// # Errors
     /// [`Error::InvalidSpec`] with the field, its value and what was expected.
     fn check_stages(&self) -> Result<(), Error> {
@@ -587,14 +654,7 @@ impl Request {
             &self.method,
             "a method such as GET",
         )?;
-        let path_fits =
-            self.path.starts_with('/') && self.path.bytes().all(|byte| byte > b' ' && byte != 0x7f);
-        require(
-            path_fits,
-            "workload.request.path",
-            &self.path,
-            "a path that starts with / and has no blanks",
-        )?;
+        check_path("workload.request.path", &self.path)?;
         for (name, value) in &self.headers {
             let fits = is_token(name) && is_on_one_line(value);
             require(
@@ -607,6 +667,11 @@ impl Request {
         self.decoded_body()?;
         Ok(())
     }
+}
+
+fn check_path(field: &str, path: &str) -> Result<(), Error> {
+    let fits = path.starts_with('/') && path.bytes().all(|byte| byte > b' ' && byte != 0x7f);
+    require(fits, field, path, "a path that starts with / and has no blanks")
 }
 
 fn require(holds: bool, field: &str, value: impl std::fmt::Display, expected: &str) -> Result<(), Error> {
@@ -754,6 +819,31 @@ mod tests {
                 "\"port\": 8000",
                 "\"port\": 8000, \"socket\": \"unix\"",
                 "`target.port` is `8000`; expected 0 with a Unix socket",
+            ),
+            (
+                "\"body\": null}}",
+                "\"body\": null}, \"mix\": {\"seed\": 1, \"paths\": [{\"path\": \"/\", \"weight\": 1}]}}",
+                "`workload.mix.paths` is `1`; expected 2 to 100 paths",
+            ),
+            (
+                "\"body\": null}}",
+                "\"body\": null}, \"mix\": {\"seed\": 1, \"paths\": [{\"path\": \"/\", \"weight\": 1}, {\"path\": \"/a\", \"weight\": 0}]}}",
+                "`workload.mix.paths.weight` is `0`; expected 0.0001 to 100000000",
+            ),
+            (
+                "\"body\": null}}",
+                "\"body\": null}, \"mix\": {\"seed\": 1, \"paths\": [{\"path\": \"/\", \"weight\": 1}, {\"path\": \"/\", \"weight\": 2}]}}",
+                "`workload.mix.paths.path` is `/`; expected each path once",
+            ),
+            (
+                "\"body\": null}}",
+                "\"body\": null}, \"mix\": {\"seed\": 1, \"paths\": [{\"path\": \"/\", \"weight\": 1}, {\"path\": \"/a b\", \"weight\": 2}]}}",
+                "`workload.mix.paths.path` is `/a b`; expected a path that starts with / and has no blanks",
+            ),
+            (
+                "\"body\": null}}",
+                "\"body\": null}, \"mix\": {\"seed\": 1, \"paths\": [{\"path\": \"/a\", \"weight\": 1}, {\"path\": \"/\", \"weight\": 2}]}}",
+                "`workload.request.path` is `/`; expected the first path of the mix",
             ),
             (
                 "\"pacing\": \"auto\"",

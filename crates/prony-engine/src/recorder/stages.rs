@@ -75,7 +75,8 @@ impl StageLedger {
     }
 }
 
-fn note(times: &mut Option<Distribution>, time_ns: u64) {
+/// Records a time where such times are kept.
+pub(super) fn note(times: &mut Option<Distribution>, time_ns: u64) {
     if let Some(times) = times {
         times.record(time_ns);
     }

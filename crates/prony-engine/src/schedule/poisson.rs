@@ -1,6 +1,7 @@
 //! Arrivals of independent users.
 
 use super::{Schedule, Share};
+use crate::random;
 
 /// Gaps are independent and exponential with mean `1 / rate`; the same seed gives the same arrivals.
 ///
@@ -26,15 +27,10 @@ impl Poisson {
         }
     }
 
-    /// The next number of SplitMix64 (Steele, Lea and Flood, 2014, Fast Splittable Pseudorandom Number Generators), in (0, 1).
+    /// The next number, in (0, 1).
     fn uniform(&mut self) -> f64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^= mixed >> 31;
         // 53 bits, shifted by half a step: never 0, whose logarithm is infinite.
-        ((mixed >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+        ((random::next(&mut self.state) >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 }
 

@@ -119,15 +119,20 @@ impl Common {
             connections,
         }
     }
+
+    /// The share of a worker in what all have in common.
+    pub fn share(&self, worker: usize) -> Share {
+        Share {
+            worker: worker as u64,
+            workers: self.workers as u64,
+        }
+    }
 }
 
 /// The share of one worker.
 pub fn task(spec: &Spec, common: &Common, worker: usize) -> Result<Task, crate::Error> {
     let load = &spec.workload;
-    let share = Share {
-        worker: worker as u64,
-        workers: common.workers as u64,
-    };
+    let share = common.share(worker);
     let schedule: Option<Box<dyn Schedule + Send>> = match load.shape {
         Loop::Closed { .. } => None,
         Loop::Open {

@@ -7,9 +7,11 @@ mod network;
 use super::{task, Common, Edge, Gauges, Round, Times, Watch, Worker};
 use crate::clock::{Clock, Simulated};
 use crate::distribution::Distribution;
+use crate::mix::Draw;
 use crate::protocol::http1::ReplyReader;
-use crate::protocol::{Http1, Protocol, Same};
-use crate::recorder::{seconds, Recorder, StageLedger};
+use crate::protocol::{Http1, Mixed, Protocol, Same};
+use crate::recorder::{seconds, PathLedger, Recorder, StageLedger};
+use crate::recording::check_paths;
 use crate::schedule::{ConnectionPlan, Share};
 use crate::spec::{ConnectionStage, Spec};
 use base64::Engine as _;
@@ -39,6 +41,8 @@ struct Case {
     choices: Vec<u8>,
     /// Of a closed loop whose connections are added and taken away.
     stages: Vec<ConnectionStage>,
+    /// The weights of the paths; none: one path.
+    mix: Vec<f64>,
 }
 
 impl Case {
@@ -83,6 +87,20 @@ impl Case {
             },
             "threads": 1, "cpus": null, "pacing": self.pacing
         });
+        let mut spec = spec;
+        let place = |number| {
+            if number == 0 {
+                "/".to_owned()
+            } else {
+                format!("/{number}")
+            }
+        };
+        let path =
+            |(number, weight): (usize, &f64)| serde_json::json!({"path": place(number), "weight": weight});
+        let paths: Vec<_> = self.mix.iter().enumerate().map(path).collect();
+        if !paths.is_empty() {
+            spec["workload"]["mix"] = serde_json::json!({"seed": 7, "paths": paths});
+        }
         Spec::from_json(&spec.to_string()).unwrap()
     }
 }
@@ -119,6 +137,7 @@ fn cases() -> impl Strategy<Value = Case> {
             pacing: limits.5,
             choices,
             stages: Vec::new(),
+            mix: Vec::new(),
         }
         .in_stages(stages.unwrap_or_default())
     })
@@ -184,6 +203,7 @@ fn run_of<P: Protocol>(case: &Case, protocol: P, requests: Vec<Vec<u8>>) -> Run<
     let world = Rc::new(RefCell::new(world));
     let mut recorder = Recorder::new(case.rate_per_s.is_some(), seconds(common.times.open_ns).0);
     recorder.stages = StageLedger::of(&spec.workload.shape);
+    recorder.paths = PathLedger::of(&spec.workload);
     let share = task(&spec, &common, 0).unwrap();
     let mut worker = Worker::new(
         protocol,
@@ -375,6 +395,7 @@ fn requests_that_the_kernel_takes_in_halves_arrive_whole() {
         // Each choice is harmless but that of a send, which takes half of what is left.
         choices: vec![54; 4000],
         stages: Vec::new(),
+        mix: Vec::new(),
     };
     let run = run(&case);
     assert_eq!(run.worker.recorder.account.ok, 50);
@@ -396,6 +417,7 @@ fn well(connections: usize, rate_per_s: Option<u64>) -> Case {
         pacing: "precise",
         choices: Vec::new(),
         stages: Vec::new(),
+        mix: Vec::new(),
     }
 }
 
@@ -461,6 +483,82 @@ proptest! {
         let account = &run.worker.recorder.account;
         prop_assert!(unbegun <= account.scheduled - account.ok);
     }
+}
+
+/// A load of a mix.
+fn run_mix(case: &Case) -> Run<Mixed<Http1>> {
+    let load = case.spec().workload;
+    let requests = load.requests();
+    let each: Vec<Http1> = requests.iter().map(|one| Http1::new(one, None, "x")).collect();
+    let rendered = each.iter().cloned().map(|mut one| one.bytes(Same).to_vec());
+    let rendered = rendered.collect();
+    let draw = Draw::new(load.mix.as_ref().unwrap());
+    run_of(case, Mixed::new(each, draw), rendered)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_the_network_does_the_paths_of_a_mix_make_up_the_whole(
+        case in cases(),
+        mix in proptest::collection::vec(prop_oneof![Just(1.0), 0.01f64..10.0], 2..5),
+    ) {
+        let case = Case { mix, ..case };
+        let mut run = run_mix(&case);
+        run.check_account();
+        run.check_against_the_network();
+        run.check_little();
+        let recorder = &run.worker.recorder;
+        let paths = &recorder.paths.as_ref().unwrap().records;
+        check_paths(paths, &recorder.account, &recorder.bytes, &recorder.distributions).unwrap();
+        for (number, one) in paths.iter().enumerate() {
+            one.account.check().unwrap();
+            let answered = run.tally.answered.iter().filter(|&&request| request == number).count() as u64;
+            let counted = one.account.ok + one.account.carried_in.answered;
+            // Before the window nothing is counted.
+            prop_assert!(counted <= answered);
+            prop_assert!(run.times.open_ns > EPOCH_NS || counted == answered);
+        }
+    }
+
+    #[test]
+    fn the_requests_of_a_mix_are_those_of_its_draw_whatever_the_server_answers(case in cases()) {
+        // A closed loop begins requests before its window opens: as many as its server answers.
+        let rate_per_s = case.rate_per_s.or(Some(900));
+        let case = Case { mix: vec![3.0, 1.0, 1.0], warmup_ns: 0, stages: Vec::new(), rate_per_s, ..case };
+        let run = run_mix(&case);
+        let mut draw = Draw::new(case.spec().workload.mix.as_ref().unwrap());
+        let account = &run.worker.recorder.account;
+        let mut expected = [0u64; 3];
+        (0..account.scheduled).for_each(|_| expected[draw.next_path()] += 1);
+        let paths = &run.worker.recorder.paths.as_ref().unwrap().records;
+        let scheduled: Vec<u64> = paths.iter().map(|one| one.account.scheduled).collect();
+        prop_assert_eq!(scheduled, expected);
+    }
+}
+
+#[test]
+fn paths_that_are_not_the_whole_are_a_fault() {
+    let case = Case {
+        mix: vec![1.0, 1.0],
+        ..well(4, None)
+    };
+    let mut run = run_mix(&case);
+    let recorder = &mut run.worker.recorder;
+    let (account, bytes) = (recorder.account.clone(), recorder.bytes.clone());
+    let records = &mut recorder.paths.as_mut().unwrap().records;
+    records[1].account.ok += 1;
+    let error = check_paths(records, &account, &bytes, &recorder.distributions).unwrap_err();
+    assert!(error.to_string().contains("requests of all paths"), "{error}");
+    records[1].account.ok -= 1;
+    records[0].bytes.sent += 1;
+    let error = check_paths(records, &account, &bytes, &recorder.distributions).unwrap_err();
+    assert!(error.to_string().contains("bytes of all paths"), "{error}");
+    records[0].bytes.sent -= 1;
+    records[0].ok_service.as_mut().unwrap().record(1);
+    let error = check_paths(records, &account, &bytes, &recorder.distributions).unwrap_err();
+    assert!(error.to_string().contains("latencies of all paths"), "{error}");
 }
 
 const WHOLE: Share = Share {

@@ -170,13 +170,12 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     fn write(&mut self, slot: usize) {
         let connection = &mut self.connections[slot];
         let Some(flight) = connection.flight else { return };
-        let is_own = self.recorder.is_own(&flight);
         let bytes = self.protocol.bytes(flight.request);
         while connection.written < bytes.len() {
             match self.driver.send(slot, &bytes[connection.written..]) {
                 Ok(sent) => {
                     connection.written += sent;
-                    self.recorder.bytes.sent += if is_own { sent as u64 } else { 0 };
+                    self.recorder.took(&flight, sent as u64);
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) => return self.lost(slot, transfer_class(&error), &error.to_string()),
@@ -215,11 +214,8 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             Ok(received) if received.bytes.is_empty() => return self.stream_ended(slot),
             Ok(received) => {
                 let connection = &mut self.connections[slot];
-                if connection
-                    .flight
-                    .is_some_and(|flight| self.recorder.is_own(&flight))
-                {
-                    self.recorder.bytes.received += received.bytes.len() as u64;
+                if let Some(flight) = &connection.flight {
+                    self.recorder.gave(flight, received.bytes.len() as u64);
                 }
                 let step = connection.take(received.bytes, &self.task.expect);
                 (step, received.may_have_more)

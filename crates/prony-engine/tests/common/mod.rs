@@ -4,6 +4,7 @@
 
 use base64::engine::general_purpose::STANDARD;
 use base64::Engine as _;
+use prony_engine::recording::check_paths;
 use prony_engine::{Control, Recording, Spec};
 use prony_reference::{Config, Counts, Server};
 use serde_json::{json, Value};
@@ -103,6 +104,15 @@ impl Load {
         self.with("/workload/request/path", json!(path))
     }
 
+    /// Of these paths, by their weights; the first of them is that of the request.
+    pub fn mix(mut self, paths: &[(&str, f64)]) -> Self {
+        let path = |&(path, weight): &(&str, f64)| json!({"path": path, "weight": weight});
+        let paths: Vec<Value> = paths.iter().map(path).collect();
+        let first = paths[0]["path"].clone();
+        self.0["workload"]["mix"] = json!({"seed": 5, "paths": paths});
+        self.with("/workload/request/path", first)
+    }
+
     pub fn wire(self, wire: Value) -> Self {
         self.with("/target/wire", wire)
     }
@@ -175,6 +185,17 @@ fn check(recording: &Recording) {
     if let (Some(ok), Some(unanswered)) = (&latencies.ok_response, &latencies.censored_response) {
         assert_eq!((ok.count(), unanswered.count()), (account.ok, censored));
     }
+    let paths = &recording.paths;
+    check_paths(paths, account, &recording.bytes, latencies).unwrap();
+    assert_eq!(
+        paths.len(),
+        recording
+            .spec
+            .workload
+            .mix
+            .as_ref()
+            .map_or(0, |mix| mix.paths.len())
+    );
     let sums = recording.series.iter().fold((0, 0, 0), |sums, second| {
         (
             sums.0 + second.scheduled,

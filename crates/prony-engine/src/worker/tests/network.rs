@@ -63,6 +63,8 @@ pub struct Tally {
     pub most_attempts_at_once: u64,
     attempts_at_last_wait: u64,
     pub closed: u64,
+    /// Of which requests good replies were handed over, to the last byte, after their request had been taken.
+    pub answered: Vec<usize>,
     /// Which requests were begun, each time that one was.
     pub begun: Vec<usize>,
     /// How many requests were under way, each time that one was begun.
@@ -351,9 +353,9 @@ impl World {
         if given > 0 {
             let is_asked = socket.owes;
             socket.owes &= done.is_none();
-            let is_early = socket.taken > 0;
+            let (is_early, request) = (socket.taken > 0, socket.request);
             self.tally.bytes_given += if is_asked { given as u64 } else { 0 };
-            self.hand_over(done, is_early);
+            self.hand_over(done, is_early, request);
             return Ok(given);
         }
         if !socket.piece_is_there(now_ns) {
@@ -362,17 +364,21 @@ impl World {
         match socket.inbound.front_mut() {
             Some((_, Piece::End { completes })) => {
                 let (done, is_early) = (completes.take(), socket.taken > 0);
-                self.hand_over(done, is_early);
+                let request = socket.request;
+                self.hand_over(done, is_early, request);
                 Ok(0)
             }
             _ => Err(io::Error::from_raw_os_error(libc::ECONNRESET)),
         }
     }
 
-    fn hand_over(&mut self, verdict: Option<Verdict>, is_early: bool) {
+    fn hand_over(&mut self, verdict: Option<Verdict>, is_early: bool, request: usize) {
         match verdict {
             Some(Verdict::Good) if is_early => self.tally.early += 1,
-            Some(Verdict::Good) => self.tally.good += 1,
+            Some(Verdict::Good) => {
+                self.tally.good += 1;
+                self.tally.answered.push(request);
+            }
             Some(Verdict::Unavailable) => self.tally.unavailable += 1,
             Some(Verdict::OtherBody) => self.tally.other_body += 1,
             None => {}
