@@ -18,12 +18,13 @@ from math import ceil
 from prony.analysis.account import failed, sent_and_failed
 from prony.analysis.distribution import EMPTY, Histogram, Times, read_distribution
 from prony.metrics import PERCENTILES
-from prony.model.recording import Recording
+from prony.model.recording import Distribution, PathFigures, Recording
 
 __all__ = [
     "LatencySummary",
     "latency_summaries",
     "nothing_measured",
+    "path_summaries",
     "summarise",
 ]
 
@@ -155,10 +156,31 @@ def latency_summaries(
     response = (times.ok_response, times.carried_in_response, times.censored_response, failed(account))
     service = (times.ok_service, times.carried_in_service, times.censored_service, lost)
     for kind, (valid, carried, unanswered, broken) in {"response": response, "service": service}.items():
-        ok = read_distribution(valid)
-        found["ok", kind] = None if ok is None else summarise(ok, percentiles=percentiles)
-        found["all", kind] = None
-        if ok is not None:
-            every = _joined(ok, read_distribution(carried) or EMPTY)
-            found["all", kind] = summarise(every, read_distribution(unanswered) or EMPTY, broken, percentiles)
+        ok = None if valid is None else _summaries((valid, carried, unanswered), broken, percentiles)
+        found["ok", kind], found["all", kind] = ok or (None, None)
     return found
+
+
+def path_summaries(path: PathFigures, percentiles: Collection[str] = _ALL) -> dict[str, LatencySummary]:
+    """Return the summaries of one path of a mix by population: of its response times in an open loop, of its
+    service times in a closed one.
+    """
+    of_open = (path.ok_response, path.carried_in_response, path.censored_response)
+    of_closed = (path.ok_service, path.carried_in_service, path.censored_service)
+    parts = of_open if path.ok_response is not None else of_closed
+    ok, every = _summaries(parts, failed(path.account), percentiles)
+    return {"ok": ok, "all": every}
+
+
+_Parts = tuple[Distribution | None, Distribution | None, Distribution | None]
+
+
+def _summaries(
+    parts: _Parts, broken: int, percentiles: Collection[str]
+) -> tuple[LatencySummary, LatencySummary]:
+    """Return the summaries of valid replies and of all requests; ``parts``: the times of valid replies, of
+    those that were carried in, and of the unanswered.
+    """
+    valid, carried, unanswered = (read_distribution(one) or EMPTY for one in parts)
+    ok = summarise(valid, percentiles=percentiles)
+    return ok, summarise(_joined(valid, carried), unanswered, broken, percentiles)

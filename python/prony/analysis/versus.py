@@ -78,7 +78,8 @@ def differing_parts(match: Match) -> tuple[str, ...]:
         "window": first.workload.stop == second.workload.stop,
         "warm-up": first.workload.warmup_ns == second.workload.warmup_ns,
         "time-out": first.workload.timeout_ns == second.workload.timeout_ns,
-        "request": first.workload.request == second.workload.request,
+        "request": (first.workload.request, first.workload.mix)
+        == (second.workload.request, second.workload.mix),
         "pacing": first.engine.pacing == second.engine.pacing,
     }
     return tuple(name for name, same in told.items() if not same)

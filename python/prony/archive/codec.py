@@ -29,6 +29,7 @@ from prony.model import (
     Frontend,
     Interface,
     Json,
+    Mix,
     Original,
     Placement,
     Request,
@@ -37,6 +38,7 @@ from prony.model import (
     Subject,
     TrialFacts,
     Workload,
+    fault_of_mix,
 )
 from prony.model.exchange import fault_of
 from prony.model.facts import RateStep
@@ -132,7 +134,16 @@ def decode_workload(value: Json) -> Workload:
     """Return the workload that ``encode_workload`` wrote."""
     found = decode(Workload, value, "workload")
     _check_request(found.request, "workload")
+    if found.mix is not None:
+        _check_mix(found.mix, found.request)
     return found
+
+
+def _check_mix(mix: Mix, request: Request) -> None:
+    if fault := fault_of_mix(mix):
+        raise ShapeError(*fault, "workload", "mix")
+    if request.path != mix.paths[0].path:
+        raise ShapeError("the first path of the mix", request.path, "workload", "request", "path")
 
 
 def _check_request(request: Request, place: str) -> None:

@@ -194,15 +194,25 @@ def _read_recording(database: sqlite3.Connection, trial_id: int) -> Recording | 
         return None
     try:
         frame = load_object(row[0])
-        return decode_recording(
+        found = decode_recording(
             {
                 **frame,
                 "distributions": _read_distributions(database, trial_id),
                 "series": _read_series(database, trial_id),
             }
         )
+        _check_histograms(found)
+        return found
     except (ValueError, TypeError) as error:
         raise ValueError(f"trial {trial_id} holds a Recording that cannot be read: {error}") from error
+
+
+def _check_histograms(found: Recording) -> None:
+    """Refuse histograms of paths that are none: they are in the JSON, not in columns."""
+    for path in found.paths:
+        for one in path.times.values():
+            if one.histogram is not None:
+                check_histogram(one.histogram)
 
 
 def _read_distributions(database: sqlite3.Connection, trial_id: int) -> Json:

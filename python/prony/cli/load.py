@@ -33,6 +33,7 @@ from prony.cli.options import (
     write_output,
 )
 from prony.cli.pacing_option import PacingWish, pacing_of
+from prony.cli.paths import paths_of
 from prony.cli.tls_options import TlsOptions, refuse_without_tls, tls_of
 from prony.engine.target import LoadTarget, target_of
 from prony.errors import ExitCode, UsageError
@@ -44,6 +45,7 @@ from prony.model import (
     DurationStop,
     EngineChoice,
     Loop,
+    MixPath,
     OpenLoop,
     Pacing,
     RateStage,
@@ -93,6 +95,8 @@ Examples:
 
   prony load fcgi://unix:/run/app.sock:/cart                  another protocol over a Unix socket
 
+  prony load http://127.0.0.1:8000/ --path /=9 --path /cart=1     a mix of paths, by their weights
+
   prony load http://127.0.0.1:8000/ --expect-status 200,3xx --expect-body-contains 'Your cart'
 
   prony load http://127.0.0.1:8000/ --rate 550 --fail-if 'p99 > 50ms' --fail-if 'errors > 0.1%'    for CI
@@ -124,8 +128,10 @@ def load(
     """Load one address: closed loop, open loop or a fixed count, with an account of every request."""
     typed = given(context)
     if pair.compare is None:
-        refuse_closed_loop_options(typed)
-        _refuse_beside_connection_stages(typed, pace)
+        # The seed of a mix is of use in any loop.
+        of_loop = {name: option for name, option in typed.items() if name != "seed" or not request.is_mix}
+        refuse_closed_loop_options(of_loop)
+        _refuse_beside_connection_stages(of_loop, pace)
     _check_outputs(output)
     if pair.compare is not None:
         _refuse_of_one_load(typed)
@@ -228,15 +234,27 @@ def _is_of_shell(file: Path) -> bool:
 def _workload(target: LoadTarget, pace: PaceOptions, request: RequestOptions) -> Workload:
     headers = _headers(target, request.header or ())
     timeout_ns = duration_of("--timeout", pace.timeout)
-    loop, stop = _loop(pace), _stop(pace)
-    return Workload(
+    loop, stop, paths = _loop(pace), _stop(pace), _paths(target, request)
+    load = Workload(
         loop=loop,
         stop=stop,
-        request=make_request(request.method, target.path, headers, request.body, request.keep_alive),
+        request=make_request(request.method, paths[0].path, headers, request.body, request.keep_alive),
         warmup_ns=_usual_warmup_ns(loop, stop) if pace.warmup is None else wait_of("--warmup", pace.warmup),
         timeout_ns=timeout_ns,
         grace_ns=timeout_ns if pace.grace is None else wait_of("--grace", pace.grace),
     )
+    return load.asking_for(paths, pace.seed)
+
+
+def _paths(target: LoadTarget, request: RequestOptions) -> tuple[MixPath, ...]:
+    if not request.path:
+        return (MixPath(target.path),)
+    if target.path != "/":
+        raise UsageError(
+            f"`--path` and the path of the URL, `{target.path}`, exclude each other",
+            hint=f"leave it out of the URL, and ask for it too: --path '{target.path}'",
+        )
+    return paths_of(request.path)
 
 
 def _checked(workload: Workload, check: CheckOptions) -> Workload:

@@ -32,6 +32,12 @@ class RequestOptions:
 
     PANEL: ClassVar[str] = "Requests"
 
+    path: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Ask for this path, in place of the URL's; several are a mix: --path /=9 --path /cart=1."
+        ),
+    ] = None
     method: Method = "GET"
     header: Header = None
     body: Body = None
@@ -43,6 +49,11 @@ class RequestOptions:
         list[str] | None,
         typer.Option(help="Allow load on this host, which is not this machine; may be repeated."),
     ] = None
+
+    @property
+    def is_mix(self) -> bool:
+        """Whether several paths are typed."""
+        return len(self.path or ()) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +89,9 @@ class PaceOptions:
     arrivals: Annotated[
         Arrivals, typer.Option(help="Open loop: evenly spaced, or at random as independent users arrive.")
     ] = Arrivals.CONSTANT
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of random arrivals.")] = 1
+    seed: Annotated[
+        int, typer.Option(min=0, max=MAX_SEED, help="Seed of random arrivals, and of the order of a mix.")
+    ] = 1
     requests: Annotated[
         int | None,
         typer.Option(

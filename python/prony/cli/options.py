@@ -29,6 +29,7 @@ __all__ = [
     "make_request",
     "memory_of",
     "optional",
+    "path_of",
     "rate_of",
     "settings_of",
     "sha256_of",
@@ -236,18 +237,30 @@ def given_content(typed: str, path: Path) -> bytes:
         raise UsageError(f"`{typed}`: cannot read `{path}`: {error.strerror}") from None
 
 
+def path_of(text: str) -> str:
+    """Return the path of a request.
+
+    *Errors*: UsageError for what is none.
+    """
+    if not is_path(text):
+        raise UsageError(
+            f"`{text}` is not a path; expected one that starts with `/`, without blanks (`%20` is one)"
+        )
+    return text
+
+
 def make_request(
     method: str, path: str, headers: Sequence[str], body: str | None, keep_alive: bool
 ) -> Request:
-    """Return the request that ``-m``, ``--path``, ``-H``, ``--body`` and ``--no-keepalive`` describe."""
-    if not is_path(path):
-        raise UsageError(
-            f"`{path}` is not a path; expected one that starts with `/`, without blanks (`%20` is one)"
-        )
+    """Return the request that ``-m``, ``-H``, ``--body`` and ``--no-keepalive`` describe, for this path."""
     if not is_method(method):
         raise UsageError(f"`-m {method}`: expected a method such as `GET` or `POST`")
     return Request(
-        method.upper(), path, tuple(header_of(text) for text in headers), body_of("--body", body), keep_alive
+        method.upper(),
+        path_of(path),
+        tuple(header_of(text) for text in headers),
+        body_of("--body", body),
+        keep_alive,
     )
 
 

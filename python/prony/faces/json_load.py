@@ -8,6 +8,7 @@ from prony.model import Json
 from prony.model.recording import Recording
 from prony.model.shapes import encode
 from prony.reading.load import LoadReading, Spread, StageReading, TlsReading, summary_of
+from prony.reading.paths import PathReading
 
 __all__ = ["VERSION", "load_result"]
 
@@ -81,6 +82,21 @@ def _stage(one: StageReading) -> Json:
     }
 
 
+def _path(one: PathReading) -> Json:
+    latency = {"ok": _summary(one.ok), "all": _summary(one.all)}
+    return {
+        "path": one.figures.path,
+        "weight": one.figures.weight,
+        "asked": one.asked,
+        "requests": one.account.requests,
+        "share": one.share,
+        "errors": one.account.lost,
+        "account": encode(one.figures.account),
+        "bytes": encode(one.figures.bytes),
+        **{f"{kind}_ns": latency if kind == one.kind else None for kind in ("response", "service")},
+    }
+
+
 _AGREED = ("failed", "protocols", "ciphers", "groups", "keys", "alpn")
 
 
@@ -127,6 +143,8 @@ def load_result(reading: LoadReading) -> Json:
         "latency": _latency(reading),
         "spread": _spread(reading.spread),
         "stages": [_stage(one) for one in reading.stages],
+        # Only of a mix: all else that reads this knows one path.
+        **({"paths": [_path(one) for one in reading.paths]} if reading.paths else {}),
         "tls": _tls(reading.tls),
         "connections": encode(recording.connections),
         "queue": encode(recording.queue),

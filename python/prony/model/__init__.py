@@ -42,6 +42,7 @@ from prony.model.subject import App, Frontend, Interface, Subject, is_named, is_
 from prony.model.trial import Failed, Invalid, Json, Ok, Outcome, Trial, TrialRole
 from prony.model.workload import (
     MAX_CONNECTIONS,
+    MAX_PATHS,
     MAX_RATE_PER_S,
     Arrivals,
     ClosedLoop,
@@ -50,11 +51,14 @@ from prony.model.workload import (
     DurationStop,
     EngineChoice,
     Loop,
+    Mix,
+    MixPath,
     OpenLoop,
     Pacing,
     RateStage,
     Stop,
     Workload,
+    fault_of_mix,
     is_own_generator,
 )
 
@@ -62,6 +66,7 @@ __all__ = [
     "ERROR_RATIO",
     "INSTALLABLE",
     "MAX_CONNECTIONS",
+    "MAX_PATHS",
     "MAX_RATE_PER_S",
     "READY",
     "TOLERANT",
@@ -104,6 +109,8 @@ __all__ = [
     "ListenerUsage",
     "LogTail",
     "Loop",
+    "Mix",
+    "MixPath",
     "Needs",
     "Network",
     "Ok",
@@ -143,6 +150,7 @@ __all__ = [
     "TrialRole",
     "Wire",
     "Workload",
+    "fault_of_mix",
     "is_named",
     "is_of",
     "is_own_generator",

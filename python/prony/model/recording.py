@@ -9,6 +9,7 @@ Traceback (most recent call last):
 prony.model.shapes.ShapeError: recording.format: expected a whole number of at least 0, found nothing
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -16,7 +17,7 @@ from enum import StrEnum
 from prony.model.address import Tls, Wire
 from prony.model.limit import Limit
 from prony.model.shapes import OPTIONAL, REST, ShapeError, at, decode
-from prony.model.workload import Pacing, Workload
+from prony.model.workload import Pacing, Workload, fault_of_mix
 
 __all__ = [
     "Account",
@@ -33,6 +34,7 @@ __all__ = [
     "Handshakes",
     "LittlesLaw",
     "LoopKind",
+    "PathFigures",
     "Population",
     "Queue",
     "RawLatencies",
@@ -373,6 +375,38 @@ class StageFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class PathFigures:
+    """What became of the requests for one path of a mix: an account and bytes as of the whole, and times.
+
+    Response times in an open loop, service times in a closed one. All paths together are the whole.
+    """
+
+    path: str
+    weight: float
+    account: Account
+    bytes: Traffic
+    ok_response: Distribution | None = field(default=None, metadata=OPTIONAL)
+    carried_in_response: Distribution | None = field(default=None, metadata=OPTIONAL)
+    censored_response: Distribution | None = field(default=None, metadata=OPTIONAL)
+    ok_service: Distribution | None = field(default=None, metadata=OPTIONAL)
+    carried_in_service: Distribution | None = field(default=None, metadata=OPTIONAL)
+    censored_service: Distribution | None = field(default=None, metadata=OPTIONAL)
+
+    @property
+    def times(self) -> Mapping[str, Distribution]:
+        """The distributions that there are, by name."""
+        found = {name: getattr(self, name) for name in _OF_PATHS}
+        return {name: one for name, one in found.items() if one is not None}
+
+
+_OF_PATHS = tuple(
+    f"{population}_{kind}"
+    for kind in ("response", "service")
+    for population in ("ok", "carried_in", "censored")
+)
+
+
+@dataclass(frozen=True, slots=True)
 class ReportedLatency:
     """What a tool says of its latencies where it keeps no distribution; percentiles by name (``99.9``)."""
 
@@ -500,6 +534,7 @@ class Recording:
     tls: Handshakes | None = field(default=None, metadata=OPTIONAL)
     stages: tuple[StageFigures, ...] = field(default=(), metadata=OPTIONAL)
     raw_latencies: RawLatencies | None = field(default=None, metadata=OPTIONAL)
+    paths: tuple[PathFigures, ...] = field(default=(), metadata=OPTIONAL)
 
     @property
     def is_open(self) -> bool:
@@ -512,4 +547,51 @@ def decode_recording(value: object) -> Recording:
 
     *Errors*: ShapeError, which names the place.
     """
-    return decode(Recording, value, "recording")
+    found = decode(Recording, value, "recording")
+    _check_mix(found)
+    return found
+
+
+def _check_mix(found: Recording) -> None:
+    """Refuse paths that are not those of the load, or that do not make up the whole."""
+    mix = found.spec.workload.mix if found.spec and found.spec.workload else None
+    if mix is not None and (fault := fault_of_mix(mix)):
+        raise ShapeError(*fault, "recording", "spec", "workload", "mix")
+    if not found.paths:
+        return
+    asked = [(one.path, one.weight) for one in mix.paths] if mix else []
+    if [(one.path, one.weight) for one in found.paths] != asked:
+        raise ShapeError("the paths of the load's mix", len(found.paths), "recording", "paths")
+    parts = [_counts(one.account, one.bytes, one.times) for one in found.paths]
+    kept = {name for part in parts for name in part}
+    times = {name: getattr(found.distributions, name) for name in _OF_PATHS}
+    whole = _counts(found.account, found.bytes, {name: one for name, one in times.items() if one is not None})
+    for name in sorted(kept | {name for name in whole if name not in _OF_PATHS}):
+        sum_of_paths = sum(part[name] for part in parts)
+        if sum_of_paths != whole[name]:
+            expected = f"{whole[name]} of `{name}` in all paths, as in the whole"
+            raise ShapeError(expected, sum_of_paths, "recording", "paths")
+
+
+def _counts(account: Account, traffic: Traffic, times: Mapping[str, Distribution]) -> Counter[str]:
+    """Return all that the paths of a mix have parts of, by name."""
+    carried = account.carried_in or CarriedIn(0, 0, {}, {})
+    moved = {"sent": traffic.sent, "received": traffic.received, "body": traffic.body_received}
+    found = Counter(
+        {
+            **{name: count or 0 for name, count in account.others.items()},
+            "scheduled": account.scheduled,
+            "ok": account.ok,
+            "carried_in": carried.requests,
+            "carried_in answered": carried.answered,
+            **{f"bytes {name}": count or 0 for name, count in moved.items()},
+            **{name: one.count for name, one in times.items()},
+        }
+    )
+    for apart, counts in (
+        ("bad_status", account.bad_status),
+        ("carried_in failed", carried.failed),
+        ("carried_in unanswered", carried.unanswered),
+    ):
+        found.update({f"{apart} {name}": count for name, count in counts.items()})
+    return found

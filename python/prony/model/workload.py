@@ -5,17 +5,18 @@
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import ClassVar
 
-from prony.model.exchange import Request
+from prony.model.exchange import Request, is_path
 from prony.model.shapes import OPTIONAL, at
 from prony.units import SECOND_NS, seconds
 
 __all__ = [
     "MAX_CONNECTIONS",
+    "MAX_PATHS",
     "MAX_RATE_PER_S",
     "Arrivals",
     "ClosedLoop",
@@ -24,11 +25,14 @@ __all__ = [
     "DurationStop",
     "EngineChoice",
     "Loop",
+    "Mix",
+    "MixPath",
     "OpenLoop",
     "Pacing",
     "RateStage",
     "Stop",
     "Workload",
+    "fault_of_mix",
     "is_own_generator",
 ]
 
@@ -131,6 +135,76 @@ class CountStop:
 Stop = DurationStop | CountStop
 
 
+MAX_PATHS = 100
+"""The engine's most: each path has latencies of its own."""
+_WEIGHTS = (1e-4, 1e8)
+_PATHS_SHOWN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class MixPath:
+    """A path of a mix. Its share of the requests is its weight, divided by the sum of all weights."""
+
+    path: str
+    weight: float = 1.0
+
+    @property
+    def typed(self) -> str:
+        """The path with its weight, as it may be typed.
+
+        >>> MixPath("/", 9).typed, MixPath("/?page=2", 0.5).typed
+        ('/=9', '/?page=2 =0.5')
+        """
+        return f"{self.path}{' ' if '?' in self.path else ''}={self.weight:.6g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """The paths that the requests of a load ask for, in an order that ``seed`` sets: the same for every
+    subject, whatever it answers.
+    """
+
+    paths: tuple[MixPath, ...]
+    seed: int = 1
+
+    def share(self, path: MixPath) -> float:
+        """Return the share of the requests that ask for a path.
+
+        >>> Mix((MixPath("/", 9), MixPath("/cart"))).share(MixPath("/cart"))
+        0.1
+        """
+        return path.weight / sum(one.weight for one in self.paths)
+
+    def describe(self) -> str:
+        """Return the paths with their weights; of many the first.
+
+        >>> Mix(tuple(MixPath(f"/{n}") for n in range(6))).describe()
+        '/0=1 /1=1 /2=1 /3=1 and 2 more'
+        """
+        shown = " ".join(one.typed for one in self.paths[:_PATHS_SHOWN])
+        more = len(self.paths) - _PATHS_SHOWN
+        return f"{shown} and {more} more" if more > 0 else shown
+
+
+def fault_of_mix(mix: Mix) -> tuple[str, object] | None:
+    """Return what was expected of a mix, and what it has instead; null: it is sound.
+
+    >>> fault_of_mix(Mix((MixPath("/"), MixPath("/cart", 0))))
+    ('a weight from 0.0001 to 100000000', 0)
+    """
+    paths = [one.path for one in mix.paths]
+    if not 2 <= len(paths) <= MAX_PATHS:
+        return f"2 to {MAX_PATHS} paths", len(paths)
+    for number, one in enumerate(mix.paths):
+        if not is_path(one.path):
+            return "a path that starts with `/`, without blanks", one.path
+        if one.path in paths[:number]:
+            return "each path once", one.path
+        if not _WEIGHTS[0] <= one.weight <= _WEIGHTS[1]:
+            return "a weight from 0.0001 to 100000000", one.weight
+    return None
+
+
 def _more(name: str) -> Mapping[str, object]:
     """Return metadata of a check that is left out of the JSON where nothing is checked."""
     return {**at("expect", name), **OPTIONAL}
@@ -142,7 +216,8 @@ class Workload:
 
     *Units*: all ``_ns`` are nanoseconds. ``timeout_ns`` counts from the intended time (open) or from
     sending (closed). ``expect_statuses``: ranges, both ends included; none and no ``expect_status``: 200 to
-    399. A null value of a header: any.
+    399. A null value of a header: any. ``mix``: the paths in place of the request's, which is then the first
+    of them; null: one path.
     """
 
     loop: Loop
@@ -157,6 +232,23 @@ class Workload:
     expect_headers: tuple[tuple[str, str | None], ...] = field(default=(), metadata=_more("headers"))
     expect_body_contains: tuple[bytes, ...] = field(default=(), metadata=_more("body_contains"))
     expect_body_sha256: str | None = field(default=None, metadata=_more("body_sha256"))
+    mix: Mix | None = field(default=None, metadata=OPTIONAL)
+
+    @property
+    def requests(self) -> tuple[Request, ...]:
+        """The requests that are sent, one of each path."""
+        if self.mix is None:
+            return (self.request,)
+        return tuple(replace(self.request, path=one.path) for one in self.mix.paths)
+
+    def asking_for(self, paths: Sequence[MixPath], seed: int = 1) -> "Workload":
+        """Return the load with these paths: with one as its request's, with more as a mix."""
+        request = replace(self.request, path=paths[0].path)
+        return replace(self, request=request, mix=Mix(tuple(paths), seed) if len(paths) > 1 else None)
+
+    def describe_request(self) -> str:
+        """Return what is asked for, such as ``GET /``, or of a mix ``GET /=9 /cart=1``."""
+        return f"{self.request.method} {self.mix.describe() if self.mix else self.request.path}"
 
     def describe(self) -> str:
         """Return the load in a few words, such as ``closed loop, 100 connections, 30 s``."""
@@ -169,6 +261,8 @@ class Workload:
                 load = f"open loop, {len(stages)} stages of up to {rate_per_s:g}/s {arrivals}"
             case OpenLoop(rate_per_s, arrivals):
                 load = f"open loop, {rate_per_s:g}/s {arrivals}"
+        if self.mix is not None:
+            load = f"{load}, mix of {len(self.mix.paths)} paths"
         match self.stop:
             case DurationStop(duration_ns):
                 return f"{load}, {seconds(duration_ns):g} s"

@@ -22,6 +22,7 @@ from prony.model.recording import (
     Traffic,
 )
 from prony.reading.load import EndedSo, LatencyClass, LoadReading, StageReading, TlsReading
+from prony.reading.paths import PathReading
 from prony.report.document import (
     Bars,
     Block,
@@ -51,6 +52,8 @@ def load_document(reading: LoadReading) -> Document:
     sections = [_head(reading), _account(reading), _latency(reading)]
     if reading.stages:
         sections.append(_stages(reading))
+    if reading.paths:
+        sections.append(_paths(reading))
     if reading.tls is not None:
         sections.append(_tls(reading.tls))
     if (histogram := _histogram(reading)) is not None:
@@ -64,10 +67,9 @@ def _title(reading: LoadReading) -> Text:
     if spec is None or spec.target is None:
         return text("Load")
     address = _address(spec.target)
-    request = spec.workload and spec.workload.request
-    if not request:
+    if spec.workload is None:
         return text("Load on {}", address)
-    return text("Load on {}: {}", address, Name(f"{request.method} {request.path}"))
+    return text("Load on {}: {}", address, Name(spec.workload.describe_request()))
 
 
 def _address(target: Target) -> Text:
@@ -325,6 +327,16 @@ class _Line:
         """Return a dash with its reason."""
         return Entry(self.notes.marked("—", reason), Tone.QUIET)
 
+    def middle_and_end(self) -> Iterator[Entry]:
+        """Yield p50, p99 and maximum."""
+        found = self.summary
+        if found.min_ns is None:
+            yield from [self.dash(nothing_measured(found, self.population))] * 3
+            return
+        for name in ("50", "99"):
+            yield self.entry(found.percentiles[name], float(name), "percentiles", name)
+        yield self.entry(found.max_ns, 100, "max")
+
     def entries(self) -> Iterator[Entry]:
         """Yield count, minimum, mean, percentiles and maximum."""
         found = self.summary
@@ -475,6 +487,39 @@ def _stage_size(one: StageReading, at: str) -> Text:
         for key, size in zip(table.keys, (one.begins_with, one.ends_with), strict=True)
     )
     return text("{}", first) if first.value == last.value else text("{} to {}", first, last)
+
+
+def _paths(reading: LoadReading) -> Section:
+    notes = Footnotes()
+    medians = (one.all.percentiles["50"] for one in reading.paths)
+    scale = duration_scale(value for value in medians if value is not None)
+    rows = tuple(_path(one, pointer("paths", k), scale, notes) for k, one in enumerate(reading.paths))
+    titles = (
+        "asked",
+        "requests",
+        "share",
+        "errors",
+        f"p50 {scale.unit}",
+        f"p99 {scale.unit}",
+        f"max {scale.unit}",
+    )
+    columns = (Column("path", text=True), *(Column(title) for title in titles))
+    said = f"All paths together are the whole. Latencies are {reading.paths[0].kind} times of all."
+    return Section("Paths", (Paragraph(said, Tone.QUIET), Table(columns, rows), notes.notes()))
+
+
+def _path(one: PathReading, at: str, scale: Scale, notes: Footnotes) -> tuple[Entry, ...]:
+    line = _Line(one.all, "all", at + pointer(f"{one.kind}_ns", "all"), scale, notes)
+    lost = one.account.lost
+    share: Part = "—" if one.share is None else Figure(one.share, percent, at + pointer("share"))
+    return (
+        Entry(text("{}", Quote(one.figures.path, at + pointer("path")))),
+        Entry(text("{}", Figure(one.asked, percent, at + pointer("asked")))),
+        Entry(text("{}", Figure(one.account.requests, count, at + pointer("requests")))),
+        Entry(text("{}", share)),
+        Entry(text("{}", Figure(lost, count, at + pointer("errors"))), Tone.BAD if lost else Tone.PLAIN),
+        *line.middle_and_end(),
+    )
 
 
 def _histogram(reading: LoadReading) -> Section | None:

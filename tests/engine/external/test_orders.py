@@ -17,6 +17,8 @@ from prony.model import (
     CountStop,
     DurationStop,
     EngineChoice,
+    Mix,
+    MixPath,
     OpenLoop,
     Request,
     Tls,
@@ -78,6 +80,15 @@ def test_what_no_tool_can_do_is_refused_in_a_sentence(tool, reason, load):
 def test_no_tool_changes_its_connections_in_stages(tool):
     loop = ClosedLoop(2, (ConnectionStage(10**9, 1, 2),))
     assert "cannot change its load in stages" in refused(tool, loop=loop, stop=TIME)
+
+
+@pytest.mark.parametrize("tool", sorted(TOOLS))
+def test_no_tool_sends_a_mix_of_paths(tool):
+    stop = COUNT if tool == "weighttp" else TIME
+    mix = Mix((MixPath("/"), MixPath("/cart")))
+    assert "cannot send a mix of paths" in refused(
+        tool, loop=OPEN if tool == "vegeta" else CLOSED, stop=stop, mix=mix
+    )
 
 
 def test_which_tools_have_an_open_loop():

@@ -1,0 +1,68 @@
+"""Paths of requests as they are typed: one, or several with weights, which are a mix.
+
+>>> [one.typed for one in paths_of(["/=9", "/cart"])]
+['/=9', '/cart=1']
+>>> [one.typed for one in paths_of(["/?page=2", "/search?q=a =3"])]
+['/?page=2 =1', '/search?q=a =3']
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from prony.cli.options import path_of
+from prony.errors import UsageError
+from prony.model import MAX_PATHS, Mix, MixPath, fault_of_mix
+
+__all__ = ["paths_of"]
+
+_WEIGHT = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?")
+# A blank is in no path, so behind one stands a weight and nothing else.
+_APART = re.compile(r" +=")
+
+
+def paths_of(texts: Sequence[str]) -> tuple[MixPath, ...]:
+    """Return the paths that are typed: one as it stands, more as those of a mix.
+
+    Of several, what follows the last ``=`` is a weight, unless the path has a query: that may end so by
+    itself, and its weight stands behind a blank.
+
+    *Errors*: UsageError for the first that is no path or has no weight, and for a mix that no engine sends.
+    """
+    if len(texts) == 1:
+        return (MixPath(path_of(texts[0])),)
+    paths = tuple(map(_weighted, texts))
+    if fault := fault_of_mix(Mix(paths)):
+        expected, found = fault
+        shown = f"{found:g}" if isinstance(found, float) else found
+        raise UsageError(f"`--path`: expected {expected}, found `{shown}`", hint=_EXAMPLE)
+    return paths
+
+
+_EXAMPLE = (
+    f"--path /=9 --path /cart=1, each path once, at most {MAX_PATHS}, with weights from 0.0001 to 100000000; "
+    "in a query a blank is before the weight: --path '/search?q=a =3'"
+)
+
+
+def _weighted(text: str) -> MixPath:
+    path, weight = _divided(text)
+    plain = MixPath(path_of(path))
+    if weight is None:
+        return plain
+    if not _WEIGHT.fullmatch(weight):
+        raise UsageError(
+            f"`--path {text}`: `{weight}` is not a weight; expected a number, such as 9 or 0.5",
+            hint=f"if `{text}` is the path itself, give it a weight: --path '{text}=1'",
+        )
+    return replace(plain, weight=float(weight))
+
+
+def _divided(text: str) -> tuple[str, str | None]:
+    """Return a path and the text of its weight; null: it has none."""
+    if apart := _APART.search(text):
+        return text[: apart.start()], text[apart.end() :]
+    if "?" in text or "=" not in text:
+        return text, None
+    path, _, weight = text.rpartition("=")
+    return path, weight
