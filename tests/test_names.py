@@ -21,6 +21,7 @@ CALLED_BY_LIBRARIES = {
     "sandbox.exchange._Source.makefile",
     "study_document.CrossCheckDocument._checks_something",
     "study_document.WorkloadDocument._loop_has_its_fields",
+    "study_document.WorkloadDocument._paths_are_a_mix",
 }
 
 

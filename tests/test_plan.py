@@ -20,6 +20,8 @@ from prony.model import (
     EngineChoice,
     Frontend,
     Interface,
+    Mix,
+    MixPath,
     Needs,
     Network,
     OpenLoop,
@@ -180,6 +182,24 @@ def test_another_request_than_the_contracts_is_not_checked_against_its_reply():
     assert (load.request.path, load.expect_status, load.expect_body) == ("/other", None, None)
 
 
+MIX = [{"path": "/hello", "weight": 9}, "/cart"]
+
+
+def test_several_paths_of_a_load_are_a_mix_with_weights():
+    found = plan_of(workloads=[load(paths=MIX)]).cells[0].workload
+    assert found.mix == Mix((MixPath("/hello", 9.0), MixPath("/cart", 1.0)))
+    assert found.request.path == "/hello"
+
+
+def test_a_mix_is_checked_against_the_contract_where_that_says_the_same_of_each_path(monkeypatch):
+    found = plan_of(workloads=[load(paths=MIX)]).cells[0].workload
+    assert (found.expect_status, found.expect_body) == (None, None)
+    cart = replace(CHECK, request=replace(CHECK.request, path="/cart"))
+    monkeypatch.setitem(APPS, "hello", replace(APPS["hello"], contract=Contract((CHECK, cart))))
+    found = plan_of(workloads=[load(paths=MIX)]).cells[0].workload
+    assert (found.expect_status, found.expect_body) == (200, b"Hello")
+
+
 def test_a_load_without_keep_alive_asks_for_it_in_every_request():
     plan = plan_of(workloads=[{"loop": "closed", "connections": 1, "keep_alive": False}])
     assert not any(cell.workload.request.keep_alive for cell in plan.cells)
@@ -283,6 +303,11 @@ def test_two_subjects_of_one_name_must_be_the_same():
         ({"loop": "closed", "connections": []}, "at least 1"),
         ({"loop": "half-open", "rate": 1}, "'open' or 'closed'"),
         ({"loop": "open", "rate": 1, "speed": 2}, "Extra inputs are not permitted"),
+        ({"loop": "open", "rate": 1, "paths": ["/"]}, "expected 2 to 100 paths, found `1`"),
+        ({"loop": "open", "rate": 1, "paths": ["/", "/"]}, "expected each path once"),
+        ({"loop": "open", "rate": 1, "paths": ["/", "x"]}, "expected a path that starts with"),
+        ({"loop": "open", "rate": 1, "paths": ["/", {"path": "/a", "weight": 0}]}, "expected a weight"),
+        ({"loop": "open", "rate": 1, "path": "/", "paths": ["/", "/a"]}, "exclude each other"),
     ],
 )
 def test_a_load_that_cannot_be_is_refused(load, message):

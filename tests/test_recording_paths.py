@@ -16,7 +16,6 @@ from prony.model.recording import decode_recording
 from prony.model.shapes import ShapeError, encode
 from prony.model.workload import fault_of_mix
 from prony.reading.load import read_load
-from prony.reading.paths import read_paths
 
 MS = 1_000_000
 LOAD = of_mix(build.Workload(build.OpenLoop(100), build.DurationStop(2 * build.SECOND)))
@@ -47,9 +46,10 @@ def test_what_the_engine_tells_of_a_mix_is_written_as_it_came():
 
 
 def test_a_path_has_its_share_its_errors_and_its_times():
-    home, cart = read_paths(decode_recording(WIRE))
+    found = read_load(decode_recording(WIRE))
+    home, cart = found.paths
     assert (home.asked, cart.asked) == (0.9, 0.1)
-    assert (home.account.requests, home.share, home.account.lost) == (170, 170 / 190, 0)
+    assert (home.account.requests, home.share(found.account), home.account.lost) == (170, 170 / 190, 0)
     assert (cart.account.requests, cart.account.lost, cart.kind) == (20, 3, "response")
     assert home.ok.percentiles["50"] == pytest.approx(MS, rel=0.001)
     assert (cart.all.count, cart.all.infinite_from) == (20, 85)

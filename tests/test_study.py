@@ -160,6 +160,40 @@ def test_servers_whose_replies_differ_in_status_or_media_type_stop_the_study(
     assert not world.happened("load")
 
 
+MIXED = [{"loop": "closed", "connections": 1, "paths": ["/", "/cart"]}]
+
+
+def test_every_path_of_a_mix_is_asked_of_every_server_before_the_load(world, monkeypatch):
+    asked = []
+
+    def reply(check, *arguments):
+        asked.append(check.request.path)
+        return Reply(200, b"hi", PLAIN)
+
+    monkeypatch.setattr("prony.study.replies.probe", reply)
+    world.run(catalog=own_app(world), subjects=BOTH, workloads=MIXED)
+    assert asked == ["/", "/", "/cart", "/cart"] * 2
+
+
+def test_servers_that_differ_in_one_path_of_a_mix_stop_the_study(world, monkeypatch):
+    replies = iter([Reply(200, b"hi", PLAIN)] * 6 + [Reply(500, b"oh", PLAIN)] * 2)
+    monkeypatch.setattr("prony.study.replies.probe", lambda *arguments: next(replies))
+    with pytest.raises(SubjectError, match="answer the same request differently") as stopped:
+        world.run(catalog=own_app(world), subjects=BOTH, workloads=MIXED)
+    told = stopped.value.message
+    assert "  waitress+shop:\n    GET /: status 200, text/plain, 2 bytes: `hi`\n" in told
+    assert "    GET /cart: status 500, text/plain, 2 bytes: `oh`" in told
+    assert not world.happened("load")
+
+
+def test_bodies_of_a_path_that_differ_are_told_with_the_path(world, monkeypatch):
+    replies = iter([Reply(200, b"hi")] * 6 + [Reply(200, b"another body")] * 2)
+    monkeypatch.setattr("prony.study.replies.probe", lambda *arguments: next(replies))
+    world.run(catalog=own_app(world), subjects=BOTH, workloads=MIXED)
+    (said,) = [line for line in world.listener.notices if "different bodies" in line]
+    assert "answer to GET /cart with different bodies (2 and 12 bytes)" in said
+
+
 @pytest.mark.parametrize(("bodies", "is_reported"), [(b"1234", False), (b"12xx", True)])
 def test_bodies_are_compared_but_for_what_varies_within_a_subject(world, monkeypatch, bodies, is_reported):
     replies = iter([Reply(200, b"hit %c" % byte if byte < 65 else b"no hits") for byte in bodies])

@@ -20,6 +20,7 @@ from prony.study_document import (
     DesignDocument,
     Generator,
     NeedsDocument,
+    PathDocument,
     ProfileDocument,
     SandboxDocument,
     StudyDocument,
@@ -31,7 +32,7 @@ from prony.study_document import (
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "study-format.md"
 DOCUMENTS = (
     *(StudyDocument, SandboxDocument, DesignDocument, CalibrationDocument, SubjectDocument, WorkloadDocument),
-    *(WorkloadChange, CrossCheckDocument, ProfileDocument, ClaimDocument, NeedsDocument),
+    *(WorkloadChange, PathDocument, CrossCheckDocument, ProfileDocument, ClaimDocument, NeedsDocument),
 )
 # Tables, which the example writes with brackets.
 TABLES = {
@@ -62,7 +63,8 @@ def test_the_example_of_the_page_becomes_a_plan():
     assert (first.workload.loop.rate_per_s, first.workload.loop.connections) == (100, 512)
     assert second.workload.loop == third.workload.loop == ClosedLoop(10)
     assert (second.engine.name, third.engine.name) == ("prony", "wrk")
-    assert len(plan.cells) == 6
+    assert len(plan.cells) == 8
+    assert plan.cells[-1].workload.describe_request() == "GET /=9 /cart=1"
     assert plan.calibration is not None
 
 

@@ -12,6 +12,7 @@ from itertools import product
 from typing import Annotated, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -31,10 +32,14 @@ from prony.model import (
     Arrivals,
     ClaimKind,
     Interface,
+    Mix,
+    MixPath,
     SandboxKind,
+    fault_of_mix,
     is_of,
     is_own_generator,
 )
+from prony.model.exchange import is_path
 from prony.units import DAY_NS, MILLISECOND_NS, SECOND_NS, parse_bytes, parse_duration, parse_rate
 
 __all__ = [
@@ -46,6 +51,7 @@ __all__ = [
     "Generator",
     "Load",
     "NeedsDocument",
+    "PathDocument",
     "ProfileDocument",
     "SandboxDocument",
     "SourceDocument",
@@ -179,6 +185,12 @@ Load = Mapping[Literal["connections", "rate", "requests", "threads"], Annotated[
 """Selects cells by their load, with the keys of `prony.model.Cell.load`."""
 
 
+def _checked_path(value: str) -> str:
+    if not is_path(value):
+        raise ValueError("expected a path that starts with `/`, without blanks")
+    return value
+
+
 class _Document(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -251,13 +263,25 @@ class _Lengths(_Document):
     grace: Duration | None = None
 
 
+class PathDocument(_Document):
+    """A path of a mix; its share is its weight, divided by the sum of all weights."""
+
+    path: Annotated[str, AfterValidator(_checked_path)]
+    weight: Annotated[float, Field(allow_inf_nan=False)] = 1.0
+
+
+def _as_path(value: object) -> object:
+    return {"path": value} if isinstance(value, str) else value
+
+
 class WorkloadDocument(_Lengths):
     """``[[workloads]]``: one load, or several that differ in connections, rate or generator.
 
     ``name``: profiles refer to it. ``subjects``: globs of the subjects' names that get this load.
     ``engines``: the generators, by name or as a command of the user's own; empty: Prony's own, as set on the
     command line; ``threads``: of each.
-    ``headers`` are sent in addition to those of the app's contract.
+    ``headers`` are sent in addition to those of the app's contract. ``paths``: several in place of ``path``,
+    a mix: as ``{path = "/", weight = 9}``, or a path alone, whose weight is 1.
     """
 
     name: Name | None = None
@@ -269,6 +293,7 @@ class WorkloadDocument(_Lengths):
     requests: PositiveInt | None = None
     keep_alive: bool = True
     path: Annotated[str, Field(pattern=r"^/[!-~]*$")] | None = None
+    paths: tuple[Annotated[PathDocument, BeforeValidator(_as_path)], ...] = ()
     headers: Mapping[
         Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")], Annotated[str, Field(pattern=r"^[ -~]*$")]
     ] = Field(default_factory=dict)
@@ -288,6 +313,22 @@ class WorkloadDocument(_Lengths):
         if self.loop == "closed" and self.rate is not None:
             raise ValueError("a closed loop has no `rate`: the server sets it")
         return self
+
+    @model_validator(mode="after")
+    def _paths_are_a_mix(self) -> "WorkloadDocument":
+        if not self.paths:
+            return self
+        if self.path is not None:
+            raise ValueError("`path` and `paths` exclude each other")
+        if fault := fault_of_mix(Mix(self.mix)):
+            raise ValueError(f"`paths`: expected {fault[0]}, found `{fault[1]}`")
+        return self
+
+    @property
+    def mix(self) -> tuple[MixPath, ...]:
+        """The paths that requests ask for, where the load has any of its own."""
+        alone = () if self.path is None else (MixPath(self.path),)
+        return tuple(MixPath(one.path, one.weight) for one in self.paths) or alone
 
 
 class WorkloadChange(_Lengths):

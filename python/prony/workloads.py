@@ -7,16 +7,18 @@ Pure. Must not know subjects or claims.
 ['wrk']
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from prony.model import (
     App,
+    Check,
     ClosedLoop,
     CountStop,
     DurationStop,
     EngineChoice,
     Loop,
+    MixPath,
     OpenLoop,
     Request,
     Workload,
@@ -73,7 +75,7 @@ def workloads_of(part: WorkloadDocument, app: App, request: Request | None) -> I
             timeout_ns=part.timeout,
             grace_ns=part.grace or part.timeout,
         )
-        yield asking(load, app, request, part.path)
+        yield asking(load, app, request, part.mix)
 
 
 def _loops(part: WorkloadDocument) -> Iterable[Loop]:
@@ -83,24 +85,22 @@ def _loops(part: WorkloadDocument) -> Iterable[Loop]:
     return (OpenLoop(rate, part.arrivals, connections=most) for rate in part.rate or ())
 
 
-def asking(load: Workload, app: App, request: Request | None, path: str | None = None) -> Workload:
+def asking(load: Workload, app: App, request: Request | None, paths: Sequence[MixPath] = ()) -> Workload:
     """Return the load with the request to this app: the given one, else the first of its contract.
 
-    Headers and keep-alive of the load are added; a ``path`` of the load replaces the request's.
+    Headers and keep-alive of the load are added; ``paths`` of the load replace the request's.
     """
     checks = app.contract.checks
     asked = request or (checks[0].request if checks else Request())
-    asked = replace(asked, path=path or asked.path)
-    # A reply is checked against the contract only when the request is one of the contract's.
-    check = next((one for one in checks if one.request == asked), None)
-    own = load.request
+    plain = replace(load, request=asked).asking_for(paths or (MixPath(asked.path),))
+    check, asked, own = _expected(checks, plain.requests), plain.request, load.request
     asked = replace(
         asked, headers=(*asked.headers, *own.headers), keep_alive=asked.keep_alive and own.keep_alive
     )
     if check is None:
-        return replace(load, request=asked)
+        return replace(plain, request=asked)
     return replace(
-        load,
+        plain,
         request=asked,
         expect_status=check.status,
         expect_body=check.body,
@@ -109,3 +109,16 @@ def asking(load: Workload, app: App, request: Request | None, path: str | None =
         expect_body_contains=check.body_contains,
         expect_body_sha256=check.body_sha256,
     )
+
+
+def _expected(checks: Sequence[Check], requests: Sequence[Request]) -> Check | None:
+    """Return the reply that all requests must get; null where the contract does not say the same of each.
+
+    A reply is checked against the contract only when the request is one of the contract's.
+    """
+    found = [next((one for one in checks if one.request == asked), None) for asked in requests]
+    first = found[0]
+    if first is None:
+        return None
+    alike = (one is not None and replace(one, request=first.request) == first for one in found)
+    return first if all(alike) else None

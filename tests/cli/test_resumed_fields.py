@@ -77,6 +77,14 @@ REFUSED = [
     ("EngineChoice.pacing", ENGINE, "$.pacing", "none", "expected one of"),
     ("Workload.loop", LOAD, "$.loop", {"kind": "closed", "connections": 0}, "expected more than 0"),
     ("Workload.loop", LOAD, "$.loop", {"kind": "closed", "connections": 10**12}, "connections"),
+    ("Workload.mix", LOAD, "$.mix", {"paths": [{"path": "/", "weight": 1}]}, "expected 2 to 100 paths"),
+    *[
+        ("Workload.mix", LOAD, "$.mix", {"seed": 1, "paths": [{"path": "/", "weight": 1}, other]}, words)
+        for other, words in (
+            ({"path": "@other.host/", "weight": 1}, "expected a path"),
+            ({"path": "/a", "weight": -1}, "expected a weight"),
+        )
+    ],
     ("SandboxChoice.kind", SANDBOX, "$.kind", "none", "expected one of"),
     ("SandboxChoice.network", SANDBOX, "$.network", "other", "expected one of"),
     ("SandboxChoice.cpu_quota", SANDBOX, "$.cpu_quota", 0, "a limit of 0 CPUs"),

@@ -17,6 +17,7 @@ from prony.analysis.latency import latency_summaries
 from prony.analysis.listeners import SharedAddress, shared_addresses
 from prony.analysis.logs import ratio_of
 from prony.analysis.missing import Missing, Value
+from prony.analysis.paths import LoadPath, load_paths
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO, is_speed
 from prony.analysis.resources import window_samples
 from prony.analysis.starvation import starvation
@@ -43,11 +44,13 @@ from prony.model.recording import GeneratorName, Recording
 __all__ = [
     "CellSummary",
     "Estimate",
+    "Estimated",
     "TrialFigures",
     "estimate_mean",
     "estimate_skewed_mean",
     "figures",
     "latest_attempts",
+    "lost_trials",
     "summarise_cell",
     "without_unsteady",
 ]
@@ -91,6 +94,7 @@ class TrialFigures:
     command: tuple[str, ...]
     placement: Placement | None
     engine: GeneratorName | None
+    paths: tuple[LoadPath, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +210,7 @@ def figures(trial: Trial) -> TrialFigures:
         command=trial.command,
         placement=trial.placement,
         engine=recording.engine if recording else None,
+        paths=load_paths(recording),
     )
 
 
@@ -278,7 +283,7 @@ def _over_trials(values: Sequence[Value], name: str, none: str = "no trial count
     return estimate_skewed_mean(known) if name.startswith(_LATENCIES) else estimate_mean(known)
 
 
-def _lost(ok: int, total: int) -> str | None:
+def lost_trials(ok: int, total: int) -> str | None:
     """Return how many trials did not count, if they are too many for a figure of speed; else null."""
     return f"{total - ok} of {total} trials did not count" if total - ok > _MOST_FAILED * total else None
 
@@ -287,7 +292,7 @@ def _unqualified(counted: Sequence[TrialFigures], total: int, account: Tally, al
     ok, error_ratio = len(counted), account.error_ratio
     if not ok:
         return "no trial counts" if total else "no trial ran"
-    if lost := _lost(ok, total):
+    if lost := lost_trials(ok, total):
         return lost
     if error_ratio is None:
         return "nothing was sent"
@@ -323,7 +328,7 @@ def summarise_cell(
     counted = [trial for trial in own if isinstance(trial.outcome, Ok)]
     account = together(trial.account for trial in counted)
     error_ratio = account.error_ratio
-    lost = _lost(len(counted), len(own)) if counted else None
+    lost = lost_trials(len(counted), len(own)) if counted else None
     roles = sorted({role for trial in counted for role in trial.roles})
     return CellSummary(
         cell=cell,

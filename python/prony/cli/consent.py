@@ -82,7 +82,7 @@ def _show_requests(asked: Asked, known: "Catalog") -> None:
     """Show what will be sent to one's own app, which may change its data, unless it is plain."""
     own = [cell for cell in asked.cells if not is_of_catalogue(cell.subject.app, known)]
     checks = [check.request for cell in own for check in cell.subject.app.contract.checks]
-    sent = [*(cell.workload.request for cell in own), *checks]
+    sent = [*(request for cell in own for request in cell.workload.requests), *checks]
     found = dict.fromkeys(f"{one.method} {one.path}" for one in sent)
     if found.keys() - {"GET /"}:
         shown = "\n".join(f"  {escaped(one)}" for one in found)

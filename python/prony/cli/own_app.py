@@ -11,6 +11,7 @@ from prony.cli.options import (
     rate_of,
     wait_of,
 )
+from prony.cli.paths import paths_of
 from prony.cli.run_options import LoadOptions, RunOptions
 from prony.cli.variables import typed_line, variables
 from prony.errors import UsageError
@@ -41,7 +42,8 @@ def own_app(
     from prony.model import Request
     from prony.study.own_app import OwnApp
 
-    own, load, request = options.own, options.load, _request(options, known)
+    own, load, paths = options.own, options.load, paths_of(options.load.path or ("/",))
+    request = _request(options, known, paths[0].path)
     return OwnApp(
         text=typed_line(),
         app=own.app if program is None else None,
@@ -59,15 +61,16 @@ def own_app(
         timeout_ns=duration_of("--timeout", load.timeout),
         repeats=options.sure.repeats or _REPEATS,
         request=request,
+        paths=paths if len(paths) > 1 else (),
         expected=expected_of(options.check, request or Request()),
         environment=variables(own.env or (), own.env_file),
     )
 
 
-def _request(options: RunOptions, known: "Catalog") -> "Request | None":
+def _request(options: RunOptions, known: "Catalog", path: str) -> "Request | None":
     """Return the request; for a built-in app, unless the user names one, the first of its contract."""
     load = options.load
-    made = make_request(load.method, load.path, load.header or (), load.body, keep_alive=True)
+    made = make_request(load.method, path, load.header or (), load.body, keep_alive=True)
     said = any(name in options.typed for name in _OF_REQUEST)
     return None if options.own.app in known.apps and not said else made
 

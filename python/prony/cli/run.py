@@ -136,9 +136,8 @@ def _show_found(options: RunOptions, plan: "Plan", found: _Found) -> None:
     what = found.app.target if found.app else cell.subject.app.title
     what = cell.subject.app.name if found.program else what
     servers = ", ".join(dict.fromkeys(one.name.partition("+")[0] for one in plan.subjects()))
-    request = cell.workload.request
     say(f"found {what} in {cell.subject.app.folder}{words}")
-    say(f"on {servers}; {cell.describe_load()}, {request.method} {request.path}")
+    say(f"on {servers}; {cell.describe_load()}, {cell.workload.describe_request()}")
 
 
 def _do(task: "Study", ending: Ending, show_only: bool) -> int:

@@ -148,7 +148,10 @@ class LoadOptions:
     duration: Annotated[str | None, typer.Option(help="Length of each trial's window (10s).")] = None
     warmup: Annotated[str | None, typer.Option(help="The same load before each window (3s).")] = None
     timeout: RequestTimeout = "10s"
-    path: Annotated[str, typer.Option(help="The path to request.")] = "/"
+    path: Annotated[
+        list[str] | None,
+        typer.Option(help="The path to request (/); several are a mix: --path /=9 --path /cart=1."),
+    ] = None
     method: Method = "GET"
     header: Header = None
     body: Body = None

@@ -2,13 +2,14 @@
 
 from dataclasses import asdict
 
+from prony.analysis.account import Tally
 from prony.analysis.latency import LatencySummary
 from prony.analysis.load_condition import ConditionResult
+from prony.analysis.paths import LoadPath
 from prony.model import Json
-from prony.model.recording import Recording
+from prony.model.recording import PathFigures, Recording
 from prony.model.shapes import encode
 from prony.reading.load import LoadReading, Spread, StageReading, TlsReading, summary_of
-from prony.reading.paths import PathReading
 
 __all__ = ["VERSION", "load_result"]
 
@@ -82,19 +83,24 @@ def _stage(one: StageReading) -> Json:
     }
 
 
-def _path(one: PathReading) -> Json:
+def _path(one: LoadPath, figures: PathFigures, of: Tally) -> Json:
     latency = {"ok": _summary(one.ok), "all": _summary(one.all)}
     return {
-        "path": one.figures.path,
-        "weight": one.figures.weight,
+        "path": one.path,
+        "weight": one.weight,
         "asked": one.asked,
         "requests": one.account.requests,
-        "share": one.share,
+        "share": one.share(of),
         "errors": one.account.lost,
-        "account": encode(one.figures.account),
-        "bytes": encode(one.figures.bytes),
+        "account": encode(figures.account),
+        "bytes": encode(figures.bytes),
         **{f"{kind}_ns": latency if kind == one.kind else None for kind in ("response", "service")},
     }
+
+
+def _paths(reading: LoadReading) -> list[Json]:
+    pairs = zip(reading.paths, reading.recording.paths, strict=True)
+    return [_path(one, figures, reading.account) for one, figures in pairs]
 
 
 _AGREED = ("failed", "protocols", "ciphers", "groups", "keys", "alpn")
@@ -144,7 +150,7 @@ def load_result(reading: LoadReading) -> Json:
         "spread": _spread(reading.spread),
         "stages": [_stage(one) for one in reading.stages],
         # Only of a mix: all else that reads this knows one path.
-        **({"paths": [_path(one) for one in reading.paths]} if reading.paths else {}),
+        **({"paths": _paths(reading)} if reading.paths else {}),
         "tls": _tls(reading.tls),
         "connections": encode(recording.connections),
         "queue": encode(recording.queue),

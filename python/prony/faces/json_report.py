@@ -34,6 +34,7 @@ from prony.reading.findings import Found
 from prony.reading.groups import Group
 from prony.reading.originals import Beside
 from prony.reading.pace import fullest_addresses
+from prony.reading.paths import CellPath, cell_paths
 from prony.reading.saturation import Curve
 from prony.reading.study import Reading
 from prony.report.findings import limit_words
@@ -111,7 +112,20 @@ def _cell(cell: CellSummary, diagnosis: Diagnosis | None) -> Json:
         "uncounted": [_trial(trial) for trial in cell.others],
         "failed_alike": [{"blocks": list(one.blocks), **_cause(one.cause)} for one in failed_alike(cell)],
         "diagnosis": diagnosis_json(diagnosis),
+        # Only of a mix: all else that reads this knows one path.
+        **({"paths": [_path(one) for one in cell_paths(cell)]} if cell.cell.workload.mix else {}),
     }
+
+
+def _path(one: CellPath) -> Json:
+    own = {name: getattr(one, name) for name in ("path", "weight", "asked", "share", "censored_from")}
+    account = {
+        "requests": one.account.requests,
+        "errors": one.account.lost,
+        "account": one.account.by_key,
+        "carried_in": encode(one.account.carried_in),
+    }
+    return {**own, **account, "of": f"{one.kind}_ns", "percentiles": _estimates(one.percentiles)}
 
 
 def _failed_requests(found: FailedRequests) -> Json:

@@ -249,6 +249,23 @@ class DiagnosisShape:
 
 
 @dataclass(frozen=True, slots=True)
+class PathShape:
+    """A path of a mix, of one subject."""
+
+    path: str
+    weight: float
+    asked: float
+    share: float | None
+    requests: int
+    errors: int
+    account: Mapping[str, int | None]
+    carried_in: Object | None
+    of: str
+    percentiles: Mapping[str, EstimateShape | MissingShape]
+    censored_from: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class CellShape:
     """One subject under one load."""
 
@@ -279,6 +296,7 @@ class CellShape:
     uncounted: Sequence[TrialShape]
     failed_alike: Sequence[FailedAlikeShape]
     diagnosis: DiagnosisShape | None
+    paths: Sequence[PathShape] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ def groups_of(
     alike: dict[object, list[CellSummary]] = {}
     for cell in plan.cells:
         load = _load(cell.workload)
-        kind: object = (load.loop, load.stop) if compares_generators else (load, cell.engine)
+        kind: object = (load.loop, load.stop, load.mix) if compares_generators else (load, cell.engine)
         name = generator_name(cell) if compares_generators else None
         found = summarise_cell(cell, trials, name, allowed_errors(plan))
         found = found if takes_unsteady else without_unsteady(found)
@@ -98,8 +98,11 @@ def allowed_errors(plan: Plan) -> float:
 
 
 def _load(workload: Workload) -> Workload:
-    """Return the load without the app's requests and expectations: two apps answer with different bodies."""
-    plain = Workload(workload.loop, workload.stop)
+    """Return the load without the app's requests and expectations: two apps answer with different bodies.
+
+    A mix stays: it is a load of its own.
+    """
+    plain = Workload(workload.loop, workload.stop, mix=workload.mix)
     return replace(
         plain, warmup_ns=workload.warmup_ns, timeout_ns=workload.timeout_ns, grace_ns=workload.grace_ns
     )
@@ -195,7 +198,7 @@ def families(groups: Iterable[Group]) -> list[list[Group]]:
     alike: dict[object, list[Group]] = {}
     for group in (one for one in groups if not one.of_generators):
         stop, kind = group.workload.stop, type(group.workload.loop)
-        alike.setdefault((group.engine, group.sandbox, kind, stop), []).append(group)
+        alike.setdefault((group.engine, group.sandbox, kind, stop, group.workload.mix), []).append(group)
     return [sorted(linked, key=load_size) for groups in alike.values() for linked in _linked(groups)]
 
 

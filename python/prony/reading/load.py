@@ -12,11 +12,11 @@ from prony.analysis.account import RequestClass, Tally, tally
 from prony.analysis.distribution import EMPTY, Times, read_distribution
 from prony.analysis.latency import LatencySummary, latency_summaries, summarise
 from prony.analysis.load_condition import ConditionResult, LoadCondition, judge_condition
+from prony.analysis.paths import LoadPath, load_paths
 from prony.analysis.rates import keeps_rate, rates_of, window_s
 from prony.archive.limits import decode_verdict
 from prony.model import GeneratorVerdict, Limited
 from prony.model.recording import Distribution, Handshakes, Recording, StageFigures
-from prony.reading.paths import PathReading, read_paths
 from prony.units import seconds
 
 __all__ = [
@@ -111,7 +111,7 @@ class LoadReading:
     requests: tuple[EndedSo, ...]
     spread: Spread | None
     stages: tuple[StageReading, ...]
-    paths: tuple[PathReading, ...] = ()
+    paths: tuple[LoadPath, ...] = ()
     tls: TlsReading | None = None
     conditions: tuple[ConditionResult, ...] = ()
 
@@ -134,7 +134,7 @@ def read_load(recording: Recording, conditions: Sequence[LoadCondition] = ()) ->
         requests=tuple(_requests(account)),
         spread=_spread(recording),
         stages=tuple(_stage(one, _kind(recording)) for one in recording.stages),
-        paths=read_paths(recording),
+        paths=load_paths(recording),
         tls=_tls(recording),
         conditions=tuple(judge_condition(one, recording, is_limited=is_limited) for one in conditions),
     )

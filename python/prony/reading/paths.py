@@ -1,52 +1,72 @@
-"""What a load says of each path of a mix, as values.
+"""The paths of a cell's mix, over its trials.
 
 Must not know words.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from prony.analysis.account import Tally, tally
-from prony.analysis.latency import LatencySummary, path_summaries
-from prony.model.recording import PathFigures, Recording
+from prony.analysis.account import Tally, together
+from prony.analysis.missing import Missing
+from prony.analysis.paths import LoadPath
+from prony.analysis.summary import CellSummary, Estimated, estimate_skewed_mean, lost_trials
 
-__all__ = ["PathReading", "read_paths"]
+__all__ = ["CellPath", "cell_paths"]
+
+_SHOWN = ("50", "99")
 
 
 @dataclass(frozen=True, slots=True)
-class PathReading:
-    """A path with the share of the requests that it was to have, and the one that it had; null where there
-    were none.
+class CellPath:
+    """A path with the share that it was to have (``asked``), its requests, summed, and their ``share`` of
+    all; null where there were none.
 
-    ``kind``: of its times, `response` in an open loop and `service` in a closed one: of valid replies, and of
-    all requests.
+    ``percentiles``: of the times of all its requests, by name, or why there is none; ``kind``: of these
+    times, as in a `LoadPath`. ``censored_from``: the least percentile, over the trials, from which they are
+    lower bounds.
     """
 
-    figures: PathFigures
+    path: str
+    weight: float
     asked: float
     share: float | None
     account: Tally
     kind: str
-    ok: LatencySummary
-    all: LatencySummary
+    percentiles: dict[str, Estimated]
+    censored_from: float | None = None
 
 
-def read_paths(recording: Recording) -> tuple[PathReading, ...]:
-    """Return the paths of a load's mix, in its order; none where it has none."""
-    return tuple(_paths(recording))
+def cell_paths(cell: CellSummary) -> tuple[CellPath, ...]:
+    """Return the paths of a cell over its trials that count, in the mix's order; none where it has no mix.
+
+    *Definition*: percentiles of trials are replicates: the mean of them, never a percentile of all trials'
+    requests. Where failures make one infinite in any trial, there is none, and none if too few trials count.
+    """
+    lost = lost_trials(cell.ok, cell.total)
+    each = zip(*(trial.paths for trial in cell.counted), strict=False)
+    return tuple(_over_trials(same, cell.account, lost) for same in each)
 
 
-def _paths(recording: Recording) -> Iterator[PathReading]:
-    weights = sum(one.weight for one in recording.paths)
-    requests = tally(recording.account).requests
-    for one in recording.paths:
-        account, summaries = tally(one.account), path_summaries(one)
-        yield PathReading(
-            figures=one,
-            asked=one.weight / weights,
-            share=account.requests / requests if requests else None,
-            account=account,
-            kind="response" if recording.is_open else "service",
-            ok=summaries["ok"],
-            all=summaries["all"],
-        )
+def _over_trials(same: Sequence[LoadPath], of: Tally, lost: str | None) -> CellPath:
+    first, account = same[0], together(one.account for one in same)
+    return CellPath(
+        path=first.path,
+        weight=first.weight,
+        asked=first.asked,
+        share=account.requests / of.requests if of.requests else None,
+        account=account,
+        kind=first.kind,
+        percentiles={name: Missing(lost) if lost else _estimate(same, name) for name in _SHOWN},
+        censored_from=min((at for one in same if (at := one.all.censored_from) is not None), default=None),
+    )
+
+
+def _estimate(same: Sequence[LoadPath], name: str) -> Estimated:
+    found = [one.all.percentiles[name] for one in same]
+    known = [value for value in found if value is not None]
+    if len(known) == len(found):
+        return estimate_skewed_mean(known)
+    is_infinite = any(one.all.percentiles[name] is None and one.all.infinite_from is not None for one in same)
+    few = "fewer than 10 requests lie above it"
+    why = "requests failed, which counts as infinite" if is_infinite else few
+    return Missing(f"{why} (in {len(found) - len(known)} of {len(found)} trials)")

@@ -22,7 +22,6 @@ from prony.model.recording import (
     Traffic,
 )
 from prony.reading.load import EndedSo, LatencyClass, LoadReading, StageReading, TlsReading
-from prony.reading.paths import PathReading
 from prony.report.document import (
     Bars,
     Block,
@@ -493,7 +492,7 @@ def _paths(reading: LoadReading) -> Section:
     notes = Footnotes()
     medians = (one.all.percentiles["50"] for one in reading.paths)
     scale = duration_scale(value for value in medians if value is not None)
-    rows = tuple(_path(one, pointer("paths", k), scale, notes) for k, one in enumerate(reading.paths))
+    rows = tuple(_path(reading, k, scale, notes) for k in range(len(reading.paths)))
     titles = (
         "asked",
         "requests",
@@ -508,12 +507,13 @@ def _paths(reading: LoadReading) -> Section:
     return Section("Paths", (Paragraph(said, Tone.QUIET), Table(columns, rows), notes.notes()))
 
 
-def _path(one: PathReading, at: str, scale: Scale, notes: Footnotes) -> tuple[Entry, ...]:
+def _path(reading: LoadReading, number: int, scale: Scale, notes: Footnotes) -> tuple[Entry, ...]:
+    one, at = reading.paths[number], pointer("paths", number)
     line = _Line(one.all, "all", at + pointer(f"{one.kind}_ns", "all"), scale, notes)
-    lost = one.account.lost
-    share: Part = "—" if one.share is None else Figure(one.share, percent, at + pointer("share"))
+    lost, found = one.account.lost, one.share(reading.account)
+    share: Part = "—" if found is None else Figure(found, percent, at + pointer("share"))
     return (
-        Entry(text("{}", Quote(one.figures.path, at + pointer("path")))),
+        Entry(text("{}", Quote(one.path, at + pointer("path")))),
         Entry(text("{}", Figure(one.asked, percent, at + pointer("asked")))),
         Entry(text("{}", Figure(one.account.requests, count, at + pointer("requests")))),
         Entry(text("{}", share)),

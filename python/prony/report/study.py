@@ -16,6 +16,7 @@ from prony.report.sections.limits import limits_of_each
 from prony.report.sections.listeners import listeners
 from prony.report.sections.notes import notes
 from prony.report.sections.originals import originals
+from prony.report.sections.paths import path_sections
 from prony.report.sections.processes import processes
 from prony.report.sections.rates import rates
 from prony.report.sections.saturation import saturations
@@ -77,6 +78,7 @@ def _figures(reading: Reading) -> Iterator[Section | None]:
     yield from sweep_sections(reading)
     for group in detailed(reading):
         yield group_section(reading, group)
+    yield from path_sections(reading)
     yield failed_requests(reading)
     yield from populations(reading, detailed(reading))
     yield winners(reading)

@@ -8,7 +8,17 @@ from prony.analysis.account import Carried, RequestClass
 from prony.analysis.at_least import open_end
 from prony.analysis.rates import is_speed
 from prony.analysis.summary import CellSummary
-from prony.model import Availability, ClosedLoop, CountStop, DurationStop, Fingerprint, OpenLoop, Workload
+from prony.escapes import escaped
+from prony.model import (
+    Availability,
+    ClosedLoop,
+    CountStop,
+    DurationStop,
+    Fingerprint,
+    Mix,
+    OpenLoop,
+    Workload,
+)
 from prony.reading.groups import Group
 from prony.report.forms import as_typed, byte_size, count, load_number
 from prony.report.text import EMPTY, Figure, Name, Part, Text, counted, joined, pointer, text
@@ -23,6 +33,7 @@ __all__ = [
     "heading",
     "load_words",
     "machine_words",
+    "mix_words",
     "stop_words",
     "workload_words",
 ]
@@ -117,7 +128,14 @@ def _stop(value: float, at: str, name: str) -> Figure:
 
 def workload_words(workload: Workload, at: str) -> Text:
     """Return a load as a heading, such as ``Closed loop, 100 connections, 30 s``; ``at`` as before."""
-    return text("{}, {}", _loop_words(workload, at), stop_words(workload, at))
+    said = text("{}, {}", _loop_words(workload, at), stop_words(workload, at))
+    return text("{}, {}", said, mix_words(workload.mix, at)) if workload.mix else said
+
+
+def mix_words(mix: Mix, at: str) -> Text:
+    """Return a mix with its weights, such as ``mix of 2 paths (/=9 /cart=1)``; ``at`` as before."""
+    number = Figure(len(mix.paths), count, at + pointer("mix", "paths"))
+    return text("mix of {} paths ({})", number, Name(escaped(mix.describe())))
 
 
 def _loop_words(workload: Workload, at: str) -> Text:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.errors import UsageError
-from prony.model import App, Arrivals, Check, Contract, Interface, Plan, Request
+from prony.model import App, Arrivals, Check, Contract, Interface, MixPath, Plan, Request
 from prony.survey.program import Program
 from prony.survey.servers import usual_servers
 from prony.survey.survey import Survey
@@ -29,7 +29,7 @@ class OwnApp:
     app for servers: it listens on a port itself, and ``app`` is null. Without ``servers``, those that are
     usual for the app's interface.
 
-    ``expected``: the reply that the request must get.
+    ``expected``: the reply that each request must get; ``paths``: of a mix, in place of the request's.
 
     ``text``: what the user wrote; it is kept verbatim, as a study's file is. ``app`` null: only ``commands``,
     programs that answer by themselves. ``request`` null: what the app's contract asks first, which only a
@@ -54,6 +54,16 @@ class OwnApp:
     expected: Check
     environment: dict[str, str]
     program: Program | None = None
+    paths: tuple[MixPath, ...] = ()
+
+    @property
+    def contract(self) -> Contract:
+        """The reply that is expected, for each path."""
+        if not self.expected.says_anything:
+            return Contract()
+        asked = self.expected.request
+        requests = [replace(asked, path=one.path) for one in self.paths] or [asked]
+        return Contract(tuple(replace(self.expected, request=one) for one in requests))
 
 
 def plan_of_app(wish: OwnApp, known: "Catalog", options: "PlanOptions") -> "tuple[Plan, Catalog]":
@@ -127,7 +137,7 @@ def _app(wish: OwnApp, known: "Catalog") -> App:
 
     if wish.app is not None and wish.app in known.apps:
         return _built_in(wish, known.apps[wish.app])
-    contract = Contract((wish.expected,) if wish.expected.says_anything else ())
+    contract = wish.contract
     if wish.app is None:
         name = {"name": app_name(wish.folder.name)} if wish.program else {}
         return command_app(wish.folder, contract, wish.environment, **name)
@@ -175,7 +185,13 @@ def _question(wish: OwnApp) -> str:
 
 
 def _document(wish: OwnApp, app_name: str, commands: Sequence[str]) -> "StudyDocument":
-    from prony.study_document import ProfileDocument, StudyDocument, SubjectDocument, WorkloadDocument
+    from prony.study_document import (
+        PathDocument,
+        ProfileDocument,
+        StudyDocument,
+        SubjectDocument,
+        WorkloadDocument,
+    )
 
     subjects = []
     if wish.app is not None:
@@ -191,6 +207,7 @@ def _document(wish: OwnApp, app_name: str, commands: Sequence[str]) -> "StudyDoc
         rate=(wish.rate,) if wish.rate is not None else None,
         connections=wish.connections or (None if open_loop else (10,)),
         arrivals=wish.arrivals,
+        paths=tuple(PathDocument(path=one.path, weight=one.weight) for one in wish.paths),
     )
     profile = ProfileDocument(
         blocks=wish.repeats, duration=wish.duration_ns, warmup=wish.warmup_ns, timeout=wish.timeout_ns

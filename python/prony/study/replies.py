@@ -12,7 +12,8 @@ from prony.analysis.last_error import last_error, plain_lines
 from prony.catalog.schema.apps import is_built_in
 from prony.errors import SubjectError
 from prony.escapes import escaped
-from prony.model import Cell, Check
+from prony.model import Cell, Check, Request
+from prony.sandbox.base import RunningSubject
 from prony.sandbox.contract import difference, probe
 from prony.sandbox.exchange import Reply
 from prony.sandbox.listening import listening_ports
@@ -32,26 +33,56 @@ _BODY_BYTES_READ = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class _Probed:
-    """A subject asked twice: its replies, or why there is none; and what it wrote.
+class _Answer:
+    """The replies to one request that was asked twice, or why there is none.
 
-    ``wrong``: why the reply is no success, null if it is one. ``is_silent``: it did not even start.
+    ``wrong``: why the reply is no success, null if it is one.
+    """
+
+    request: Request
+    replies: tuple[Reply, ...]
+    wrong: str | None = None
+
+    @property
+    def kind(self) -> str:
+        """Status and media type: servers that differ in them do different work."""
+        return _kind(self.replies[0]) if self.replies else self.wrong or ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Probed:
+    """A subject that was asked for each path of its load, and what it wrote.
+
+    ``silence``: why it did not even start, null if it did.
     """
 
     cell: Cell
     log: str
-    replies: tuple[Reply, ...] = ()
-    wrong: str | None = None
-    is_silent: bool = False
+    answers: tuple[_Answer, ...] = ()
+    silence: str | None = None
 
     @property
     def name(self) -> str:
         return self.cell.subject.name
 
     @property
-    def kind(self) -> str:
-        """Status and media type: servers that differ in them do different work."""
-        return _kind(self.replies[0]) if self.replies else self.wrong or ""
+    def is_silent(self) -> bool:
+        return self.silence is not None
+
+    @property
+    def wrong(self) -> str | None:
+        """Why the first reply that is no success is none; null if all are."""
+        return self.silence or next((one.wrong for one in self.answers if one.wrong is not None), None)
+
+    @property
+    def shown(self) -> _Answer | None:
+        """The first answer that is no success, else the first; null where there is none."""
+        return next((one for one in self.answers if one.wrong is not None), next(iter(self.answers), None))
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Those of all its answers."""
+        return tuple(one.kind for one in self.answers)
 
     @property
     def log_lines(self) -> Sequence[str]:
@@ -67,7 +98,7 @@ class _Probed:
 
 
 def compare_replies(bench: Bench, listener: StudyListener) -> None:
-    """Ask every subject of a user's app twice, before any load.
+    """Ask every subject of a user's app twice for each path of its load, before any load.
 
     *Errors*: SubjectError when none answers with a success, or when they differ in status or media type: two
     servers that answer differently do different work, and comparing their speed would mean nothing.
@@ -78,7 +109,7 @@ def compare_replies(bench: Bench, listener: StudyListener) -> None:
     if all(one.wrong is not None for one in found):
         raise _all_fail(bench, found)
     answering = [one for one in found if not one.is_silent]
-    if len({one.kind for one in answering}) > 1:
+    if len({one.kinds for one in answering}) > 1:
         raise _they_differ(bench, answering)
     for one in found:
         if one.is_silent:
@@ -102,17 +133,23 @@ def first_cells(bench: Bench) -> Iterator[Cell]:
 
 def _compare_bodies(found: Sequence[_Probed], listener: StudyListener) -> None:
     """Report the first subjects whose bodies differ in more than what varies between two replies of one."""
-    answered = [one for one in found if one.replies]
-    for one, other in pairwise(answered):
-        if not (_is_like(one, other) or _is_like(other, one)):
-            listener.notice(
-                f"{one.name} and {other.name} answer with different bodies ({len(one.replies[0].body)} and "
-                f"{len(other.replies[0].body)} bytes); --expect-body sets the right one"
-            )
-            return
+    for one, other in pairwise(found):
+        for own, its in zip(one.answers, other.answers, strict=False):
+            if own.replies and its.replies and not (_is_like(own, its) or _is_like(its, own)):
+                of_path = f" to {_words(own.request)}" if one.cell.workload.mix else ""
+                listener.notice(
+                    f"{one.name} and {other.name} answer{of_path} with different bodies "
+                    f"({len(own.replies[0].body)} and {len(its.replies[0].body)} bytes); "
+                    "--expect-body sets the right one"
+                )
+                return
 
 
-def _is_like(one: _Probed, other: _Probed) -> bool:
+def _words(request: Request) -> str:
+    return f"{request.method} {escaped(request.path)}"
+
+
+def _is_like(one: _Answer, other: _Answer) -> bool:
     varies = template(one.replies[0].body, one.replies[-1].body)
     return any(is_alike(varies, reply.body) for reply in other.replies)
 
@@ -132,23 +169,27 @@ def _probed(bench: Bench, cell: Cell) -> _Probed:
                 ports = listening_ports(subject.tree_pid)
                 elsewhere = [port for port in ports if port != subject.address.port]
                 where = f"; it listens on port {elsewhere[0]} instead" if elsewhere else ""
-                return _Probed(cell, error.log, wrong=error.message + where, is_silent=True)
-            ask = partial(probe, Check(cell.workload.request), subject.address)
-            answers = [ask(subject.seat.network_namespace) for _ in range(2)]
-            replies = tuple(one for one in answers if isinstance(one, Reply))
-            reason = next((one for one in answers if isinstance(one, str)), None)
-            wrong = reason or next((said for one in replies if (said := _wrong(cell, one))), None)
-            return _Probed(cell, subject.log().text, replies, wrong)
+                return _Probed(cell, error.log, silence=error.message + where)
+            answers = tuple(_asked(cell, request, subject) for request in cell.workload.requests)
+            return _Probed(cell, subject.log().text, answers)
     except SubjectError as error:
-        return _Probed(cell, error.log, wrong=error.message, is_silent=True)
+        return _Probed(cell, error.log, silence=error.message)
     finally:
         # The next subject must not find it.
         bench.run.remove_trial_folder(sandbox.folder.name)
 
 
-def _wrong(cell: Cell, reply: Reply) -> str | None:
+def _asked(cell: Cell, request: Request, subject: RunningSubject) -> _Answer:
+    ask = partial(probe, Check(request), subject.address)
+    answers = [ask(subject.seat.network_namespace) for _ in range(2)]
+    replies = tuple(one for one in answers if isinstance(one, Reply))
+    reason = next((one for one in answers if isinstance(one, str)), None)
+    wrong = reason or next((said for one in replies if (said := _wrong(cell, request, one))), None)
+    return _Answer(request, replies, wrong)
+
+
+def _wrong(cell: Cell, asked: Request, reply: Reply) -> str | None:
     """Return why a reply is no success; by the contract, if there is one."""
-    asked = cell.workload.request
     for check in cell.subject.app.contract.checks:
         if check.request == asked:
             return difference(check, reply)
@@ -176,12 +217,23 @@ def _they_differ(bench: Bench, found: Sequence[_Probed]) -> SubjectError:
 
 def _shown(found: Sequence[_Probed]) -> Iterator[str]:
     for one in found:
-        yield f"  {one.name}: {_described(one)}"
+        yield from _described(one)
         if one.wrong is not None:
             yield from (f"    {line}" for line in one.log_lines)
 
 
-def _described(one: _Probed) -> str:
+def _described(one: _Probed) -> Iterator[str]:
+    """Yield what a subject answered; of a mix the reply to each path."""
+    if one.silence is not None:
+        yield f"  {one.name}: {one.silence}"
+    elif one.cell.workload.mix is None:
+        yield from (f"  {one.name}: {_said(answer)}" for answer in one.answers)
+    else:
+        yield f"  {one.name}:"
+        yield from (f"    {_words(answer.request)}: {_said(answer)}" for answer in one.answers)
+
+
+def _said(one: _Answer) -> str:
     if not one.replies:
         return one.wrong or ""
     reply = one.replies[0]
@@ -204,13 +256,14 @@ def _hint(bench: Bench, found: Sequence[_Probed]) -> str:
 
 
 def _symptom(bench: Bench, one: _Probed) -> Refusal:
-    reply = one.replies[0] if one.replies else None
+    shown = one.shown
+    reply = shown.replies[0] if shown and shown.replies else None
     body = reply.body[:_BODY_BYTES_READ].decode(errors="replace") if reply else ""
     declared = bench.study.requirements_file or (bench.study.declared and bench.study.declared.file)
     return Refusal(
         text="\n".join([one.wrong or "", body, *one.log_lines]),
         status=reply.status if reply else None,
-        path=one.cell.workload.request.path,
+        path=(shown.request if shown else one.cell.workload.request).path,
         location=reply.header("location") if reply else "",
         user=bench.study.user.name,
         folder=one.cell.subject.app.folder,
