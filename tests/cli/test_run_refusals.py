@@ -508,3 +508,32 @@ def test_an_option_that_takes_one_value_is_refused_when_it_is_typed_twice(folder
     done = subprocess.run([sys.executable, *line], capture_output=True, text=True, cwd=folder, check=False)
     assert done.returncode == 2
     assert "`--path` is typed 2 times; expected once" in done.stderr
+
+
+# --- a mix of paths ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("engine", ["wrk", "./my_load.sh {url}"])
+def test_a_generator_that_sends_no_mix_is_refused_by_its_name(said, folder, engine):
+    (folder / "shop.py").write_text(APP)
+    mix = ("--path", "/=9", "--path", "/cart=1")
+    done = said("run", "--app", "shop:app", "--servers", "wsgiref", *mix, "--engine", engine, "--dry-run")
+    assert done.status == 2
+    assert f"`--engine {engine}` cannot send a mix of paths" in done.err
+    assert "Prony's own generator sends mixes" in done.err
+
+
+def test_a_mix_that_is_none_is_refused_before_anything_is_built(said, folder):
+    (folder / "shop.py").write_text(APP)
+    done = said("run", "--app", "shop:app", "--servers", "wsgiref", "--path", "/", "--path", "/cart=x")
+    assert done.status == 2
+    assert "`x` is not a weight" in done.err
+
+
+def test_a_mix_is_shown_with_its_weights_before_it_is_sent(said, folder):
+    (folder / "shop.py").write_text(APP)
+    mix = ("--path", "/=9", "--path", "/cart?a=1 =1")
+    done = said("run", "--app", "shop:app", "--servers", "wsgiref", *mix, "--dry-run")
+    assert done.status == 0
+    assert "mix of 2 paths" in done.out
+    assert "GET /=9 /cart?a=1 =1" in done.out

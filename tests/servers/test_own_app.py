@@ -103,6 +103,34 @@ def test_the_apps_variables_reach_it_and_their_values_do_not_reach_the_archive(p
     assert b"s3cr3t-word" not in (folder / "out.prony").read_bytes()
 
 
+def test_a_mix_is_asked_of_every_server_and_accounted_by_path(prony, folder, trials):
+    write(folder)
+    mix = ("--path", "/=3", "--path", "/cart=1", "--expect-body", "hi", "--force")
+    done = prony(*run(*mix, "--full", servers="wsgiref,waitress"), timeout_s=120)
+    assert done.status == 0, done.err
+    assert "mix of 2 paths (/=3 /cart=1)" in done.out
+    assert "By path" in done.out
+    found = trials(folder / "out.prony")
+    assert len(found) == 2
+    for trial in found:
+        home, cart = trial.recording.paths
+        assert (home.path, cart.path) == ("/", "/cart")
+        assert home.account.ok + cart.account.ok == trial.recording.account.ok > 0
+
+
+def test_a_path_of_a_mix_that_fails_stops_the_run_before_any_load(prony, folder):
+    (folder / "shop.py").write_text(
+        "def app(environ, start_response):\n"
+        "    is_cart = environ['PATH_INFO'] == '/cart'\n"
+        "    start_response('404 No' if is_cart else '200 OK', [('Content-Length', '2')])\n"
+        "    return [b'hi']\n"
+    )
+    done = prony(*run("--path", "/", "--path", "/cart"))
+    assert done.status == 3
+    assert "no server answers with a success" in done.err
+    assert "GET /cart: status 404" in done.err
+
+
 def test_a_contract_that_every_server_breaks_stops_the_run_before_any_load(prony, folder):
     write(folder)
     done = prony(*run("--expect-body", "something else"))

@@ -21,7 +21,7 @@ from prony.cli.options import check_output, duration_of, header_of, optional, se
 from prony.cli.pacing_option import pacing_of
 from prony.cli.protocol import cross_checks_of, with_protocol
 from prony.cli.resume import ALLOWED, Resumption, is_complete, resumed_study
-from prony.cli.run_checks import archive_to_write, check_files, check_threads
+from prony.cli.run_checks import archive_to_write, check_files, check_mix, check_threads
 from prony.cli.run_options import AppOptions, LoadOptions, OutputOptions, RunOptions, SureOptions, WhatOptions
 from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox
 from prony.cli.talk import say
@@ -55,6 +55,8 @@ Examples:
   prony run --app shop:app --servers gunicorn,waitress,uwsgi -c 10,100
 
   prony run --app shop:app --requirements requirements.txt --servers gunicorn,granian --rate 550
+
+  prony run --app shop:app --servers gunicorn,uwsgi --path /=9 --path /cart=1    a mix of paths
 
   prony run --app shop:app --servers gunicorn --set gunicorn.workers=4 --dry-run
 
@@ -226,6 +228,7 @@ def _new_study(options: RunOptions, known: "Catalog") -> "Study":
     plan = with_protocol(plan, options.sure, options.load.find_rate)
     plan = _without_doubles(plan, check_settings(asked.settings, plan, known, cpus_of(plan)))
     check_threads(plan, options.load.engine_threads)
+    check_mix(plan, options.load.engine)
     check_files(options.own, user)
     if not options.output.show_only:
         _show_found(options, plan, found)

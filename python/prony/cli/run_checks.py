@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from prony.cli.measure import placement_of
 from prony.cli.run_options import AppOptions
 from prony.errors import UsageError
+from prony.model import EngineChoice
 
 if TYPE_CHECKING:
     from prony.model import Plan
     from prony.runas import RunAs
 
-__all__ = ["archive_to_write", "check_files", "check_threads"]
+__all__ = ["archive_to_write", "check_files", "check_mix", "check_threads"]
 
 
 def check_threads(plan: "Plan", threads: int) -> None:
@@ -26,6 +27,19 @@ def check_threads(plan: "Plan", threads: int) -> None:
         raise UsageError(
             f"`--engine-threads {threads}`: the generator has {cpus} CPU{'s' if cpus != 1 else ''} here; "
             f"expected at most {cpus}"
+        )
+
+
+def check_mix(plan: "Plan", engine: str | None) -> None:
+    """Refuse a typed generator that cannot send the mix of a load: nothing would be measured.
+
+    *Errors*: UsageError naming the generator.
+    """
+    others = (cell for cell in plan.cells if cell.workload.mix and cell.engine.name != EngineChoice().name)
+    if engine is not None and any(cell.engine.named(engine) == cell.engine for cell in others):
+        raise UsageError(
+            f"`--engine {engine}` cannot send a mix of paths",
+            hint="leave out --engine: Prony's own generator sends mixes; or ask for one --path",
         )
 
 
