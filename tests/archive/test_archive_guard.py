@@ -1,5 +1,6 @@
 """Foreign, damaged and hostile files are refused, with a message that says why."""
 
+import json
 import sqlite3
 import struct
 import zlib
@@ -13,6 +14,8 @@ from prony.archive import create, leftovers, open_archive
 from prony.archive.guard import check_histogram
 from prony.errors import ArchiveError, UsageError
 from prony.model import Fingerprint
+from prony.model.recording import Distribution, Handshakes, StageFigures
+from prony.model.shapes import encode
 from prony.sandbox.ring import Ring
 
 
@@ -139,6 +142,24 @@ def bomb(inner):
 def test_a_damaged_value(path, statement, value):
     tamper(path, (statement, value))
     with pytest.raises(ArchiveError, match="damaged"):
+        read_all(path)
+
+
+NO_TIMES = Distribution(0, None, None, None, None)
+BOMB = Distribution(1, 1, 1, 1, bomb(b"\0" * 10_000_000))
+
+
+@pytest.mark.parametrize(
+    ("place", "forged"),
+    [
+        ("$.tls", Handshakes(NO_TIMES, BOMB, 0, {}, {}, {}, {}, {})),
+        ("$.stages", [StageFigures(0, 1, 0, 0, 0, 0, ok_service=BOMB)]),
+    ],
+)
+def test_a_histogram_within_the_rest_of_a_recording_is_checked_as_well(path, place, forged):
+    value = json.dumps([encode(one) for one in forged] if isinstance(forged, list) else encode(forged))
+    tamper(path, ("UPDATE recording SET recording_json = json_set(recording_json, ?, json(?))", place, value))
+    with pytest.raises(ArchiveError, match="histogram"):
         read_all(path)
 
 

@@ -208,11 +208,11 @@ def _read_recording(database: sqlite3.Connection, trial_id: int) -> Recording | 
 
 
 def _check_histograms(found: Recording) -> None:
-    """Refuse histograms of paths that are none: they are in the JSON, not in columns."""
-    for path in found.paths:
-        for one in path.times.values():
-            if one.histogram is not None:
-                check_histogram(one.histogram)
+    """Refuse histograms that are none, of those that are in the JSON and not in columns."""
+    holders = (*found.paths, *found.stages, *((found.tls,) if found.tls else ()))
+    for value in (getattr(holder, one.name) for holder in holders for one in fields(holder)):
+        if isinstance(value, Distribution) and value.histogram is not None:
+            check_histogram(value.histogram)
 
 
 def _read_distributions(database: sqlite3.Connection, trial_id: int) -> Json:
