@@ -2,14 +2,18 @@
 
 from dataclasses import replace
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 
 import pytest
 
 from prony.assembly import Site, assemble, command_line, needs_of, why_unavailable
 from prony.catalog.install.environment import Environment, Unavailable
 from prony.catalog.schema.loader import load_catalog
+from prony.catalog.schema.settings import speaks_tls
+from prony.certificates import Authority
 from prony.errors import UsageError
-from prony.model import Frontend, Interface, Subject, Wire
+from prony.model import Frontend, Interface, Subject, TlsKey, Wire
 from prony.runas import resolve_user
 
 
@@ -42,8 +46,95 @@ def assembled(catalog, subject):
         for one in needs.all()
     }
     ports = iter(range(9001, 9100))
-    site = Site(lambda: next(ports), lambda name: Path("/runs") / name, Path("/apps/x"), 2)
-    return assemble(catalog, subject, needs, found, site)
+    folder = Path(mkdtemp(prefix="prony-test-"))
+    try:
+        authority = Authority(folder)
+        site = Site(lambda: next(ports), lambda name: Path("/runs") / name, Path("/apps/x"), 2, authority)
+        return assemble(catalog, subject, needs, found, site)
+    finally:
+        rmtree(folder)
+
+
+def with_tls(catalog, name, key="ecdsa"):
+    """Return a subject whose clients are spoken to with TLS."""
+    subject = subject_of(catalog, name)
+    if subject.frontend is None:
+        return replace(subject, settings={"tls": key})
+    return replace(subject, frontend=replace(subject.frontend, settings={"tls": key}))
+
+
+SPEAK_TLS = [
+    name for name, entry in load_catalog(found=Path("/nowhere")).servers.items() if speaks_tls(entry)
+]
+
+
+def test_servers_that_speak_tls_are_the_ones_that_are_known_to():
+    assert [
+        *("granian", "gunicorn", "gunicorn-gevent", "gunicorn-uvicorn", "hypercorn", "nginx-static"),
+        "uvicorn",
+    ] == SPEAK_TLS
+
+
+@pytest.mark.parametrize("key", TlsKey)
+@pytest.mark.parametrize("name", [*SPEAK_TLS, "gunicorn@nginx", "gunicorn@apache"])
+def test_with_tls_a_process_has_a_certificate_and_only_its_own_user_the_key(catalog, name, key):
+    launch = assembled(catalog, with_tls(catalog, name, key))
+    entrance = launch.frontend or launch
+    assert entrance.address.tls
+    assert entrance.address.tls.verify
+    assert str(entrance.address.tls.ca_file).endswith("authority.pem")
+    assert not entrance.address.tls.resumption
+    assert "BEGIN CERTIFICATE" in entrance.files["certificate.pem"]
+    assert "BEGIN PRIVATE KEY" in entrance.secrets["key.pem"]
+    said = " ".join([*entrance.command, *entrance.files.values()])
+    assert f"/runs/{entrance.name}/certificate.pem" in said
+    assert f"/runs/{entrance.name}/key.pem" in said
+    assert "PRIVATE" not in said
+    assert "PRIVATE" not in repr(launch)
+
+
+@pytest.mark.parametrize("name", [*SPEAK_TLS, "gunicorn@nginx", "gunicorn@apache"])
+def test_without_tls_nothing_speaks_of_it(catalog, name):
+    launch = assembled(catalog, subject_of(catalog, name))
+    for one in launch.processes:
+        assert one.address.tls is None
+        assert one.secrets == {}
+        said = " ".join([*one.command, *one.files.values()]).lower()
+        assert not [word for word in ("ssl", "certificate", "key.pem") if word in said]
+
+
+def test_behind_a_frontend_with_tls_the_server_is_plain(catalog):
+    launch = assembled(catalog, with_tls(catalog, "gunicorn@nginx"))
+    assert launch.entrance.tls
+    assert launch.address.tls is None
+    assert launch.secrets == {}
+
+
+def test_a_frontend_passes_nothing_on_to_a_server_with_tls(catalog):
+    subject = replace(subject_of(catalog, "gunicorn@nginx"), settings={"tls": "ecdsa"})
+    with pytest.raises(UsageError, match="passes requests on without TLS") as refused:
+        assembled(catalog, subject)
+    assert refused.value.hint == "TLS between clients and the frontend: --set nginx.tls=ecdsa"
+
+
+def test_clients_take_up_sessions_where_that_is_asked_for(catalog):
+    subject = replace(subject_of(catalog, "uvicorn"), settings={"tls": "ecdsa", "tls_resumption": "true"})
+    assert assembled(catalog, subject).address.tls.resumption
+
+
+def test_software_of_another_time_speaks_no_tls(catalog):
+    subject = replace(subject_of(catalog, "gunicorn-as-of-2016"), settings={"tls": "ecdsa"})
+    with pytest.raises(UsageError, match=r"gunicorn-as-of-2016\.tls=ecdsa"):
+        assembled(catalog, subject)
+
+
+@pytest.mark.parametrize("name", [*SPEAK_TLS, "gunicorn@nginx", "gunicorn@apache"])
+def test_a_person_types_a_certificate_and_a_key_of_their_own(catalog, name):
+    plain = command_line(catalog, subject_of(catalog, name), 2)
+    encrypted = command_line(catalog, with_tls(catalog, name), 2)
+    assert "YOUR-" not in plain
+    written = "--set nginx.tls=ecdsa" in encrypted or "tls=ecdsa" in encrypted
+    assert written or ("YOUR-CERTIFICATE.pem" in encrypted and "YOUR-KEY.pem" in encrypted)
 
 
 def test_an_apps_service_is_started_first_and_the_app_is_told_where_it_is(catalog):

@@ -19,7 +19,7 @@ LAYERS = (
     *("schedule", "factors", "study_document", "workloads", "plan", "cross_check"),
     *("analysis", "diagnosis", "faults", "reading", "report"),
     # Measuring.
-    *("survey", "host", "catalog", "sandbox", "monitor", "engine", "assembly"),
+    *("survey", "host", "certificates", "catalog", "sandbox", "monitor", "engine", "assembly"),
     *("trial", "study", "check", "calibration"),
     # Showing.
     *("listing", "page", "faces", "data", "cli", "__main__"),

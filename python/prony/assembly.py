@@ -13,6 +13,8 @@ from prony.catalog.install.resolve import shared_requirements
 from prony.catalog.launch.commands import BEHIND_PORT, PORT, command_for_user, frontend_command_for_user
 from prony.catalog.launch.filling import Seat
 from prony.catalog.launch.processes import (
+    AskedTls,
+    asked_tls,
     make_frontend,
     make_launch,
     make_service,
@@ -23,10 +25,19 @@ from prony.catalog.schema.apps import is_built_in
 from prony.catalog.schema.entry import ServerEntry
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import backends_of
-from prony.model import Address, Launch, Subject
+from prony.certificates import Authority
+from prony.model import Address, Launch, Subject, Tls
 from prony.runas import RunAs
 
-__all__ = ["Site", "SubjectNeeds", "assemble", "command_line", "needs_of", "why_unavailable"]
+__all__ = [
+    "Site",
+    "SubjectNeeds",
+    "assemble",
+    "command_line",
+    "entrance_tls",
+    "needs_of",
+    "why_unavailable",
+]
 
 HOST = "127.0.0.1"
 
@@ -49,13 +60,15 @@ class Site:
     """Where a subject's processes will run.
 
     ``free_port`` returns a port on which nothing listens, ``folder_for`` the folder of the process with a
-    given name; ``app_folder`` holds the app, ``cpus`` is the number of CPUs that they may use.
+    given name; ``app_folder`` holds the app, ``cpus`` is the number of CPUs that they may use. ``authority``
+    certifies those that speak TLS.
     """
 
     free_port: Callable[[], int]
     folder_for: Callable[[str], Path]
     app_folder: Path
     cpus: int
+    authority: Authority
 
 
 def needs_of(
@@ -141,6 +154,17 @@ def assemble(
     )
 
 
+def entrance_tls(catalog: Catalog, subject: Subject, cpus: int = 1) -> AskedTls | None:
+    """Return the TLS that is spoken to the subject's clients, by the frontend if there is one.
+
+    *Errors*: UsageError as `resolved_settings`.
+    """
+    front = subject.frontend
+    if front is None:
+        return asked_tls(catalog.server(subject.server), subject, cpus)
+    return asked_tls(catalog.frontends[front.entry], front, cpus)
+
+
 def _server_names(catalog: Catalog, subject: Subject, cpus: int) -> Sequence[str]:
     """Return the names of the server's processes: more than one where it has several back ends."""
     front = subject.frontend
@@ -156,8 +180,19 @@ def _server(  # noqa: PLR0913, PLR0917 - all that a server depends on
     variables: Mapping[str, str],
     name: str,
 ) -> Launch:
-    seat = _seat(site, name, _address(site, entry, subject), variables, subject.app.root)
+    address = Address(HOST, site.free_port(), wire=spoken_wire(entry, subject, site.cpus))
+    seat = _seat(site, name, address, variables, subject.app.root)
+    seat = _certified(seat, asked_tls(entry, subject, site.cpus), site)
     return replace(make_launch(entry, subject, environment, seat), name=name)
+
+
+def _certified(seat: Seat, asked: AskedTls | None, site: Site) -> Seat:
+    """Return a seat with a certificate and its key, and the TLS that clients ask for, if TLS is asked for."""
+    if asked is None:
+        return seat
+    certified = site.authority.certify(asked.key)
+    wanted = Tls(ca_file=str(site.authority.file), resumption=asked.resumption)
+    return replace(seat, address=replace(seat.address, tls=wanted), certified=certified)
 
 
 def command_line(
@@ -212,7 +247,8 @@ def _in_front(  # noqa: PLR0913, PLR0917 - as assemble, and what stands behind
         return None
     entry = catalog.frontends[subject.frontend.entry]
     environment = _ready(found, needs.frontend)
-    seat = _seat(site, "frontend", root=subject.app.root)
+    plain = _seat(site, "frontend", root=subject.app.root)
+    seat = _certified(plain, asked_tls(entry, subject.frontend, site.cpus), site)
     return make_frontend(entry, subject, subject.frontend, environment, seat, servers)
 
 
@@ -231,10 +267,6 @@ def _seat(
         variables or {},
         root,
     )
-
-
-def _address(site: Site, entry: ServerEntry, subject: Subject) -> Address:
-    return Address(HOST, site.free_port(), wire=spoken_wire(entry, subject, site.cpus))
 
 
 def _ready(found: Mapping[str, Environment | Unavailable], request: EnvironmentRequest) -> Environment:

@@ -1,14 +1,18 @@
 """What a check makes of a trial: passed, or at which stage it failed and why."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from prony.analysis.account import RequestClass
 from prony.catalog.schema.loader import load_catalog
 from prony.check import ServerCheck, names_to_check, verdict_of
+from prony.check.rows import subjects_to_check
 from prony.errors import UsageError
 from prony.faces.markdown import markdown
 from prony.listing.servers import check_json, checks_document
-from prony.model import Failed, Interface, Invalid, LogTail, Ok, Trial, TrialRole
+from prony.model import Failed, Interface, Invalid, LogTail, Ok, TlsKey, Trial, TrialRole, Wire
 from prony.sandbox import StopReport
 from recordings import recording_of
 
@@ -71,6 +75,25 @@ def test_the_trials_own_fault_comes_first(outcome, stage, reason):
 
 def test_processes_that_are_still_there_are_a_failure():
     assert verdict_of(FOUND, trial(ok=10), 1, STOPPED, ["worker (7)"]).stage == "stop"
+
+
+def test_what_speaks_tls_is_checked_once_more_with_it():
+    catalog = load_catalog(found=Path("/nowhere"))
+    app = catalog.app("hello")
+    names = ("uvicorn", "waitress", "gunicorn@nginx", "uwsgi-socket@nginx", "gunicorn-gthread")
+    rows = list(subjects_to_check(catalog, names, app))
+    encrypted = {
+        one.name
+        for one in rows
+        if "tls" in {**one.settings, **(one.frontend.settings if one.frontend else {})}
+    }
+    assert encrypted == {"uvicorn", "gunicorn@nginx"}
+
+
+def test_a_row_with_tls_says_so():
+    found = replace(verdict_of(FOUND, trial(ok=10), 1, STOPPED), wire=Wire.HTTP, tls=TlsKey.ECDSA)
+    assert check_json(found)["tls"] == "ecdsa"
+    assert "http, TLS" in markdown(checks_document([found]))
 
 
 def test_only_the_last_lines_of_a_log_are_kept():

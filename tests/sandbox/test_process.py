@@ -333,6 +333,36 @@ def test_folders_are_given_away_when_all_is_in_them(
     assert (folder / "script.py").stat().st_uid == 0
 
 
+def test_a_secret_is_its_users_alone_and_goes_with_the_trial(
+    any_sandbox: Sandbox, placement: Placement, run: RunFolder, user: RunAs
+) -> None:
+    launch = replace(launch_script(any_sandbox, SERVER), secrets={"key.pem": "secret"})
+    key = any_sandbox.folder / "key.pem"
+    with any_sandbox.start(launch, placement) as subject:
+        found = key.stat()
+        assert (found.st_uid, found.st_mode & 0o777) == (user.uid, 0o400)
+        assert subject.seat.uid != found.st_uid or not user.drop
+        assert key.read_text() == "secret"
+    run.remove_trial_folder(any_sandbox.folder.name)
+    assert not key.exists()
+
+
+@needs_root
+def test_a_secret_is_closed_to_others_from_its_first_byte_on(
+    run: RunFolder, user: RunAs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modes = []
+    opened = os.open
+
+    def watched(path: object, flags: int, mode: int = 0o777, **more: int) -> int:
+        modes.append((Path(str(path)).name, mode))
+        return opened(str(path), flags, mode, **more)
+
+    monkeypatch.setattr("prony.sandbox.files.os.open", watched)
+    write_files(run.folder / "trial", {"script.py": ""}, user, {"key.pem": "secret"})
+    assert modes == [("script.py", 0o644), ("key.pem", 0o400)]
+
+
 def test_what_a_generator_keeps_lies_where_only_its_user_can_enter_and_goes_with_the_trial(
     any_sandbox: Sandbox, placement: Placement, run: RunFolder, user: RunAs
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from commands import UNCLAIMED, Prony, cache, ended, folder, passable_folder, prony  # noqa: F401 - fixtures
 from prony.catalog.schema.loader import BUILT_IN_SERVERS, load_catalog
+from prony.catalog.schema.settings import speaks_tls
 from prony.check import names_to_check
 from prony.check.rows import subjects_to_check
 from servers.world import processes_of
@@ -154,6 +155,8 @@ def test_every_row_of_an_entry_passes(name, checks):
         entry = CATALOG.server(name)
         assert {interface for interface, _ in spoken} == set(entry.interfaces)
         assert {wire for _, wire in spoken} == set(entry.wires)
+    if name in CATALOG.servers or name in CATALOG.frontends:
+        assert any(row["tls"] for row in rows) == speaks_tls(CATALOG.entry(name))
 
 
 @pytest.mark.parametrize("app", AROUND)

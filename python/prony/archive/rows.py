@@ -36,6 +36,7 @@ from prony.model import (
     ProcessRow,
     Sample,
     ThreadUsage,
+    Tls,
     Trial,
     TrialEvent,
     TrialRecord,
@@ -182,10 +183,19 @@ def _insert_recording(database: sqlite3.Connection, trial_id: int, recording: Re
 
 
 def _shown(spec: Specification | None) -> Specification | None:
-    """Return a specification that may be published: without the values of secret headers."""
+    """Return a specification that may be published: without the values of secret headers, and of files only
+    the names.
+    """
     if spec is None or spec.workload is None:
         return spec
-    return replace(spec, workload=replace(spec.workload, request=masked(spec.workload.request)))
+    workload = replace(spec.workload, request=masked(spec.workload.request))
+    target = spec.target and replace(spec.target, tls=_without_folder(spec.target.tls))
+    return replace(spec, target=target, workload=workload)
+
+
+def _without_folder(asked: Tls | None) -> Tls | None:
+    # A study's generator has no certificate of its own.
+    return asked and replace(asked, ca_file=asked.ca_file and asked.ca_file.rpartition("/")[2])
 
 
 def _read_recording(database: sqlite3.Connection, trial_id: int) -> Recording | None:

@@ -15,6 +15,7 @@ from prony.catalog.install.apps import materialise_app
 from prony.catalog.install.environment import Environment, Unavailable
 from prony.catalog.install.prepare import EnvironmentProgress, prepare
 from prony.catalog.schema.loader import Catalog
+from prony.certificates import Authority
 from prony.engine import open_engine
 from prony.errors import EngineError, FailureStage, PronyError, SubjectError
 from prony.model import (
@@ -118,7 +119,8 @@ class CalibrationBench:
         groups = self.groups if cell.sandbox.kind is SandboxKind.CGROUP else None
         sandbox = open_sandbox(cell.sandbox, self.user, folder, groups)
         app_folder = materialise_app(cell.subject.app, self.user)
-        site = Site(sandbox.free_port, sandbox.folder_for, app_folder, len(self.placement.server_cpus))
+        cpus, authority = len(self.placement.server_cpus), Authority(self.run.folder)
+        site = Site(sandbox.free_port, sandbox.folder_for, app_folder, cpus, authority)
         return Task(
             cell=cell,
             position=Position(block, cell.id),

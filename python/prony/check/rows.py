@@ -1,4 +1,4 @@
-"""The rows of a check: servers with each interface and wire, alone and behind frontends. Pure.
+"""The rows of a check: servers with each interface and wire, alone and behind frontends, and with TLS. Pure.
 
 Must not know how a row is checked.
 
@@ -8,17 +8,22 @@ Must not know how a row is checked.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from prony.catalog.schema.entry import FrontendEntry, ServerEntry
 from prony.catalog.schema.loader import Catalog
+from prony.catalog.schema.settings import TLS, speaks_tls
 from prony.errors import UsageError
-from prony.model import App, Interface, Subject, Wire
+from prony.model import App, Frontend, Interface, Subject, TlsKey, Wire
+
+_WITH_TLS = MappingProxyType({TLS: str(TlsKey.ECDSA)})
 
 __all__ = ["names_to_check", "subjects_to_check"]
 
 
 def subjects_to_check(catalog: Catalog, names: Sequence[str], app: App) -> Iterator[Subject]:
-    """Yield the rows of a check: each of ``names`` (see `names_to_check`) with each interface and wire.
+    """Yield the rows of a check: each of ``names`` (see `names_to_check`) with each interface and wire, and
+    once more with TLS if it speaks that.
 
     *Errors*: UsageError for an app that a server cannot serve.
     """
@@ -89,6 +94,16 @@ def _subjects(catalog: Catalog, name: str, app: App) -> Iterator[Subject]:
         yield subject
         for wire in () if variant or frontend else _other_wires(entry):
             yield replace(subject, settings={"wire": wire})
+    if not variant and frontend is None and speaks_tls(entry):
+        yield replace(subject, settings=_WITH_TLS)
+    if frontend and name == _first_behind(catalog, frontend):
+        yield replace(subject, frontend=replace(frontend, settings=_WITH_TLS))
+
+
+def _first_behind(catalog: Catalog, frontend: Frontend) -> str | None:
+    """Return the name behind which a frontend is checked with TLS; null for one that does not speak it."""
+    entry = catalog.frontends[frontend.entry]
+    return f"{entry.examples[0]}@{frontend.entry}" if speaks_tls(entry) else None
 
 
 def _other_wires(entry: ServerEntry) -> list[Wire]:

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from prony.assembly import Site, SubjectNeeds, assemble, needs_of, why_unavailable
+from prony.assembly import Site, SubjectNeeds, assemble, entrance_tls, needs_of, why_unavailable
 from prony.catalog.install.apps import materialise_app
 from prony.catalog.install.environment import Environment, Unavailable
 from prony.catalog.install.prepare import prepare
 from prony.catalog.launch.processes import spoken_wire
 from prony.catalog.schema.loader import Catalog
+from prony.certificates import Authority
 from prony.check.left import still_running
 from prony.check.rows import subjects_to_check
 from prony.check.verdict import CONNECTIONS, ServerCheck, log_end, verdict_of
@@ -99,7 +100,8 @@ def _check_servers(  # noqa: PLR0913, PLR0917 - as check_servers
     listener.planned(sum(why_unavailable(need, found) is None for need in needs.values()))
     with open_run(user) as run:
         app_folder = materialise_app(served, user)
-        bench = _Bench(catalog, user, run, app_folder, found, placement, listener, groups)
+        authority = Authority(run.folder)
+        bench = _Bench(catalog, user, run, authority, app_folder, found, placement, listener, groups)
         for cell in cells:
             yield bench.check(cell, needs[cell.id])
 
@@ -126,6 +128,7 @@ class _Bench:
     catalog: Catalog
     user: RunAs
     run: RunFolder
+    authority: Authority
     app_folder: Path
     environments: Mapping[str, Environment | Unavailable]
     placement: Placement
@@ -135,7 +138,8 @@ class _Bench:
     def check(self, cell: Cell, needs: SubjectNeeds) -> ServerCheck:
         subject = cell.subject
         wire = spoken_wire(self.catalog.server(subject.server), subject)
-        found = ServerCheck(subject.name, subject.interface, wire)
+        asked = entrance_tls(self.catalog, subject)
+        found = ServerCheck(subject.name, subject.interface, wire, asked.key if asked else None)
         lacking = why_unavailable(needs, self.environments)
         if lacking:
             self.listener.notice(f"{subject.name} is unavailable: {lacking.reason}")
@@ -158,7 +162,7 @@ class _Bench:
 
     def _task(self, cell: Cell, needs: SubjectNeeds, sandbox: Sandbox) -> Task:
         cpus = len(self.placement.server_cpus)
-        site = Site(sandbox.free_port, sandbox.folder_for, self.app_folder, cpus)
+        site = Site(sandbox.free_port, sandbox.folder_for, self.app_folder, cpus, self.authority)
         launch = assemble(self.catalog, cell.subject, needs, self.environments, site)
         engine = open_engine(cell.engine)
         position = Position(0, cell.id)

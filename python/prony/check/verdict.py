@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from prony.analysis.account import RequestClass, Tally, tally
 from prony.errors import FailureStage
-from prony.model import Failed, Interface, Invalid, Ok, Trial, Wire
+from prony.model import Failed, Interface, Invalid, Ok, TlsKey, Trial, Wire
 from prony.sandbox import StopReport
 from prony.units import seconds
 
@@ -34,6 +34,7 @@ _LOG_LINES = 20
 class ServerCheck:
     """The result for one server, variant, interface and wire, perhaps behind a frontend.
 
+    ``tls``: the key of the certificate with which it spoke TLS, null without TLS.
     ``ready_s`` null: it did not become ready. ``failures``: requests by how they ended. ``stage`` null
     and ``reason`` empty: it passed; ``log`` has the last lines of the server's or its installation's output.
     """
@@ -41,6 +42,7 @@ class ServerCheck:
     server: str
     interface: Interface
     wire: Wire = Wire.HTTP
+    tls: TlsKey | None = None
     version: str | None = None
     interpreter: str | None = None
     ready_s: float | None = None

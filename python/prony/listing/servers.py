@@ -387,7 +387,7 @@ def _check_row(item: ServerCheck, at: str) -> tuple[Entry, ...]:
         ready = Figure(item.ready_s, _hundredths, at + pointer("ready_s"))
     version: Part = Quote(item.version, at + pointer("version")) if item.version else "—"
     return (
-        *(Entry(text("{}", Name(name))) for name in (item.server, item.interface, item.wire)),
+        *(Entry(text("{}", Name(name))) for name in (item.server, item.interface, _wire(item))),
         Entry(text("{}", ready)),
         Entry(_counted(item, item.ok, at + pointer("requests", "ok"))),
         Entry(_counted(item, item.failed, at + pointer("requests", "failed"))),
@@ -416,7 +416,11 @@ def _stopped(item: ServerCheck, at: str) -> Text:
 
 
 def _checked(item: ServerCheck) -> Name:
-    return Name(f"{item.server} ({item.interface})")
+    return Name(f"{item.server} ({item.interface}{', TLS' if item.tls else ''})")
+
+
+def _wire(item: ServerCheck) -> str:
+    return f"{item.wire}, TLS" if item.tls else item.wire
 
 
 def _failure_words(item: ServerCheck, at: str) -> Text:
@@ -438,6 +442,7 @@ def check_json(item: ServerCheck) -> Json:
         "server": item.server,
         "interface": item.interface,
         "wire": item.wire,
+        "tls": item.tls,
         "version": item.version,
         "interpreter": item.interpreter,
         "ready_s": item.ready_s,

@@ -7,7 +7,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Address", "AddressKind", "Tls", "TlsVersion", "Wire"]
+__all__ = ["Address", "AddressKind", "Tls", "TlsKey", "TlsVersion", "Wire"]
 
 
 class Wire(StrEnum):
@@ -32,6 +32,13 @@ class TlsVersion(StrEnum):
 
     TLS_1_2 = "1.2"
     TLS_1_3 = "1.3"
+
+
+class TlsKey(StrEnum):
+    """The key of a server's certificate: ECDSA on the curve P-256, or RSA of 2048 bits."""
+
+    ECDSA = "ecdsa"
+    RSA_2048 = "rsa2048"
 
 
 @dataclass(frozen=True, slots=True)

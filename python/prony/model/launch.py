@@ -53,13 +53,15 @@ class Launch:
     ``files`` are written, before the start, into the process's own folder, which is its working directory.
     ``services`` are started before it, the ``backends``, which are more of it, and the ``frontend`` after it:
     the load then goes to the frontend. ``name`` distinguishes them: ``server``, ``server-2``, ``frontend``,
-    or the service's name. ``folder``: a working directory other than its own folder.
+    or the service's name. ``folder``: a working directory other than its own folder. ``secrets`` are files
+    too, which nobody but its user can read.
     """
 
     command: tuple[str, ...]
     address: Address
     environment: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     readiness: Readiness = Readiness()
     stop: StopRule = StopRule()
     roles: tuple[RoleRule, ...] = (RoleRule("server"),)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from prony.errors import EngineError
-from prony.model import Address, AddressKind, Request, Wire
+from prony.model import Address, AddressKind, Request, Tls, Wire
 from prony.specification import encode_request, encode_target
 from prony.units import MIB
 
@@ -69,15 +69,20 @@ def connect(address: Address, timeout_s: float) -> socket.socket:
 
 
 def _encrypted(connection: socket.socket, address: Address) -> socket.socket:
-    context = ssl.create_default_context()
-    # The subject's certificate is generated for the trial: only its reply matters, not its identity.
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
     try:
-        return context.wrap_socket(connection, server_hostname=address.host)
+        return _context(address.tls or Tls()).wrap_socket(connection, server_hostname=address.host)
     except OSError:
         connection.close()
         raise
+
+
+def _context(asked: Tls) -> ssl.SSLContext:
+    """Return what is asked of a server: whom to believe, as the engine does."""
+    context = ssl.create_default_context(cafile=asked.ca_file)
+    if not asked.verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 def request_bytes(request: Request, address: Address) -> bytes:

@@ -39,7 +39,7 @@ def write_folders(launch: Launch, folder_of: FolderOf, user: RunAs) -> None:
     """
     # The server's folder contains the others: its owner changes last, and root creates nothing in it later.
     for process in sorted(launch.processes, key=lambda one: one.name == launch.name):
-        write_files(folder_of(process.name), process.files, user)
+        write_files(folder_of(process.name), process.files, user, process.secrets)
 
 
 def make_order(

@@ -13,6 +13,7 @@ from random import Random
 from prony.assembly import Site, assemble
 from prony.catalog.install.environment import Environment, Unavailable
 from prony.catalog.schema.apps import is_built_in
+from prony.certificates import Authority
 from prony.engine import open_engine
 from prony.host import Cpu
 from prony.model import (
@@ -44,7 +45,8 @@ __all__ = ["Bench", "beside_the_generator", "measure"]
 class Bench:
     """What the trials of one run share.
 
-    ``placement``: the widest of all trials, whose generator has the same CPUs. ``left_out``: why a cell has
+    ``placement``: the widest of all trials, whose generator has the same CPUs. ``authority``: the study's
+    own, for subjects that speak TLS. ``left_out``: why a cell has
     no generator on this machine, by the cell's id. ``fitness``: the load engine's calibration here.
     ``warmups``: what a pilot found, by the cell's id, in nanoseconds; else the cell's own holds.
     """
@@ -55,6 +57,7 @@ class Bench:
     environments: Mapping[str, Environment | Unavailable]
     placement: Placement
     cpus: Sequence[Cpu]
+    authority: Authority
     groups: Groups | None = None
     left_out: Mapping[int, str] = field(default_factory=dict)
     fitness: GeneratorFitness | None = None
@@ -78,7 +81,8 @@ class Bench:
         ready = self.ready[subject.name]
         draw = Random(nuisance.draw_seed)  # noqa: S311 - a nuisance, not a secret
         cpus = len(self.placement_of(subject).server_cpus)
-        site = Site(partial(sandbox.free_port, draw), sandbox.folder_for, ready.app_folder, cpus)
+        port = partial(sandbox.free_port, draw)
+        site = Site(port, sandbox.folder_for, ready.app_folder, cpus, self.authority)
         launch = assemble(self.study.catalog, subject, ready.needs, self.environments, site)
         if self.study.ready_timeout_ns is not None and not is_built_in(subject.app):
             within = replace(launch.readiness, timeout_ns=self.study.ready_timeout_ns)

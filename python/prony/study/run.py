@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from prony.archive import ArchiveWriter, check_free, create, resume
+from prony.certificates import Authority
 from prony.host import available_cpus, claim_machine, fingerprint, kernel_log_kept
 from prony.host.noise_floors import kept_floors
 from prony.model import (
@@ -100,7 +101,8 @@ def _run_study(study: Study, listener: StudyListener, groups: Groups | None) -> 
             noise_floors=kept_floors(study.user.cache, machine),
         )
         writer.record_facts(began)
-        bench = Bench(study, run, ready, prepared.environments, placement, cpus, groups, absent, fitness)
+        shared = (placement, cpus, Authority(run.folder), groups, absent, fitness)
+        bench = Bench(study, run, ready, prepared.environments, *shared)
         ledger = Ledger(writer, dict(earlier.entries) if earlier else {})
         if not ledger.entries:
             compare_replies(bench, listener)

@@ -37,6 +37,7 @@ __all__ = [
 
 PORT, BEHIND_PORT = 8000, 8001
 """The port of a person's own command, and that of the server behind a frontend."""
+_OWN_CERTIFICATE = {"tls_certificate": "YOUR-CERTIFICATE.pem", "tls_key": "YOUR-KEY.pem"}
 
 
 def command_for_user(  # noqa: PLR0913, PLR0917
@@ -53,7 +54,7 @@ def command_for_user(  # noqa: PLR0913, PLR0917
     If the catalogue starts the server with a script, the command writes that script first. Values of the
     app's own variables are not shown, because they may be secrets: the command takes them from the shell.
     ``programs``: the paths of the system's programs, of the build, and, for a user's own app, of the
-    environment; null: use names.
+    environment; null: use names. With TLS it names a certificate and a key of the person's own.
 
     *Errors*: UsageError as `make_launch`.
     """
@@ -66,7 +67,7 @@ def command_for_user(  # noqa: PLR0913, PLR0917
         "prony": "prony",
         **_shown_programs(entry, programs),
     }
-    values = {**settings, **places, **seat.values, **target(entry, subject)}
+    values = {**settings, **places, **seat.values, **_OWN_CERTIFICATE, **target(entry, subject)}
     program, *rest = arguments(entry.command, settings, values)
     named = "{bin}" in str(entry.command[0]) and not places["bin"]
     program = program.removeprefix("/") if named else program
@@ -95,7 +96,8 @@ def frontend_command_for_user(
     settings = resolved_settings(entry, frontend, cpus)
     seat = Seat(Address("127.0.0.1", PORT), ".", ".", cpus)
     spoken = named("", subject.interface)
-    values: Values = {**settings, **_shown_programs(entry, programs), **seat.values, **spoken}
+    places = {**_shown_programs(entry, programs), **seat.values, **_OWN_CERTIFICATE}
+    values: Values = {**settings, **places, **spoken}
     words = (word.removeprefix("./") for word in arguments(entry.command, settings, values))
     chosen = replace(frontend, settings={**frontend.settings, "wire": wire})
     return f"{_written_files(entry, chosen, subject)}{shlex.join(words)}"
@@ -207,7 +209,8 @@ def _file(
         known = " or ".join([*entry.files, *entry.templates]) or "no name: it has no files"
         raise UsageError(f"`--file {name}`: `{entry.name}` has no such file; expected {known}")
     settings = resolved_settings(entry, Frontend(entry.name, settings=chosen), seat.cpus)
-    return rendered(entry, {**settings, **seat.values, **values}, entry.environment)[name]
+    filled_in: Values = {**settings, **seat.values, **_OWN_CERTIFICATE, **values}
+    return rendered(entry, filled_in, entry.environment)[name]
 
 
 def _target_values(known: Catalog, app: str) -> dict[str, str]:

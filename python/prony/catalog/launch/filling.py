@@ -7,19 +7,34 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from prony.catalog.schema.entry import Conditional, ProcessEntry, ServerEntry
-from prony.catalog.schema.settings import holds
+from prony.catalog.schema.settings import all_settings, holds
 from prony.catalog.schema.template import check_text_value, fill, render
+from prony.certificates import Certified
 from prony.errors import UsageError
 from prony.model import Address, Interface, Subject
 
-__all__ = ["Seat", "Values", "arguments", "as_template_text", "filled", "named", "rendered", "target"]
+__all__ = [
+    "CERTIFICATE_FILE",
+    "KEY_FILE",
+    "Seat",
+    "Values",
+    "arguments",
+    "as_template_text",
+    "filled",
+    "named",
+    "rendered",
+    "target",
+]
 
 Values = Mapping[str, int | str | None]
+
+CERTIFICATE_FILE, KEY_FILE = "certificate.pem", "key.pem"
+"""In the folder of a process that speaks TLS."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """Where a process runs.
+    """Where a process runs; ``certified``: the certificate with which it is to speak TLS, null without TLS.
 
     ``app_dir`` holds the app, ``run_dir`` is its own folder and working directory, ``cpus`` the number of
     CPUs that it may use. ``variables``: environment variables by which the app finds its services.
@@ -32,6 +47,7 @@ class Seat:
     cpus: int
     variables: Mapping[str, str] = field(default_factory=dict)
     root: str = ""
+    certified: Certified | None = None
 
     @property
     def values(self) -> Values:
@@ -42,6 +58,8 @@ class Seat:
             "app_dir": f"{self.app_dir}/{self.root}" if self.root else self.app_dir,
             "run_dir": self.run_dir,
             "cpus": self.cpus,
+            "tls_certificate": f"{self.run_dir}/{CERTIFICATE_FILE}",
+            "tls_key": f"{self.run_dir}/{KEY_FILE}",
         }
 
 
@@ -51,7 +69,7 @@ def rendered(entry: ProcessEntry, values: Values, environment: Iterable[str]) ->
     *Errors*: UsageError for a template that cannot be filled in.
     """
     # A setting without value and default is none, which a template can test.
-    unset = dict.fromkeys(entry.settings)
+    unset = dict.fromkeys(all_settings(entry))
     known = {**unset, **values, "variables": sorted(environment)}
     try:
         return {name: render(written, known) for name, written in entry.templates.items()}

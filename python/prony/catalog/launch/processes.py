@@ -4,19 +4,31 @@ Pure: it reads and starts nothing. Must not know how environments are built.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from prony.catalog.launch.filling import Seat, Values, arguments, filled, named, rendered, target
+from prony.catalog.launch.filling import (
+    CERTIFICATE_FILE,
+    KEY_FILE,
+    Seat,
+    Values,
+    arguments,
+    filled,
+    named,
+    rendered,
+    target,
+)
 from prony.catalog.schema.apps import is_built_in
 from prony.catalog.schema.entry import FrontendEntry, ProcessEntry, ServerEntry, ServiceEntry
-from prony.catalog.schema.settings import resolve, resolved_settings
+from prony.catalog.schema.settings import TLS, TLS_OFF, TLS_RESUMPTION, resolve, resolved_settings
 from prony.errors import UsageError
-from prony.model import Address, Frontend, Launch, Readiness, RoleRule, StopRule, Subject, Wire
+from prony.model import Address, Frontend, Launch, Readiness, RoleRule, StopRule, Subject, TlsKey, Wire
 from prony.units import parse_duration
 
 __all__ = [
+    "AskedTls",
     "Installed",
+    "asked_tls",
     "make_frontend",
     "make_launch",
     "make_service",
@@ -40,6 +52,24 @@ def spoken_wire(entry: ServerEntry, subject: Subject, cpus: int = 1) -> Wire:
     *Errors*: UsageError as `resolved_settings`.
     """
     return Wire(str(resolved_settings(entry, subject, cpus).get("wire", entry.wires[0])))
+
+
+@dataclass(frozen=True, slots=True)
+class AskedTls:
+    """TLS to clients: the key of the certificate, and whether they may take up earlier sessions."""
+
+    key: TlsKey
+    resumption: bool
+
+
+def asked_tls(entry: ProcessEntry, chosen: Subject | Frontend, cpus: int = 1) -> AskedTls | None:
+    """Return the TLS that a server's or a frontend's settings ask for; null without TLS.
+
+    *Errors*: UsageError as `resolved_settings`.
+    """
+    settings = resolved_settings(entry, chosen, cpus)
+    key = settings.get(TLS, TLS_OFF)
+    return None if key == TLS_OFF else AskedTls(TlsKey(str(key)), bool(settings[TLS_RESUMPTION]))
 
 
 def make_launch(entry: ServerEntry, subject: Subject, environment: Installed, seat: Seat) -> Launch:
@@ -75,6 +105,11 @@ def make_frontend(  # noqa: PLR0913, PLR0917 - the six things that a frontend's 
     not pass requests on by.
     """
     upstream = upstreams[0]
+    if upstream.tls:
+        raise UsageError(
+            f"`{subject.name}`: `{entry.name}` passes requests on without TLS, and the server speaks TLS",
+            hint=f"TLS between clients and the frontend: --set {entry.name}.{TLS}={TlsKey.ECDSA}",
+        )
     if upstream.wire not in entry.forwards:
         raise UsageError(
             f"`{subject.name}`: `{entry.name}` passes on {', '.join(entry.forwards)}, "
@@ -122,13 +157,18 @@ def _launch(  # noqa: PLR0913, PLR0917 - what all processes have in common
         command=arguments(entry.command, settings, values),
         address=seat.address,
         environment=environment,
-        files={**entry.files, **rendered(entry, values, environment)},
+        files={**entry.files, **rendered(entry, values, environment), **_certificate(seat)},
+        secrets={KEY_FILE: seat.certified.key} if seat.certified else {},
         readiness=Readiness(parse_duration(entry.readiness.timeout), http and entry.readiness.http),
         stop=StopRule(entry.stop.signal, parse_duration(entry.stop.timeout)),
         roles=tuple(RoleRule(role.role, role.where, role.pattern) for role in entry.roles),
         name=name,
         folder=_folder(entry, values, seat),
     )
+
+
+def _certificate(seat: Seat) -> dict[str, str]:
+    return {CERTIFICATE_FILE: seat.certified.certificate} if seat.certified else {}
 
 
 def _folder(entry: ProcessEntry, values: Values, seat: Seat) -> str | None:

@@ -50,6 +50,7 @@ __all__ = [
     "SystemInstall",
     "SystemNeeds",
     "TextSetting",
+    "TlsEntry",
     "Variant",
 ]
 
@@ -399,10 +400,24 @@ class ProcessEntry(_Part):
         return self
 
 
+class TlsEntry(_Part):
+    """It speaks TLS to its clients; ``source``: where its options for that are documented.
+
+    The command or a template has a place for the files ``{tls_certificate}`` and ``{tls_key}``, under the
+    condition that the setting ``tls`` is not ``off``.
+    """
+
+    source: Line
+
+
 class HostEntry(ProcessEntry):
-    """A process that answers requests: diagnosis needs facts about its listen queue and connections."""
+    """A process that answers requests: diagnosis needs facts about its listen queue and connections.
+
+    ``tls`` absent: it does not speak TLS, or not as Prony starts it.
+    """
 
     facts: Facts
+    tls: TlsEntry | None = None
 
 
 class ServerEntry(HostEntry):
@@ -433,12 +448,18 @@ class ServerEntry(HostEntry):
                 "remark": one.remark,
                 "install": one.install,
                 "settings": {**self.settings, **preset},
-                "command": one.command or self.command,
+                "command": one.command or _without_tls(self.command),
+                "tls": None,
                 "files": {**self.files, **one.files},
                 "variants": {},
                 "editions": {},
             }
             yield self.model_copy(update=changed)
+
+
+def _without_tls(command: tuple[Argument, ...]) -> tuple[Argument, ...]:
+    # What software of another time agrees on is not what a client of today asks for.
+    return tuple(part for part in command if isinstance(part, str) or part.setting != "tls")
 
 
 class FrontendEntry(HostEntry):

@@ -21,8 +21,21 @@ from prony.catalog.schema.entry import (
     SystemInstall,
 )
 from prony.catalog.schema.expression import names_in
-from prony.catalog.schema.placeholders import APP_PLACEHOLDERS, PLACEHOLDERS, UPSTREAM_PLACEHOLDERS
-from prony.catalog.schema.settings import SettingsError, all_settings, parse_value, resolve
+from prony.catalog.schema.placeholders import (
+    APP_PLACEHOLDERS,
+    PLACEHOLDERS,
+    TLS_PLACEHOLDERS,
+    UPSTREAM_PLACEHOLDERS,
+)
+from prony.catalog.schema.settings import (
+    TLS,
+    TLS_RESUMPTION,
+    SettingsError,
+    all_settings,
+    parse_value,
+    resolve,
+    speaks_tls,
+)
 from prony.catalog.schema.template import names_in_template, placeholders
 from prony.catalog.schema.toml_source import Place, Problem
 
@@ -54,6 +67,7 @@ def check_entry(entry: ProcessEntry, stem: str) -> list[Problem]:
             problems.extend(_variables(entry))
     if isinstance(entry, HostEntry):
         problems.extend(_facts(entry))
+        problems.extend(_tls(entry))
     return problems
 
 
@@ -64,6 +78,8 @@ def _known(entry: ProcessEntry) -> frozenset[str]:
         known |= APP_PLACEHOLDERS
     if isinstance(entry, FrontendEntry):
         known |= UPSTREAM_PLACEHOLDERS
+    if speaks_tls(entry):
+        known |= TLS_PLACEHOLDERS
     return known | ({"build"} if entry.install.build else set())
 
 
@@ -84,7 +100,11 @@ def _editions(entry: ServerEntry) -> Iterator[Problem]:
 
 
 _RESERVED = (
-    PLACEHOLDERS | APP_PLACEHOLDERS | UPSTREAM_PLACEHOLDERS | {"python", "bin", "build", "prony", "source"}
+    PLACEHOLDERS
+    | APP_PLACEHOLDERS
+    | UPSTREAM_PLACEHOLDERS
+    | TLS_PLACEHOLDERS
+    | {"python", "bin", "build", "prony", "source", TLS, TLS_RESUMPTION}
 )
 
 
@@ -117,6 +137,14 @@ def _install(entry: ProcessEntry) -> Iterator[Problem]:
             )
             for text in texts:
                 yield from _names(place, text, allowed)
+
+
+def _tls(entry: HostEntry) -> Iterator[Problem]:
+    """Yield what an entry that speaks TLS has no place for."""
+    written = " ".join((*_all_texts(entry), *entry.templates.values()))
+    for name in sorted(TLS_PLACEHOLDERS) if entry.tls else ():
+        if name not in written:
+            yield Problem((TLS,), "nothing", f"the command or a template to use `{name}`")
 
 
 def _interfaces(entry: ServerEntry) -> Iterator[Problem]:

@@ -21,10 +21,13 @@ from prony.catalog.schema.entry import (
 from prony.catalog.schema.expression import calculate
 from prony.catalog.schema.template import check_text_value
 from prony.errors import UsageError
-from prony.model import Frontend, Subject
+from prony.model import Frontend, Subject, TlsKey
 
 __all__ = [
     "BACKENDS",
+    "TLS",
+    "TLS_OFF",
+    "TLS_RESUMPTION",
     "SettingsError",
     "all_settings",
     "backends_of",
@@ -33,6 +36,7 @@ __all__ = [
     "parse_value",
     "resolve",
     "resolved_settings",
+    "speaks_tls",
 ]
 
 BACKENDS = "backends"
@@ -44,6 +48,8 @@ _BACKENDS = IntSetting(
     doc="back ends: so many of the server, each started as the one would be, and each with its own address",
     source="Prony's own: the frontend's default way to share requests between them",
 )
+
+TLS, TLS_OFF, TLS_RESUMPTION = "tls", "off", "tls_resumption"
 
 _TRUE = frozenset({"true", "on", "yes", "1"})
 _FALSE = frozenset({"false", "off", "no", "0"})
@@ -81,14 +87,48 @@ def resolved_settings(entry: ProcessEntry, chosen: Subject | Frontend, cpus: int
 
 
 def all_settings(entry: ProcessEntry) -> Mapping[str, Setting]:
-    """Return the entry's settings, including `wire` for a server that speaks more than one, and `backends`
-    for a frontend that can stand before several.
+    """Return the entry's settings, including `wire` for a server that speaks more than one, `backends` for a
+    frontend that can stand before several, and `tls` for what speaks TLS.
     """
+    return {**_of_wires(entry), **entry.settings, **_of_backends(entry), **_of_tls(entry)}
+
+
+def speaks_tls(entry: ProcessEntry) -> bool:
+    """Return whether the catalogue knows how to have the entry speak TLS to its clients."""
+    return isinstance(entry, HostEntry) and entry.tls is not None
+
+
+def _of_backends(entry: ProcessEntry) -> dict[str, Setting]:
     if isinstance(entry, FrontendEntry) and any("upstreams" in one for one in entry.templates.values()):
-        return {**entry.settings, BACKENDS: _BACKENDS}
+        return {BACKENDS: _BACKENDS}
+    return {}
+
+
+def _of_tls(entry: ProcessEntry) -> dict[str, Setting]:
+    if not isinstance(entry, HostEntry) or entry.tls is None:
+        return {}
+    key = ChoiceSetting(
+        type="choice",
+        default=TLS_OFF,
+        choices=(TLS_OFF, *TlsKey),
+        doc="TLS to its clients, with a certificate of the study's own authority; the key of the certificate",
+        source=entry.tls.source,
+    )
+    return {TLS: key, TLS_RESUMPTION: _TLS_RESUMPTION}
+
+
+_TLS_RESUMPTION = BoolSetting(
+    type="bool",
+    default=False,
+    doc="with TLS, clients take up earlier sessions where the server lets them, else all handshakes are full",
+    source="Prony's own: what its load engine does",
+)
+
+
+def _of_wires(entry: ProcessEntry) -> dict[str, Setting]:
     wires = entry.wires if isinstance(entry, ServerEntry) else ()
     if len(wires) < 2:
-        return entry.settings
+        return {}
     wire = ChoiceSetting(
         type="choice",
         default=wires[0],
@@ -96,7 +136,7 @@ def all_settings(entry: ProcessEntry) -> Mapping[str, Setting]:
         doc="what it speaks on its socket",
         source="the entry's `wires`",
     )
-    return {"wire": wire, **entry.settings}
+    return {"wire": wire}
 
 
 def backends_of(entry: FrontendEntry, chosen: Frontend, cpus: int) -> int:

@@ -1,0 +1,167 @@
+"""A study's own certificate authority: each trial's server gets a certificate that the generator verifies.
+
+The authority's key lives in this process alone: it is made when it is first needed, and never written. Must
+not know servers.
+
+>>> Authority(Path("/nowhere")).file.name
+'authority.pem'
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from ipaddress import ip_address
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from prony.errors import HostError
+from prony.model import TlsKey
+
+if TYPE_CHECKING:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+
+__all__ = ["Authority", "Certified"]
+
+# A trial takes minutes. The clock of a machine may be set a day on or back meanwhile, and a study take weeks.
+_OF_TRIAL, _OF_STUDY = timedelta(days=3), timedelta(days=365)
+_HOST, _NAME = "127.0.0.1", "localhost"
+
+
+@dataclass(frozen=True, slots=True)
+class Certified:
+    """A server's certificate and its private key, as PEM."""
+
+    certificate: str
+    key: str = field(repr=False)
+
+
+class Authority:
+    """An authority that only one study believes. ``file``: its certificate, which anybody may read."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "authority.pem"
+
+    def certify(self, kind: TlsKey) -> Certified:
+        """Return a new key of this kind with its certificate, for this machine's loopback.
+
+        *Errors*: HostError when the authority's own certificate cannot be written.
+        """
+        from cryptography import x509
+
+        issuer, issuer_key = self._own
+        key = _NEW_KEYS[kind]()
+        names = x509.SubjectAlternativeName(
+            [x509.DNSName(_NAME), x509.IPAddress(ip_address(_HOST))],
+        )
+        made = (
+            _begun(_NAME, key, issuer.subject, _OF_TRIAL)
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(_usage(digital_signature=True), critical=True)
+            .add_extension(x509.ExtendedKeyUsage([x509.OID_SERVER_AUTH]), critical=False)
+            .add_extension(names, critical=False)
+            .add_extension(_issued_by(issuer_key), critical=False)
+        )
+        return Certified(_signed(made, issuer_key), _as_pem(key))
+
+    @cached_property
+    def _own(self) -> "tuple[x509.Certificate, EllipticCurvePrivateKey]":
+        from cryptography import x509
+
+        key = _new_ecdsa()
+        name = _named("Prony: authority of one study")
+        made = (
+            _begun("Prony: authority of one study", key, name, _OF_STUDY)
+            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .add_extension(_usage(key_cert_sign=True), critical=True)
+        )
+        text = _signed(made, key)
+        try:
+            self.file.write_text(text)
+            self.file.chmod(0o644)
+        except OSError as error:
+            raise HostError(f"cannot write `{self.file}`: {error.strerror}") from error
+        return x509.load_pem_x509_certificate(text.encode()), key
+
+
+def _new_ecdsa() -> "EllipticCurvePrivateKey":
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def _new_rsa() -> "RSAPrivateKey":
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
+_NEW_KEYS: "Mapping[TlsKey, Callable[[], EllipticCurvePrivateKey | RSAPrivateKey]]" = MappingProxyType(
+    {TlsKey.ECDSA: _new_ecdsa, TlsKey.RSA_2048: _new_rsa}
+)
+
+
+def _named(name: str) -> "x509.Name":
+    from cryptography import x509
+
+    return x509.Name([x509.NameAttribute(x509.OID_COMMON_NAME, name)])
+
+
+def _begun(
+    name: str, key: "EllipticCurvePrivateKey | RSAPrivateKey", issuer: "x509.Name", validity: timedelta
+) -> "x509.CertificateBuilder":
+    """Return what all certificates have. *Source*: RFC 5280, sections 4.1 and 4.2.1.2."""
+    from cryptography import x509
+
+    now, public = datetime.now(UTC), key.public_key()
+    return (
+        x509.CertificateBuilder()
+        .subject_name(_named(name))
+        .issuer_name(issuer)
+        .public_key(public)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - validity)
+        .not_valid_after(now + validity)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+    )
+
+
+def _usage(*, digital_signature: bool = False, key_cert_sign: bool = False) -> "x509.KeyUsage":
+    from cryptography import x509
+
+    return x509.KeyUsage(
+        digital_signature=digital_signature,
+        key_cert_sign=key_cert_sign,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        crl_sign=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _issued_by(key: "EllipticCurvePrivateKey") -> "x509.AuthorityKeyIdentifier":
+    from cryptography import x509
+
+    return x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key())
+
+
+def _signed(made: "x509.CertificateBuilder", key: "EllipticCurvePrivateKey") -> str:
+    from cryptography.hazmat.primitives import hashes, serialization
+
+    return made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
+
+
+def _as_pem(key: "EllipticCurvePrivateKey | RSAPrivateKey") -> str:
+    from cryptography.hazmat.primitives import serialization
+
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    ).decode()
