@@ -123,7 +123,7 @@ LOADS = {
             "resumed": distribution([MS] * 12),
             "failed": 4,
             "protocols": {"TLS 1.2": 40, "TLS 1.3": 2},
-            "ciphers": {"TLS13_AES_256_GCM_SHA384": 42},
+            "ciphers": {"TLS_AES_256_GCM_SHA384": 42},
             "groups": {"X25519": 42},
             "keys": {"RSA 2048": 42},
             "alpn": {"none": 42},

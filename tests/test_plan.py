@@ -114,6 +114,25 @@ def test_a_server_may_stand_behind_a_frontend():
     assert subject.frontend == Frontend("nginx", "keepalive", {"workers": 2})
 
 
+def test_what_is_asked_of_the_entrance_is_the_frontends_or_else_the_servers():
+    parts = [{"server": ["granian", "granian@nginx"], "app": "hello"}]
+    options = PlanOptions(entrance={"tls": ("off", "ecdsa")}, settings={"nginx": {"workers": 2}})
+    found = {one.name: (one.settings, one.frontend) for one in plan_of(options, subjects=parts).subjects()}
+    assert found == {
+        **{f"granian[tls={key}]+hello": ({"tls": key}, None) for key in ("off", "ecdsa")},
+        **{
+            f"granian@nginx[tls={key}]+hello": ({}, Frontend("nginx", "", {"tls": key, "workers": 2}))
+            for key in ("off", "ecdsa")
+        },
+    }
+
+
+def test_what_is_typed_for_a_server_wins_over_what_is_asked_of_every_entrance():
+    options = PlanOptions(entrance={"tls": "ecdsa"}, settings={"granian": {"tls": "rsa2048"}})
+    (subject,) = plan_of(options, subjects=[{"server": "granian", "app": "hello"}]).subjects()
+    assert subject.settings == {"tls": "rsa2048"}
+
+
 def test_a_server_without_an_interface_stands_for_the_apps_that_it_serves_by_itself():
     (subject,) = plan_of(subjects=[{"server": "static", "app": "hello"}]).subjects()
     assert subject.interface is Interface.NONE

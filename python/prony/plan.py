@@ -79,7 +79,8 @@ class CatalogView(Protocol):
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
     """What the command line adds to a document. ``settings``: overridden settings by the name of a server or
-    a frontend, or those of ``sandbox`` or ``env``.
+    a frontend, or those of ``sandbox`` or ``env``; ``entrance``: of whatever receives the load, the frontend
+    or else the server.
 
     ``calibrate``: with or without calibration, regardless of the document; null: as the document says.
     """
@@ -92,6 +93,7 @@ class PlanOptions:
     sandbox: SandboxChoice = SandboxChoice()
     request: Request | None = None
     settings: Mapping[str, Mapping[str, Choice]] = field(default_factory=dict)
+    entrance: Mapping[str, Choice] = field(default_factory=dict)
     calibrate: bool | None = None
 
 
@@ -289,11 +291,13 @@ def _asked(
         )
         asked = document.choices(part, server)
         of_front = {**typed.get(frontend.entry, {}), **typed.get(front, {})} if frontend else {}
+        of_front = {**options.entrance, **of_front} if frontend else {}
+        of_server = {} if frontend else options.entrance
         yield (
             plain,
             replace(
                 asked,
-                server={**asked.server, **typed.get(entry, {}), **typed.get(alone, {})},
+                server={**asked.server, **of_server, **typed.get(entry, {}), **typed.get(alone, {})},
                 frontend={**asked.frontend, **of_front},
                 sandbox={**_left(asked.sandbox, options.sandbox), **typed.get(OF_SANDBOX, {})},
                 variables={**asked.variables, **typed.get(OF_APP, {})},

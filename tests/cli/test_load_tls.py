@@ -52,7 +52,7 @@ def test_a_load_over_tls_counts_its_handshakes_as_the_server_does(said, secure):
 def test_the_report_says_what_was_agreed_on(said, secure):
     done = said("load", url(secure), "--cacert", CA, "-n", "20")
     assert f"Load on 127.0.0.1:{secure.port} (TLS)" in done.out
-    assert "TLS 1.3, TLS13_AES_256_GCM_SHA384, key exchange by X25519" in done.out
+    assert "TLS 1.3, TLS_AES_256_GCM_SHA384, key exchange by X25519" in done.out
     assert "handshakes, full" in done.out
     assert "not verified" not in done.out
 

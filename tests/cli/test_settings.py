@@ -51,6 +51,33 @@ def test_several_values_of_two_settings_are_measured_in_all_combinations(run):
     }
 
 
+BOTH = ("--app", "shop:app", "--servers", "gunicorn,gunicorn@nginx", "--sandbox", "process")
+
+
+def test_everything_is_served_over_tls(run):
+    found = planned(run, *BOTH, "--tls")
+    assert {name: settings for name, (settings, _) in found.items()} == {
+        "gunicorn+shop": {"tls": "ecdsa"},
+        "gunicorn@nginx+shop": {},
+    }
+    fronts = [cell.subject.frontend for cell in run.task.plan.cells if cell.subject.frontend]
+    assert [dict(front.settings) for front in fronts] == [{"tls": "ecdsa"}]
+
+
+def test_everything_is_served_with_tls_and_without(run):
+    assert list(planned(run, *BOTH, "--tls-cost")) == [
+        *("gunicorn[tls=off]+shop", "gunicorn[tls=ecdsa]+shop"),
+        *("gunicorn@nginx[tls=off]+shop", "gunicorn@nginx[tls=ecdsa]+shop"),
+    ]
+
+
+def test_a_server_without_tls_is_named_and_so_are_options_that_exclude_each_other(run):
+    done = run("--app", "shop:app", "--servers", "gunicorn,waitress", "--tls")
+    assert done.status == 2
+    assert "the catalogue knows no TLS of `waitress`" in done.err
+    assert "exclude each other" in run(*OWN, "--tls", "--tls-cost").err
+
+
 def test_the_number_of_trials_and_the_time_are_said_before(said):
     done = said(
         "run", *OWN, "--set", "gunicorn.workers=1,2,4", "--dry-run", "--no-calibration", "--pilot", "0s"

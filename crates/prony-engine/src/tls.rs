@@ -189,9 +189,10 @@ impl Handshakes {
             &mut self.protocols,
             version.map(|version| format!("{version:?}").replace("TLSv1_", "TLS 1.")),
         );
+        // The library has a name of its own for those of TLS 1.3 (RFC 8446 appendix B.4).
         one_more(
             &mut self.ciphers,
-            suite.map(|suite| format!("{:?}", suite.suite())),
+            suite.map(|suite| format!("{:?}", suite.suite()).replace("TLS13_", "TLS_")),
         );
         one_more(&mut self.groups, group.map(|group| format!("{:?}", group.name())));
         one_more(&mut self.alpn, alpn.map(std::borrow::Cow::into_owned));

@@ -99,7 +99,7 @@ fn what_a_handshake_agreed_on_is_in_the_result() {
             ("server.pem", "server.key"),
             json!(["1.3"]),
             "TLS 1.3",
-            "TLS13_AES_256_GCM_SHA384",
+            "TLS_AES_256_GCM_SHA384",
             "ECDSA P-256",
         ),
         (

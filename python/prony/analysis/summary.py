@@ -13,6 +13,7 @@ from prony.analysis.account import ClassKind, Tally, kind_of, tally, together
 from prony.analysis.at_least import is_at_least, is_throughput, rate_reach
 from prony.analysis.compare import MARGIN
 from prony.analysis.effects import student_t
+from prony.analysis.handshakes import Agreed, agreed_by_all, agreed_in
 from prony.analysis.latency import latency_summaries
 from prony.analysis.listeners import SharedAddress, shared_addresses
 from prony.analysis.logs import ratio_of
@@ -59,7 +60,7 @@ __all__ = [
 _MOST_FAILED = 0.2
 _LONGEST_LOG = 32_768
 _LEAST_SKEWED = 5
-_LATENCIES = ("response_", "service_")
+_LATENCIES = ("response_", "service_", "handshake_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,8 @@ class TrialFigures:
 
     ``log``: its end, of a trial that is not ok. ``steady``: how its pace developed over the window,
     ``paces``: those of its seconds, or why they are unknown. ``listeners``: each in its fullest state of the
-    window. ``engine``: what the generator says of itself (version, command, caveats).
+    window. ``engine``: what the generator says of itself (version, command, caveats). ``tls``: what was
+    agreed on, null without TLS.
     """
 
     cell_id: int
@@ -95,6 +97,7 @@ class TrialFigures:
     placement: Placement | None
     engine: GeneratorName | None
     paths: tuple[LoadPath, ...] = ()
+    tls: Agreed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +164,11 @@ class CellSummary:
         return self.rate_reach if is_throughput(metric) else inf
 
     @property
+    def tls(self) -> Agreed | None:
+        """What the trials that count agreed on with TLS; null without TLS."""
+        return agreed_by_all(trial.tls for trial in self.counted)
+
+    @property
     def success_ratio(self) -> float | None:
         """The share of all requests that were answered as expected; null where nothing was sent."""
         return None if self.error_ratio is None else 1 - self.error_ratio
@@ -211,6 +219,7 @@ def figures(trial: Trial) -> TrialFigures:
         placement=trial.placement,
         engine=recording.engine if recording else None,
         paths=load_paths(recording),
+        tls=agreed_in(recording),
     )
 
 

@@ -6,6 +6,7 @@ from prony.analysis.connections import connection_metrics
 from prony.analysis.distribution import read_distribution
 from prony.analysis.environment_faults import environment_metrics, subject_cpu_ns
 from prony.analysis.generator import generator_metrics, missing_reason, reported_service
+from prony.analysis.handshakes import handshake_metrics
 from prony.analysis.latency import LatencySummary, latency_summaries, nothing_measured, summarise
 from prony.analysis.missing import Missing, Value
 from prony.analysis.rates import rates_of, window_s
@@ -93,6 +94,7 @@ def load_metrics(recording: Recording) -> dict[str, Value]:
     if recording.distributions.ok_service is None:
         found |= reported_service(recording)
     found |= connection_metrics(recording)
+    found |= handshake_metrics(recording)
     found |= _carried_in(recording)
     return found | generator_metrics(recording) | _send_lag(recording)
 

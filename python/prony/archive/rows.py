@@ -186,9 +186,9 @@ def _shown(spec: Specification | None) -> Specification | None:
     """Return a specification that may be published: without the values of secret headers, and of files only
     the names.
     """
-    if spec is None or spec.workload is None:
-        return spec
-    workload = replace(spec.workload, request=masked(spec.workload.request))
+    if spec is None:
+        return None
+    workload = spec.workload and replace(spec.workload, request=masked(spec.workload.request))
     target = spec.target and replace(spec.target, tls=_without_folder(spec.target.tls))
     return replace(spec, target=target, workload=workload)
 

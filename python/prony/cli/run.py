@@ -62,6 +62,8 @@ Examples:
 
   prony run --app shop:app --servers gunicorn --set gunicorn.workers=2,4,8 --set gunicorn.threads=1,8
 
+  prony run --app shop:app --servers uvicorn,granian --tls-cost
+
   prony run --app shop.psgi --servers starman,twiggy,starman@nginx
 
   prony run --app page-64k --servers gunicorn,uwsgi      a built-in app: a page of 64 KiB
@@ -301,8 +303,27 @@ def _plan_options(
         engine=engine if options.study is None else replace(engine, name=EngineChoice().name, command=""),
         sandbox=chosen.choice,
         settings=settings,
+        entrance=_tls(options),
         calibrate=not options.sure.no_calibration,
     )
+
+
+def _tls(options: RunOptions) -> "Mapping[str, Choice]":
+    """Return the settings of what clients speak to.
+
+    *Errors*: UsageError for options that exclude each other.
+    """
+    from prony.catalog.schema.settings import TLS, TLS_OFF
+    from prony.model import TlsKey
+
+    if options.what.tls and options.what.tls_cost:
+        raise UsageError(
+            "`--tls` and `--tls-cost` exclude each other: one serves everything over TLS, the other compares "
+            "with and without"
+        )
+    if options.what.tls_cost:
+        return {TLS: (TLS_OFF, str(TlsKey.ECDSA))}
+    return {TLS: str(TlsKey.ECDSA)} if options.what.tls else {}
 
 
 def _engine(options: RunOptions) -> "EngineChoice":

@@ -54,6 +54,15 @@ class WhatOptions:
             "measure each with each of the other settings; may be repeated.",
         ),
     ] = None
+    tls: Annotated[
+        bool,
+        typer.Option(
+            "--tls", help="Serve everything over TLS, with certificates of the study's own authority."
+        ),
+    ] = False
+    tls_cost: Annotated[
+        bool, typer.Option("--tls-cost", help="Measure everything with TLS and without, to compare.")
+    ] = False
     catalog: Annotated[
         list[Path] | None,
         typer.Option(help="More catalogue entries: a file or a folder; may be repeated."),

@@ -100,6 +100,7 @@ def _cell(cell: CellSummary, diagnosis: Diagnosis | None) -> Json:
         "failed_requests": [_failed_requests(one) for one in failed_by_class(cell)],
         "metrics": _estimates(cell.metrics),
         "roles": {role: _estimates(metrics) for role, metrics in cell.roles.items()},
+        "tls": None if cell.tls is None else asdict(cell.tls),
         "by_block": {
             str(block): {name: _known(value) for name, value in metrics.items()}
             for block, metrics in cell.by_block.items()

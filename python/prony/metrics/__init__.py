@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from prony.metrics.generator import GENERATOR
+from prony.metrics.handshakes import HANDSHAKES
 from prony.metrics.latency import LATENCY, PERCENTILES
 from prony.metrics.machine import MACHINE
 from prony.metrics.metric import Better, Metric, Unit
@@ -23,7 +24,7 @@ from prony.units import format_bytes, format_count, format_duration, format_perc
 __all__ = ["METRICS", "PERCENTILES", "Better", "Metric", "Unit", "format_metric"]
 
 METRICS: Mapping[str, Metric] = MappingProxyType(
-    {metric.name: metric for metric in (*REQUESTS, *LATENCY, *SUBJECT, *MACHINE, *GENERATOR)}
+    {metric.name: metric for metric in (*REQUESTS, *LATENCY, *HANDSHAKES, *SUBJECT, *MACHINE, *GENERATOR)}
 )
 """Name to Metric, in the order in which reports list them."""
 

@@ -29,6 +29,7 @@ from prony.report.sections.claims import claim_counts, failed_claims
 from prony.report.sections.head import measured_words, warnings
 from prony.report.sections.rates import rate_answers, rates
 from prony.report.sections.sweeps import sweep_lines
+from prony.report.sections.tls import agreed_in_all
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, listed, pointer, text
 from prony.report.words import load_words
 
@@ -80,7 +81,10 @@ def brief_sections(reading: Reading, space: Space = Space()) -> tuple[Section, .
     brief = brief_of(reading)
     if reading.is_search or brief is None:
         return _found(reading, space)
-    lead = (*warnings(reading), _answer(brief), Paragraph(measured_words(reading, brief), Tone.QUIET))
+    lead = (
+        *(*warnings(reading), _answer(brief), Paragraph(measured_words(reading, brief), Tone.QUIET)),
+        *_tls(brief),
+    )
     limits = limit_lines(reading, brief, space.limits, space.where)
     settings = sweep_lines(reading, brief)
     remarks = Judgements((*settings, *limits, *_claims(reading, space), *trust_lines(reading)))
@@ -113,6 +117,12 @@ def _answer(brief: Brief) -> Paragraph:
         return Paragraph(said, Tone.STRONG, _ANSWER_LINES)
     reason = Quote(brief.group.answer.reason or "", pointer("answer", "reason"))
     return Paragraph(text("No answer: {}.", reason), Tone.WARNING)
+
+
+def _tls(brief: Brief) -> Iterator[Block]:
+    agreed = agreed_in_all(brief.group)
+    if agreed is not None:
+        yield Paragraph(text("{}.", agreed), Tone.QUIET)
 
 
 # --- remarks ----------------------------------------------------------------------------------------------

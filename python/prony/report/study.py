@@ -22,6 +22,7 @@ from prony.report.sections.rates import rates
 from prony.report.sections.saturation import saturations
 from prony.report.sections.sessions import session_sections
 from prony.report.sections.sweeps import sweep_sections
+from prony.report.sections.tls import handshakes
 from prony.report.sections.uncounted import unavailable, uncounted
 from prony.report.sections.winners import winners
 from prony.report.text import Quote, text
@@ -82,6 +83,7 @@ def _figures(reading: Reading) -> Iterator[Section | None]:
     yield failed_requests(reading)
     yield from populations(reading, detailed(reading))
     yield winners(reading)
+    yield from handshakes(reading)
     yield from processes(reading)
     yield from listeners(reading)
     yield from originals(reading)

@@ -154,6 +154,8 @@ def resolve(entry: ProcessEntry, chosen: Mapping[str, int | str], cpus: int) -> 
     """
     settings = all_settings(entry)
     for key, value in chosen.items():
+        if key == TLS and key not in settings:
+            raise SettingsError(key, value, f"no `{TLS}`: the catalogue knows no TLS of `{entry.name}`")
         if key not in settings:
             known = ", ".join(f"`{name}`" for name in sorted(settings)) or "no setting: it has none"
             raise SettingsError(key, value, f"one of the settings {known}")

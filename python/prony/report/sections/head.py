@@ -7,6 +7,7 @@ from prony.reading.study import Reading
 from prony.report.document import Block, Notes, Paragraph, Section, Tone
 from prony.report.forms import count, day
 from prony.report.sections.figures import group_heading
+from prony.report.sections.tls import agreed_notes
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, joined, pointer, text
 from prony.report.words import machine_words
 
@@ -162,6 +163,7 @@ def head(reading: Reading) -> Section:
     if plan.source:
         blocks.append(Paragraph(_source(reading)))
     facts = [text("{}, {} profile. {}", Name(plan.name), Name(plan.profile), _order(reading))]
+    facts += [text("{}.", words) for words in agreed_notes(reading)]
     facts.append(text("Machine: {}.", machine_words(reading.fingerprint)))
     if reading.runs:
         facts.append(_measured(reading))

@@ -1,0 +1,113 @@
+"""TLS of a trial: how long its handshakes took, and what was agreed on. Pure.
+
+>>> agreed_in(None) is None
+True
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from prony.analysis.distribution import read_distribution
+from prony.analysis.latency import LatencySummary, summarise
+from prony.analysis.missing import Missing, Value
+from prony.metrics.handshakes import HANDSHAKES
+from prony.model.recording import Distribution, Recording
+
+__all__ = ["Agreed", "agreed_by_all", "agreed_in", "handshake_metrics"]
+
+_NO_TLS = Missing("there was no TLS")
+_NONE = Missing("there was no such handshake")
+_FEW = Missing("fewer than 10 handshakes lie above it")
+_SHOWN = {"p50": "50", "p99": "99"}
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """What TLS agreed on, by name; several where connections differ.
+
+    ``keys``: of the certificate, ``groups``: of the key exchange, ``alpn``: the protocol within.
+    ``resumption``: whether the generator took up earlier sessions where the server let it; null where that is
+    not known.
+    """
+
+    protocols: tuple[str, ...]
+    ciphers: tuple[str, ...]
+    groups: tuple[str, ...]
+    keys: tuple[str, ...]
+    alpn: tuple[str, ...]
+    resumption: bool | None
+
+
+def agreed_in(recording: Recording | None) -> Agreed | None:
+    """Return what a trial's connections agreed on; null without TLS, and where none was agreed on."""
+    found = recording.tls if recording else None
+    if recording is None or found is None or not found.protocols:
+        return None
+    asked = recording.spec.target.tls if recording.spec and recording.spec.target else None
+    return Agreed(
+        protocols=_names(found.protocols),
+        ciphers=_names(found.ciphers),
+        groups=_names(found.groups),
+        keys=_names(found.keys),
+        alpn=_names(found.alpn),
+        resumption=asked.resumption if asked else None,
+    )
+
+
+def _names(counts: Mapping[str, int]) -> tuple[str, ...]:
+    return tuple(sorted(name for name in counts if name != "none"))
+
+
+def agreed_by_all(found: Iterable[Agreed | None]) -> Agreed | None:
+    """Return what several trials agreed on, together; null: none had TLS."""
+    known = [one for one in found if one is not None]
+    if not known:
+        return None
+    resumption = {one.resumption for one in known}
+    return Agreed(
+        protocols=_together(one.protocols for one in known),
+        ciphers=_together(one.ciphers for one in known),
+        groups=_together(one.groups for one in known),
+        keys=_together(one.keys for one in known),
+        alpn=_together(one.alpn for one in known),
+        resumption=resumption.pop() if len(resumption) == 1 else None,
+    )
+
+
+def _together(names: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(sorted({name for each in names for name in each}))
+
+
+def handshake_metrics(recording: Recording) -> dict[str, Value]:
+    """Return the number and the times of handshakes by metric name.
+
+    *Units and shapes*: nanoseconds.
+    """
+    found = recording.tls
+    if found is None:
+        return {metric.name: _NO_TLS for metric in HANDSHAKES}
+    return {
+        "handshakes_failed": float(found.failed),
+        **_of_kind("full", found.full),
+        **_of_kind("resumed", found.resumed),
+    }
+
+
+def _of_kind(kind: str, times: Distribution) -> dict[str, Value]:
+    known = read_distribution(times)
+    summary = summarise(known) if known and known.count else None
+    if summary is None:
+        absent: dict[str, Value] = {f"handshake_{kind}_{name}": _NONE for name in ("mean", *_SHOWN, "max")}
+        return {f"handshakes_{kind}": 0.0, **absent}
+    return {f"handshakes_{kind}": float(summary.count), **_times(kind, summary)}
+
+
+def _times(kind: str, summary: LatencySummary) -> dict[str, Value]:
+    values = {
+        "mean": summary.mean_ns,
+        **{name: summary.percentiles[percentile] for name, percentile in _SHOWN.items()},
+        "max": summary.max_ns,
+    }
+    return {
+        f"handshake_{kind}_{name}": _FEW if value is None else float(value) for name, value in values.items()
+    }

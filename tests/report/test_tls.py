@@ -1,0 +1,106 @@
+"""A study with TLS says what was agreed on, and shows handshakes as a series of their own."""
+
+from dataclasses import replace
+
+import pytest
+
+from golden import build
+from prony.archive import open_archive
+from prony.faces.json_report import reading_json
+from prony.faces.markdown import markdown
+from prony.model import Cell, ClosedLoop, DurationStop, Fingerprint, Plan, Workload
+from prony.reading.study import read_archive
+from prony.report.brief import brief_report
+from prony.report.study import study_report
+from recordings import with_parts
+
+MS = 1_000_000
+WORKLOAD = Workload(ClosedLoop(10), DurationStop(2 * build.SECOND))
+EVERY = {"groups": {"X25519": 10}, "keys": {"ECDSA P-256": 10}, "alpn": {"none": 10}}
+PLAIN, FULL, BOTH = "a[tls=off]+hello", "a[tls=ecdsa]+hello", "b+hello"
+AGREED = {
+    FULL: {"protocols": {"TLS 1.3": 10}, "ciphers": {"TLS_AES_128_GCM_SHA256": 10}, **EVERY},
+    BOTH: {"protocols": {"TLS 1.2": 10}, "ciphers": {"TLS_ECDHE_ECDSA_AES": 10}, **EVERY},
+}
+
+
+def handshakes(name):
+    """Return thirty full handshakes of one time, and for one of the subjects ten resumed ones, too."""
+    full, resumed = build.distribution([2 * MS] * 30), build.distribution([MS] * 10 * (name == BOTH))
+    return {"full": full, "resumed": resumed, "failed": 0, **AGREED[name]}
+
+
+def with_tls(trial, name):
+    target = {
+        **{"host": "127.0.0.1", "port": 8000, "socket": "tcp", "wire": {"kind": "http"}},
+        "tls": {**TLS, "ca_file": "/var/lib/run/authority.pem", "resumption": name == BOTH},
+    }
+    spec = {"target": target, "workload": None, "threads": 1, "cpus": None, "pacing": None}
+    return replace(trial, recording=with_parts(trial.recording, tls=handshakes(name), spec=spec))
+
+
+TLS = {
+    **{"verify": True, "certificate_file": None, "key_file": None},
+    **{"server_name": None, "least_version": "1.2"},
+}
+
+
+def study(tmp_path, names):
+    cells = tuple(Cell(k, build.subject(name), WORKLOAD) for k, name in enumerate(names))
+    plan = Plan("s", "S", "", "quick", cells, 2, 1)
+    with build.create(tmp_path / "a.prony", plan, Fingerprint()) as writer:
+        for block in range(2):
+            for k, cell in enumerate(cells):
+                trial = build.trial(cell, block, k, [MS] * 400)
+                name = cell.subject.name
+                writer.append(trial if name == PLAIN else with_tls(trial, name))
+        writer.finish(build.RunStatus.FINISHED)
+    with open_archive(tmp_path / "a.prony") as archive:
+        return read_archive(archive)
+
+
+def test_what_was_agreed_on_is_said_with_what_was_measured(tmp_path):
+    reading = study(tmp_path, [PLAIN, FULL])
+    said = "TLS 1.3, TLS_AES_128_GCM_SHA256, X25519, ECDSA P-256, no resumption"
+    assert f"{FULL}: {said}." in markdown(study_report(reading)).replace("\\", "")
+    assert f"\n{said}." in markdown(brief_report(reading)).replace("\\", "")
+
+
+def test_what_all_agreed_on_is_said_without_their_names(tmp_path):
+    head = markdown(study_report(study(tmp_path, [FULL]))).replace("\\", "").partition("## ")[0]
+    assert f"{FULL}: TLS" not in head
+    assert "TLS 1.3, TLS_AES_128_GCM_SHA256" in head
+
+
+def test_handshakes_have_a_table_of_their_own(tmp_path):
+    page = markdown(study_report(study(tmp_path, [PLAIN, FULL, BOTH]))).replace("\\", "")
+    table = page.partition("## TLS handshakes")[2].partition("##")[0]
+    rows = [[part.strip() for part in line.split("|")[1:-1]] for line in table.splitlines() if "|" in line]
+    assert [row[:3] for row in rows if row[1] in ("full", "resumed")] == [
+        [FULL, "full", "30"],
+        [BOTH, "full", "30"],
+        ["", "resumed", "10"],
+    ]
+    assert PLAIN not in table
+
+
+def test_the_json_has_them_too(tmp_path):
+    plain, full = reading_json(study(tmp_path, [PLAIN, FULL]))["groups"][0]["cells"]
+    assert plain["tls"] is None
+    assert plain["metrics"]["handshake_full_p50"] == {"missing": "there was no TLS"}
+    assert full["tls"]["keys"] == ("ECDSA P-256",)
+    assert full["tls"]["resumption"] is False
+    assert full["metrics"]["handshakes_full"]["mean"] == 30
+    assert full["metrics"]["handshake_full_p50"]["mean"] == pytest.approx(2 * MS, rel=0.01)
+    assert full["metrics"]["handshake_resumed_p50"] == {"missing": "there was no such handshake"}
+
+
+def test_an_archive_keeps_of_a_file_only_the_name(tmp_path):
+    study(tmp_path, [FULL])
+    with open_archive(tmp_path / "a.prony") as archive:
+        recordings = [one.trial.recording for one in archive.trials()]
+    assert {one.spec.target.tls.ca_file for one in recordings} == {"authority.pem"}
+
+
+def test_a_study_without_tls_says_nothing_of_it(tmp_path):
+    assert "TLS" not in markdown(study_report(study(tmp_path, [PLAIN]))).replace(PLAIN, "")
