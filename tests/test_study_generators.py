@@ -47,6 +47,22 @@ def test_what_will_be_left_out_is_foreseen_without_building_anything(monkeypatch
     assert "`oha` is not installed; " in found[2]
 
 
+def test_a_generator_is_left_out_where_the_server_speaks_tls_and_it_cannot_verify(here):
+    encrypted = replace(OWN.subject, settings={"tls": "ecdsa"})
+    resuming = replace(OWN.subject, settings={"tls": "ecdsa", "tls_resumption": "true"})
+    cells = [
+        replace(under("wrk", 1), subject=encrypted),
+        replace(under("fortio", 2), subject=encrypted),
+        replace(under("fortio", 3), subject=resuming),
+        replace(under("wrk", 4), subject=replace(OWN.subject, settings={"tls": "off"})),
+        replace(OWN, id=5, subject=resuming),
+    ]
+    assert left_out(cells) == {
+        1: "wrk is only used without TLS: it cannot be told whose certificates to take",
+        3: "fortio does not take up earlier sessions of TLS",
+    }
+
+
 def test_a_generator_is_left_out_of_the_loads_that_it_cannot_make(here):
     reasons = left_out([under("wrk", 1), under("wrk", 2, replace(LOAD, stop=CountStop(5)))])
     assert reasons == {2: "wrk cannot stop after a number of requests"}

@@ -40,6 +40,16 @@ def test_every_metric_of_handshakes_is_there_with_and_without_tls():
     assert plain == dict.fromkeys(names, Missing("there was no TLS"))
 
 
+def test_a_generator_that_does_not_measure_them_says_so_and_not_that_there_was_no_tls():
+    target = {"host": "127.0.0.1", "port": 1, "tls": {"verify": True}}
+    spec = {"target": target, "workload": None, "threads": 1, "cpus": None, "pacing": None}
+    found = handshake_metrics(recording_of(spec=spec))
+    assert set(found.values()) == {Missing("not recorded by this generator")}
+    agreed = agreed_in(recording_of(spec=spec))
+    assert agreed
+    assert (agreed.protocols, agreed.resumption) == ((), True)
+
+
 def test_what_was_not_agreed_on_has_no_name():
     found = agreed_in(with_tls(protocols={"TLS 1.3": 2}, alpn=NONE))
     assert found

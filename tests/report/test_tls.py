@@ -84,6 +84,13 @@ def test_handshakes_have_a_table_of_their_own(tmp_path):
     assert PLAIN not in table
 
 
+def test_of_a_generator_that_does_not_say_it_is_said_that_there_was_tls(tmp_path, monkeypatch):
+    monkeypatch.setattr(f"{__name__}.handshakes", lambda name: None)
+    page = markdown(study_report(study(tmp_path, [PLAIN, FULL]))).replace("\\", "")
+    assert f"{FULL}: TLS, no resumption." in page
+    assert "TLS handshakes" not in page
+
+
 def test_the_json_has_them_too(tmp_path):
     plain, full = reading_json(study(tmp_path, [PLAIN, FULL]))["groups"][0]["cells"]
     assert plain["tls"] is None

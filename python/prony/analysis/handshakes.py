@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from prony.analysis.distribution import read_distribution
+from prony.analysis.generator import missing_reason
 from prony.analysis.latency import LatencySummary, summarise
 from prony.analysis.missing import Missing, Value
 from prony.metrics.handshakes import HANDSHAKES
+from prony.model import Tls
 from prony.model.recording import Distribution, Recording
 
 __all__ = ["Agreed", "agreed_by_all", "agreed_in", "handshake_metrics"]
@@ -39,11 +41,13 @@ class Agreed:
 
 
 def agreed_in(recording: Recording | None) -> Agreed | None:
-    """Return what a trial's connections agreed on; null without TLS, and where none was agreed on."""
+    """Return what a trial's connections agreed on; null without TLS. Of a generator that does not say so it
+    is what was asked.
+    """
+    asked = _asked(recording) if recording else None
     found = recording.tls if recording else None
-    if recording is None or found is None or not found.protocols:
-        return None
-    asked = recording.spec.target.tls if recording.spec and recording.spec.target else None
+    if found is None:
+        return None if asked is None else Agreed((), (), (), (), (), asked.resumption)
     return Agreed(
         protocols=_names(found.protocols),
         ciphers=_names(found.ciphers),
@@ -52,6 +56,10 @@ def agreed_in(recording: Recording | None) -> Agreed | None:
         alpn=_names(found.alpn),
         resumption=asked.resumption if asked else None,
     )
+
+
+def _asked(recording: Recording) -> Tls | None:
+    return recording.spec.target.tls if recording.spec and recording.spec.target else None
 
 
 def _names(counts: Mapping[str, int]) -> tuple[str, ...]:
@@ -85,7 +93,8 @@ def handshake_metrics(recording: Recording) -> dict[str, Value]:
     """
     found = recording.tls
     if found is None:
-        return {metric.name: _NO_TLS for metric in HANDSHAKES}
+        absent = _NO_TLS if _asked(recording) is None else missing_reason(recording.engine, "tls")
+        return {metric.name: absent for metric in HANDSHAKES}
     return {
         "handshakes_failed": float(found.failed),
         **_of_kind("full", found.full),

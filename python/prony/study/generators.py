@@ -7,14 +7,17 @@ Must not know how a generator works.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
+from prony.catalog.schema.settings import TLS, TLS_OFF, TLS_RESUMPTION, is_true
 from prony.engine import cannot_make, not_here, not_installed
-from prony.model import Address, Cell, EngineChoice
+from prony.model import Address, Cell, EngineChoice, Tls
 
 __all__ = ["foreseen", "left_out", "left_out_words"]
 
 # The server does not matter here, and its wire is known only when it is started.
 _ANY = Address("127.0.0.1", 0)
+_AUTHORITY = "authority.pem"
 
 
 def left_out(cells: Iterable[Cell]) -> dict[int, str]:
@@ -37,10 +40,19 @@ def _left_out(cells: Iterable[Cell], lacking: Callable[[EngineChoice], str | Non
         name = cell.engine.name
         if name not in missing:
             missing[name] = lacking(cell.engine)
-        reason = missing[name] or cannot_make(cell.engine, cell.workload, _ANY)
+        reason = missing[name] or cannot_make(cell.engine, cell.workload, _address(cell))
         if reason:
             found[cell.id] = reason
     return found
+
+
+def _address(cell: Cell) -> Address:
+    """Return an address with the TLS that is asked for in words; a preset's is known only at the start."""
+    settings = (cell.subject.frontend or cell.subject).settings
+    if settings.get(TLS, TLS_OFF) == TLS_OFF:
+        return _ANY
+    resumption = is_true(settings.get(TLS_RESUMPTION, False))
+    return replace(_ANY, tls=Tls(ca_file=_AUTHORITY, resumption=resumption))
 
 
 def left_out_words(cells: Iterable[Cell], reasons: Mapping[int, str]) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ __all__ = [
     "all_settings",
     "backends_of",
     "holds",
+    "is_true",
     "keep_alive_fact",
     "parse_value",
     "resolve",
@@ -218,10 +219,18 @@ def _whole_number(key: str, setting: IntSetting, value: int | str, cpus: int) ->
     return number
 
 
+def is_true(value: int | str) -> bool:
+    """Return whether a value of a bool setting, as it was written, is true.
+
+    >>> is_true("on"), is_true(False)
+    (True, False)
+    """
+    return str(value).lower() in _TRUE
+
+
 def _bool(key: str, value: int | str) -> bool:
-    word = str(value).lower()
-    if word in _TRUE:
+    if is_true(value):
         return True
-    if word in _FALSE:
+    if str(value).lower() in _FALSE:
         return False
     raise SettingsError(key, value, "`true` or `false`")

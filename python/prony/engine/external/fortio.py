@@ -25,7 +25,7 @@ def order(job: Job) -> Order:
     # Without this it stops at the first error.
     options += ["-allow-initial-errors", f"-keepalive={str(request.keep_alive).lower()}"]
     options += ["-X", request.method] if request.method != "GET" else []
-    options += [*job.headers("-H"), *job.body("-payload-file")]
+    options += [*job.headers("-H"), *job.body("-payload-file"), *job.authority("-cacert")]
     command = (job.program, "load", *options, job.url)
     return Order((command,), job.files, ("report.json",), {"GOMAXPROCS": str(job.threads)})
 
@@ -66,7 +66,7 @@ TOOL = Tool(
     title="closed loop of goroutines",
     get="GOBIN=/usr/local/bin go install fortio.org/fortio@v1.63.7",
     ask_version=("version",),
-    abilities=Abilities(),
+    abilities=Abilities(tls=True),
     order=order,
     parse=parse,
     caveats=(

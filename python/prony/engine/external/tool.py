@@ -42,7 +42,8 @@ class Abilities:
 
     ``whole_seconds``: its durations are rounded up to seconds. ``bodies``: it sends request bodies and other
     methods than GET and HEAD. ``even_counts``: a number of requests must be a multiple of its connections.
-    ``reports_status``: it reports how many replies had which status.
+    ``reports_status``: it reports how many replies had which status. ``tls``: it verifies a server's
+    certificate by an authority that it is told, and shakes hands in full each time.
     """
 
     closed: bool = True
@@ -54,6 +55,7 @@ class Abilities:
     whole_seconds: bool = False
     even_counts: bool = False
     reports_status: bool = True
+    tls: bool = False
 
 
 # Of an open loop that names none: these tools start a thread or reserve memory for each.
@@ -73,6 +75,11 @@ class Job:
     def url(self) -> str:
         """The request."""
         return self.address.url + self.workload.request.path
+
+    def authority(self, option: str) -> list[str]:
+        """Return ``option`` and the file of the authority to believe; nothing without TLS."""
+        asked = self.address.tls
+        return [option, asked.ca_file] if asked and asked.ca_file else []
 
     @property
     def connections(self) -> int:
@@ -231,7 +238,13 @@ def _reasons(tool: Tool, workload: Workload, address: Address) -> tuple[str, ...
         reason
         for reason, holds in (
             (f"speaks HTTP only, not {address.wire}", address.wire is not Wire.HTTP),
-            ("is only used without TLS", address.tls),
+            (
+                "is only used without TLS: it cannot be told whose certificates to take",
+                _is_unsafe(can, address),
+            ),
+            ("does not take up earlier sessions of TLS", address.tls and address.tls.resumption and can.tls),
+            ("is only used with certificates that are verified", address.tls and not address.tls.verify),
+            ("is only used without a certificate of its own", address.tls and address.tls.certificate_file),
             ("cannot connect to a Unix socket", address.kind is AddressKind.UNIX),
             ("has no closed loop", isinstance(workload.loop, ClosedLoop) and not can.closed),
             ("has no open loop", isinstance(workload.loop, OpenLoop) and not can.open),
@@ -251,6 +264,10 @@ def _reasons(tool: Tool, workload: Workload, address: Address) -> tuple[str, ...
         )
         if holds
     )
+
+
+def _is_unsafe(can: Abilities, address: Address) -> bool:
+    return address.tls is not None and not can.tls
 
 
 def _checks_more(workload: Workload) -> bool:

@@ -21,7 +21,7 @@ def order(job: Job) -> Order:
     most = str(job.connections)
     options += ["-max-workers", most, "-connections", most, "-redirects", "-1"]
     options += ["-targets", "targets", "-output", "results", f"-keepalive={str(request.keep_alive).lower()}"]
-    options += [*job.body("-body"), *job.headers("-header")]
+    options += [*job.body("-body"), *job.headers("-header"), *job.authority("-root-certs")]
     files = {"targets": f"{request.method} {job.url}\n".encode(), **job.files}
     attack = (job.program, "attack", *options)
     report = (job.program, "report", "-type=json", "results")
@@ -74,7 +74,7 @@ TOOL = Tool(
     title="constant rate",
     get="GOBIN=/usr/local/bin go install github.com/tsenart/vegeta/v12@v12.12.0",
     ask_version=("--version",),
-    abilities=Abilities(open=True, count=False),
+    abilities=Abilities(open=True, count=False, tls=True),
     order=order,
     parse=parse,
     caveats=(

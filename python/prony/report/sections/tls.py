@@ -49,8 +49,10 @@ def agreed_in_all(group: Group) -> Text | None:
 
 
 def agreed_words(agreed: Agreed) -> Text:
-    """Return what was agreed on: ``TLS 1.3, TLS_AES_256_GCM_SHA384, ECDSA P-256, no resumption``."""
-    parts = (*agreed.protocols, *agreed.ciphers, *agreed.groups, *agreed.keys)
+    """Return what was agreed on: ``TLS 1.3, TLS_AES_256_GCM_SHA384, ECDSA P-256, no resumption``; ``TLS``
+    alone where the generator does not say so.
+    """
+    parts = (*(agreed.protocols or ("TLS",)), *agreed.ciphers, *agreed.groups, *agreed.keys)
     asked = {None: (), True: (Name("resumption"),), False: (Name("no resumption"),)}[agreed.resumption]
     return joined([*map(Name, parts), *asked])
 
@@ -61,7 +63,7 @@ def handshakes(reading: Reading) -> Iterator[Section]:
         cells = [
             Place(cell, group_at(reading, group) + pointer("cells", k))
             for k, cell in enumerate(group.cells)
-            if cell.tls is not None
+            if isinstance(cell.metrics["handshakes_full"], Estimate)
         ]
         if cells and group.primary and not group.of_generators:
             where = text(", {}", group_words(group, number)) if len(reading.groups) > 1 else ""
