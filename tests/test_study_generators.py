@@ -58,7 +58,7 @@ def test_a_generator_is_left_out_where_the_server_speaks_tls_and_it_cannot_verif
         replace(OWN, id=5, subject=resuming),
     ]
     assert left_out(cells) == {
-        1: "wrk is only used without TLS: it cannot be told whose certificates to take",
+        1: "wrk is only used without TLS: it has no option for an authority",
         3: "fortio does not take up earlier sessions of TLS",
     }
 

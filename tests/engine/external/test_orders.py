@@ -29,8 +29,8 @@ from prony.model import (
 
 ADDRESS = Address("127.0.0.1", 8000)
 CLOSED, OPEN = ClosedLoop(4), OpenLoop(550.5, connections=64)
-# Those that can be told an authority.
-TOLD = ["fortio", "vegeta"]
+# Those with an option for an authority.
+VERIFYING = ["fortio", "vegeta"]
 TIME, COUNT = DurationStop(1_500_000_000), CountStop(1000)
 POST = Request(
     "POST", "/echo", (("X-A", "b c"), ("Content-Type", "text/plain")), b'a"\\\xff\n', keep_alive=False
@@ -75,7 +75,7 @@ def test_every_file_of_a_tool_is_listed_and_is_an_engine():
 )
 def test_what_no_tool_can_do_is_refused_in_a_sentence(tool, reason, load):
     assert tool in refused(tool, **{"stop": COUNT if tool == "weighttp" else TIME, **load})
-    if "TLS" in reason and tool in TOLD:
+    if "TLS" in reason and tool in VERIFYING:
         return
     if tool in ("k6", "vegeta") or "Poisson" not in reason:
         assert reason in refused(tool, **{"stop": COUNT if tool == "weighttp" else TIME, **load})
@@ -87,9 +87,9 @@ def test_only_tools_that_verify_what_they_are_told_to_are_used_with_tls():
     stop = {"weighttp": COUNT}
     assert [
         tool for tool in sorted(TOOLS) if not refused(tool, stop=stop.get(tool, TIME), address=address)
-    ] == TOLD
-    assert "whose certificates to take" in refused("wrk", stop=TIME, address=address)
-    for tool in TOLD:
+    ] == VERIFYING
+    assert "no option for an authority" in refused("wrk", stop=TIME, address=address)
+    for tool in VERIFYING:
         job = Job(tool, Workload(CLOSED, TIME), address, threads=2)
         words = TOOLS[tool].order(job).commands[0]
         assert "/run/authority.pem" in words
@@ -97,7 +97,7 @@ def test_only_tools_that_verify_what_they_are_told_to_are_used_with_tls():
         assert "/run/authority.pem" not in command(tool).commands[0]
 
 
-@pytest.mark.parametrize("tool", TOLD)
+@pytest.mark.parametrize("tool", VERIFYING)
 def test_a_tool_takes_up_no_earlier_session_and_verifies(tool):
     resuming, any_certificate = Tls(), Tls(verify=False, resumption=False)
     assert "take up earlier" in refused(tool, stop=TIME, address=replace(ADDRESS, tls=resuming))

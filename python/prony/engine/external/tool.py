@@ -43,7 +43,7 @@ class Abilities:
     ``whole_seconds``: its durations are rounded up to seconds. ``bodies``: it sends request bodies and other
     methods than GET and HEAD. ``even_counts``: a number of requests must be a multiple of its connections.
     ``reports_status``: it reports how many replies had which status. ``tls``: it verifies a server's
-    certificate by an authority that it is told, and shakes hands in full each time.
+    certificate by an authority that it gets, and shakes hands in full each time.
     """
 
     closed: bool = True
@@ -239,7 +239,7 @@ def _reasons(tool: Tool, workload: Workload, address: Address) -> tuple[str, ...
         for reason, holds in (
             (f"speaks HTTP only, not {address.wire}", address.wire is not Wire.HTTP),
             (
-                "is only used without TLS: it cannot be told whose certificates to take",
+                "is only used without TLS: it has no option for an authority",
                 _is_unsafe(can, address),
             ),
             ("does not take up earlier sessions of TLS", address.tls and address.tls.resumption and can.tls),
