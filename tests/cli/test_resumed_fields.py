@@ -175,6 +175,7 @@ def test_what_an_archive_opens_is_shown_and_agreed_to(run, begun):
         ("$.settings", {"workers": 10**9}, "expected"),
         ("$.settings", {"no-such": 1}, "expected one of the settings"),
         ("$.settings", {"worker-class": "os.system"}, "expected one of"),
+        ("$.settings", {"tls": "../key.pem"}, "expected"),
         ("$.interface", "psgi", "the server speaks wsgi"),
     ],
 )

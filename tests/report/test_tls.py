@@ -1,11 +1,15 @@
 """A study with TLS says what was agreed on, and shows handshakes as a series of their own."""
 
+import json
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
 
 from golden import build
 from prony.archive import open_archive
+from prony.errors import ArchiveError
 from prony.faces.json_report import reading_json
 from prony.faces.markdown import markdown
 from prony.model import Cell, ClosedLoop, DurationStop, Fingerprint, Plan, Workload
@@ -107,6 +111,32 @@ def test_an_archive_keeps_of_a_file_only_the_name(tmp_path):
     with open_archive(tmp_path / "a.prony") as archive:
         recordings = [one.trial.recording for one in archive.trials()]
     assert {one.spec.target.tls.ca_file for one in recordings} == {"authority.pem"}
+
+
+def spoilt(tmp_path, path, value):
+    """Write a value into the TLS of every recording of an archive, and return what a report says."""
+    study(tmp_path, [FULL])
+    with closing(sqlite3.connect(tmp_path / "a.prony")) as database, database:
+        put = f"json_set(recording_json, '$.tls.{path}', json(?))"
+        database.execute(f"UPDATE recording SET recording_json = {put}", (json.dumps(value),))
+    with open_archive(tmp_path / "a.prony") as archive:
+        return read_archive(archive)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [("protocols", "TLS"), ("keys", {"RSA": -1}), ("ciphers", {"a": "b"}), ("failed", None)],
+)
+def test_a_recording_whose_tls_is_none_is_refused(tmp_path, path, value):
+    with pytest.raises(ArchiveError, match=path):
+        spoilt(tmp_path, path, value)
+
+
+def test_of_ever_so_many_names_only_a_few_are_shown_without_their_escapes(tmp_path):
+    reading = spoilt(tmp_path, "keys", {f"\x1b[31m{number}": 1 for number in range(1000)})
+    shown = markdown(study_report(reading))
+    assert "more, no resumption" in " ".join(shown.split())
+    assert "\x1b[31m" not in shown
 
 
 def test_a_study_without_tls_says_nothing_of_it(tmp_path):

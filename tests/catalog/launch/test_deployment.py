@@ -88,3 +88,9 @@ def test_a_program_that_was_built_is_mounted():
     )
     assert "--volume /cache/builds/go/out:/cache/builds/go/out:ro" in made
     assert "/cache/builds/go/out/server" in made
+
+
+def test_a_unit_with_tls_says_whose_certificate_it_needs():
+    command = "cd /srv && /opt/gunicorn --certfile YOUR-CERTIFICATE.pem --keyfile YOUR-KEY.pem shop:app"
+    assert "stand for files of your own" in unit_text(Deployment("shop", command))
+    assert "of your own" not in unit_text(Deployment("shop", "cd /srv && /opt/gunicorn shop:app"))

@@ -28,6 +28,8 @@ from prony.model import Address, Frontend, Interface, Subject, Wire
 
 __all__ = [
     "BEHIND_PORT",
+    "OWN_CERTIFICATE",
+    "OWN_KEY",
     "PORT",
     "AskedFile",
     "command_for_user",
@@ -37,7 +39,9 @@ __all__ = [
 
 PORT, BEHIND_PORT = 8000, 8001
 """The port of a person's own command, and that of the server behind a frontend."""
-_OWN_CERTIFICATE = {"tls_certificate": "YOUR-CERTIFICATE.pem", "tls_key": "YOUR-KEY.pem"}
+OWN_CERTIFICATE, OWN_KEY = "YOUR-CERTIFICATE.pem", "YOUR-KEY.pem"
+"""The files of a person's own that stand in a command with TLS."""
+_OWN_CERTIFICATE = {"tls_certificate": OWN_CERTIFICATE, "tls_key": OWN_KEY}
 
 
 def command_for_user(  # noqa: PLR0913, PLR0917

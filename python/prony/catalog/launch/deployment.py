@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from prony.catalog.launch.commands import OWN_CERTIFICATE, OWN_KEY
 from prony.model import StopRule
 from prony.units import seconds
 
@@ -123,6 +124,7 @@ def _unit_lines(one: Deployment) -> Iterator[str]:
     else:
         yield f"WorkingDirectory={_specified(found.folder)}"
         yield from _variables(one, found)
+        yield from _certificate(found)
         yield f"ExecStart={' '.join(map(_quoted, found.words))}"
     yield f"KillSignal={one.stop.signal}"
     yield f"TimeoutStopSec={seconds(one.stop.timeout_ns):g}"
@@ -138,6 +140,12 @@ def _variables(one: Deployment, found: Parsed) -> Iterator[str]:
     if found.asked:
         yield f"# A file that sets {', '.join(found.asked)}; only root may read it."
         yield f"EnvironmentFile=/etc/{re.sub(r'[^A-Za-z0-9]+', '-', one.name)}.env"
+
+
+def _certificate(found: Parsed) -> Iterator[str]:
+    if OWN_KEY in found.words:
+        names = f"{OWN_CERTIFICATE} and {OWN_KEY}"
+        yield f"# {names} stand for files of your own, which its user must be able to read."
 
 
 def _quoted(word: str) -> str:

@@ -52,9 +52,9 @@ def agreed_words(agreed: Agreed) -> Text:
     """Return what was agreed on: ``TLS 1.3, TLS_AES_256_GCM_SHA384, ECDSA P-256, no resumption``; ``TLS``
     alone where the generator does not say so.
     """
-    parts = (*(agreed.protocols or ("TLS",)), *agreed.ciphers, *agreed.groups, *agreed.keys)
+    each = (agreed.protocols or ("TLS",), agreed.ciphers, agreed.groups, agreed.keys)
     asked = {None: (), True: (Name("resumption"),), False: (Name("no resumption"),)}[agreed.resumption]
-    return joined([*map(Name, parts), *asked])
+    return joined([*(listed(map(Name, names)) for names in each if names), *asked])
 
 
 def handshakes(reading: Reading) -> Iterator[Section]:
