@@ -11,9 +11,10 @@ from prony.analysis.claim_cells import is_claimed
 from prony.analysis.claim_needs import Cpus, planned, unmet
 from prony.analysis.trial_metrics import has_roles
 from prony.catalog.schema.loader import load_catalog
+from prony.catalog.schema.settings import speaks_tls
 from prony.catalog.schema.studies import built_in_studies, read_study
 from prony.engine import ENGINES
-from prony.factors import grid_words
+from prony.factors import grid_words, without_levels
 from prony.metrics import METRICS
 from prony.model import CountStop, DurationStop, SandboxChoice
 from prony.plan import PlanOptions, make_plan
@@ -372,7 +373,24 @@ def test_what_a_profile_of_settings_adds_is_in_no_other_profile(plan_of):
             assert not any(cell.subject.levels for cell in plan_of(name, profile).cells)
 
 
-@pytest.mark.parametrize("file", sorted(DOCS.glob("*.toml")), ids=lambda file: file.stem)
+@pytest.mark.parametrize("name", ["tls-kept", "tls-handshakes"])
+def test_the_studies_of_tls_are_pairs_with_it_and_without(name, plan_of, catalog):
+    plan = plan_of(str(DOCS / f"{name}.toml"))
+    assert plan.name == name
+    found = {}
+    for subject in plan.subjects():
+        entry = (
+            catalog.frontends[subject.frontend.entry] if subject.frontend else catalog.server(subject.server)
+        )
+        assert speaks_tls(entry)
+        found.setdefault(without_levels(subject), []).append(*subject.levels.values())
+    assert len(found) == 7
+    assert all(keys == ["off", "ecdsa"] for keys in found.values())
+    assert {cell.workload.request.keep_alive for cell in plan.cells} == {name == "tls-kept"}
+    assert extent_of(plan).seconds[1] <= 15 * 60
+
+
+@pytest.mark.parametrize("file", sorted(DOCS.glob("workers-*.toml")), ids=lambda file: file.stem)
 def test_the_studies_of_the_guide_are_grids_of_a_quarter_of_an_hour(file, plan_of):
     plan = plan_of(str(file))
     assert plan.name == file.stem
