@@ -106,3 +106,12 @@ def test_generators_are_compared_under_an_equal_load_by_what_they_do_for_their_c
     assert [cell.name for cell in few.cells] == ["wrk 1 × 80", "python-asyncio 1 × 80"]
     assert (few.answer.metric, few.answer.leader) == ("generator_ok_per_cpu_s", "wrk 1 × 80")
     assert (few.primary, many.primary) == (True, False)
+
+
+def test_kept_connections_and_one_for_each_request_are_two_loads():
+    kept = pair()
+    load = replace(kept[0].workload, request=replace(kept[0].workload.request, keep_alive=False))
+    new = [replace(cell, workload=load) for cell in pair(first=3)]
+    groups = groups_of(plan_of(*kept, *new), [], ())
+    assert [[cell.name for cell in group.cells] for group in groups] == [["a+hello", "b+hello"]] * 2
+    assert "a connection for each request" in groups[1].workload.describe()

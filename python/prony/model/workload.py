@@ -263,6 +263,8 @@ class Workload:
                 load = f"open loop, {rate_per_s:g}/s {arrivals}"
         if self.mix is not None:
             load = f"{load}, mix of {len(self.mix.paths)} paths"
+        if not self.request.keep_alive:
+            load = f"{load}, a connection for each request"
         match self.stop:
             case DurationStop(duration_ns):
                 return f"{load}, {seconds(duration_ns):g} s"

@@ -80,12 +80,13 @@ def groups_of(
     for cell in plan.cells:
         load = _load(cell.workload)
         kind: object = (load.loop, load.stop, load.mix) if compares_generators else (load, cell.engine)
+        kept = cell.workload.request.keep_alive
         name = generator_name(cell) if compares_generators else None
         found = summarise_cell(cell, trials, name, allowed_errors(plan))
         found = found if takes_unsteady else without_unsteady(found)
         # Where generators are compared, what they cannot do is their figure, and no bound.
         own = replace(found, at_least=False) if compares_generators else found
-        alike.setdefault((kind, shared_sandbox(cell)), []).append(own)
+        alike.setdefault((kind, kept, shared_sandbox(cell)), []).append(own)
     blocks = len({trial.block for trial in trials})
     agreed = replace(terms(plan, blocks), widening=widening)
     return tuple(_group(plan, found, floors, agreed, blocks) for found in alike.values())
@@ -100,7 +101,7 @@ def allowed_errors(plan: Plan) -> float:
 def _load(workload: Workload) -> Workload:
     """Return the load without the app's requests and expectations: two apps answer with different bodies.
 
-    A mix stays: it is a load of its own.
+    A mix stays: it is a load of its own. Whether connections are kept is told apart by the caller.
     """
     plain = Workload(workload.loop, workload.stop, mix=workload.mix)
     return replace(

@@ -129,6 +129,8 @@ def _stop(value: float, at: str, name: str) -> Figure:
 def workload_words(workload: Workload, at: str) -> Text:
     """Return a load as a heading, such as ``Closed loop, 100 connections, 30 s``; ``at`` as before."""
     said = text("{}, {}", _loop_words(workload, at), stop_words(workload, at))
+    if not workload.request.keep_alive:
+        said = text("{}, a connection for each request", said)
     return text("{}, {}", said, mix_words(workload.mix, at)) if workload.mix else said
 
 
