@@ -101,7 +101,7 @@ def allowed_errors(plan: Plan) -> float:
 def _load(workload: Workload) -> Workload:
     """Return the load without the app's requests and expectations: two apps answer with different bodies.
 
-    A mix stays: it is a load of its own. Whether connections are kept is told apart by the caller.
+    A mix stays: it is a load of its own. So are kept connections: the caller separates them.
     """
     plain = Workload(workload.loop, workload.stop, mix=workload.mix)
     return replace(
