@@ -16,6 +16,9 @@ pub struct Generator {
     pub cpu_ns_per_request: Option<f64>,
     pub spin_share: f64,
     pub threads: Vec<Thread>,
+    /// How long after the agreed start the last worker began; null where no start was agreed with others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_late_ns: Option<u64>,
 }
 
 /// One worker, within the window.
@@ -41,6 +44,7 @@ impl Generator {
     pub fn merge(&mut self, other: &Self) {
         self.sent_in_window += other.sent_in_window;
         self.threads.extend(other.threads.iter().cloned());
+        self.start_late_ns = self.start_late_ns.max(other.start_late_ns);
     }
 
     /// Sums up the threads, for a window of this length in which so many requests were completed.

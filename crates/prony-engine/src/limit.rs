@@ -50,7 +50,7 @@ impl Limits {
             .into_iter()
             .flatten()
             .min_by_key(|limit| limit.connections);
-        let run = match spec.workload.shape.connections() {
+        let run = match spec.own_connections() {
             Some(connections) => Limit {
                 connections,
                 by: Bound::Asked,
@@ -81,6 +81,7 @@ fn needed(spec: &Spec) -> Limit {
         };
     };
     let workers = worker_count(spec) as f64;
+    let rate_per_s = rate_per_s / spec.part().workers as f64;
     let each = rate_per_s * spec.workload.timeout_ns as f64 / 1e9 / workers;
     let whole = workers * (each + 6.0 * each.sqrt() + 4.0);
     Limit {

@@ -107,6 +107,8 @@ pub struct Recorder {
     pub sent_in_window: u64,
     /// When the last of the window's requests ended.
     pub last_ended_ns: u64,
+    /// How long after the agreed start this worker began; null where none was agreed.
+    pub start_late_ns: Option<u64>,
     /// Requests that ended within the window, those that were carried in too: the throughput.
     pub completed: Completed,
     window: Range<u64>,
@@ -154,6 +156,7 @@ impl Recorder {
             raw: None,
             stages: None,
             paths: None,
+            start_late_ns: None,
             first_sent_ns: None,
             sent_in_window: 0,
             last_ended_ns: 0,

@@ -61,6 +61,16 @@ impl Control {
     fn is_aborted(&self) -> bool {
         self.0.aborted.load(Ordering::Relaxed)
     }
+
+    /// Sleeps until then, or until the run is cancelled: a start that was agreed on may be seconds away.
+    fn wait_until(&self, at_ns: u64) {
+        while let Some(left_ns) = at_ns.checked_sub(Monotonic.now()).filter(|&left_ns| left_ns > 0) {
+            if self.is_cancelled() {
+                return;
+            }
+            std::thread::sleep(Duration::from_nanos(left_ns).min(SLICE));
+        }
+    }
 }
 
 // The workers are created, pinned and have their memory before the schedule starts.
@@ -103,7 +113,7 @@ pub fn run_with(
         .map(|asked| Client::new(&spec.target, asked));
     let tls = tls.transpose()?;
     let margins_ns = spin_margins(spec)?;
-    let common = Common::new(spec, Monotonic.now() + LEAD_NS, limits.run.connections);
+    let common = Common::new(spec, start_of(spec), limits.run.connections);
     let (writer, sides) = match latencies {
         Some(file) => {
             let starting = Error::io("starting the writer of latencies");
@@ -156,6 +166,12 @@ pub fn run_with(
     watch.finish(&recording.window, on_event);
     recording.finish()?;
     Ok(recording)
+}
+
+/// When the schedule starts: as agreed with other generators, else as soon as the workers are ready.
+fn start_of(spec: &Spec) -> u64 {
+    let agreed_ns = spec.share.and_then(|part| part.start_ns);
+    agreed_ns.unwrap_or_else(|| Monotonic.now() + LEAD_NS)
 }
 
 /// What a worker reports when its load is over: its number among all, and its Recording.
@@ -379,12 +395,12 @@ impl<P: Protocol, W: Drive> Job<P, W> {
         recorder.raw = self.raw;
         recorder.stages = StageLedger::of(shape);
         recorder.paths = PathLedger::of(&self.spec.workload);
+        let agreed = self.spec.share.is_some();
         let mut worker = Worker::new(self.protocol, driver, Monotonic, self.task, recorder);
         let mut meter = Meter::of_this_thread();
         // The load begins for all workers at once.
-        std::thread::sleep(Duration::from_nanos(
-            times.epoch_ns.saturating_sub(Monotonic.now()),
-        ));
+        self.control.wait_until(times.epoch_ns);
+        worker.recorder.start_late_ns = agreed.then(|| Monotonic.now().saturating_sub(times.epoch_ns));
         worker
             .run(&self.control.0.cancelled, &self.gauges, &mut meter)
             .map_err(Error::io("waiting for sockets"))?;
@@ -468,6 +484,7 @@ fn report<P: Protocol, D: Driver>(
         paths: recorder.paths.take().map_or_else(Vec::new, |paths| paths.records),
         generator: Generator {
             sent_in_window: recorder.sent_in_window,
+            start_late_ns: recorder.start_late_ns,
             threads: vec![thread],
             ..Generator::default()
         },

@@ -31,6 +31,17 @@ impl Share {
         whole / self.workers + u64::from(self.worker < whole % self.workers)
     }
 
+    /// Of this share, which is one generator's of all, the share of one of its own workers.
+    ///
+    /// Whatever numbers of workers the generators have, request k of all stays with generator k mod `workers`, and the k-th of a
+    /// generator's own with its worker k mod `own.workers`.
+    pub fn within(self, own: Share) -> Share {
+        Share {
+            worker: self.worker + self.workers * own.worker,
+            workers: self.workers * own.workers,
+        }
+    }
+
     /// What falls to the workers before this one.
     pub fn first_of(self, whole: u64) -> u64 {
         whole / self.workers * self.worker + self.worker.min(whole % self.workers)

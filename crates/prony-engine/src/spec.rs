@@ -1,6 +1,7 @@
 //! The specification of a run. The JSON form is public: `docs/reference/engine-wire.md`.
 
 use crate::error::Error;
+use crate::schedule::Share;
 use base64::engine::general_purpose::STANDARD;
 use base64::Engine as _;
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,23 @@ pub struct Spec {
     /// What a generator with so many threads and connections can reach on this machine, in requests per second; null: not known.
     #[serde(default)]
     pub ceiling_per_s: Option<f64>,
+    /// Which part of the load this generator has; null: all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Part>,
+}
+
+/// One of several generators that have one load together: request k is of generator k mod `of`, and connections and a number of
+/// requests are dealt out likewise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// This generator's number, from 0.
+    pub index: u64,
+    /// How many there are.
+    pub of: u64,
+    /// When the schedule starts for all of them, by this machine's CLOCK_MONOTONIC; null: when it is ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_ns: Option<u64>,
 }
 
 /// Where the load goes.
@@ -480,8 +498,32 @@ impl Spec {
         self.workload.request.decoded_body()
     }
 
+    /// Which of all generators this is.
+    pub fn part(&self) -> Share {
+        let Part { index, of, .. } = self.share.unwrap_or(Part::WHOLE);
+        Share {
+            worker: index,
+            workers: of,
+        }
+    }
+
+    /// The connections of this generator, as asked for: exactly (closed) or at most (open).
+    pub fn own_connections(&self) -> Option<usize> {
+        let whole = self.workload.shape.connections()?;
+        Some(self.part().portion(whole as u64) as usize)
+    }
+
+    /// The requests of this generator, where a count ends the window.
+    pub fn own_requests(&self) -> Option<u64> {
+        match self.workload.stop {
+            Stop::Requests { requests } => Some(self.part().portion(requests)),
+            Stop::Duration { .. } => None,
+        }
+    }
+
     fn check(&self) -> Result<(), Error> {
         let load = &self.workload;
+        self.check_share()?;
         require(self.threads >= 1, "threads", self.threads, "at least 1")?;
         self.target.check()?;
         require(
@@ -539,6 +581,40 @@ impl Spec {
         }
         load.expect.check()
     }
+
+    /// Each generator has something to do.
+    fn check_share(&self) -> Result<(), Error> {
+        let Some(Part { index, of, .. }) = self.share else {
+            return Ok(());
+        };
+        require((1..=MAX_GENERATORS).contains(&of), "share.of", of, "1 to 100,000")?;
+        require(index < of, "share.index", index, "less than `share.of`")?;
+        let connections = self.own_connections() != Some(0);
+        require(
+            connections,
+            "share.of",
+            of,
+            "a connection for each, `workload.loop.connections`",
+        )?;
+        let requests = self.own_requests() != Some(0);
+        require(
+            requests,
+            "share.of",
+            of,
+            "a request for each, `workload.stop.requests`",
+        )
+    }
+}
+
+// Their product with the threads of a machine stays far within 64 bits.
+const MAX_GENERATORS: u64 = 100_000;
+
+impl Part {
+    const WHOLE: Self = Self {
+        index: 0,
+        of: 1,
+        start_ns: None,
+    };
 }
 
 const STAGES: &str = "workload.loop.stages";
@@ -844,6 +920,16 @@ mod tests {
                 "\"body\": null}}",
                 "\"body\": null}, \"mix\": {\"seed\": 1, \"paths\": [{\"path\": \"/a\", \"weight\": 1}, {\"path\": \"/\", \"weight\": 2}]}}",
                 "`workload.request.path` is `/`; expected the first path of the mix",
+            ),
+            (
+                "\"pacing\": \"auto\"",
+                "\"pacing\": \"auto\", \"share\": {\"index\": 3, \"of\": 3}",
+                "`share.index` is `3`; expected less than `share.of`",
+            ),
+            (
+                "\"pacing\": \"auto\"",
+                "\"pacing\": \"auto\", \"share\": {\"index\": 10, \"of\": 11}",
+                "`share.of` is `11`; expected a connection for each",
             ),
             (
                 "\"pacing\": \"auto\"",

@@ -31,6 +31,7 @@ __all__ = [
     "GeneratorCost",
     "GeneratorName",
     "GeneratorProcesses",
+    "GeneratorShare",
     "Handshakes",
     "LittlesLaw",
     "LoopKind",
@@ -90,8 +91,23 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
+class GeneratorShare:
+    """Which part of a load a generator has: number ``index``, from 0, ``of`` so many.
+
+    ``start_ns``: when it was to start, by its machine's CLOCK_MONOTONIC.
+    """
+
+    index: int
+    of: int
+    start_ns: int | None = field(default=None, metadata=OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
 class Specification:
-    """What the generator was asked for. ``cpus`` null: its threads were not pinned."""
+    """What the generator was asked for.
+
+    ``cpus`` null: its threads were not pinned. ``share`` null: it had all of the load.
+    """
 
     target: Target | None
     workload: Workload | None
@@ -99,6 +115,7 @@ class Specification:
     cpus: tuple[int, ...] | None
     pacing: Pacing | None
     ceiling_per_s: float | None = None
+    share: GeneratorShare | None = field(default=None, metadata=OPTIONAL)
 
 
 # --- what became of the requests --------------------------------------------------------------------------
@@ -481,7 +498,8 @@ class GeneratorCost:
 
     ``limited``: `no`, `suspect` or `yes`, and ``evidence``; `archive.limits` reads what older Recordings have
     instead: words in ``limited``, and ``limit``. ``sent_in_window``: requests that were sent in the window,
-    whenever they were due.
+    whenever they were due. ``start_late_ns``: how long after the agreed start of several generators its last
+    worker began.
     """
 
     limited: str | None
@@ -495,6 +513,7 @@ class GeneratorCost:
     sent_in_window: int | None = None
     limit: Limit | None = field(default=None, metadata=OPTIONAL)
     processes: GeneratorProcesses | None = field(default=None, metadata=OPTIONAL)
+    start_late_ns: int | None = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)

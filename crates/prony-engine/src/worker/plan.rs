@@ -77,15 +77,12 @@ pub struct Task {
     pub spin_margin_ns: Option<u64>,
 }
 
-/// How many workers there will be: no worker without a connection or a request.
+/// How many workers there will be here: no worker without a connection or a request.
 pub fn worker_count(spec: &Spec) -> usize {
-    let requests = match spec.workload.stop {
-        Stop::Requests { requests } => usize::try_from(requests).unwrap_or(usize::MAX),
-        Stop::Duration { .. } => usize::MAX,
-    };
+    let requests = spec.own_requests().unwrap_or(u64::MAX);
     spec.threads
-        .min(spec.workload.shape.connections().unwrap_or(usize::MAX))
-        .min(requests)
+        .min(spec.own_connections().unwrap_or(usize::MAX))
+        .min(usize::try_from(requests).unwrap_or(usize::MAX))
         .max(1)
 }
 
@@ -105,6 +102,8 @@ pub struct Common {
     pub workers: usize,
     /// How many connections they have together: exactly (closed loop) or at most (open loop).
     pub connections: usize,
+    /// Which of all generators this one is.
+    part: Share,
 }
 
 impl Common {
@@ -117,11 +116,17 @@ impl Common {
             opening: Arc::new(opening),
             workers,
             connections,
+            part: spec.part(),
         }
     }
 
-    /// The share of a worker in what all have in common.
+    /// The share of a worker in what all generators have in common: arrivals, stages, the order of a mix.
     pub fn share(&self, worker: usize) -> Share {
+        self.part.within(self.own_share(worker))
+    }
+
+    /// Its share of what this generator has.
+    fn own_share(&self, worker: usize) -> Share {
         Share {
             worker: worker as u64,
             workers: self.workers as u64,
@@ -132,7 +137,8 @@ impl Common {
 /// The share of one worker.
 pub fn task(spec: &Spec, common: &Common, worker: usize) -> Result<Task, crate::Error> {
     let load = &spec.workload;
-    let share = common.share(worker);
+    // Counts are dealt out twice, to generators and to their workers, which comes to the same.
+    let (own, share) = (common.own_share(worker), common.share(worker));
     let schedule: Option<Box<dyn Schedule + Send>> = match load.shape {
         Loop::Closed { .. } => None,
         Loop::Open {
@@ -160,22 +166,125 @@ pub fn task(spec: &Spec, common: &Common, worker: usize) -> Result<Task, crate::
         } => Some(Box::new(Poisson::new(rate_per_s, seed, share))),
     };
     let connections = common.connections as u64;
-    let requests = match load.stop {
-        Stop::Requests { requests } => Some(share.portion(requests)),
-        Stop::Duration { .. } => None,
-    };
     Ok(Task {
         times: common.times,
         opening: Arc::clone(&common.opening),
-        connections: share.portion(connections) as usize,
+        connections: own.portion(connections) as usize,
         plan: match &load.shape {
             Loop::Closed { stages, .. } if !stages.is_empty() => Some(ConnectionPlan::new(stages, share)),
             _ => None,
         },
-        first: share.first_of(connections) as usize,
+        first: own.first_of(connections) as usize,
         schedule,
-        requests,
+        requests: spec.own_requests().map(|requests| own.portion(requests)),
         expect: Expect::new(&load.expect)?,
         spin_margin_ns: (pacing_of(spec) == Some(Pacing::Precise)).then_some(margin::LEAST_NS),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::{json, Value};
+
+    fn spec(load: &Value, stop: &Value, threads: usize, part: Option<(u64, u64)>) -> Spec {
+        let mut spec = json!({
+            "target": {"host": "127.0.0.1", "port": 80},
+            "workload": {
+                "loop": load, "stop": stop, "warmup_ns": 300_000_000, "timeout_ns": 1, "grace_ns": 0,
+                "request": {"method": "GET", "path": "/", "headers": [], "body": null, "keep_alive": true},
+                "expect": {"status": null, "body": null}
+            },
+            "threads": threads, "cpus": null, "pacing": "economical"
+        });
+        if let Some((index, of)) = part {
+            spec["share"] = json!({"index": index, "of": of});
+        }
+        Spec::from_json(&spec.to_string()).unwrap()
+    }
+
+    fn duration(duration_ns: u64) -> Value {
+        json!({"kind": "duration", "duration_ns": duration_ns})
+    }
+
+    /// The tasks of all workers of a generator.
+    fn tasks(spec: &Spec) -> Vec<Task> {
+        let common = Common::new(spec, 0, spec.own_connections().unwrap_or(1_000));
+        (0..common.workers)
+            .map(|worker| task(spec, &common, worker).unwrap())
+            .collect()
+    }
+
+    /// Those of all generators, the n-th of which has `threads[n]`.
+    fn of_all(load: &Value, stop: &Value, threads: &[usize]) -> Vec<Task> {
+        let of = threads.len() as u64;
+        let each =
+            |(index, threads): (usize, &usize)| tasks(&spec(load, stop, *threads, Some((index as u64, of))));
+        threads.iter().enumerate().flat_map(each).collect()
+    }
+
+    /// Everything that is due before `end_ns`, by time.
+    fn dues(tasks: Vec<Task>, end_ns: u64) -> Vec<u64> {
+        let of = |task: Task| {
+            let mut schedule = task.schedule.unwrap();
+            std::iter::from_fn(move || Some(schedule.next_due())).take_while(move |&due_ns| due_ns < end_ns)
+        };
+        let mut all: Vec<u64> = tasks.into_iter().flat_map(of).collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// Of one second, with its warm-up; in stages where there are any.
+    fn open_loops() -> impl Strategy<Value = Value> {
+        let stage = (0.0f64..3e3, 0.0f64..3e3);
+        let stages = prop_oneof![Just(Vec::new()), proptest::collection::vec(stage, 1..4)];
+        let arrivals = prop_oneof![Just("constant"), Just("poisson")];
+        (1.0f64..3e3, arrivals, any::<u32>(), stages).prop_map(|(rate, arrivals, seed, ends)| {
+            let stage = |&(from, to): &(f64, f64)| json!({"duration_ns": 1_000_000_000 / ends.len() as u64, "from_per_s": from, "to_per_s": to});
+            let stages: Vec<Value> = ends.iter().map(stage).collect();
+            let highest = ends.iter().flat_map(|&(from, to)| [from, to]).reduce(f64::max);
+            let rate = highest.unwrap_or(rate);
+            json!({"kind": "open", "rate_per_s": rate, "arrivals": arrivals, "seed": seed, "stages": stages})
+        })
+    }
+
+    fn length_ns(load: &Value) -> u64 {
+        let stages = load["stages"].as_array().map_or(0, Vec::len) as u64;
+        1_000_000_000 / stages.max(1) * stages.max(1)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_is_due_at_all_generators_together_is_due_at_one_alone(load in open_loops(), threads in proptest::collection::vec(1usize..4, 1..7)) {
+            let stop = duration(length_ns(&load));
+            let alone = dues(tasks(&spec(&load, &stop, 1, None)), 1_300_000_000);
+            prop_assert_eq!(dues(of_all(&load, &stop, &threads), 1_300_000_000), alone);
+        }
+
+        #[test]
+        fn connections_and_requests_of_all_generators_make_up_the_whole(connections in 1usize..400, requests in 1u64..400, threads in proptest::collection::vec(1usize..4, 1..7)) {
+            prop_assume!(threads.len() <= connections && threads.len() as u64 <= requests);
+            let load = json!({"kind": "closed", "connections": connections});
+            let all = of_all(&load, &json!({"kind": "requests", "requests": requests}), &threads);
+            prop_assert!(all.iter().all(|task| task.connections > 0 && task.requests > Some(0)));
+            prop_assert_eq!(all.iter().map(|task| task.connections).sum::<usize>(), connections);
+            prop_assert_eq!(all.iter().filter_map(|task| task.requests).sum::<u64>(), requests);
+        }
+
+        #[test]
+        fn connections_in_stages_are_those_of_all_generators_at_any_time(from in 6usize..90, to in 0usize..90, at_ns in 0u64..2_000_000_000, threads in proptest::collection::vec(1usize..4, 1..7)) {
+            let load = json!({"kind": "closed", "connections": from.max(to), "stages": [{"duration_ns": 1_000_000_000, "from_connections": from, "to_connections": to}]});
+            let stop = duration(1_000_000_000);
+            let at = |tasks: Vec<Task>| tasks.iter().filter_map(|task| Some(task.plan.as_ref()?.at(at_ns))).sum::<usize>();
+            let alone = at(tasks(&spec(&load, &stop, 1, None)));
+            prop_assert_eq!(at(of_all(&load, &stop, &threads)), alone);
+            // Nor does a worker ever have more than it has room for.
+            let rooms = of_all(&load, &stop, &threads);
+            prop_assert!(rooms.iter().all(|task| task.plan.as_ref().is_some_and(|plan| plan.at(at_ns) <= task.connections)));
+        }
+    }
 }
