@@ -1,6 +1,6 @@
 """The measuring parts of Prony that are written in Rust (crates/prony-python)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Literal, Self, final
 
@@ -21,6 +21,7 @@ __all__ = [
     "decode_reply",
     "encode_request",
     "machine_cpu",
+    "merge_recordings",
     "process_command_line",
     "process_detail",
     "process_identity",
@@ -45,6 +46,7 @@ def run(
     on_event: Callable[[str], object] | None = None,
     latencies: str | PathLike[str] | None = None,
 ) -> str: ...
+def merge_recordings(recordings: Sequence[str], ahead_ns: Sequence[int]) -> str: ...
 def encode_request(target: str, request: str) -> bytes: ...
 def decode_reply(wire: str, method: str, data: bytes, ended: bool) -> tuple[int, bytes] | None: ...
 

@@ -10,6 +10,8 @@ use crate::verdict;
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 
+mod machines;
+
 /// The version of the JSON form.
 pub const FORMAT: u32 = 1;
 
@@ -403,7 +405,7 @@ pub const SAMPLES_PER_CLASS: usize = 3;
 pub const SAMPLE_BYTES: usize = 256;
 
 impl Recording {
-    /// Adds the result of another worker or machine under the same specification. Associative; `finish` computes what depends on the whole.
+    /// Adds the result of another worker under the same specification. Associative; `finish` computes what depends on the whole.
     pub fn merge(&mut self, other: &Self) {
         self.window.open_ns = self.window.open_ns.min(other.window.open_ns);
         self.window.close_ns = self.window.close_ns.max(other.window.close_ns);
@@ -443,13 +445,19 @@ impl Recording {
     /// # Errors
     /// [`Error::Account`] when a request has no end or two, or when the paths of a mix are not the whole.
     pub fn finish(&mut self) -> Result<(), Error> {
+        self.sum_up()?;
+        self.generator.evidence = verdict::evidence(self);
+        self.generator.limited = verdict::limited(&self.generator.evidence);
+        Ok(())
+    }
+
+    /// All of that but the verdict.
+    fn sum_up(&mut self) -> Result<(), Error> {
         self.account.check()?;
         check_paths(&self.paths, &self.account, &self.bytes, &self.distributions)?;
         let window_ns = self.window.close_ns.saturating_sub(self.window.open_ns);
         self.generator
             .sum_up(window_ns, self.completed.ok + self.completed.failed);
-        self.generator.evidence = verdict::evidence(self);
-        self.generator.limited = verdict::limited(&self.generator.evidence);
         self.little.residual = (self.little.sojourn_sum_ns > 0)
             .then(|| self.little.in_flight_integral_ns as f64 / self.little.sojourn_sum_ns as f64 - 1.0);
         keep_few(&mut self.error_samples);
@@ -582,7 +590,15 @@ fn merge_series(own: &mut Vec<Second>, other: &[Second]) {
 }
 
 fn keep_few(samples: &mut Vec<ErrorSample>) {
-    samples.sort_by(|a, b| (&a.class, a.at_ns).cmp(&(&b.class, b.at_ns)));
+    let key = |one: &ErrorSample| {
+        (
+            one.class.clone(),
+            one.at_ns,
+            one.detail.clone(),
+            one.received.clone(),
+        )
+    };
+    samples.sort_by_cached_key(key);
     let mut kept: Vec<ErrorSample> = Vec::new();
     for sample in samples.drain(..) {
         let alike = kept.iter().filter(|other| other.class == sample.class);

@@ -158,6 +158,55 @@ pub fn limited(evidence: &[Evidence]) -> Limited {
     evidence.iter().map(|one| one.level).max().unwrap_or_default()
 }
 
+/// Of evidence from several machines the strongest of each kind, in the order of [`evidence`].
+pub fn strongest_of_each_kind(mut found: Vec<Evidence>) -> Vec<Evidence> {
+    // The words decide between equals, so that the order of the machines does not.
+    found.sort_by(|a, b| {
+        let kinds = a.cause.place().cmp(&b.cause.place());
+        let levels = b.level.cmp(&a.level);
+        let sizes = b.cause.size().total_cmp(&a.cause.size());
+        let words = || format!("{:?}", a.cause).cmp(&format!("{:?}", b.cause));
+        kinds.then(levels).then(sizes).then_with(words)
+    });
+    found.dedup_by_key(|one| one.cause.place());
+    found.sort_by_key(|one| std::cmp::Reverse(one.level));
+    found
+}
+
+impl Cause {
+    /// Where it stands among causes of equal strength, and what follows from them.
+    fn place(&self) -> u8 {
+        match self {
+            Self::InFlight { .. } => 0,
+            Self::Ports { .. } => 1,
+            Self::Descriptors { .. } => 2,
+            Self::Buffers { .. } => 3,
+            Self::Throttled { .. } => 4,
+            Self::Busy { .. } => 5,
+            Self::KeptWaiting { .. } => 6,
+            Self::NearCeiling { .. } => 7,
+            Self::Late { .. } => 8,
+            Self::RateMissed { .. } => 9,
+        }
+    }
+
+    /// How much there is of it, to compare with its like. The limit of requests in flight was reached, the earlier the worse.
+    fn size(&self) -> f64 {
+        match *self {
+            Self::InFlight { at_ns, .. } => -(at_ns as f64),
+            Self::Ports { requests } | Self::Descriptors { requests } | Self::Buffers { requests } => {
+                requests as f64
+            }
+            Self::Throttled { share }
+            | Self::Busy { share }
+            | Self::KeptWaiting { share, .. }
+            | Self::NearCeiling { share, .. }
+            | Self::Late { share, .. }
+            | Self::RateMissed { share, .. } => share,
+        }
+    }
+}
+
 fn in_flight(run: &Recording) -> Option<Evidence> {
     let (connections, at_ns) = (run.queue.limit?, run.queue.bound_at_ns?);
     Some(Evidence {

@@ -1,11 +1,11 @@
-//! `run`: a specification in, events, a Recording out.
+//! `run`: a specification in, events, a Recording out; `merge_recordings`: those of several machines as one.
 
 use std::cell::RefCell;
 use std::fs::File;
 use std::path::PathBuf;
 
 use prony_engine::account::CLASSES;
-use prony_engine::{run_with, Control, Event, Spec};
+use prony_engine::{run_with, Control, Error, Event, Recording, Spec};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -15,7 +15,8 @@ use crate::error::to_python;
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let classes = CLASSES.map(|(name, kind)| (name, kind.name()));
     module.add("CLASSES", PyTuple::new(module.py(), classes)?)?;
-    module.add_function(wrap_pyfunction!(run, module)?)
+    module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(merge_recordings, module)?)
 }
 
 /// Run a specification and return its Recording, both as JSON; each event goes to `on_event` as JSON.
@@ -57,6 +58,33 @@ fn run(
         Some(exception) => Err(exception),
         None => to_json(&outcome.map_err(|error| to_python(py, &error))?),
     }
+}
+
+/// Return the Recordings of several machines as one, all as JSON.
+///
+/// `ahead_ns`: of each machine, by how much the clock that their stamps are put on is ahead of its own.
+///
+/// Raises EngineError for what is no Recording, or has an account that does not add up.
+#[pyfunction]
+fn merge_recordings(py: Python<'_>, recordings: Vec<String>, ahead_ns: Vec<i64>) -> PyResult<String> {
+    let merged = py.detach(|| merged(&recordings, &ahead_ns));
+    to_json(&merged.map_err(|error| to_python(py, &error))?)
+}
+
+fn merged(recordings: &[String], ahead_ns: &[i64]) -> Result<Recording, Error> {
+    let mut whole: Option<Recording> = None;
+    for (text, ahead_ns) in recordings.iter().zip(ahead_ns) {
+        let wrong = |error| Error::Account(format!("the Recording of a generator cannot be read: {error}"));
+        let own: Recording = serde_json::from_str(text).map_err(wrong)?;
+        let own = own.on_a_clock_ahead_by(*ahead_ns);
+        match &mut whole {
+            None => whole = Some(own),
+            Some(whole) => whole.merge_machine(&own)?,
+        }
+    }
+    whole
+        .filter(|_| recordings.len() == ahead_ns.len())
+        .ok_or_else(|| Error::Account("expected a Recording and a clock for each machine".to_owned()))
 }
 
 /// The Python program around a run.

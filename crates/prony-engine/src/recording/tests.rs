@@ -6,6 +6,8 @@ use super::{
 use crate::account::{Account, Class};
 use crate::distribution::Distribution;
 use crate::generator::{Generator, Thread};
+use crate::verdict::{Cause, Evidence, Limited};
+use proptest::prelude::*;
 use serde_json::{json, Value};
 
 const SECOND: u64 = 1_000_000_000;
@@ -270,4 +272,124 @@ fn of_failures_of_a_class_three_different_ones_are_kept_the_earliest() {
             ("reset", "c", 4)
         ]
     );
+}
+
+/// One valid reply: at which generator, in which second, after so long.
+type Sample = (usize, u64, u64);
+
+const GENERATORS: usize = 4;
+
+/// What generators that had these samples say, as it arrives from another machine.
+fn of_samples<'s>(samples: impl Iterator<Item = &'s Sample>) -> Recording {
+    let mut found = recording();
+    (found.window.open_ns, found.window.close_ns) = (SECOND, 4 * SECOND);
+    for &(_, second, latency_ns) in samples {
+        found.account.scheduled += 1;
+        found.account.count(Class::Ok);
+        found.completed.ok += 1;
+        found.distributions.ok_service.record(latency_ns);
+        let mut latency = Distribution::default();
+        latency.record(latency_ns);
+        let ended = Second {
+            second,
+            ok: 1,
+            latency,
+            ..Second::default()
+        };
+        super::merge_series(&mut found.series, &[ended]);
+    }
+    found.finish().unwrap();
+    sent(&found)
+}
+
+fn sent(recording: &Recording) -> Recording {
+    serde_json::from_str(&serde_json::to_string(recording).unwrap()).unwrap()
+}
+
+fn samples() -> impl Strategy<Value = Vec<Sample>> {
+    let latency_ns = prop_oneof![1u64..1_000, 1_000u64..10 * SECOND, 1u64..3_600 * SECOND];
+    proptest::collection::vec((0..GENERATORS, 0u64..9, latency_ns), 0..200)
+}
+
+fn each_generator(samples: &[Sample]) -> Vec<Recording> {
+    let own = |number| of_samples(samples.iter().filter(move |sample| sample.0 == number));
+    (0..GENERATORS).map(own).collect()
+}
+
+/// Merged, and sent on to the next machine.
+fn together(one: &Recording, other: &Recording) -> Recording {
+    let mut merged = one.clone();
+    merged.merge_machine(other).unwrap();
+    sent(&merged)
+}
+
+/// All that does not say how many there were.
+fn figures(of: &Recording) -> Value {
+    let mut value = serde_json::to_value(of).unwrap();
+    value["engine"]["threads"] = json!(null);
+    value
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn t22_several_generators_together_say_what_one_says_of_the_same_samples(samples in samples()) {
+        let parts = each_generator(&samples);
+        let merged = parts.iter().skip(1).fold(parts[0].clone(), |whole, part| together(&whole, part));
+        prop_assert_eq!(figures(&merged), figures(&of_samples(samples.iter())));
+    }
+
+    #[test]
+    fn t22_generators_may_be_merged_in_any_order_and_in_any_groups(samples in samples(), shares in proptest::collection::vec(0.8f64..1.0, GENERATORS)) {
+        let mut parts = each_generator(&samples);
+        for (number, (part, share)) in parts.iter_mut().zip(shares).enumerate() {
+            part.window.open_ns += number as u64 * 1_000;
+            part.window.close_ns += number as u64 * 1_500;
+            part.generator.evidence = vec![Evidence { level: Limited::Suspect, cause: Cause::Busy { share } }];
+            let detail = (number % 2).to_string();
+            part.error_samples = vec![ErrorSample { class: "reset".into(), detail, at_ns: 5, received: None }];
+        }
+        let [a, b, c, d] = &parts[..] else { unreachable!() };
+        let one_by_one = together(&together(&together(a, b), c), d);
+        let as_a_tree = together(&together(a, b), &together(c, d));
+        let backwards = together(d, &together(c, &together(b, a)));
+        prop_assert_eq!(figures(&one_by_one), figures(&as_a_tree));
+        prop_assert_eq!(figures(&one_by_one), figures(&backwards));
+    }
+}
+
+#[test]
+fn the_verdict_of_machines_together_has_the_strongest_of_each_kind() {
+    let of = |evidence: &[(Limited, Cause)]| {
+        let mut one = of_samples([].iter());
+        let evidence = evidence.iter().map(|&(level, cause)| Evidence { level, cause });
+        one.generator.evidence = evidence.collect();
+        one
+    };
+    let busy = |share| Cause::Busy { share };
+    let throttled = Cause::Throttled { share: 0.01 };
+    let merged = together(
+        &of(&[(Limited::Suspect, busy(0.9)), (Limited::Suspect, throttled)]),
+        &of(&[(Limited::Yes, busy(0.97))]),
+    );
+    assert_eq!(merged.generator.limited, Limited::Yes);
+    let found: Vec<_> = merged.generator.evidence.iter().map(|one| one.cause).collect();
+    assert_eq!(found, [busy(0.97), throttled]);
+}
+
+#[test]
+fn windows_of_machines_that_open_one_after_the_other_are_no_longer_for_it() {
+    let mut of_time = of_samples([].iter());
+    of_time.spec.workload.stop = crate::spec::Stop::Duration {
+        duration_ns: 3 * SECOND,
+    };
+    let later = of_time.clone().on_a_clock_ahead_by(700);
+    let merged = together(&later, &of_time);
+    assert_eq!(
+        (merged.window.open_ns, merged.window.close_ns),
+        (SECOND, 4 * SECOND)
+    );
+    let back = later.on_a_clock_ahead_by(-700);
+    assert_eq!(back.window.open_ns, of_time.window.open_ns);
 }
