@@ -94,7 +94,20 @@ def load_pairs():
     return load_pairs_document(compared), load_pairs_json(compared)
 
 
+MACHINES = [
+    {
+        **{"name": f"generator-{k + 1}", "requests": 1570 + k, "ok": 1545, "start_skew_ns": skew_ns},
+        **{"clock_bound_ns": 431_000 + k, "clock_drift_ppm": [-0.5, 1.5], "limited": limited},
+        "evidence": [{"kind": "busy", "level": limited, "share": 0.83}] if limited != "no" else [],
+    }
+    for k, (skew_ns, limited) in enumerate(((-12_500, "no"), (1_250_000, "suspect")))
+]
+LOST = {"name": "generator-3", "lost": "no sign of life"}
+
 LOADS = {
+    "several generators": partial(
+        load, build.OpenLoop(12_500.0), SPREAD[:3140], {"reset": 10}, machines=[*MACHINES, LOST]
+    ),
     "two in pairs": load_pairs,
     "stages": partial(
         load,

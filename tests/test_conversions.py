@@ -17,6 +17,7 @@ SMALL_FACTORS = {1000, 1024, 1e-3}
 COUNTS = {
     "archive.caps": "the most values of JSON in an archive",
     "catalog.schema.entry": "the most times that a file is written with itself",
+    "engine.fleet.clocks": "parts in a million",
     "engine.external.hey": "the most results that hey keeps",
     "engine.external.k6": "a rate that takes whole numbers, per 1000 seconds",
     "engine.external.vegeta": "a rate that takes whole numbers, per 1000 seconds",

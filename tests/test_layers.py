@@ -41,6 +41,8 @@ KNOWS_THE_ENGINE = {
     "cli.main": "its version",
     "cli.reference": "the reference server",
     "engine.child": "the load of a trial",
+    "engine.fleet.engine": "the Recordings of several machines as one",
+    "engine.fleet.member": "the load of one machine of several",
     "engine.external.histogram": "the histogram of what a load script counted",
     "engine.local": "a load without a study",
     "host.facts.software": "its version and its file",
@@ -127,6 +129,17 @@ def test_the_library_that_draws_is_known_in_one_place():
     }
 
 
+def test_the_library_of_the_fleet_is_known_in_one_place_and_that_of_its_certificates_in_another():
+    libraries = {"dask": "cluster", "distributed": "cluster", "cryptography": "certificates"}
+    knows = {
+        (library, name)
+        for name in modules()
+        for module, _ in imports(name)
+        if (library := module.partition(".")[0]) in libraries
+    }
+    assert knows == {(library, f"engine.fleet.{name}") for library, name in libraries.items()}
+
+
 def test_the_command_line_is_imported_by_nobody():
     users = {name for name in modules() for module, _ in own_imports(name) if under(module, ("cli",))}
     assert users == {name for name in users if under(name, ("cli", "__main__"))}
@@ -135,7 +148,9 @@ def test_the_command_line_is_imported_by_nobody():
 def test_the_command_line_starts_without_the_libraries_of_its_commands():
     script = "import sys, prony.cli.main; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert set(done.stdout.split()).isdisjoint({"numpy", "scipy", "pydantic", "sqlite3", "vl_convert"})
+    assert set(done.stdout.split()).isdisjoint(
+        {"numpy", "scipy", "pydantic", "sqlite3", "vl_convert", "distributed", "dask", "cryptography"}
+    )
 
 
 # --- the map in docs/design.md ----------------------------------------------------------------------------

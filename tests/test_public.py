@@ -91,7 +91,16 @@ def test_the_help_of_a_main_command_ends_with_the_terms_that_it_uses(help_of, na
 
 PANELS = {
     "run": ["What to measure", "Your own app", "Load", "Valid replies", "How sure", "Sandbox", "Output"],
-    "load": ["Load", "Requests", "TLS", "Valid replies", "Failing", "Two servers", "Output"],
+    "load": [
+        "Load",
+        "Requests",
+        "TLS",
+        "Valid replies",
+        "Failing",
+        "Two servers",
+        "Several generators",
+        "Output",
+    ],
 }
 
 

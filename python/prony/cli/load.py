@@ -14,6 +14,7 @@ from prony.cli.expected import expected_of
 from prony.cli.flat import flattened
 from prony.cli.load_options import (
     CheckOptions,
+    FleetOptions,
     GateOptions,
     PaceOptions,
     PairOptions,
@@ -57,7 +58,7 @@ from prony.units import SECOND_NS
 if TYPE_CHECKING:
     from prony.analysis.load_condition import LoadCondition
     from prony.cli.load_pairs import LoadSide
-    from prony.engine.local import LocalEngine
+    from prony.engine import Engine
     from prony.reading.load import LoadReading
 
 __all__ = ["EPILOG", "load"]
@@ -70,7 +71,7 @@ MAX_STAGES = 100
 _PAIR_WINDOW_NS, _LONGEST_PAIR_WINDOW_NS, _PAIR_REQUESTS = 2 * SECOND_NS, 30 * SECOND_NS, 1_200
 _PAIR_WARMUP = "500ms"
 # What describes one load only, and options that change nothing without a second one.
-_OF_ONE_LOAD = ("fail_if", "strict", "html_to", "latencies", "hdr_log", "stages")
+_OF_ONE_LOAD = ("fail_if", "strict", "html_to", "latencies", "hdr_log", "stages", "fleet")
 
 EPILOG = """\
 Examples:
@@ -107,6 +108,8 @@ Examples:
 
   prony load http://127.0.0.1:8000/ -c 20 --compare http://127.0.0.1:8001/    two servers, in turns
 
+  prony load http://127.0.0.1:8000/ --rate 20k --fleet local:4    four generators that share the load
+
   prony load http://127.0.0.1:8000/ -c 10 --json -            the result as JSON (docs/reference/load-json.md)
 """
 
@@ -123,6 +126,7 @@ def load(
     check: CheckOptions,
     gate: GateOptions,
     pair: PairOptions,
+    several: FleetOptions,
     output: ResultOptions,
 ) -> int:
     """Load one address: closed loop, open loop or a fixed count, with an account of every request."""
@@ -144,12 +148,31 @@ def load(
     target = target_of(url)
     address = target.address(request.allow_host or (), tls_of(tls))
     refuse_without_tls(typed, (address,))
-    from prony.engine.local import LocalEngine
-
     workload = _checked(_workload(target, pace, request), check)
-    recording = _measured(workload, address, LocalEngine(_engine(pace), output.latencies))
+    recording = _measured(workload, address, _generator(typed, address, pace, several, output))
     status = _shown(recording, conditions, output)
     return status or _strict_status(recording, gate.strict)
+
+
+def _generator(
+    typed: Mapping[str, str],
+    address: Address,
+    pace: PaceOptions,
+    several: FleetOptions,
+    output: ResultOptions,
+) -> "Engine":
+    if several.fleet is None:
+        wrong = [typed[name] for name in ("fleet_certificates", "on_loss") if name in typed]
+        if wrong:
+            raise UsageError(f"`{wrong[0]}` only works with `--fleet`", hint="add --fleet, or leave it out")
+        from prony.engine.local import LocalEngine
+
+        return LocalEngine(_engine(pace), output.latencies)
+    from prony.cli.load_fleet import fleet_engine
+
+    if output.latencies is not None:
+        raise UsageError("`--latencies` does not work with `--fleet`: each generator has a clock of its own")
+    return fleet_engine(several, address, _engine(pace), pace)
 
 
 # A closed loop in stages has no use for these, and its stages say how many connections it has.
@@ -296,7 +319,7 @@ def _strict_status(recording: Recording, strict: bool) -> int:
     return ExitCode.COULD_NOT_MEASURE if is_limited else ExitCode.DONE
 
 
-def _measured(workload: Workload, address: Address, engine: "LocalEngine") -> Recording:
+def _measured(workload: Workload, address: Address, engine: "Engine") -> Recording:
     from prony.cli.progress import LoadProgress
     from prony.sandbox.base import EngineSeat
 

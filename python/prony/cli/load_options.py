@@ -9,10 +9,12 @@ import typer
 from prony.cli.options import MAX_SEED, MAX_THREADS
 from prony.cli.pacing_option import PacingOption
 from prony.cli.request_options import Body, Header, Method, RequestTimeout
+from prony.engine.fleet.loss import OnLoss
 from prony.model import Arrivals
 
 __all__ = [
     "CheckOptions",
+    "FleetOptions",
     "GateOptions",
     "PaceOptions",
     "PairOptions",
@@ -177,6 +179,32 @@ class PairOptions:
         int,
         typer.Option(min=_LEAST_PAIRS, max=10_000, help="With --compare: how many windows of each."),
     ] = 10
+
+
+@dataclass(frozen=True, slots=True)
+class FleetOptions:
+    """Several generators."""
+
+    PANEL: ClassVar[str] = "Several generators"
+
+    fleet: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHERE",
+            help="Share the load out to the workers of a Dask scheduler, tls://HOST:PORT or "
+            "tcp://127.0.0.1:PORT, or to so many generators here, local:4.",
+        ),
+    ] = None
+    fleet_certificates: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="With tls://: the folder that `prony fleet certificates DIR` made."),
+    ] = None
+    on_loss: Annotated[
+        OnLoss,
+        typer.Option(
+            help="When a generator is lost: the load is invalid, or the account of the others is kept."
+        ),
+    ] = OnLoss.INVALID
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from prony.cli import (
     doctor,
     engines,
     environments,
+    fleet,
     host,
     load,
     reference,
@@ -52,6 +53,7 @@ app = typer.Typer(
 COMMANDS = (
     ("run", run.run, run.EPILOG),
     ("load", load.load, load.EPILOG),
+    ("fleet", fleet.fleet, fleet.EPILOG),
     ("report", report.report, report.EPILOG),
     ("compare", compare.compare, compare.EPILOG),
     ("why", why.why, why.EPILOG),

@@ -129,6 +129,14 @@ def _spread(found: Spread | None) -> Json | None:
     return {"of": f"{found.kind}_ns", "classes": [asdict(one) for one in found.classes]}
 
 
+def _machines(recording: Recording) -> Json:
+    """Return the generators of a fleet, and how many of them were lost; nothing for one generator."""
+    found = recording.machines
+    if not found:
+        return {}
+    return {"machines": encode(found), "lost_machines": sum(one.lost is not None for one in found)}
+
+
 def load_result(reading: LoadReading) -> Json:
     """Return everything that one run measured, as JSON with stable keys; a missing value is null."""
     recording, rates = reading.recording, reading.rates
@@ -161,4 +169,5 @@ def load_result(reading: LoadReading) -> Json:
         "raw_latencies": encode(recording.raw_latencies),
         "catch_up": "all" if recording.is_open else None,
         "series": _series(recording),
+        **_machines(recording),
     }

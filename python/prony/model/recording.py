@@ -29,6 +29,7 @@ __all__ = [
     "Distributions",
     "ErrorSample",
     "GeneratorCost",
+    "GeneratorMachine",
     "GeneratorName",
     "GeneratorProcesses",
     "GeneratorShare",
@@ -517,6 +518,26 @@ class GeneratorCost:
 
 
 @dataclass(frozen=True, slots=True)
+class GeneratorMachine:
+    """One generator of several: its part of the account, its start and its verdict on itself.
+
+    ``start_skew_ns``: how long after the common start it began (negative: before it), to within
+    ``clock_bound_ns``, what is known of its clock. ``clock_drift_ppm``: by how much it gains on the clock
+    of whom it was started by, at least and at most. ``lost``: why it is not in the account; the rest is null.
+    """
+
+    name: str
+    requests: int | None = None
+    ok: int | None = None
+    start_skew_ns: float | None = None
+    clock_bound_ns: int | None = None
+    clock_drift_ppm: tuple[float, ...] = ()
+    limited: str | None = None
+    evidence: tuple[Limit, ...] = ()
+    lost: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LittlesLaw:
     """L = lambda W from two sides; ``residual``: integral / sum - 1."""
 
@@ -530,7 +551,7 @@ class LittlesLaw:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """All that a generator measured in one run."""
+    """All that a generator measured in one run; ``machines``: those of a load from several, together."""
 
     format: int
     engine: GeneratorName
@@ -554,6 +575,7 @@ class Recording:
     stages: tuple[StageFigures, ...] = field(default=(), metadata=OPTIONAL)
     raw_latencies: RawLatencies | None = field(default=None, metadata=OPTIONAL)
     paths: tuple[PathFigures, ...] = field(default=(), metadata=OPTIONAL)
+    machines: tuple[GeneratorMachine, ...] = field(default=(), metadata=OPTIONAL)
 
     @property
     def is_open(self) -> bool:

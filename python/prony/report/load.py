@@ -37,6 +37,7 @@ from prony.report.document import (
 )
 from prony.report.findings import verdict_words
 from prony.report.forms import as_typed, byte_size, count, duration, in_metric, in_scale, percent
+from prony.report.machines import lost_words, machines_section
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, Words, counted, joined, pointer, text
 from prony.report.words import carried_words, ending_words
 from prony.units import Scale, duration_scale, format_duration, format_rate, nanoseconds
@@ -57,6 +58,8 @@ def load_document(reading: LoadReading) -> Document:
         sections.append(_tls(reading.tls))
     if (histogram := _histogram(reading)) is not None:
         sections.append(histogram)
+    if reading.recording.machines:
+        sections.append(machines_section(reading.recording.machines))
     sections.append(Section("Generator", (Notes(tuple(("", line) for line in _trust(reading))),)))
     return Document(_title(reading), tuple(sections))
 
@@ -132,7 +135,7 @@ def _seconds(value_s: float) -> str:
 
 
 def _head(reading: LoadReading) -> Section:
-    blocks: list[Block] = []
+    blocks: list[Block] = list(lost_words(reading.recording.machines))
     if reading.verdict.limited is not Limited.NO:
         affected = Affected.LATENCY if reading.keeps_rate else Affected.ALL
         words = verdict_words(reading.verdict, affected, "/generator/evidence")

@@ -1,0 +1,45 @@
+"""``prony fleet``: what a fleet of generators needs before its first load."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from prony.cli.talk import show
+
+__all__ = ["EPILOG", "fleet"]
+
+EPILOG = """\
+Examples:
+
+  prony fleet certificates ~/fleet                  for the scheduler, its workers and `prony load`
+
+  prony fleet certificates ~/fleet --days 7         for a week
+"""
+
+
+class FleetWork(StrEnum):
+    """What is to be made."""
+
+    CERTIFICATES = "certificates"
+
+
+def fleet(
+    work: Annotated[FleetWork, typer.Argument(help="certificates: mutual TLS for one fleet.")],
+    folder: Annotated[Path, typer.Argument(help="A new folder for them; copy it to each machine.")],
+    days: Annotated[int, typer.Option(min=1, max=3650, help="How long they are valid.")] = 365,
+) -> None:
+    """Make certificates for generators on several machines (prony load --fleet)."""
+    from prony.engine.fleet.address import CERTIFICATE, KEY, ROOT
+    from prony.engine.fleet.certificates import write_certificates
+
+    del work  # there is one
+    write_certificates(folder, days)
+    files = f"--tls-ca-file {folder / ROOT} --tls-cert {folder / CERTIFICATE} --tls-key {folder / KEY}"
+    show(
+        f"{folder}: whoever holds these can run code on every machine of the fleet. Copy it there, and start:"
+    )
+    show(f"  dask scheduler --protocol tls --no-dashboard {files}")
+    show(f"  dask worker tls://SCHEDULER:8786 --nthreads 1 --no-nanny --no-dashboard {files}")
+    show(f"  prony load URL --fleet tls://SCHEDULER:8786 --fleet-certificates {folder}")

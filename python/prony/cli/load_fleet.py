@@ -1,0 +1,41 @@
+"""`prony load --fleet`: which generators share a load."""
+
+from dataclasses import replace
+from os import sched_getaffinity
+
+from prony.cli.load_options import FleetOptions, PaceOptions
+from prony.engine import Engine
+from prony.engine.allowed_hosts import is_loopback
+from prony.engine.fleet.address import Fleet, fleet_of
+from prony.errors import UsageError
+from prony.model import Address, AddressKind, EngineChoice, Pacing
+
+__all__ = ["fleet_engine"]
+
+
+def fleet_engine(options: FleetOptions, address: Address, choice: EngineChoice, pace: PaceOptions) -> Engine:
+    """Return the generators that were asked for, as one.
+
+    *Errors*: UsageError for what cannot be a fleet, and for an address that is another one on each machine.
+    """
+    from prony.engine.fleet.engine import FleetEngine
+
+    fleet = fleet_of(options.fleet or "", options.fleet_certificates)
+    is_own = address.kind is AddressKind.UNIX or is_loopback(address.host)
+    if is_own and not fleet.is_here:
+        raise UsageError(
+            f"`{address.host}` is another server on each machine of the fleet `{fleet.url}`",
+            hint="give the address of the server in the network, and allow it: --allow-host HOST",
+        )
+    return FleetEngine(fleet, _shared(fleet, choice, pace), options.on_loss)
+
+
+def _shared(fleet: Fleet, choice: EngineChoice, pace: PaceOptions) -> EngineChoice:
+    """Return what one generator of several on this machine is: together they take as much of it as one."""
+    if fleet.workers is None:
+        return choice
+    threads = pace.threads or max(1, choice.threads // fleet.workers)
+    spinning = fleet.workers * threads
+    if pace.pacing is None and spinning > len(sched_getaffinity(0)) // 2:
+        return replace(choice, threads=threads, pacing=Pacing.ECONOMICAL)
+    return replace(choice, threads=threads)

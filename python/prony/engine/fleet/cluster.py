@@ -1,0 +1,389 @@
+"""The only place that knows Dask distributed: workers found or started, asked, and left.
+
+What crosses it is bytes, numbers and names. Must not know what a load is.
+
+``python -m prony.engine.fleet.cluster`` is one worker of this machine: an order on stdin, as a line of JSON.
+It ends with whoever started it.
+
+>>> main.__name__
+'main'
+"""
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from prony.engine.fleet.address import CERTIFICATE, KEY, ROOT, Fleet
+from prony.engine.fleet.certificates import MISSING, certificates_of_days
+from prony.engine.fleet.clocks import Probe
+from prony.engine.fleet.member import FleetMember, facts
+from prony.engine.seat import cancel_at_end_of_stdin
+from prony.errors import EngineError, HostError
+from prony.model import Json
+from prony.sandbox import linux
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+__all__ = ["Cluster", "Submission", "main", "opened"]
+
+OnBeat = Callable[[str, Json], None]
+
+# Interpreter, Dask and a handshake: some seconds where CPUs are shared.
+_START_S = 60.0
+_CONNECT_S = 10.0
+_ANSWER_S = 5.0
+_CLOSE_S = 3.0
+_LOOK_EVERY_S = 0.05
+# What a cluster has for a load is kept on each worker, under this name.
+_EXTENSION = "prony"
+# Of certificates that live as long as the load.
+_DAYS = 2
+
+_SETTINGS = {
+    # Nothing is shown, moved or measured by Dask while a load runs.
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+    "distributed.worker.profile.enabled": False,
+    "distributed.scheduler.work-stealing": False,
+    "distributed.scheduler.active-memory-manager.start": False,
+    "distributed.comm.timeouts.connect": f"{_CONNECT_S:g}s",
+}
+
+
+def _distributed() -> Any:
+    """Return the library, quiet and without what would disturb a load.
+
+    *Errors*: HostError where the extra is not installed.
+    """
+    try:
+        import dask
+        import distributed
+    except ImportError as error:
+        raise HostError("fleets need packages that are not installed", hint=MISSING) from error
+    dask.config.set(_SETTINGS)
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    return distributed
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A share of the load on its way."""
+
+    _future: Any
+
+    def is_done(self) -> bool:
+        """Whether it has ended, in whatever way."""
+        return bool(self._future.done())
+
+    def result(self) -> bytes:
+        """Return what the generator sent.
+
+        *Errors*: EngineError when it ended otherwise, or its result does not arrive.
+        """
+        try:
+            return bytes(self._future.result(timeout=_CONNECT_S))
+        except Exception as error:  # the border of a library: whatever a worker raised arrives here
+            raise EngineError(f"it ended without a result: {_words(error)}") from error
+
+
+class Cluster:
+    """Workers that are connected. ``names``: by the address of each, in a fixed order."""
+
+    def __init__(self, client: Any, run: str, names: Mapping[str, str]) -> None:
+        self._client = client
+        self._topic = f"prony-{run}"
+        self.names = names
+
+    def ask_facts(self) -> Mapping[str, Json]:
+        """Return the facts of each worker.
+
+        *Errors*: EngineError naming one that cannot run Prony.
+        """
+        found: dict[str, Json] = self._on_each(facts)
+        return found
+
+    def prepare(self, on_beat: OnBeat) -> None:
+        """Make each worker a member; ``on_beat`` receives address and beat, in another thread."""
+
+        def handle(event: tuple[float, Json]) -> None:
+            on_beat(event[1]["worker"], event[1])
+
+        self._client.subscribe_topic(self._topic, handle)
+        self._on_each(_become_member, topic=self._topic)
+
+    def submit(self, address: str, order: bytes) -> Submission:
+        """Start a load on one worker."""
+        future = self._client.submit(
+            _generate, order, workers=[address], allow_other_workers=False, retries=0, pure=False
+        )
+        return Submission(future)
+
+    def cancel(self, addresses: Sequence[str]) -> None:
+        """End the loads of these workers, as far as they answer."""
+        self._later(_all(self._call(one, "prony_cancel") for one in addresses))
+
+    def probe(self, addresses: Sequence[str], times: int) -> list[tuple[str, Probe]]:
+        """Return so many probes of each worker's clock, one after the other; none of one that is silent."""
+        pending = self._later(_all(self._probes(one, times) for one in addresses))
+        return [found for own in pending.result() for found in own]
+
+    def probe_later(self, addresses: Sequence[str]) -> "Future[list[list[tuple[str, Probe]]]]":
+        """Begin one probe of each worker's clock."""
+        return self._later(_all(self._probes(one, 1) for one in addresses))
+
+    async def _probes(self, address: str, times: int) -> list[tuple[str, Probe]]:
+        found = []
+        for _ in range(times):
+            sent_ns = time.monotonic_ns()
+            remote_ns = await self._call(address, "prony_clock")
+            received_ns = time.monotonic_ns()
+            if remote_ns is None:
+                break
+            found.append((address, Probe(sent_ns, received_ns, remote_ns)))
+        return found
+
+    async def _call(self, address: str, operation: str) -> int | None:
+        """Return what a worker answers; null when it does not."""
+        try:
+            answer = await asyncio.wait_for(getattr(self._client.rpc(address), operation)(), _ANSWER_S)
+        except Exception:  # the border of a library; who does not answer is noticed by the silence
+            return None
+        return answer if isinstance(answer, int) else None
+
+    def _later(self, coroutine: "Coroutine[Any, Any, Any]") -> "Future[Any]":
+        return asyncio.run_coroutine_threadsafe(coroutine, self._client.loop.asyncio_loop)
+
+    def _on_each(self, function: Callable[..., Any], **arguments: Any) -> Any:
+        try:
+            return self._client.run(function, workers=list(self.names), **arguments)
+        except Exception as error:  # the border of a library: whatever a worker raised arrives here
+            raise EngineError(
+                f"a worker of the fleet cannot run Prony: {_words(error)}",
+                hint="install this version of Prony, with its extra `fleet`, where the workers run",
+            ) from error
+
+
+async def _all(calls: "Iterator[Coroutine[Any, Any, Any]]") -> list[Any]:
+    return list(await asyncio.gather(*calls))
+
+
+def _words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+@contextlib.contextmanager
+def opened(fleet: Fleet) -> Iterator[Cluster]:
+    """Yield the workers of a fleet, connected; those that were started for it are gone afterwards.
+
+    *Errors*: HostError without the extra; EngineError when there is no scheduler or no worker.
+    """
+    if fleet.url is None:
+        with _started_here(fleet.workers or 1) as cluster:
+            yield cluster
+        return
+    distributed = _distributed()
+    security = _security(distributed, _read(fleet)) if fleet.certificates else None
+    with _connected(distributed, fleet.url, security) as client:
+        yield Cluster(client, _run_name(), _names(client, fleet.url))
+
+
+def _run_name() -> str:
+    return os.urandom(8).hex()
+
+
+def _read(fleet: Fleet) -> Mapping[str, str]:
+    folder = fleet.certificates
+    if folder is None:
+        return {}
+    try:
+        return {name: (folder / name).read_text() for name in (ROOT, CERTIFICATE, KEY)}
+    except (OSError, UnicodeDecodeError) as error:
+        raise HostError(f"cannot read the certificates in `{folder}`: {error}") from error
+
+
+def _security(distributed: Any, files: Mapping[str, str]) -> Any:
+    """Return mutual TLS for every role. The texts stay in memory."""
+    roles = ("client", "scheduler", "worker")
+    certificates = {f"tls_{role}_cert": files[CERTIFICATE] for role in roles}
+    keys = {f"tls_{role}_key": files[KEY] for role in roles}
+    return distributed.Security(require_encryption=True, tls_ca_file=files[ROOT], **certificates, **keys)
+
+
+@contextlib.contextmanager
+def _connected(distributed: Any, where: Any, security: Any) -> Iterator[Any]:
+    try:
+        client = distributed.Client(where, security=security, timeout=_CONNECT_S, set_as_default=False)
+    except Exception as error:  # the border of a library: refused, unreachable, or not of this authority
+        raise EngineError(
+            f"cannot connect to the scheduler `{where}`: {_words(error)}",
+            hint="start one with: dask scheduler (see docs/guides/fleet.md)",
+        ) from error
+    try:
+        yield client
+    finally:
+        with contextlib.suppress(Exception):
+            client.close(timeout=_CLOSE_S)
+
+
+def _names(client: Any, url: str) -> Mapping[str, str]:
+    """Return the workers by their addresses, in the order of these, with what people call them."""
+    workers = client.scheduler_info(n_workers=-1)["workers"]
+    if not workers:
+        raise EngineError(
+            f"the scheduler `{url}` has no workers", hint=f"start some with: dask worker {url} --nthreads 1"
+        )
+    names = {address: str(workers[address]["name"]) for address in sorted(workers)}
+    return {address: name.partition("://")[2] or name for address, name in names.items()}
+
+
+# --- on this machine --------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _started_here(count: int) -> Iterator[Cluster]:
+    """Yield a scheduler in this process and workers in others, on the loopback.
+
+    They have certificates of their own: other users of the machine reach the loopback too.
+    """
+    distributed = _distributed()
+    files = certificates_of_days(_DAYS)
+    security = _security(distributed, files)
+    with contextlib.ExitStack() as stack:
+        local = distributed.LocalCluster(
+            n_workers=0,
+            host="127.0.0.1",
+            protocol="tls://",
+            security=security,
+            # One that serves nothing; Dask has no way without.
+            scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,
+        )
+        stack.callback(_close, local)
+        order = {"url": local.scheduler_address, "files": dict(files), "parent": os.getpid()}
+        processes = [
+            stack.enter_context(_worker({**order, "name": f"generator-{k + 1}"})) for k in range(count)
+        ]
+        client = stack.enter_context(_connected(distributed, local, security))
+        _wait_for(client, processes)
+        # Closed in the reverse order: first of all the workers end.
+        stack.callback(_kill, processes)
+        yield Cluster(client, _run_name(), _by_name(_names(client, local.scheduler_address)))
+
+
+def _close(local: Any) -> None:
+    with contextlib.suppress(Exception):
+        local.close(timeout=_CLOSE_S)
+
+
+def _by_name(names: Mapping[str, str]) -> Mapping[str, str]:
+    return dict(sorted(names.items(), key=lambda one: int(one[1].rpartition("-")[2])))
+
+
+def _wait_for(client: Any, processes: "Sequence[subprocess.Popen[bytes]]") -> None:
+    end_s = time.monotonic() + _START_S
+    while len(client.scheduler_info(n_workers=-1)["workers"]) < len(processes):
+        ended = [process for process in processes if process.poll() is not None]
+        if ended:
+            raise EngineError(f"a worker ended when it was started (status {ended[0].returncode})")
+        if time.monotonic() > end_s:
+            raise EngineError(f"the workers of the fleet did not start within {_START_S:g} s")
+        time.sleep(_LOOK_EVERY_S)
+
+
+@contextlib.contextmanager
+def _worker(order: Json) -> "Iterator[subprocess.Popen[bytes]]":
+    command = [sys.executable, "-P", "-m", "prony.engine.fleet.cluster"]
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        # Only Prony handles Ctrl-C in the terminal.
+        start_new_session=True,
+    )
+    try:
+        if process.stdin is not None:
+            # Stays open: when it closes, the worker knows that Prony is gone.
+            process.stdin.write(json.dumps(order).encode() + b"\n")
+            process.stdin.flush()
+        yield process
+    finally:
+        _kill([process])
+
+
+def _kill(processes: "Sequence[subprocess.Popen[bytes]]") -> None:
+    """End what holds nothing that is worth a farewell, stopped or not."""
+    for process in processes:
+        process.kill()
+    for process in processes:
+        process.wait()
+        if process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.close()
+
+
+# --- in a worker ------------------------------------------------------------------------------------------
+
+
+def _become_member(topic: str, dask_worker: Any = None) -> None:
+    """Give a worker what the other side calls. It takes the place of what an earlier load left."""
+
+    def say(beat: Json) -> None:
+        dask_worker.log_event(topic, {**beat, "worker": dask_worker.address})
+
+    def cancel() -> int:
+        member.cancel()
+        return 1
+
+    member = FleetMember(say)
+    dask_worker.extensions[_EXTENSION] = member
+    dask_worker.handlers["prony_clock"] = member.clock
+    dask_worker.handlers["prony_cancel"] = cancel
+
+
+def _generate(order: bytes) -> bytes:
+    member: FleetMember = _distributed().get_worker().extensions[_EXTENSION]
+    return member.generate(order)
+
+
+def main() -> int:
+    """Serve as one worker of this machine, until whoever started it is gone."""
+    order = json.loads(sys.stdin.buffer.readline())
+    linux.die_with_parent()
+    if os.getppid() != order["parent"]:
+        return 1
+    cancel_at_end_of_stdin()
+    asyncio.run(_serve(order))
+    return 0
+
+
+async def _serve(order: Json) -> None:
+    distributed = _distributed()
+    # Nothing is spilled there: the folder goes as soon as the worker has started, so that no kill leaves it.
+    with TemporaryDirectory(prefix="prony-fleet-") as folder:
+        worker = await distributed.Worker(
+            order["url"],
+            name=order["name"],
+            nthreads=1,
+            memory_limit=0,
+            host="127.0.0.1",
+            security=_security(distributed, order["files"]),
+            local_directory=folder,
+        )
+    await worker.finished()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

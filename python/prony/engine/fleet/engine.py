@@ -1,0 +1,260 @@
+"""The engine on several machines: a start in common, one account in the end.
+
+Must not know Dask, nor trials.
+
+>>> FleetEngine(Fleet(None, 2), EngineChoice(), OnLoss.INVALID).cancel()
+"""
+
+import json
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import replace
+
+from prony.engine.base import OnEvent, recording_of
+from prony.engine.child_process import SPARE_NS
+from prony.engine.fleet.address import Fleet
+from prony.engine.fleet.clocks import MOST_DRIFT_PPM, Offset, Probe, drift_of, offset_at
+from prony.engine.fleet.cluster import Cluster, Submission, opened
+from prony.engine.fleet.liveness import Liveness
+from prony.engine.fleet.loss import OnLoss
+from prony.errors import EngineError
+from prony.model import Address, EngineChoice, Json, Recording, Workload
+from prony.model.recording import GeneratorMachine
+from prony.sandbox.base import EngineSeat
+from prony.specification import hard_limit_ns, to_spec
+from prony.units import MILLISECOND_NS, SECOND_NS
+from prony.version import prony_version
+
+__all__ = ["FleetEngine"]
+
+_PROBES = 20
+_PROBE_EVERY_NS = SECOND_NS
+_LOOK_EVERY_S = 0.05
+_PROGRESS_EVERY_NS = 250 * MILLISECOND_NS
+# From the order to the start: each worker takes up its order and prepares its threads (60 ms and more).
+_LEAD_NS, _LEAD_EACH_NS = SECOND_NS, 10 * MILLISECOND_NS
+_COUNTS = ("ok", "failed", "in_flight", "queued", "connected")
+_PHASES = ("opening", "warmup", "window", "drain")
+
+
+class FleetEngine:
+    """See ``Engine``. One run at a time."""
+
+    def __init__(self, fleet: Fleet, choice: EngineChoice, on_loss: OnLoss) -> None:
+        self._fleet, self._choice, self._on_loss = fleet, choice, on_loss
+        self._run: _Run | None = None
+
+    def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Recording:
+        """Run the load to its end, in the caller's thread, and return the Recording of all generators.
+
+        *Errors*: HostError without the extra; EngineError when the fleet could not run, or lost a generator;
+        KeyboardInterrupt for the second signal.
+        """
+        spec = to_spec(workload, address, self._choice, seat.cpus or None)
+        limit_ns = hard_limit_ns(workload) + SPARE_NS
+        with opened(self._fleet) as cluster:
+            _check(cluster)
+            self._run = _Run(cluster, self._on_loss, on_event)
+            try:
+                return self._run.load(spec, limit_ns)
+            finally:
+                self._run = None
+
+    def cancel(self) -> None:
+        """Stop the running load, from any thread."""
+        if (run := self._run) is not None:
+            run.cancel()
+
+
+def _check(cluster: Cluster) -> None:
+    """Refuse workers with another Prony: they would count or time otherwise.
+
+    *Errors*: EngineError with all of them.
+    """
+    own = prony_version()
+    versions = {address: str(found["version"]) for address, found in cluster.ask_facts().items()}
+    others = [f"{cluster.names[address]} has {found}" for address, found in versions.items() if found != own]
+    if others:
+        raise EngineError(
+            f"this is Prony {own}, and of the fleet {', '.join(others)}",
+            hint=f"install Prony {own} there, and start the workers again",
+        )
+
+
+class _Run:
+    """One load, in the order of its events."""
+
+    def __init__(self, cluster: Cluster, on_loss: OnLoss, on_event: OnEvent) -> None:
+        self._cluster, self._on_loss, self._on_event = cluster, on_loss, on_event
+        self._probes: dict[str, list[Probe]] = {address: [] for address in cluster.names}
+        self._latest: dict[str, Json] = {}
+        self._tasks: dict[str, Submission] = {}
+        self._results: dict[str, str] = {}
+        self._lost: dict[str, str] = {}
+        self._liveness = Liveness(cluster.names, time.monotonic_ns())
+        self._under_way: Future[list[list[tuple[str, Probe]]]] | None = None
+        self._is_cancelled = False
+
+    def load(self, spec: Json, limit_ns: int) -> Recording:
+        self._cluster.prepare(self._on_beat)
+        self._note(self._cluster.probe(tuple(self._cluster.names), _PROBES))
+        start_ns = time.monotonic_ns() + _LEAD_NS + _LEAD_EACH_NS * len(self._cluster.names)
+        self._submit(spec, start_ns)
+        self._follow(start_ns + limit_ns)
+        self._note(self._cluster.probe(tuple(self._results), _PROBES))
+        return self._together(start_ns)
+
+    def cancel(self) -> None:
+        self._is_cancelled = True
+        self._cluster.cancel(tuple(self._waited_for()))
+
+    # --- the load -----------------------------------------------------------------------------------------
+
+    def _submit(self, spec: Json, start_ns: int) -> None:
+        of = len(self._cluster.names)
+        self._liveness = Liveness(self._cluster.names, time.monotonic_ns())
+        for index, address in enumerate(self._cluster.names):
+            there_ns = start_ns + self._offset(address, start_ns).ns
+            order = {**spec, "share": {"index": index, "of": of, "start_ns": there_ns}}
+            self._tasks[address] = self._cluster.submit(address, json.dumps(order).encode())
+
+    def _follow(self, deadline_ns: int) -> None:
+        """Wait for all generators; the first signal ends the load, the second one is raised."""
+        next_probe_ns = next_progress_ns = 0
+        while waited_for := self._waited_for():
+            try:
+                time.sleep(_LOOK_EVERY_S)
+                now_ns = time.monotonic_ns()
+                self._collect(waited_for)
+                self._look(now_ns, deadline_ns)
+                if now_ns >= next_probe_ns:
+                    next_probe_ns = now_ns + _PROBE_EVERY_NS
+                    self._probe()
+                if now_ns >= next_progress_ns:
+                    next_progress_ns = now_ns + _PROGRESS_EVERY_NS
+                    self._show()
+            except KeyboardInterrupt:
+                if self._is_cancelled:
+                    raise
+                self.cancel()
+
+    def _waited_for(self) -> list[str]:
+        return [one for one in self._tasks if one not in self._results and one not in self._lost]
+
+    def _collect(self, addresses: list[str]) -> None:
+        for address in addresses:
+            if self._tasks[address].is_done():
+                self._liveness.ended(address)
+                self._take(address)
+
+    def _take(self, address: str) -> None:
+        try:
+            said = self._tasks[address].result()
+        except EngineError as error:
+            self._lose(address, error.message)
+            return
+        found = json.loads(said)
+        if "error" in found:
+            raise EngineError(f"{self._cluster.names[address]}: {found['error']}")
+        self._results[address] = json.dumps(found["recording"])
+
+    def _look(self, now_ns: int, deadline_ns: int) -> None:
+        for address in self._liveness.look(now_ns):
+            self._lose(address, "no sign of life")
+        if now_ns > deadline_ns:
+            for address in self._waited_for():
+                self._lose(address, "it did not finish in time")
+
+    def _lose(self, address: str, reason: str) -> None:
+        """Note a loss; it ends a load that is worth nothing without all of its generators.
+
+        *Errors*: EngineError naming the generator.
+        """
+        self._lost[address] = reason
+        ok = self._latest.get(address, {}).get("ok", 0)
+        name = self._cluster.names[address]
+        if self._on_loss is OnLoss.INVALID:
+            self._cluster.cancel(tuple(self._waited_for()))
+            raise EngineError(
+                f"generator `{name}` was lost, after {ok} replies of the window: {reason}",
+                hint="--on-loss partial keeps the account of the others",
+            )
+        if len(self._lost) == len(self._tasks):
+            raise EngineError(f"all generators of the fleet were lost; `{name}`: {reason}")
+
+    # --- signs of life, and clocks ------------------------------------------------------------------------
+
+    def _on_beat(self, address: str, beat: Json) -> None:
+        self._liveness.beat(address)
+        if beat.get("progress"):
+            self._latest[address] = beat["progress"]
+
+    def _show(self) -> None:
+        """Report the progress of all: the sum of the counts, in the phase of the last of them."""
+        latest = [found for address, found in self._latest.items() if address not in self._lost]
+        if latest:
+            phase = min((str(one["phase"]) for one in latest), key=_PHASES.index)
+            sums = {name: sum(one[name] for one in latest) for name in _COUNTS}
+            elapsed_ns = min(one["elapsed_ns"] for one in latest if one["phase"] == phase)
+            event = {"event": "progress", "phase": phase, "elapsed_ns": elapsed_ns, "last_second": None}
+            self._on_event({**event, **sums})
+
+    def _probe(self) -> None:
+        """Take up the probes that were under way, and send others unless some still are."""
+        if self._under_way is not None:
+            if not self._under_way.done():
+                return
+            self._note([found for own in self._under_way.result() for found in own])
+        self._under_way = self._cluster.probe_later(tuple(self._waited_for()))
+
+    def _note(self, found: list[tuple[str, Probe]]) -> None:
+        for address, probe in found:
+            self._probes[address].append(probe)
+
+    def _offset(self, address: str, at_ns: int) -> Offset:
+        """Return by how much a generator's clock is ahead.
+
+        *Errors*: EngineError where it did not answer, or jumped.
+        """
+        found = offset_at(self._probes[address], at_ns)
+        if found is None:
+            raise EngineError(
+                f"the clock of generator `{self._cluster.names[address]}` cannot be used: it was not read, "
+                f"or drifts by more than {MOST_DRIFT_PPM} parts in a million"
+            )
+        return found
+
+    # --- the result ---------------------------------------------------------------------------------------
+
+    def _together(self, start_ns: int) -> Recording:
+        from prony import _engine
+
+        offsets = {address: self._offset(address, start_ns) for address in self._results}
+        ahead_ns = [-offsets[address].ns for address in self._results]
+        try:
+            merged = _engine.merge_recordings(list(self._results.values()), ahead_ns)
+        except _engine.EngineError as error:
+            raise EngineError(str(error)) from error
+        machines = tuple(self._machine(address, offsets, start_ns) for address in self._tasks)
+        return replace(recording_of(json.loads(merged)), machines=machines)
+
+    def _machine(self, address: str, offsets: Mapping[str, Offset], start_ns: int) -> GeneratorMachine:
+        name = self._cluster.names[address]
+        if address in self._lost:
+            return GeneratorMachine(name=name, lost=self._lost[address])
+        own = recording_of(json.loads(self._results[address]))
+        offset, late_ns = offsets[address], own.generator.start_late_ns or 0
+        drift = drift_of(self._probes[address])
+        share = own.spec.share if own.spec else None
+        planned_ns = share.start_ns if share and share.start_ns is not None else start_ns + offset.ns
+        return GeneratorMachine(
+            name=name,
+            requests=own.account.scheduled,
+            ok=own.account.ok,
+            start_skew_ns=planned_ns + late_ns - offset.ns - start_ns,
+            clock_bound_ns=offset.bound_ns,
+            clock_drift_ppm=(drift.low_ppm, drift.high_ppm) if drift else (),
+            limited=own.generator.limited,
+            evidence=own.generator.evidence,
+        )

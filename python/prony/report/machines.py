@@ -1,0 +1,86 @@
+"""The generators of a load that several machines sent: one line each.
+
+>>> lost_words(())
+()
+"""
+
+from collections.abc import Callable, Sequence
+
+from prony.model import Limited
+from prony.model.recording import GeneratorMachine
+from prony.report.document import Block, Column, Entry, Paragraph, Section, Table, Tone
+from prony.report.findings import limit_words
+from prony.report.forms import as_typed, count, duration
+from prony.report.text import Figure, Quote, joined, pointer, text
+
+__all__ = ["lost_words", "machines_section"]
+
+_COLUMNS = (
+    Column("generator", text=True),
+    Column("requests"),
+    Column("start"),
+    Column("known to"),
+    Column("was it the limit?", text=True),
+)
+_START = (
+    "start: how long after the common start it began, as far as its clock is known. "
+    "Each latency is of one clock."
+)
+_VERDICTS = {Limited.NO.value: "no", Limited.SUSPECT.value: "perhaps", Limited.YES.value: "yes"}
+_NOTHING = Entry(text("—"))
+
+
+def lost_words(machines: Sequence[GeneratorMachine]) -> tuple[Paragraph, ...]:
+    """Return that generators were lost and which; none where the account is that of all."""
+    lost = [(k, machine) for k, machine in enumerate(machines) if machine.lost]
+    if not lost:
+        return ()
+    names = joined(
+        text("{} ({})", Quote(one.name, _at(k, "name")), Quote(one.lost or "", _at(k, "lost")))
+        for k, one in lost
+    )
+    of = Figure(len(machines), as_typed, pointer("machines"))
+    number = Figure(len(lost), as_typed, pointer("lost_machines"))
+    words = text("Partial: {} of {} generators lost: {}. All figures are of the others.", number, of, names)
+    return (Paragraph(words, Tone.BAD),)
+
+
+def machines_section(machines: Sequence[GeneratorMachine]) -> Section:
+    """Return the table of the generators."""
+    rows = tuple(_row(k, machine) for k, machine in enumerate(machines))
+    blocks: tuple[Block, ...] = (Table(_COLUMNS, rows), Paragraph(_START, Tone.QUIET))
+    return Section("Generators", blocks)
+
+
+def _row(k: int, one: GeneratorMachine) -> tuple[Entry, ...]:
+    name = Entry(text("{}", Quote(one.name, _at(k, "name"))))
+    if one.lost:
+        return (name, _NOTHING, _NOTHING, _NOTHING, Entry(text("lost"), Tone.BAD))
+    limits = (limit_words(limit, _at(k, "evidence", str(n))) for n, limit in enumerate(one.evidence))
+    verdict = _VERDICTS.get(one.limited or "", "—")
+    words = text(f"{verdict}: {{}}", joined(limits, by="; ")) if one.evidence else text(verdict)
+    tone = Tone.PLAIN if one.limited == Limited.NO.value else Tone.WARNING
+    return (
+        name,
+        _entry(one.requests, count, _at(k, "requests")),
+        _entry(one.start_skew_ns, _signed, _at(k, "start_skew_ns")),
+        _entry(one.clock_bound_ns, _bound, _at(k, "clock_bound_ns")),
+        Entry(words, tone),
+    )
+
+
+def _entry(value: float | None, form: Callable[[float], str], at: str) -> Entry:
+    return _NOTHING if value is None else Entry(text("{}", Figure(value, form, at)))
+
+
+def _signed(value_ns: float) -> str:
+    sign = "-" if value_ns < 0 else "+"
+    return f"{sign}{duration(abs(value_ns))}"
+
+
+def _bound(value_ns: float) -> str:
+    return f"± {duration(value_ns)}"
+
+
+def _at(k: int, *names: str) -> str:
+    return pointer("machines", k, *names)

@@ -1,0 +1,83 @@
+"""Certificates of a fleet: who holds them is let in, and nobody else."""
+
+import socket
+import ssl
+import threading
+
+import pytest
+
+from prony.engine.fleet.certificates import write_certificates
+from prony.errors import UsageError
+
+
+def shake(server, client):
+    """Return what ended a handshake between the two; null when both agreed."""
+    ours, theirs = socket.socketpair()
+    errors = []
+
+    def serve():
+        try:
+            with server.wrap_socket(theirs, server_side=True) as connection:
+                connection.recv(1)
+        except ssl.SSLError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        with client.wrap_socket(ours) as connection:
+            connection.send(b"x")
+    except OSError as error:
+        errors.append(error)
+    thread.join()
+    return errors[0] if errors else None
+
+
+def context(side, trusted, own):
+    """A side as Dask has it: both must show a certificate of the one authority."""
+    found = ssl.SSLContext(side)
+    found.check_hostname = False
+    found.verify_mode = ssl.CERT_REQUIRED
+    found.load_verify_locations(trusted / "ca.pem")
+    if own is not None:
+        found.load_cert_chain(own / "certificate.pem", own / "key.pem")
+    return found
+
+
+@pytest.fixture
+def fleets(tmp_path):
+    folders = tmp_path / "one", tmp_path / "other"
+    for folder in folders:
+        write_certificates(folder, 30)
+    return folders
+
+
+def test_members_of_a_fleet_know_each_other_and_nobody_else(fleets):
+    one, other = fleets
+    server = context(ssl.PROTOCOL_TLS_SERVER, one, one)
+    assert shake(server, context(ssl.PROTOCOL_TLS_CLIENT, one, one)) is None
+    assert shake(server, context(ssl.PROTOCOL_TLS_CLIENT, one, other)) is not None
+    assert shake(server, context(ssl.PROTOCOL_TLS_CLIENT, one, None)) is not None
+    assert shake(context(ssl.PROTOCOL_TLS_SERVER, one, other), context(ssl.PROTOCOL_TLS_CLIENT, one, one))
+
+
+def test_a_certificate_is_no_authority(fleets):
+    one, _ = fleets
+    described = ssl._ssl._test_decode_cert(one / "certificate.pem")
+    assert described["subject"] != described["issuer"]
+    assert sorted(file.name for file in one.iterdir()) == ["ca.pem", "certificate.pem", "key.pem"]
+    # The key of the authority is nowhere.
+    assert "PRIVATE KEY" not in (one / "ca.pem").read_text()
+
+
+def test_only_the_owner_reads_them(fleets):
+    one, _ = fleets
+    assert oct(one.stat().st_mode & 0o777) == "0o700"
+    assert {oct(file.stat().st_mode & 0o777) for file in one.iterdir()} == {"0o600"}
+
+
+def test_a_folder_that_holds_something_is_left_alone(tmp_path):
+    (tmp_path / "x").touch()
+    with pytest.raises(UsageError, match="is not empty"):
+        write_certificates(tmp_path, 1)
+    assert [file.name for file in tmp_path.iterdir()] == ["x"]

@@ -1,0 +1,298 @@
+"""Several generators share one load: real workers on this machine, and what becomes of them."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from prony._engine import ReferenceServer
+from prony.engine.fleet.address import fleet_of
+from prony.engine.fleet.certificates import write_certificates
+from prony.engine.fleet.cluster import opened
+from prony.engine.fleet.engine import FleetEngine
+from prony.engine.fleet.loss import OnLoss
+from prony.errors import EngineError
+from prony.itself import own_command
+from prony.model import (
+    Address,
+    ClosedLoop,
+    CountStop,
+    DurationStop,
+    EngineChoice,
+    OpenLoop,
+    Pacing,
+    Workload,
+)
+from prony.sandbox.base import EngineSeat
+from prony.units import SECOND_NS
+
+CHOICE = EngineChoice(threads=1, pacing=Pacing.ECONOMICAL)
+# Started by nobody else's tests: each looks for the workers that are its own children.
+WORKER = "prony.engine.fleet.cluster"
+
+
+@pytest.fixture
+def server():
+    with ReferenceServer("{}") as reference:
+        yield reference
+
+
+def workers_of(parent):
+    """Return the processes of this fleet, in the order of their start."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            line = (entry / "cmdline").read_bytes().decode()
+            status = (entry / "stat").read_text().rpartition(")")[2].split()
+            if WORKER in line and int(status[1]) == parent and status[0] != "Z":
+                found.append((int(status[19]), int(entry.name)))
+    return [pid for _, pid in sorted(found)]
+
+
+def run(server, loop, stop, fleet="local:2", on_loss=OnLoss.INVALID, on_event=lambda event: None):
+    engine = FleetEngine(fleet_of(fleet), CHOICE, on_loss)
+    return engine.run(Workload(loop, stop), Address("127.0.0.1", server.port), EngineSeat(cpus=()), on_event)
+
+
+def counts(server):
+    return json.loads(server.counts())
+
+
+def test_t33_exactly_so_many_requests_whatever_the_number_of_generators(server):
+    found = run(server, ClosedLoop(7), CountStop(1003), "local:3")
+    assert (found.account.scheduled, found.account.ok) == (1003, 1003)
+    assert counts(server)["requests"] == 1003
+    assert [one.requests for one in found.machines] == [335, 334, 334]
+    assert found.spec.share is None
+
+
+def test_an_open_loop_of_several_generators_sends_what_one_would(server):
+    found = run(server, OpenLoop(301.0), DurationStop(2 * SECOND_NS))
+    assert found.account.scheduled == counts(server)["requests"] == 602
+    assert [one.scheduled for one in found.series if one.scheduled] == [301, 301]
+    assert found.window.length_ns == 2 * SECOND_NS
+
+
+def test_on_one_machine_all_clocks_are_one_and_the_bound_says_so(server):
+    before_ns = time.monotonic_ns()
+    found = run(server, OpenLoop(50.0), DurationStop(SECOND_NS))
+    now_ns = time.monotonic_ns()
+    for one in found.machines:
+        # Its threads never begin before the start: what seems so is the error of the clock.
+        assert one.start_skew_ns >= -one.clock_bound_ns
+        low, high = one.clock_drift_ppm
+        assert low <= 0 <= high
+    # Had the clocks been found to differ by more than that, the window would lie elsewhere.
+    bound_ns = max(one.clock_bound_ns for one in found.machines)
+    assert before_ns - bound_ns < found.window.open_ns < found.window.drained_ns < now_ns + bound_ns
+
+
+class Losing:
+    """Does something to a worker in the middle of the window, and says when a load that lost it ended."""
+
+    def __init__(self, with_signal):
+        self._signal = with_signal
+        self.at_s = None
+
+    def __call__(self, event):
+        if self.at_s is None and event["phase"] == "window" and event["elapsed_ns"] > SECOND_NS:
+            self.at_s = time.monotonic()
+            os.kill(workers_of(os.getpid())[0], self._signal)
+
+
+LOSSES = pytest.mark.parametrize("with_signal", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
+
+
+@LOSSES
+def test_a_lost_generator_makes_the_load_invalid_at_once(server, with_signal):
+    losing = Losing(with_signal)
+    with pytest.raises(EngineError, match=r"generator `generator-\d` was lost, after \d+ replies"):
+        run(server, OpenLoop(200.0), DurationStop(30 * SECOND_NS), on_event=losing)
+    # With what it takes to leave the fleet.
+    assert time.monotonic() - losing.at_s < 6
+    assert workers_of(os.getpid()) == []
+
+
+@LOSSES
+def test_the_account_of_the_others_is_exact_where_it_is_asked_for(server, with_signal):
+    events = []
+    losing = Losing(with_signal)
+
+    def on_event(event):
+        events.append((time.monotonic(), event["ok"]))
+        losing(event)
+
+    found = run(server, OpenLoop(300.0), DurationStop(4 * SECOND_NS), "local:3", OnLoss.PARTIAL, on_event)
+    lost = [one for one in found.machines if one.lost]
+    assert len(lost) == 1
+    assert lost[0].requests is None
+    # Of 1200 requests each generator has exactly a third.
+    assert (found.account.scheduled, found.account.ok) == (800, 800)
+    # A loss takes its replies out of the progress: that is when it was noticed.
+    fell = next(at_s for (at_s, ok), (_, before) in zip(events[1:], events, strict=False) if ok < before)
+    # Progress is shown four times a second.
+    assert fell - losing.at_s <= 1.5 + 0.3
+
+
+def started(server, *arguments):
+    command = own_command("load", f"http://127.0.0.1:{server.port}/", "--fleet", "local:2", *arguments)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def until(holds, limit_s=30.0):
+    end_s = time.monotonic() + limit_s
+    while time.monotonic() < end_s:
+        if holds():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it did not come to that")
+
+
+def is_gone(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def test_after_kill_9_of_prony_no_worker_is_left_not_even_a_stopped_one(server):
+    process = started(server, "--rate", "100", "-d", "60s")
+    until(lambda: counts(server)["requests"] > 50)
+    workers = workers_of(process.pid)
+    assert len(workers) == 2
+    os.kill(workers[0], signal.SIGSTOP)
+    process.kill()
+    process.communicate()
+    until(lambda: all(is_gone(pid) for pid in workers), 5)
+    before = counts(server)["requests"]
+    time.sleep(0.3)
+    assert counts(server)["requests"] == before
+
+
+def test_ctrl_c_gives_the_result_so_far(server):
+    process = started(server, "--rate", "100", "-d", "60s", "--warmup", "0s")
+    until(lambda: counts(server)["requests"] > 150)
+    workers = workers_of(process.pid)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 130, err
+    assert "Interrupted: the figures are of the time before." in out
+    assert all(is_gone(pid) for pid in workers)
+
+
+def listening():
+    """Return the addresses, as the kernel writes them, on which this process listens by TCP."""
+    inodes = set()
+    for entry in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            inodes.add(str(entry.readlink()).removeprefix("socket:[").removesuffix("]"))
+    lines = [
+        line.split()
+        for file in ("/proc/net/tcp", "/proc/net/tcp6")
+        for line in Path(file).read_text().splitlines()[1:]
+    ]
+    return {line[1].partition(":")[0] for line in lines if line[3] == "0A" and line[9] in inodes}
+
+
+def test_nothing_listens_beyond_the_loopback_and_nothing_stays(server):
+    seen = set()
+    run(server, OpenLoop(50.0), DurationStop(SECOND_NS), on_event=lambda event: seen.update(listening()))
+    assert "0100007F" in seen
+    assert seen <= {"0100007F"}
+    assert list(Path("/tmp").glob("prony-fleet-*")) == []
+    assert workers_of(os.getpid()) == []
+
+
+# --- a scheduler of the user's own ------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def dask(kind, *arguments):
+    """Dask's own command, as the guide has it."""
+    environment = {**os.environ, "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", f"distributed.cli.dask_{kind}", "--no-dashboard", *arguments],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def secure(tmp_path):
+    """The URL of a scheduler with two workers and mutual TLS, and its certificates."""
+    folder = tmp_path / "certificates"
+    write_certificates(folder, 1)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"tls://127.0.0.1:{free.getsockname()[1]}"
+    files = [
+        word
+        for option, name in (
+            ("--tls-ca-file", "ca.pem"),
+            ("--tls-cert", "certificate.pem"),
+            ("--tls-key", "key.pem"),
+        )
+        for word in (option, str(folder / name))
+    ]
+    with contextlib.ExitStack() as stack:
+        own_port = ("--dashboard-address", "127.0.0.1:0")
+        stack.enter_context(dask("scheduler", "--protocol", "tls", "--host", url, *own_port, *files))
+        for number in range(2):
+            place = ("--local-directory", str(tmp_path / str(number)), "--name", f"far-{number}")
+            one = ("--nthreads", "1", "--no-nanny", "--host", "127.0.0.1", *place)
+            stack.enter_context(dask("worker", url, *one, *files))
+        yield url, folder
+
+
+def engine_of(secure):
+    url, folder = secure
+    return FleetEngine(fleet_of(url, folder), CHOICE, OnLoss.INVALID)
+
+
+def when_there(secure):
+    """Wait until both workers are connected."""
+
+    def are_there():
+        with contextlib.suppress(EngineError), opened(fleet_of(*secure)) as cluster:
+            return len(cluster.names) == 2
+        return False
+
+    until(are_there)
+
+
+def test_a_scheduler_of_the_users_own_with_mutual_tls(server, secure, monkeypatch):
+    when_there(secure)
+    load, seat = Workload(ClosedLoop(4), CountStop(100)), EngineSeat(cpus=())
+    address = Address("127.0.0.1", server.port)
+    # Twice, for the workers stay.
+    for round_ in (1, 2):
+        found = engine_of(secure).run(load, address, seat, lambda event: None)
+        assert found.account.ok == 100
+        assert counts(server)["requests"] == 100 * round_
+    assert sorted(one.name for one in found.machines) == ["far-0", "far-1"]
+    monkeypatch.setattr("prony.engine.fleet.engine.prony_version", lambda: "99.0")
+    with pytest.raises(EngineError, match=r"this is Prony 99\.0, and of the fleet far-\d has .*, far-\d has"):
+        engine_of(secure).run(load, address, seat, lambda event: None)
+
+
+def test_who_has_other_certificates_is_not_let_in(secure, tmp_path):
+    when_there(secure)
+    write_certificates(tmp_path / "other", 1)
+    with (
+        pytest.raises(EngineError, match="cannot connect to the scheduler"),
+        opened(fleet_of(secure[0], tmp_path / "other")),
+    ):
+        pass
