@@ -33,6 +33,13 @@ def test_who_beats_once_a_second_is_not_lost_in_an_hour():
         assert looks(watch, second * SECOND_NS, (second + 1) * SECOND_NS) == {}
 
 
+def test_the_first_beat_may_take_longer_and_no_other():
+    watch = Liveness(["starting", "started"], 0, grace_ns=5 * SECOND_NS)
+    looks(watch, 0, SECOND_NS, ["started"])
+    assert list(looks(watch, SECOND_NS, 4 * SECOND_NS)) == ["started"]
+    assert list(looks(watch, 4 * SECOND_NS, 8 * SECOND_NS)) == ["starting"]
+
+
 def test_silence_while_this_side_was_stopped_is_nobodys():
     watch = Liveness(["a", "b"], 0)
     assert watch.look(60 * SECOND_NS) == ()

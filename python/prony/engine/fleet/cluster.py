@@ -42,7 +42,8 @@ OnBeat = Callable[[str, Json], None]
 # Interpreter, Dask and a handshake: some seconds where CPUs are shared.
 _START_S = 60.0
 _CONNECT_S = 10.0
-_ANSWER_S = 5.0
+# One that is silent must not keep the others from being asked: they end when nobody does (`member`).
+_ANSWER_S = 1.0
 _CLOSE_S = 3.0
 _LOOK_EVERY_S = 0.05
 # What a cluster has for a load is kept on each worker, under this name.

@@ -34,6 +34,8 @@ _LOOK_EVERY_S = 0.05
 _PROGRESS_EVERY_NS = 250 * MILLISECOND_NS
 # From the order to the start: each worker takes up its order and prepares its threads (60 ms and more).
 _LEAD_NS, _LEAD_EACH_NS = SECOND_NS, 10 * MILLISECOND_NS
+# Until a worker has taken up its order, and beats.
+_TAKE_UP_NS = 5 * SECOND_NS
 _COUNTS = ("ok", "failed", "in_flight", "queued", "connected")
 _PHASES = ("opening", "warmup", "window", "drain")
 
@@ -113,7 +115,7 @@ class _Run:
 
     def _submit(self, spec: Json, start_ns: int) -> None:
         of = len(self._cluster.names)
-        self._liveness = Liveness(self._cluster.names, time.monotonic_ns())
+        self._liveness = Liveness(self._cluster.names, time.monotonic_ns(), grace_ns=_TAKE_UP_NS)
         for index, address in enumerate(self._cluster.names):
             there_ns = start_ns + self._offset(address, start_ns).ns
             order = {**spec, "share": {"index": index, "of": of, "start_ns": there_ns}}

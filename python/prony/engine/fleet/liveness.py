@@ -25,13 +25,18 @@ _LONGEST_STEP_NS = 300 * MILLISECOND_NS
 
 
 class Liveness:
-    """Looks for the silent; ``beat`` may be called from any thread."""
+    """Looks for the silent; ``beat`` may be called from any thread.
 
-    def __init__(self, names: Iterable[str], now_ns: int, silence_ns: int = SILENCE_NS) -> None:
+    ``grace_ns``: so much more time there is for the first beat.
+    """
+
+    def __init__(
+        self, names: Iterable[str], now_ns: int, silence_ns: int = SILENCE_NS, grace_ns: int = 0
+    ) -> None:
         self._silence_ns = silence_ns
         self._last_look_ns = now_ns
         self._awake_ns = 0
-        self._heard_ns = dict.fromkeys(names, 0)
+        self._heard_ns = dict.fromkeys(names, grace_ns)
 
     def beat(self, name: str) -> None:
         """Note a sign of life."""
