@@ -27,7 +27,8 @@ def fleet_engine(options: FleetOptions, address: Address, choice: EngineChoice, 
             f"`{address.host}` is another server on each machine of the fleet `{fleet.url}`",
             hint="give the address of the server in the network, and allow it: --allow-host HOST",
         )
-    return FleetEngine(fleet, _shared(fleet, choice, pace), options.on_loss)
+    own = _shared(fleet, choice, pace)
+    return FleetEngine(fleet, own, options.on_loss, pace.threads if fleet.workers is None else own.threads)
 
 
 def _shared(fleet: Fleet, choice: EngineChoice, pace: PaceOptions) -> EngineChoice:

@@ -18,7 +18,7 @@ from prony.engine.fleet.certificates import write_certificates
 from prony.engine.fleet.cluster import opened
 from prony.engine.fleet.engine import FleetEngine
 from prony.engine.fleet.loss import OnLoss
-from prony.errors import EngineError
+from prony.errors import EngineError, HostError
 from prony.itself import own_command
 from prony.model import (
     Address,
@@ -57,7 +57,7 @@ def workers_of(parent):
 
 
 def run(server, loop, stop, fleet="local:2", on_loss=OnLoss.INVALID, on_event=lambda event: None):
-    engine = FleetEngine(fleet_of(fleet), CHOICE, on_loss)
+    engine = FleetEngine(fleet_of(fleet), CHOICE, on_loss, 1)
     return engine.run(Workload(loop, stop), Address("127.0.0.1", server.port), EngineSeat(cpus=()), on_event)
 
 
@@ -261,7 +261,7 @@ def secure(tmp_path):
 
 def engine_of(secure):
     url, folder = secure
-    return FleetEngine(fleet_of(url, folder), CHOICE, OnLoss.INVALID)
+    return FleetEngine(fleet_of(url, folder), CHOICE, OnLoss.INVALID, None)
 
 
 def when_there(secure):
@@ -288,6 +288,22 @@ def test_a_scheduler_of_the_users_own_with_mutual_tls(server, secure, monkeypatc
     monkeypatch.setattr("prony.engine.fleet.engine.prony_version", lambda: "99.0")
     with pytest.raises(EngineError, match=r"this is Prony 99\.0, and of the fleet far-\d has .*, far-\d has"):
         engine_of(secure).run(load, address, seat, lambda event: None)
+
+
+def test_a_worker_that_does_not_answer_is_named(secure):
+    when_there(secure)
+    with opened(fleet_of(*secure)) as cluster:
+        pids = {cluster.names[address]: one["pid"] for address, one in cluster.ask_facts().items()}
+        os.kill(pids["far-1"], signal.SIGSTOP)
+        with pytest.raises(EngineError, match=r"these workers of the fleet do not answer: far-1$"):
+            cluster.ask_facts()
+
+
+def test_without_the_extra_one_line_says_what_to_install(server, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(HostError, match="fleets need packages that are not installed") as refused:
+        run(server, ClosedLoop(1), CountStop(1))
+    assert refused.value.hint == "pip install 'prony[fleet]'"
 
 
 def test_who_has_other_certificates_is_not_let_in(secure, tmp_path):

@@ -162,12 +162,31 @@ class Cluster:
             return None
         return answer if isinstance(answer, int) else None
 
+    def _silent(self) -> list[str]:
+        """Return the names of workers that do not say who they are."""
+        answers = self._later(_all(self._answers(one) for one in self.names)).result()
+        return [name for name, is_there in zip(self.names.values(), answers, strict=True) if not is_there]
+
+    async def _answers(self, address: str) -> bool:
+        try:
+            await asyncio.wait_for(self._client.rpc(address).identity(), _ANSWER_S)
+        except Exception:  # the border of a library: refused, closed, or silent
+            return False
+        return True
+
     def _later(self, coroutine: "Coroutine[Any, Any, Any]") -> "Future[Any]":
         return asyncio.run_coroutine_threadsafe(coroutine, self._client.loop.asyncio_loop)
 
     def _on_each(self, function: Callable[..., Any], **arguments: Any) -> Any:
         try:
-            return self._client.run(function, workers=list(self.names), **arguments)
+            return self._client.run(
+                function, workers=list(self.names), callback_timeout=_CONNECT_S, **arguments
+            )
+        except TimeoutError:
+            raise EngineError(
+                f"these workers of the fleet do not answer: {', '.join(self._silent()) or 'all'}",
+                hint="end them, or start them again",
+            ) from None
         except Exception as error:  # the border of a library: whatever a worker raised arrives here
             raise EngineError(
                 f"a worker of the fleet cannot run Prony: {_words(error)}",

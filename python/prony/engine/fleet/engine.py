@@ -2,7 +2,7 @@
 
 Must not know Dask, nor trials.
 
->>> FleetEngine(Fleet(None, 2), EngineChoice(), OnLoss.INVALID).cancel()
+>>> FleetEngine(Fleet(None, 2), EngineChoice(), OnLoss.INVALID, 1).cancel()
 """
 
 import json
@@ -41,10 +41,11 @@ _PHASES = ("opening", "warmup", "window", "drain")
 
 
 class FleetEngine:
-    """See ``Engine``. One run at a time."""
+    """See ``Engine``. One run at a time. ``threads``: of each generator; null: half of its machine's CPUs."""
 
-    def __init__(self, fleet: Fleet, choice: EngineChoice, on_loss: OnLoss) -> None:
+    def __init__(self, fleet: Fleet, choice: EngineChoice, on_loss: OnLoss, threads: int | None) -> None:
         self._fleet, self._choice, self._on_loss = fleet, choice, on_loss
+        self._threads = threads
         self._run: _Run | None = None
 
     def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Recording:
@@ -56,10 +57,13 @@ class FleetEngine:
         spec = to_spec(workload, address, self._choice, seat.cpus or None)
         limit_ns = hard_limit_ns(workload) + SPARE_NS
         with opened(self._fleet) as cluster:
-            _check(cluster)
+            found = _checked(cluster)
+            threads = {
+                address: self._threads or max(1, int(one["cpus"]) // 2) for address, one in found.items()
+            }
             self._run = _Run(cluster, self._on_loss, on_event)
             try:
-                return self._run.load(spec, limit_ns)
+                return self._run.load(spec, threads, limit_ns)
             finally:
                 self._run = None
 
@@ -69,19 +73,21 @@ class FleetEngine:
             run.cancel()
 
 
-def _check(cluster: Cluster) -> None:
-    """Refuse workers with another Prony: they would count or time otherwise.
+def _checked(cluster: Cluster) -> Mapping[str, Json]:
+    """Return the facts of all workers; refuse those with another Prony: they would count or time otherwise.
 
     *Errors*: EngineError with all of them.
     """
     own = prony_version()
-    versions = {address: str(found["version"]) for address, found in cluster.ask_facts().items()}
+    facts = cluster.ask_facts()
+    versions = {address: str(found["version"]) for address, found in facts.items()}
     others = [f"{cluster.names[address]} has {found}" for address, found in versions.items() if found != own]
     if others:
         raise EngineError(
             f"this is Prony {own}, and of the fleet {', '.join(others)}",
             hint=f"install Prony {own} there, and start the workers again",
         )
+    return facts
 
 
 class _Run:
@@ -98,11 +104,11 @@ class _Run:
         self._under_way: Future[list[list[tuple[str, Probe]]]] | None = None
         self._is_cancelled = False
 
-    def load(self, spec: Json, limit_ns: int) -> Recording:
+    def load(self, spec: Json, threads: Mapping[str, int], limit_ns: int) -> Recording:
         self._cluster.prepare(self._on_beat)
         self._note(self._cluster.probe(tuple(self._cluster.names), _PROBES))
         start_ns = time.monotonic_ns() + _LEAD_NS + _LEAD_EACH_NS * len(self._cluster.names)
-        self._submit(spec, start_ns)
+        self._submit(spec, threads, start_ns)
         self._follow(start_ns + limit_ns)
         self._note(self._cluster.probe(tuple(self._results), _PROBES))
         return self._together(start_ns)
@@ -113,12 +119,13 @@ class _Run:
 
     # --- the load -----------------------------------------------------------------------------------------
 
-    def _submit(self, spec: Json, start_ns: int) -> None:
+    def _submit(self, spec: Json, threads: Mapping[str, int], start_ns: int) -> None:
         of = len(self._cluster.names)
         self._liveness = Liveness(self._cluster.names, time.monotonic_ns(), grace_ns=_TAKE_UP_NS)
         for index, address in enumerate(self._cluster.names):
             there_ns = start_ns + self._offset(address, start_ns).ns
-            order = {**spec, "share": {"index": index, "of": of, "start_ns": there_ns}}
+            share = {"index": index, "of": of, "start_ns": there_ns}
+            order = {**spec, "threads": threads[address], "share": share}
             self._tasks[address] = self._cluster.submit(address, json.dumps(order).encode())
 
     def _follow(self, deadline_ns: int) -> None:
