@@ -5,7 +5,7 @@ offset is known to within half the round trip, whatever each way took. Pure.
 
 >>> probes = [Probe(sent_ns=1_000, received_ns=1_400, remote_ns=51_200)]
 >>> offset_at(probes, 1_200)
-Offset(ns=50000, bound_ns=201)
+Offset(ns=50000, bound_ns=202)
 """
 
 from collections.abc import Iterator, Sequence
