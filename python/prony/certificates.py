@@ -1,6 +1,6 @@
-"""A study's own certificate authority: each trial's server gets a certificate that the generator verifies.
+"""Certificate authorities: a study's own, whose servers the generator verifies, and that of a fleet.
 
-The authority's key lives in this process alone: it is made when it is first needed, and never written. Must
+An authority's key lives in this process alone: it is made when it is first needed, and never written. Must
 not know servers.
 
 >>> Authority(Path("/nowhere")).file.name
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-__all__ = ["Authority", "Certified"]
+__all__ = ["Authority", "Certified", "certify_fleet"]
 
 # A trial takes minutes. The clock of a machine may be set a day on or back meanwhile, and a study take weeks.
 _OF_TRIAL, _OF_STUDY = timedelta(days=3), timedelta(days=365)
@@ -71,20 +71,47 @@ class Authority:
     def _own(self) -> "tuple[x509.Certificate, EllipticCurvePrivateKey]":
         from cryptography import x509
 
-        key = _new_ecdsa()
-        name = _named("Prony: authority of one study")
-        made = (
-            _begun("Prony: authority of one study", key, name, _OF_STUDY)
-            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-            .add_extension(_usage(key_cert_sign=True), critical=True)
-        )
-        text = _signed(made, key)
+        text, key = _new_authority("Prony: authority of one study", _OF_STUDY)
         try:
             self.file.write_text(text)
             self.file.chmod(0o644)
         except OSError as error:
             raise HostError(f"cannot write `{self.file}`: {error.strerror}") from error
         return x509.load_pem_x509_certificate(text.encode()), key
+
+
+def certify_fleet(days: int) -> tuple[str, Certified]:
+    """Return the certificate of a new authority, and what each member of its fleet has: one key for all.
+
+    Nobody can add another member: the authority's key is forgotten.
+    """
+    from cryptography import x509
+
+    validity = timedelta(days=days)
+    text, issuer_key = _new_authority(_FLEET, validity)
+    key = _new_ecdsa()
+    made = (
+        _begun("Prony: member of a fleet", key, _named(_FLEET), validity)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_usage(digital_signature=True), critical=True)
+        .add_extension(_issued_by(issuer_key), critical=False)
+    )
+    return text, Certified(_signed(made, issuer_key), _as_pem(key))
+
+
+_FLEET = "Prony: authority of one fleet"
+
+
+def _new_authority(name: str, validity: timedelta) -> "tuple[str, EllipticCurvePrivateKey]":
+    from cryptography import x509
+
+    key = _new_ecdsa()
+    made = (
+        _begun(name, key, _named(name), validity)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_usage(key_cert_sign=True), critical=True)
+    )
+    return _signed(made, key), key
 
 
 def _new_ecdsa() -> "EllipticCurvePrivateKey":

@@ -186,6 +186,8 @@ pub fn task(spec: &Spec, common: &Common, worker: usize) -> Result<Task, crate::
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::mix::Draw;
+    use crate::spec::{Mix, MixPath};
     use proptest::prelude::*;
     use serde_json::{json, Value};
 
@@ -273,6 +275,27 @@ mod tests {
             prop_assert!(all.iter().all(|task| task.connections > 0 && task.requests > Some(0)));
             prop_assert_eq!(all.iter().map(|task| task.connections).sum::<usize>(), connections);
             prop_assert_eq!(all.iter().filter_map(|task| task.requests).sum::<u64>(), requests);
+        }
+
+        #[test]
+        fn request_k_asks_for_the_same_path_whichever_generator_has_it(seed: u64, weight in 0.1f64..10.0, threads in proptest::collection::vec(1usize..4, 1..7)) {
+            let paths = ["/", "/cart"].map(|path| MixPath { path: path.into(), weight: if path == "/" { weight } else { 1.0 } });
+            let mix = Draw::new(&Mix { seed, paths: paths.into() });
+            let mut whole = mix.clone();
+            let alone: Vec<usize> = (0..600).map(|_| whole.next_path()).collect();
+            let load = json!({"kind": "closed", "connections": 100});
+            let of = threads.len() as u64;
+            for (index, &threads) in threads.iter().enumerate() {
+                let spec = spec(&load, &duration(1_000), threads, Some((index as u64, of)));
+                let common = Common::new(&spec, 0, 100);
+                for worker in 0..common.workers {
+                    let (mut own, share) = (mix.clone(), common.share(worker));
+                    own.take_share(share);
+                    for number in (share.worker..600).step_by(share.workers as usize) {
+                        prop_assert_eq!(own.next_path(), alone[number as usize]);
+                    }
+                }
+            }
         }
 
         #[test]

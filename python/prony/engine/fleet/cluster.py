@@ -24,7 +24,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from prony.engine.fleet.address import CERTIFICATE, KEY, ROOT, Fleet
-from prony.engine.fleet.certificates import MISSING, certificates_of_days
+from prony.engine.fleet.certificates import certificates_of_days
 from prony.engine.fleet.clocks import Probe
 from prony.engine.fleet.member import FleetMember, facts
 from prony.engine.seat import cancel_at_end_of_stdin
@@ -71,7 +71,9 @@ def _distributed() -> Any:
         import dask
         import distributed
     except ImportError as error:
-        raise HostError("fleets need packages that are not installed", hint=MISSING) from error
+        raise HostError(
+            "fleets need packages that are not installed", hint="pip install 'prony[fleet]'"
+        ) from error
     dask.config.set(_SETTINGS)
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     return distributed
