@@ -34,6 +34,7 @@ CALLS = {
     "selftest": [(HOSTILE,), ("aa", HOSTILE)],
     "calibrate": [(HOSTILE,)],
     "reference": [("--port", HOSTILE)],
+    "fleet": [(HOSTILE, "x"), ("certificates", f"/proc/{HOSTILE}")],
     "env": [("--run-as", HOSTILE)],
     "clean": [("--run-as", HOSTILE)],
 }

@@ -504,10 +504,10 @@ def test_what_would_change_nothing_or_is_not_there_is_refused(refused, arguments
 
 
 def test_an_option_that_takes_one_value_is_refused_when_it_is_typed_twice(folder, prony):
-    line = [*("-m", "prony"), *("run", "--app", "hello", "--path", "/", "--path", "/fast", "--dry-run")]
+    line = [*("-m", "prony"), *("run", "--app", "hello", "--rate", "50", "--rate", "60", "--dry-run")]
     done = subprocess.run([sys.executable, *line], capture_output=True, text=True, cwd=folder, check=False)
     assert done.returncode == 2
-    assert "`--path` is typed 2 times; expected once" in done.stderr
+    assert "`--rate` is typed 2 times; expected once" in done.stderr
 
 
 # --- a mix of paths ---------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """``prony fleet``: what a fleet of generators needs before its first load."""
 
+import shlex
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -36,10 +37,11 @@ def fleet(
 
     del work  # there is one
     write_certificates(folder, days)
-    files = f"--tls-ca-file {folder / ROOT} --tls-cert {folder / CERTIFICATE} --tls-key {folder / KEY}"
+    options = (("--tls-ca-file", ROOT), ("--tls-cert", CERTIFICATE), ("--tls-key", KEY))
+    files = shlex.join(word for option, name in options for word in (option, str(folder / name)))
     show(
         f"{folder}: whoever holds these can run code on every machine of the fleet. Copy it there, and start:"
     )
     show(f"  dask scheduler --protocol tls --no-dashboard {files}")
     show(f"  dask worker tls://SCHEDULER:8786 --nthreads 1 --no-nanny --no-dashboard {files}")
-    show(f"  prony load URL --fleet tls://SCHEDULER:8786 --fleet-certificates {folder}")
+    show(f"  prony load URL --fleet tls://SCHEDULER:8786 --fleet-certificates {shlex.quote(str(folder))}")
