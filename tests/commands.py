@@ -103,7 +103,7 @@ class Prony:
             env=self.environment() | environment,
             # A session of its own: a signal to it must not reach the tests.
             start_new_session=True,
-            preexec_fn=lambda: _heed_all_signals_but(ignored),  # noqa: PLW1509 - nothing else runs meanwhile
+            preexec_fn=lambda: heed_all_signals_but(ignored),  # noqa: PLW1509 - nothing else runs meanwhile
         )
 
     def environment(self) -> dict[str, str]:
@@ -116,7 +116,7 @@ class Prony:
         return {**os.environ, **own}
 
 
-def _heed_all_signals_but(ignored) -> None:
+def heed_all_signals_but(ignored=()) -> None:
     """Set the signals with which users end a command: these tests may have been started in the background,
     with some of them ignored.
     """

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from commands import heed_all_signals_but
 from prony._engine import ReferenceServer
 from prony.engine.fleet.address import fleet_of
 from prony.engine.fleet.certificates import write_certificates
@@ -145,7 +146,13 @@ def test_the_account_of_the_others_is_exact_where_it_is_asked_for(server, with_s
 
 def started(server, *arguments):
     command = own_command("load", f"http://127.0.0.1:{server.port}/", "--fleet", "local:2", *arguments)
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heed_all_signals_but,  # noqa: PLW1509 - nothing else runs meanwhile
+    )
 
 
 def until(holds, limit_s=30.0):
