@@ -21,7 +21,7 @@ pub mod histogram;
 pub mod limit;
 mod mix;
 pub mod protocol;
-mod random;
+pub mod random;
 pub mod recorder;
 pub mod recording;
 mod run;

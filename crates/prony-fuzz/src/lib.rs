@@ -6,11 +6,11 @@
 mod mutation;
 mod outcome;
 
-pub use mutation::{Mutator, Random};
+pub use mutation::Mutator;
+pub use outcome::{outcome, Outcome};
 
 use base64::engine::general_purpose::STANDARD;
 use base64::Engine as _;
-use outcome::{outcome, End};
 use prony_engine::protocol::{fastcgi, http1, scgi, uwsgi, Protocol, Reader};
 use prony_engine::spec::{Request, Socket, Target};
 
@@ -138,7 +138,7 @@ fn is_the_same_in_any_pieces<R: Reader>(
     used: &mut R,
     data: &[u8],
     seed: u64,
-    whole: &End,
+    whole: &Outcome,
 ) {
     let pieces = mutation::cut(data, seed);
     assert_eq!(outcome(&mut new(), pieces.iter().copied()), *whole, "in pieces");
@@ -157,7 +157,10 @@ fn is_the_same_in_any_pieces<R: Reader>(
 /// Whatever came before: the next reply is read as by a new reader.
 fn a_reader_that_was_reset_knows_nothing<R: Reader>(wire: Wire, new: &impl Fn() -> R, used: &mut R) {
     let expected = outcome(&mut new(), [wire.sound()]);
-    assert!(matches!(expected, End::Reply { status: 200, .. }), "{expected:?}");
+    assert!(
+        matches!(expected, Outcome::Reply { status: 200, .. }),
+        "{expected:?}"
+    );
     assert_eq!(outcome(used, [wire.sound()]), expected, "after a reset");
 }
 
@@ -168,7 +171,7 @@ fn replies_in_a_row_are_read_as_single_ones<R: Reader>(new: &impl Fn() -> R, dat
         let found = outcome(&mut kept, [rest]);
         assert_eq!(found, outcome(&mut new(), [rest]), "by a reader that is kept");
         match found {
-            End::Reply { surplus, .. } if surplus > 0 && surplus < rest.len() => {
+            Outcome::Reply { surplus, .. } if surplus > 0 && surplus < rest.len() => {
                 rest = &rest[rest.len() - surplus..];
             }
             _ => break,

@@ -1,15 +1,14 @@
 //! Changes of inputs, by a seed: for tests without libFuzzer, which does it better.
 
-/// Numbers from a seed. *Source*: G. L. Steele et al., "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
+use prony_engine::random;
+
+/// Numbers from a seed.
 #[derive(Debug, Clone)]
-pub struct Random(pub u64);
+struct Random(u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        random::next(&mut self.0)
     }
 
     /// A number below `limit`, which is at least 1.

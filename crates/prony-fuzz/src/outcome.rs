@@ -3,20 +3,27 @@
 use prony_engine::protocol::{EndOfStream, Progress, Reader};
 
 /// How it ended.
-#[derive(Debug, PartialEq, Eq)]
-pub enum End {
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Outcome {
+    /// It is complete, and `surplus` bytes lie behind it.
     Reply {
         status: u16,
         body: Vec<u8>,
         keeps_alive: bool,
         surplus: usize,
     },
+    /// It is not of the protocol, for this reason.
     Malformed(&'static str),
+    /// It ended before it was complete.
     Unfinished(EndOfStream),
 }
 
 /// Feeds the pieces, and checks what a reader says on the way. Pieces behind the reply's end are surplus.
-pub fn outcome<'d>(reader: &mut impl Reader, pieces: impl IntoIterator<Item = &'d [u8]>) -> End {
+///
+/// # Panics
+/// Where the reader contradicts itself.
+pub fn outcome<'d>(reader: &mut impl Reader, pieces: impl IntoIterator<Item = &'d [u8]>) -> Outcome {
     reader.reset();
     assert!(!reader.has_begun() && reader.status() == 0 && reader.body_bytes() == 0 && !reader.keeps_alive());
     let (mut body, mut fed) = (Vec::new(), 0);
@@ -28,7 +35,7 @@ pub fn outcome<'d>(reader: &mut impl Reader, pieces: impl IntoIterator<Item = &'
             assert_eq!(end == EndOfStream::NoReply, fed == 0, "{end:?} after {fed} bytes");
             match end {
                 EndOfStream::Complete => break 0,
-                unfinished => return End::Unfinished(unfinished),
+                unfinished => return Outcome::Unfinished(unfinished),
             }
         };
         fed += piece.len();
@@ -46,17 +53,17 @@ pub fn outcome<'d>(reader: &mut impl Reader, pieces: impl IntoIterator<Item = &'
             }
             Progress::Ended(end) => {
                 assert_ne!(end, EndOfStream::Complete);
-                return End::Unfinished(end);
+                return Outcome::Unfinished(end);
             }
             Progress::Malformed(reason) => {
                 let again = reader.feed(b"x", &mut |_| panic!("a body behind what is malformed"));
                 assert_eq!(again, Progress::Malformed(reason), "it stays so");
-                return End::Malformed(reason);
+                return Outcome::Malformed(reason);
             }
         }
     };
     assert!((100..1000).contains(&reader.status()), "{}", reader.status());
-    End::Reply {
+    Outcome::Reply {
         status: reader.status(),
         body,
         keeps_alive: reader.keeps_alive(),

@@ -1,55 +1,8 @@
 //! What a reply comes to, and the ways to feed it.
 
 use prony_engine::protocol::http1::ReplyReader;
-use prony_engine::protocol::{EndOfStream, Progress, Reader};
-
-/// How a reply ends when its bytes are followed by the peer's close.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    Reply {
-        status: u16,
-        body: Vec<u8>,
-        keeps_alive: bool,
-        surplus: usize,
-    },
-    Malformed(&'static str),
-    Unfinished(EndOfStream),
-}
-
-/// Feeds pieces until the reply has ended; pieces that are left count as surplus.
-pub fn read_with<'d>(reader: &mut impl Reader, pieces: impl IntoIterator<Item = &'d [u8]>) -> Outcome {
-    reader.reset();
-    let mut body = Vec::new();
-    let mut pieces = pieces.into_iter();
-    let mut surplus = 0;
-    loop {
-        let Some(piece) = pieces.next() else {
-            match reader.end_of_stream() {
-                EndOfStream::Complete => break,
-                unfinished => return Outcome::Unfinished(unfinished),
-            }
-        };
-        match reader.feed(piece, &mut |part| {
-            assert!(!part.is_empty(), "an empty piece of body");
-            body.extend_from_slice(part);
-        }) {
-            Progress::More => (),
-            Progress::Complete { surplus: here } => {
-                surplus = here + pieces.by_ref().map(<[u8]>::len).sum::<usize>();
-                break;
-            }
-            Progress::Ended(end) => return Outcome::Unfinished(end),
-            Progress::Malformed(reason) => return Outcome::Malformed(reason),
-        }
-    }
-    assert_eq!(reader.body_bytes(), body.len() as u64);
-    Outcome::Reply {
-        status: reader.status(),
-        body,
-        keeps_alive: reader.keeps_alive(),
-        surplus,
-    }
-}
+use prony_engine::protocol::{EndOfStream, Reader};
+pub use prony_fuzz::{outcome as read_with, Outcome};
 
 pub fn read_whole(data: &[u8], is_head_request: bool) -> Outcome {
     read_with(&mut ReplyReader::new(is_head_request), [data])
