@@ -5,7 +5,20 @@ from dataclasses import replace
 
 from golden import build
 from histograms import distribution
-from prony.model import Mix, MixPath
+from prony.archive import create
+from prony.model import (
+    Cell,
+    ClosedLoop,
+    DurationStop,
+    Mix,
+    MixPath,
+    Plan,
+    SandboxFacts,
+    SubjectRecord,
+    Workload,
+)
+from prony.model.recording import decode_recording
+from prony.model.sandbox import Network
 from prony.model.shapes import encode
 
 SHOP = Mix((MixPath("/", 9.0), MixPath("/cart", 1.0)))
@@ -44,3 +57,35 @@ def _path(workload, path, ok, errors):
     nothing = {f"carried_in_{kind}": distribution([])}
     parts = {"account": alone["account"], "bytes": alone["bytes"]}
     return deepcopy({"path": path.path, "weight": path.weight, **parts, **kept, **nothing})
+
+
+MS = 1_000_000
+LOAD = of_mix(Workload(ClosedLoop(4), DurationStop(2 * build.SECOND)))
+# How long a cart takes, in milliseconds.
+SLOW = {"a+hello": 3, "b+hello": 9}
+
+
+def study_of_mix(path, errors=None):
+    """An archive of two subjects in five blocks; the carts of ``b`` are slow, or fail so often."""
+    cells = tuple(Cell(k + 1, build.subject(name), LOAD) for k, name in enumerate(SLOW))
+    plan = Plan("shop", "Shop", "", "quick", cells, 5, 1, "Which is best?")
+    with create(path, plan, build.FINGERPRINT) as writer:
+        for name in SLOW:
+            writer.record_subject(SubjectRecord(name, sandbox=SandboxFacts(Network.HOST)))
+        for block in range(5):
+            for place, cell in enumerate(cells):
+                writer.append(_trial(cell, block, place, errors or {}))
+        writer.finish()
+    return path
+
+
+def _trial(cell, block, place, errors):
+    slow = SLOW[cell.subject.name]
+    ok = {
+        "/": [2 * MS + 1000 * k + block for k in range(1800)],
+        "/cart": [slow * MS + 1000 * k + block for k in range(200)],
+    }
+    every = [value for values in ok.values() for value in values]
+    failed = {"/cart": errors} if errors and cell.subject.name == "b+hello" else {}
+    recording = decode_recording(wire_of_mix(LOAD, ok, failed))
+    return replace(build.trial(cell, block, place, every), recording=recording)

@@ -12,6 +12,7 @@ from prony.model import Failed, Fault, FaultKind, Invalid, Ok, TrialFacts
 
 ARCHIVES = Path(__file__).parents[1] / "golden" / "archives"
 FORMATS = range(1, FORMAT_VERSION + 1)
+MIX = f"{FORMAT_VERSION}-mix"
 SUBJECTS = 8
 
 
@@ -32,7 +33,7 @@ def trials_of(path):
 
 
 def test_there_is_an_archive_of_every_format_and_of_no_other():
-    assert {one.name for one in ARCHIVES.iterdir()} == {f"format-{version}.prony.gz" for version in FORMATS}
+    assert {one.name for one in ARCHIVES.iterdir()} == {f"format-{one}.prony.gz" for one in (*FORMATS, MIX)}
 
 
 def test_it_is_of_its_format(tmp_path):
@@ -49,6 +50,17 @@ def test_it_is_read(golden):
     assert {type(trial.outcome) for trial in found} >= {Ok, Invalid}
     assert sum(trial.recording is not None for trial in found) >= SUBJECTS - 2
     assert golden.read_bytes() == before
+
+
+def test_a_mix_is_read_with_what_came_of_each_path(tmp_path):
+    path = unpacked(MIX, tmp_path)
+    found = trials_of(path)
+    assert [[(one.path, one.account.ok) for one in trial.recording.paths] for trial in found] == [
+        [("/", 1800), ("/cart", 200)]
+    ] * len(found)
+    (group,) = report_data(path)["groups"]
+    p50 = group["cells"][1]["paths"][1]["percentiles"]["50"]
+    assert (p50["mean"], p50["count"]) == (pytest.approx(9_100_000, rel=0.01), 5)
 
 
 def test_it_is_reported(golden):

@@ -1,4 +1,6 @@
-"""The golden archive of the present format, made anew: ``python tests/golden/archives.py FILE``.
+"""The golden archives of the present format, made anew: ``python tests/golden/archives.py FILE``.
+
+That of a mix of paths: ``python tests/golden/archives.py FILE mix``.
 
 Those of older formats were made in the same way by the Prony that wrote them, and are never made again.
 """
@@ -18,6 +20,7 @@ import histograms
 histograms.stand_in_for_the_engine()
 
 from golden import build  # noqa: E402 - needs the stand-in
+from mixes import study_of_mix  # noqa: E402
 from prony.analysis.validity import in_words  # noqa: E402
 from prony.archive import open_archive, resume  # noqa: E402
 from prony.model import Fault, FaultKind, Invalid, Ok  # noqa: E402
@@ -52,5 +55,5 @@ def make(path: Path) -> None:
 if __name__ == "__main__":
     with TemporaryDirectory() as folder:
         made = Path(folder, "made.prony")
-        make(made)
+        study_of_mix(made) if sys.argv[2:] == ["mix"] else make(made)
         Path(sys.argv[1]).write_bytes(gzip.compress(made.read_bytes(), 9, mtime=0))

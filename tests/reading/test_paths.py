@@ -3,57 +3,23 @@
 import json
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 
 import pytest
 
 from golden import build
-from mixes import of_mix, wire_of_mix
+from mixes import LOAD, MS, SLOW, study_of_mix
 from prony.analysis.missing import Missing
-from prony.archive import create, open_archive
+from prony.archive import open_archive
 from prony.cli.report import report_data
 from prony.errors import ArchiveError
 from prony.faces.markdown import markdown
 from prony.faces.report_schema import report_schema, report_type
-from prony.model import Cell, ClosedLoop, DurationStop, Plan, SandboxFacts, SubjectRecord, Workload
-from prony.model.recording import decode_recording
-from prony.model.sandbox import Network
 from prony.page.study import page_of_study
 from prony.reading.paths import cell_paths
 from prony.reading.study import read_archive
 from prony.reading.traces import traces
 from prony.report.brief import brief_report
 from prony.report.study import study_report
-
-MS = 1_000_000
-LOAD = of_mix(Workload(ClosedLoop(4), DurationStop(2 * build.SECOND)))
-SLOW = {"a+hello": 3, "b+hello": 9}
-
-
-def written(path, errors=None):
-    """An archive of two subjects in five blocks; the carts of ``b`` are slow, or fail so often."""
-    cells = tuple(Cell(k + 1, build.subject(name), LOAD) for k, name in enumerate(SLOW))
-    plan = Plan("shop", "Shop", "", "quick", cells, 5, 1, "Which is best?")
-    with create(path, plan, build.FINGERPRINT) as writer:
-        for name in SLOW:
-            writer.record_subject(SubjectRecord(name, sandbox=SandboxFacts(Network.HOST)))
-        for block in range(5):
-            for place, cell in enumerate(cells):
-                writer.append(_trial(cell, block, place, errors or {}))
-        writer.finish()
-    return path
-
-
-def _trial(cell, block, place, errors):
-    slow = SLOW[cell.subject.name]
-    ok = {
-        "/": [2 * MS + 1000 * k + block for k in range(1800)],
-        "/cart": [slow * MS + 1000 * k + block for k in range(200)],
-    }
-    every = [value for values in ok.values() for value in values]
-    failed = {"/cart": errors} if errors and cell.subject.name == "b+hello" else {}
-    recording = decode_recording(wire_of_mix(LOAD, ok, failed))
-    return replace(build.trial(cell, block, place, every), recording=recording)
 
 
 def read(path):
@@ -62,7 +28,7 @@ def read(path):
 
 
 def test_each_path_has_its_requests_and_the_mean_of_its_percentiles(tmp_path):
-    (group,) = read(written(tmp_path / "a.prony")).groups
+    (group,) = read(study_of_mix(tmp_path / "a.prony")).groups
     for cell in group.cells:
         home, cart = cell_paths(cell)
         assert (home.asked, cart.asked, home.kind) == (0.9, 0.1, "service")
@@ -76,14 +42,14 @@ def test_each_path_has_its_requests_and_the_mean_of_its_percentiles(tmp_path):
 
 
 def test_failures_of_a_path_are_its_own(tmp_path):
-    (group,) = read(written(tmp_path / "a.prony", {"reset": 200})).groups
+    (group,) = read(study_of_mix(tmp_path / "a.prony", {"reset": 200})).groups
     home, cart = cell_paths(group.cells[1])
     assert (home.account.lost, cart.account.lost) == (0, 1000)
     assert "infinite" in cart.percentiles["99"].reason
 
 
 def test_the_json_of_a_cell_has_its_paths(tmp_path):
-    (group,) = report_data(written(tmp_path / "a.prony"))["groups"]
+    (group,) = report_data(study_of_mix(tmp_path / "a.prony"))["groups"]
     first = group["cells"][0]["paths"]
     assert [one["path"] for one in first] == ["/", "/cart"]
     assert first[1]["percentiles"]["50"]["count"] == 5
@@ -92,7 +58,7 @@ def test_the_json_of_a_cell_has_its_paths(tmp_path):
 
 
 def test_the_json_of_a_mix_has_the_published_shape(tmp_path):
-    data, adapter = report_data(written(tmp_path / "a.prony")), report_type()
+    data, adapter = report_data(study_of_mix(tmp_path / "a.prony")), report_type()
     told = json.loads(adapter.dump_json(adapter.validate_python(data)))
     assert told["groups"][0]["cells"] == data["groups"][0]["cells"]
     required = report_schema()["$defs"]["CellShape"]["required"]
@@ -106,7 +72,7 @@ def test_a_load_of_one_path_has_no_paths_in_its_json(tmp_path):
 
 
 def test_the_report_the_short_answer_and_the_page_name_the_mix(tmp_path):
-    path = written(tmp_path / "a.prony")
+    path = study_of_mix(tmp_path / "a.prony")
     reading = read(path)
     headings = [str(section.heading) for section in study_report(reading).sections]
     assert "By path" in headings
@@ -118,7 +84,7 @@ def test_the_report_the_short_answer_and_the_page_name_the_mix(tmp_path):
 
 
 def test_an_archive_with_a_mix_is_read_as_it_was_written(tmp_path):
-    with open_archive(written(tmp_path / "a.prony")) as archive:
+    with open_archive(study_of_mix(tmp_path / "a.prony")) as archive:
         assert {cell.workload for cell in archive.plan().cells} == {LOAD}
         found = [record.trial.recording for record in archive.trials()]
     assert all([one.path for one in recording.paths] == ["/", "/cart"] for recording in found)
@@ -150,7 +116,7 @@ def _fewer(recording):
     ],
 )
 def test_an_archive_whose_paths_are_forged_is_refused(tmp_path, forge, words):
-    path = written(tmp_path / "a.prony")
+    path = study_of_mix(tmp_path / "a.prony")
     with closing(sqlite3.connect(path)) as database, database:
         (text,) = database.execute("SELECT recording_json FROM recording WHERE trial_id = 1").fetchone()
         recording = json.loads(text)
@@ -165,7 +131,7 @@ def test_an_archive_whose_paths_are_forged_is_refused(tmp_path, forge, words):
     ("weight", "words"), [(0, "a weight from"), ("x", "a number"), (10**300, "a number")]
 )
 def test_an_archive_whose_load_has_no_sound_mix_is_refused(tmp_path, weight, words):
-    path = written(tmp_path / "a.prony")
+    path = study_of_mix(tmp_path / "a.prony")
     with closing(sqlite3.connect(path)) as database, database:
         (text,) = database.execute("SELECT workload_json FROM cell").fetchone()
         load = json.loads(text)

@@ -2,8 +2,9 @@
 
 import pytest
 
+from commands import ended
 from prony.archive import open_archive
-from prony.model import Failed, Ok
+from prony.model import Failed, Ok, TrialRole
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
@@ -49,6 +50,15 @@ def app(environ, start_response):
     start_response("200 OK", [("Content-Length", str(len(reply)))])
     return [reply]
 """
+
+
+MIX = ("--path", "/=3", "--path", "/cart=1")
+
+
+def made_up(trial):
+    """Tell whether the accounts of the two paths make up that of the trial."""
+    home, cart = trial.recording.paths
+    return home.account.ok + cart.account.ok == trial.recording.account.ok > cart.account.ok > 0
 
 
 def write(folder, status="200 OK", body="pass"):
@@ -105,17 +115,53 @@ def test_the_apps_variables_reach_it_and_their_values_do_not_reach_the_archive(p
 
 def test_a_mix_is_asked_of_every_server_and_accounted_by_path(prony, folder, trials):
     write(folder)
-    mix = ("--path", "/=3", "--path", "/cart=1", "--expect-body", "hi", "--force")
-    done = prony(*run(*mix, "--full", servers="wsgiref,waitress"), timeout_s=120)
+    options = (*MIX, "--expect-body", "hi", "--force", "--full")
+    done = prony(*run(*options, servers="wsgiref,waitress"), timeout_s=120)
     assert done.status == 0, done.err
     assert "mix of 2 paths (/=3 /cart=1)" in done.out
     assert "By path" in done.out
     found = trials(folder / "out.prony")
     assert len(found) == 2
     for trial in found:
-        home, cart = trial.recording.paths
-        assert (home.path, cart.path) == ("/", "/cart")
-        assert home.account.ok + cart.account.ok == trial.recording.account.ok > 0
+        assert [one.path for one in trial.recording.paths] == ["/", "/cart"]
+        assert made_up(trial)
+
+
+def test_a_study_of_a_mix_that_was_killed_goes_on_with_it(prony, folder, trials):
+    write(folder)
+    with ended(prony.start(*run(*MIX, "--force", "--repeats", "3"))) as process:
+        line = ""
+        while "[2/3]" not in line:
+            line = process.stderr.readline()
+            assert line, process.communicate()
+        process.kill()
+        process.communicate(timeout=10)
+    done = prony("run", "--resume", "out.prony", timeout_s=120)
+    assert done.status == 0, done.err
+    found = [trial for trial in trials(folder / "out.prony") if trial.outcome == Ok()]
+    assert {trial.block for trial in found} == {0, 1, 2}
+    assert all(made_up(trial) for trial in found)
+
+
+def test_the_highest_rate_of_a_mix_is_found(prony, folder, trials):
+    write(folder)
+    search = ("--find-rate", "p90 < 50ms, errors < 1%", "--duration", "300ms", "--force")
+    done = prony(*run(*MIX, *search), timeout_s=240)
+    assert done.status == 0, done.err
+    found = [trial for trial in trials(folder / "out.prony") if trial.outcome == Ok()]
+    assert {trial.role for trial in found} == {TrialRole.FIND_RATE}
+    assert all(made_up(trial) for trial in found)
+
+
+def test_a_mix_is_asked_over_tls_too(prony, folder, trials):
+    write(folder)
+    done = prony(*run(*MIX, "--force", "--tls", servers="gunicorn"), timeout_s=180)
+    assert done.status == 0, done.err
+    found = trials(folder / "out.prony")
+    assert found
+    for trial in found:
+        assert made_up(trial)
+        assert trial.recording.tls.full.count > 0
 
 
 def test_a_path_of_a_mix_that_fails_stops_the_run_before_any_load(prony, folder):
