@@ -10,6 +10,7 @@ from golden import build
 from prony.diagnosis import Confidence, Evidence, Symptom, diagnose
 from prony.diagnosis.thread_time import ThreadState, thread_time
 from prony.model import Failed, LogTail, Phase, Placement, ProcessRow, Sample
+from prony.report.findings import finding_words
 from prony.units import MIB
 from recordings import with_parts
 
@@ -55,6 +56,18 @@ def test_replies_with_another_status_or_body_are_wrong(errors):
 @pytest.mark.parametrize("errors", [{"bad_status": {"503": 4}}, {"reset": 20}])
 def test_single_errors_and_lost_requests_are_no_wrong_replies(errors):
     assert kinds(build.trial(CELL, 0, 0, [MS] * 180, errors=errors)) == []
+
+
+def test_requests_that_are_refused_as_they_were_sent_are_told_with_the_commonest_status():
+    trial = build.trial(CELL, 0, 0, [MS] * 180, errors={"bad_status": {"400": 15, "405": 4, "500": 1}})
+    found = one(trial, Symptom.REFUSED)
+    assert (found.rule, found.numbers) == ("D38", {"refused": 19, "done": 200, "status": 400})
+    assert "most with status 400" in str(finding_words(found, ""))
+
+
+@pytest.mark.parametrize("errors", [{"bad_status": {"400": 4}}, {"bad_status": {"404": 20, "503": 20}}])
+def test_other_pages_and_single_refusals_are_none(errors):
+    assert Symptom.REFUSED not in kinds(build.trial(CELL, 0, 0, [MS] * 180, errors=errors))
 
 
 # --- ports and descriptors --------------------------------------------------------------------------------

@@ -173,6 +173,31 @@ def test_a_server_that_could_not_use_more_is_not_blamed(trial):
     assert ids(trial) == []
 
 
+def turns(run_s, queue_s, stalled_s, cpus=(0,)):
+    """A second in which its threads ran and were ready for so long in all."""
+    counters = {
+        "threads.run_ns": round(run_s * SECOND),
+        "threads.queue_ns": round(queue_s * SECOND),
+        "cgroup.server.cpu_stalled_ns": round(stalled_s * SECOND),
+    }
+    return observed(counters=counters, placement=Placement(cpus, (9,)))
+
+
+def test_more_threads_ready_than_cpus_is_told():
+    (found,) = findings(turns(1, 3, 0.9))
+    assert (found.rule, found.numbers) == ("D36", {"ready": 4, "cpus": 1})
+    assert sentence(found).startswith("4.0 of its threads ran or were ready to, on average, on 1 CPU")
+
+
+@pytest.mark.parametrize(
+    "trial",
+    [turns(1, 0.9, 0.9), turns(1, 3, 0.2), turns(1.9, 2, 0.9, cpus=(0, 1))],
+    ids=["one waits for the other", "the group did not wait", "it has two CPUs"],
+)
+def test_threads_that_find_a_cpu_are_not_told(trial):
+    assert "D36" not in ids(trial)
+
+
 # --- the machine ------------------------------------------------------------------------------------------
 
 
@@ -257,7 +282,7 @@ def sick():
 # They exclude each other's symptoms: `test_conclusion` and `test_causes` have a trial for each.
 ALONE = {"D11", "D12", "D17", "D41"} | {
     *("D05", "D08", "D16", "D18", "D21", "D30"),
-    *("D31", "D33", "D34", "D35", "D40", "D42"),
+    *("D31", "D33", "D34", "D35", "D36", "D38", "D40", "D42"),
 }
 
 

@@ -12,6 +12,7 @@ from prony.diagnosis.clipped_backlog import clipped_backlog
 from prony.diagnosis.closed_after_each import closed_after_each
 from prony.diagnosis.conclusion import Diagnosis, DiagnosisKind, Frequent, Observed, conclude
 from prony.diagnosis.consumption import Resource, consumption_of
+from prony.diagnosis.crowded import crowded
 from prony.diagnosis.debugging import debugging
 from prony.diagnosis.descriptors import descriptors
 from prony.diagnosis.disk import disk
@@ -44,6 +45,7 @@ from prony.diagnosis.network_limit import network_limit
 from prony.diagnosis.one_core import one_core
 from prony.diagnosis.other_programs import other_programs
 from prony.diagnosis.overload import overload
+from prony.diagnosis.refused import refused
 from prony.diagnosis.restarted import restarted
 from prony.diagnosis.server_ports import server_ports
 from prony.diagnosis.shared_cpus import shared_cpus
@@ -80,6 +82,7 @@ __all__ = [
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
+        "D38": refused,
         "D31": wrong_replies,
         "D33": debugging,
         "D23": generator_limited,
@@ -108,6 +111,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "D18": uneven_workers,
         "D13": one_core,
         "D17": busy_slots,
+        "D36": crowded,
         "D40": still_cold,
         "D21": memory_growth,
         "D41": overload,

@@ -90,10 +90,12 @@ MEANINGS: Mapping[Symptom, Meaning] = MappingProxyType(
         Symptom.STOLEN: _OTHERS,
         Symptom.QUEUE_FULL: _FULL,
         Symptom.SOME_QUEUE_OVERFLOWED: _FULL,
+        Symptom.REFUSED: _WRONG,
         Symptom.WRONG_REPLIES: _WRONG,
         Symptom.DEBUGGING: Meaning(Bearing.ADDS, Consequence.WITH_CHECKS, Experiment.NO_DEBUG),
         Symptom.MEMORY_GREW: Meaning(Bearing.ADDS, Consequence.CHANGING, Experiment.LONGER_RUN),
         Symptom.CLOSED_AFTER_EACH: Meaning(Bearing.ADDS, Consequence.WITH_CONNECTS, Experiment.KEPT_OPEN),
+        Symptom.CROWDED: Meaning(Bearing.ADDS, Consequence.WITH_TURNS, Experiment.FEWER_PROCESSES),
         Symptom.POOL_GREW: Meaning(Bearing.ADDS, Consequence.CHANGING, Experiment.LONGER_WARM_UP),
         Symptom.STILL_COLD: Meaning(Bearing.ADDS, Consequence.CHANGING, Experiment.LONGER_WARM_UP),
         Symptom.STRAYED: _MACHINE,
@@ -108,6 +110,7 @@ TURNED: Mapping[Advice, tuple[Turned, ...]] = MappingProxyType(
         Advice.ADD_WORKERS: (Turned.THREADS, Turned.PROCESSES),
         Advice.ADD_WORKERS_OR_CLOSE: (Turned.THREADS, Turned.PROCESSES),
         Advice.ADD_PROCESSES: (Turned.PROCESSES,),
+        Advice.FEWER_WORKERS: (Turned.THREADS, Turned.PROCESSES),
         Advice.RAISE_BACKLOG: (Turned.BACKLOG,),
     }
 )

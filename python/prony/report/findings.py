@@ -200,6 +200,10 @@ _SENTENCES: Mapping[Symptom, _Sentence] = MappingProxyType(
             "{wrong:n reply} of {done} had another status or body than expected, {share:.1%}",
             "replies had another status or body than expected",
         ),
+        Symptom.REFUSED: _Sentence(
+            "it refused {refused:n request} of {done} as they were sent, most with status {status:d}",
+            "it refused requests as they were sent",
+        ),
         Symptom.SERVER_WITHOUT_PORTS: _Sentence(
             "it ran out of ports for its own connections to others: {waiting:n socket} in TIME_WAIT"
         ),
@@ -222,6 +226,10 @@ _SENTENCES: Mapping[Symptom, _Sentence] = MappingProxyType(
         Symptom.FORKED_FOR_EACH: _Sentence(
             "it started {forks:n process} for {done:n request}, and waited for them",
             "it started a process for each request, and waited for it",
+        ),
+        Symptom.CROWDED: _Sentence(
+            "{ready:.1f} of its threads ran or were ready to, on average, on {cpus:n CPU}: they took turns",
+            "more of its threads were ready to run than it has CPUs: they took turns",
         ),
         Symptom.UNEVEN_WORKERS: _Sentence(
             "of its {workers:n worker} one used {most_cores:.0%} of a core, another {least_cores:.0%}: "
@@ -285,6 +293,9 @@ _ADVICE: Mapping[Advice, str] = MappingProxyType(
         Advice.ASK_FOR_LESS: "ask for a rate that it can do, or compare throughput in a closed loop",
         Advice.KEEP_ALIVE: "turn its keep-alive on, where it has one",
         Advice.READ_LOG_FOR_ERRORS: "read its log, and ask for such a page by hand",
+        Advice.MEND_REQUEST: "send such a request by hand, and change its Host (-H), its method (-m), its "
+        "headers or its size",
+        Advice.FEWER_WORKERS: "try half as many workers or threads: they may do the same",
         Advice.KEEP_CONNECTIONS: "keep its connections to others open, or widen net.ipv4.ip_local_port_range",
         Advice.RAISE_SERVER_DESCRIPTORS: "raise its limit of open files (LimitNOFILE, ulimit -n)",
         Advice.TAKE_EPOLL: "take an event loop on epoll, or more processes with fewer connections each",

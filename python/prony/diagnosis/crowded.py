@@ -1,0 +1,37 @@
+"""D36: more of its processes and threads are ready to run than its CPUs can take.
+
+They take turns: each request waits for its turn, and the kernel switches between them. Fewer may do the same.
+*Source*: /proc/PID/task/TID/schedstat (time on a CPU, time ready without one); the pressure file of the
+control group (psi.rst).
+"""
+
+from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+
+__all__ = ["crowded"]
+
+# For each of its CPUs: one that runs and one that is ready keep a CPU full without a gap.
+_LEAST_READY = 2.0
+_LEAST_STALLED = 0.3
+
+
+def crowded(evidence: Evidence) -> list[Finding]:
+    """Return a finding when twice as many threads as the server has CPUs were ready or ran, on average."""
+    recording, placement = evidence.trial.recording, evidence.trial.placement
+    length_ns = recording.window.length_ns if recording else None
+    counters = evidence.trial.counters
+    times = [counters.get(name) for name in ("threads.run_ns", "threads.queue_ns")]
+    stalled_ns = counters.get("cgroup.server.cpu_stalled_ns")
+    if not length_ns or placement is None or not placement.server_cpus or None in times or stalled_ns is None:
+        return []
+    ready, cpus = sum(time or 0 for time in times) / length_ns, len(placement.server_cpus)
+    if ready <= _LEAST_READY * cpus or stalled_ns / length_ns <= _LEAST_STALLED:
+        return []
+    return [
+        Finding(
+            rule="D36",
+            kind=Symptom.CROWDED,
+            confidence=Confidence.LIKELY,
+            numbers={"ready": ready, "cpus": cpus},
+            advice=Advice.FEWER_WORKERS,
+        )
+    ]
