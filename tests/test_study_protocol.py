@@ -342,6 +342,7 @@ def test_a_search_is_told_by_its_trials_alone(world):
 def test_a_server_that_never_meets_it_has_no_rate(world):
     world.replies = limits(wsgiref=0, waitress=500)
     search(world)
+    assert any("/s: not `p99 < 50ms`: it was 90" in text for text in world.listener.notices)
     slow, _ = facts_of(world).found_rates
     assert (slow.rate_per_s, slow.of) == (None, 0)
     assert slow.steps

@@ -13,6 +13,7 @@ from prony.analysis.found_rates import found_rate, judge_rate, least_rate, windo
 from prony.analysis.objective import Objective, parse_objective
 from prony.analysis.rates import rates_of
 from prony.errors import ArchiveError
+from prony.metrics import format_metric
 from prony.model import Cell, DurationStop, OpenLoop, Plan, Trial, TrialRole, Workload
 from prony.model.facts import FoundRate, RateStep, SearchPart, TrialStep
 from prony.schedule import Position, Turn, block_turns
@@ -186,7 +187,11 @@ def _tried(looking: _Search, template: Cell, rate: float) -> RateStep:
 
 
 def _in_words(step: RateStep) -> str:
-    return "meets it" if step.met else step.reason
+    if step.met or step.unmet is None:
+        return "meets it" if step.met else step.reason
+    missed = step.unmet
+    found = missed.reason if missed.value is None else f"it was {format_metric(missed.metric, missed.value)}"
+    return f"not `{missed.condition}`: {found}"
 
 
 def _first_rate(looking: _Search, template: Cell) -> float:
