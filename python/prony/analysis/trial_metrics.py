@@ -96,6 +96,7 @@ def load_metrics(recording: Recording) -> dict[str, Value]:
     found |= connection_metrics(recording)
     found |= handshake_metrics(recording)
     found |= _carried_in(recording)
+    found["reply_bytes"] = _reply_bytes(recording)
     return found | generator_metrics(recording) | _send_lag(recording)
 
 
@@ -108,6 +109,13 @@ def _carried_in(recording: Recording) -> dict[str, Value]:
         "carried_in": float(found.requests),
         "carried_in_lost": float(found.failed + found.unanswered),
     }
+
+
+def _reply_bytes(recording: Recording) -> Value:
+    received, replies = recording.bytes.received, answered(recording.account)
+    if received is None:
+        return missing_reason(recording.engine, "bytes")
+    return received / replies if replies else Missing("no request was answered")
 
 
 def _absent(recording: Recording, kind: str) -> Missing:

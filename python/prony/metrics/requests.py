@@ -62,6 +62,15 @@ REQUESTS = (
         ACCOUNT,
     ),
     Metric(
+        "reply_bytes",
+        Unit.BYTES,
+        Better.NEITHER,
+        "bytes a reply",
+        "bytes received for requests of the window, heads included, without what TLS adds / those of them "
+        "that were answered, whatever the status",
+        "engine's Recording, bytes and account",
+    ),
+    Metric(
         "carried_in",
         Unit.COUNT,
         Better.NEITHER,

@@ -13,6 +13,7 @@ from prony.report.sections.pace import evidence_notes, pace_notes
 from prony.report.sections.pacing import fitness_notes, pacing_notes
 from prony.report.sections.sandbox import sandbox_notes
 from prony.report.sections.warm_ups import warm_up_notes
+from prony.report.sections.work import work_notes
 from prony.report.text import EMPTY, Figure, Name, Text, joined, listed, pointer, text
 from prony.report.words import group_words
 
@@ -160,6 +161,7 @@ def notes(reading: Reading) -> Section:
     items = (
         *_finding_notes(reading),
         *_allowed_notes(reading),
+        *work_notes(reading),
         *warm_up_notes(reading),
         *pace_notes(reading),
         *evidence_notes(reading),

@@ -1,0 +1,46 @@
+"""Subjects whose replies differ in size do not do the same work, and a report says so."""
+
+from dataclasses import replace
+
+import pytest
+
+from golden import build
+from pages import studies
+from prony.model import Cell
+from prony.reading.work import unequal_replies
+from prony.report.sections.work import work_notes
+from recordings import with_parts
+
+LOAD = build.Workload(build.ClosedLoop(10), build.DurationStop(2 * build.SECOND))
+
+
+def study(path, **sizes):
+    """Subjects whose replies have so many bytes; null: their generator does not say."""
+    cells = tuple(Cell(k, build.subject(f"{name}+x"), LOAD) for k, name in enumerate(sizes))
+    with build.create(path, build.Plan("s", "S", "", "quick", cells, 3, 1), build.FINGERPRINT) as writer:
+        for block in range(3):
+            for place, (cell, size) in enumerate(zip(cells, sizes.values(), strict=True)):
+                trial = build.trial(cell, block, place, [1_000_000] * 200)
+                received = None if size is None else 200 * size
+                parts = with_parts(trial.recording, bytes={"received": received})
+                writer.append(replace(trial, recording=parts))
+        writer.finish()
+    return studies.read_file(path)[0]
+
+
+def test_the_smallest_and_the_largest_replies_are_told(tmp_path):
+    (said,) = work_notes(study(tmp_path / "a.prony", a=150, b=120, c=243))
+    assert str(said).startswith(
+        "Replies are not of one size, from 120 B (b+x) to 243 B (c+x), heads included"
+    )
+
+
+@pytest.mark.parametrize("sizes", [{"a": 200, "b": 219}, {"a": 200, "b": None}, {"a": None, "b": None}])
+def test_replies_of_about_one_size_and_unknown_ones_are_not(tmp_path, sizes):
+    (group,) = study(tmp_path / "a.prony", **sizes).groups
+    assert unequal_replies(group.cells) is None
+
+
+def test_a_size_is_of_all_that_was_answered(tmp_path):
+    (group,) = study(tmp_path / "a.prony", a=150).groups
+    assert group.cells[0].metrics["reply_bytes"].mean == 150
