@@ -70,6 +70,8 @@ def test_each_cause_is_planted_once_and_named(prony, cause):
     plant = next(next(one.plants()) for one in CAUSES if one.name == cause)
     options = ("--only", plant.name, "--repeats", "1", "--force", "--json", "--out", "planted")
     done = prony("selftest", "diagnosis", *options, timeout_s=300)
+    # Where the machine spoilt a trial three times, the message says by what.
+    assert done.out, done.err
     (found,) = json.loads(done.out)["plants"]
     assert {one["named"] for one in found["faulty"]} <= {kind.value for kind in plant.cause.named}
     assert [one["certain"] for one in found["healthy"]] == [[]]
