@@ -184,7 +184,7 @@ class Advice(StrEnum):
     ASK_FOR_LESS = "ask for less"
     KEEP_ALIVE = "turn keep-alive on"
     READ_LOG_FOR_ERRORS = "read its log for errors"
-    MEND_REQUEST = "mend the request"
+    CHANGE_REQUEST = "change the request"
     FEWER_WORKERS = "fewer workers"
     KEEP_CONNECTIONS = "keep its connections to others"
     RAISE_SERVER_DESCRIPTORS = "raise the server's limit of descriptors"

@@ -33,6 +33,6 @@ def refused(evidence: Evidence) -> list[Finding]:
             kind=Symptom.REFUSED,
             confidence=Confidence.LIKELY,
             numbers={"refused": count, "done": done, "status": max(counts, key=lambda one: counts[one])},
-            advice=Advice.MEND_REQUEST,
+            advice=Advice.CHANGE_REQUEST,
         )
     ]

@@ -293,7 +293,7 @@ _ADVICE: Mapping[Advice, str] = MappingProxyType(
         Advice.ASK_FOR_LESS: "ask for a rate that it can do, or compare throughput in a closed loop",
         Advice.KEEP_ALIVE: "turn its keep-alive on, where it has one",
         Advice.READ_LOG_FOR_ERRORS: "read its log, and ask for such a page by hand",
-        Advice.MEND_REQUEST: "send such a request by hand, and change its Host (-H), its method (-m), its "
+        Advice.CHANGE_REQUEST: "send such a request by hand, and change its Host (-H), its method (-m), its "
         "headers or its size",
         Advice.FEWER_WORKERS: "try half as many workers or threads: they may do the same",
         Advice.KEEP_CONNECTIONS: "keep its connections to others open, or widen net.ipv4.ip_local_port_range",
