@@ -1,6 +1,7 @@
 """D36: more of its processes and threads are ready to run than its CPUs can take.
 
-They take turns: each request waits for its turn, and the kernel switches between them. Fewer may do the same.
+They take turns: each request waits for its turn, and the kernel switches between them. Whether fewer would do
+the same only a measurement shows: it is never more than possible.
 *Source*: /proc/PID/task/TID/schedstat (time on a CPU, time ready without one); the pressure file of the
 control group (psi.rst).
 """
@@ -30,7 +31,7 @@ def crowded(evidence: Evidence) -> list[Finding]:
         Finding(
             rule="D36",
             kind=Symptom.CROWDED,
-            confidence=Confidence.LIKELY,
+            confidence=Confidence.POSSIBLE,
             numbers={"ready": ready, "cpus": cpus},
             advice=Advice.FEWER_WORKERS,
         )
