@@ -42,7 +42,7 @@ def test_most_plants_are_held_out_and_every_cause_has_one():
 
 def test_no_threshold_is_set_on_a_case_of_the_museum():
     cases = [plant for plant in PLANTS if plant.name.startswith("museum-")]
-    assert len(cases) >= 5
+    assert len(cases) >= 12
     assert {plant.part for plant in cases} == {PlanPart.MUSEUM}
 
 
@@ -60,7 +60,8 @@ def test_a_fault_and_its_twin_are_settings_that_their_server_has(cause, known):
 def test_settings_of_the_kernel_are_those_that_a_trial_may_have(known):
     plans = [plan_of_plant(plant, known, SandboxChoice(), blocks=3, seed=1) for plant in PLANTS]
     settings = [pair for plan in plans for cell in plan.cells for pair in cell.sandbox.sysctl]
-    assert "net.ipv4.ip_local_port_range" in dict(settings)
+    # As the kernel shows it: what it shows otherwise counts as refused.
+    assert dict(settings)["net.ipv4.ip_local_port_range"].count("\t") == 1
     assert [why_not(name, value) for name, value in settings] == [None] * len(settings)
 
 

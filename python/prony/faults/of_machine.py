@@ -32,10 +32,9 @@ def _memory(server: PlantedServer, mib: int) -> Pair:
 
 
 def _overload(server: PlantedServer, percent: int) -> Pair:
-    """More asked than it can do: four workers or threads, or one loop, of 10 ms each."""
-    page, capacity = ("work", 100) if server.kind is ServerKind.LOOP else ("sleep", 400)
-    alike = _setup(server, page, 10_000 if page == "work" else 10)
-    return Pair(alike.on(open_at(capacity * 0.4)), alike.on(open_at(capacity * percent / 100)))
+    """More asked than a CPU can do: 100 requests a second, of 10 ms each."""
+    alike = _setup(server, "work", 10_000)
+    return Pair(alike.on(open_at(40)), alike.on(open_at(percent)))
 
 
 def _wrong(server: PlantedServer, every: int) -> Pair:

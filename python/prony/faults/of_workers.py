@@ -57,8 +57,9 @@ def _one_core(server: PlantedServer, share: int) -> Pair:
 
 
 def _uneven(server: PlantedServer, connections: int) -> Pair:
-    """Two workers that share a listening socket, and few kept connections that one of them took."""
+    """Two workers of which one came late, so that the other took all connections, and keeps them."""
     alike = _several_cores(server, 5000, 1).using(**{server.processes: 2}).on(closed(connections))
+    alike = replace(alike, environment={"FAULTY_LATE": "2"}, warmup_ns=3 * SECOND_NS)
     return Pair(replace(alike, kept_open=False), replace(alike, kept_open=True))
 
 
@@ -161,7 +162,7 @@ OF_WORKERS = (
         "D18",
         frozenset((Symptom.UNEVEN_WORKERS,)),
         Harm.RATE,
-        ("uvicorn-quiet", "hypercorn", "tornado", "gunicorn-gthread"),
+        ("uvicorn-quiet", "hypercorn", "granian", "gunicorn-gthread"),
         {"few": 8, "some": 16},
         _uneven,
     ),

@@ -16,6 +16,7 @@ from prony.catalog.install.prepare import EnvironmentProgress
 from prony.catalog.schema.loader import Catalog, load_server, with_server
 from prony.faults import NeighbourOf, Plant, PlantedSide
 from prony.host import available_cpus
+from prony.kernel_settings import as_written
 from prony.model import (
     Cell,
     Check,
@@ -90,7 +91,7 @@ def _cell(number: int, plant: Plant, setup: PlantedSide, known: Catalog, sandbox
         share_cpus=shared,
         cpu_quota=setup.cpu_quota,
         memory_bytes=setup.memory_bytes,
-        sysctl=tuple(sorted(setup.sysctl.items())),
+        sysctl=tuple(sorted((name, as_written(value)) for name, value in setup.sysctl.items())),
     )
     return Cell(number, subject, load, EngineChoice(pacing=Pacing.usual(shares_cpus=shared)), limits)
 

@@ -116,6 +116,16 @@ def limit():
         resource.setrlimit(resource.RLIMIT_NOFILE, (int(descriptors), int(descriptors)))
 
 
+def be_late():
+    """Let every process but the first sleep before it serves, for as many seconds as the environment asks."""
+    seconds = os.environ.get("FAULTY_LATE")
+    if seconds:
+        try:
+            os.mkdir(os.path.join(os.environ["HOME"], "first"))
+        except FileExistsError:
+            time.sleep(float(seconds))
+
+
 EVERYWHERE = {
     "/work": (work, 200),
     "/log": (log, 1),

@@ -3,7 +3,7 @@
 import threading
 import time
 
-from faults import DONE, EVERYWHERE, is_wrong, limit, number
+from faults import DONE, EVERYWHERE, be_late, is_wrong, limit, number
 
 _lock = threading.Lock()
 
@@ -37,3 +37,4 @@ def lock(ms):
 PAGES = {**EVERYWHERE, "/sleep": (sleep, 20), "/lock": (lock, 20), "/wrong": (lambda _: None, 10)}
 
 limit()
+be_late()

@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from faults import DONE, EVERYWHERE, is_wrong, limit, number
+from faults import DONE, EVERYWHERE, be_late, is_wrong, limit, number
 
 
 async def app(scope, receive, send):
@@ -64,3 +64,4 @@ PAGES = {
 }
 
 limit()
+be_late()
