@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from prony.faults import CAUSES, PlanPart
+from prony.faults import CAUSES, DOUBLES, PlanPart
+from prony.faults.dominance import JudgedDouble, judge_doubles, share_of
 from prony.faults.judge import JudgedPlant, Named
 from prony.faults.matrix import CauseRow, Macro, Matrix, Share, matrix_of
 from prony.model import Json
@@ -16,6 +17,7 @@ def faults_json(archive: str, judged: Sequence[JudgedPlant]) -> Json:
     """Return what became of each plant, and the matrix of each part and of all. ``archive``: where they were
     read, in words.
     """
+    doubles = judge_doubles(DOUBLES, judged)
     return {
         "version": VERSION,
         "archive": archive,
@@ -25,7 +27,19 @@ def faults_json(archive: str, judged: Sequence[JudgedPlant]) -> Json:
             "museum": _matrix(matrix_of(judged, CAUSES, PlanPart.MUSEUM)),
             "all": _matrix(matrix_of(judged, CAUSES)),
         },
+        "doubles": {"right": _share(share_of(doubles)), "each": [_double(one) for one in doubles]},
         "plants": [_plant(one) for one in judged],
+    }
+
+
+def _double(one: JudgedDouble) -> Json:
+    return {
+        "double": one.double.name,
+        "first": one.first,
+        "second": one.second,
+        "dominant": None if one.dominant is None else one.dominant.name,
+        "right": None if one.right is None else _share(one.right),
+        "named": [None if trial.symptom is None else trial.symptom.value for trial in one.trials],
     }
 
 

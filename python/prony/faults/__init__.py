@@ -7,6 +7,7 @@
 """
 
 from prony.faults.cause import Harm, PlanPart, Plant, PlantedCause
+from prony.faults.doubles import DOUBLES, Double
 from prony.faults.museum import MUSEUM
 from prony.faults.of_connections import OF_CONNECTIONS
 from prony.faults.of_machine import OF_MACHINE
@@ -16,8 +17,10 @@ from prony.faults.setup import NeighbourOf, Pair, PlantedSide
 
 __all__ = [
     "CAUSES",
+    "DOUBLES",
     "PLANTS",
     "SERVERS",
+    "Double",
     "Harm",
     "NeighbourOf",
     "Pair",
@@ -32,5 +35,8 @@ __all__ = [
 CAUSES = (*OF_CONNECTIONS, *OF_WORKERS, *OF_MACHINE, *MUSEUM)
 """Every cause that is planted, in the order of the table."""
 
-PLANTS = tuple(plant for cause in CAUSES for plant in cause.plants())
-"""Every cause on each of its servers at each severity."""
+PLANTS = (
+    *(plant for cause in CAUSES for plant in cause.plants()),
+    *(plant for double in DOUBLES for plant in (double.first, double.second)),
+)
+"""Every cause on each of its servers at each severity, and every double."""

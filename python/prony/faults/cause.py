@@ -31,6 +31,7 @@ class PlanPart(StrEnum):
     CALIBRATION = "calibration"
     HELD_OUT = "held out"
     MUSEUM = "museum"
+    DOUBLE = "two faults at once"
 
 
 @dataclass(frozen=True, slots=True)

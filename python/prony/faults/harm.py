@@ -9,7 +9,7 @@ False
 """
 
 from collections.abc import Mapping, Sequence
-from math import fsum, inf, log, sqrt
+from math import exp, fsum, inf, log, sqrt
 from types import MappingProxyType
 
 from prony.analysis.distribution import read_distribution
@@ -22,7 +22,7 @@ from prony.faults.cause import Harm
 from prony.model import Ok, Trial
 from prony.model.recording import Distribution, Recording
 
-__all__ = ["harm_of", "hurts"]
+__all__ = ["harm_of", "hurts", "mean_gain"]
 
 # As a ratio to the twin, but for shares of failures: a difference.
 _LEAST: Mapping[Harm, float] = MappingProxyType(
@@ -69,8 +69,25 @@ def hurts(kind: Harm, pairs: Sequence[tuple[float, float]]) -> bool | None:
     least = _LEAST[kind]
     if kind is Harm.FAILED:
         return _beyond([faulty - healthy for healthy, faulty in pairs], least, 2 * least)
+    return _beyond(_logs(kind, pairs), log(least), 2 * log(least))
+
+
+def mean_gain(kind: Harm, pairs: Sequence[tuple[float, float]]) -> float | None:
+    """Return how many times better the healthy side is, as a geometric mean; null: there is no pair, or one
+    of which a side is zero.
+
+    *Assumptions*: the figure is no share; of shares there is no ratio.
+
+    >>> mean_gain(Harm.RATE, [(100.0, 50.0), (100.0, 50.0)])
+    2.0
+    """
+    found = _logs(kind, pairs)
+    return exp(fsum(found) / len(found)) if found and inf not in map(abs, found) else None
+
+
+def _logs(kind: Harm, pairs: Sequence[tuple[float, float]]) -> list[float]:
     worse = [(healthy, faulty) if kind is Harm.RATE else (faulty, healthy) for healthy, faulty in pairs]
-    return _beyond([_log_ratio(*pair) for pair in worse], log(least), 2 * log(least))
+    return [_log_ratio(*pair) for pair in worse]
 
 
 def _log_ratio(over: float, under: float) -> float:

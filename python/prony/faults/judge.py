@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from prony.diagnosis import Confidence, Diagnosis, DiagnosisKind, Symptom, conclude, observe
-from prony.faults.cause import Plant
-from prony.faults.harm import hurts
+from prony.faults.cause import Harm, Plant
+from prony.faults.harm import hurts, mean_gain
 from prony.faults.kept import Kept
 
 __all__ = ["JudgedPlant", "Named", "judge_plants", "named_by"]
@@ -40,7 +40,8 @@ class Named:
 @dataclass(frozen=True, slots=True)
 class JudgedPlant:
     """A plant: whether it ``hurt`` (null: it was not measured), and what was named of each trial of its twin
-    and of its fault. ``disturbed``: trials that do not count, for other work on the machine.
+    and of its fault. ``gain``: how many times better its twin is, where that is a ratio. ``disturbed``:
+    trials that do not count, for other work on the machine.
     """
 
     plant: Plant
@@ -48,6 +49,7 @@ class JudgedPlant:
     healthy: tuple[Named, ...]
     faulty: tuple[Named, ...]
     disturbed: int
+    gain: float | None = None
 
     @property
     def right(self) -> tuple[Named, ...]:
@@ -70,13 +72,14 @@ def judge_plants(plants: Iterable[Plant], trials: Iterable[Kept]) -> tuple[Judge
 
 def _judged(plant: Plant, trials: Sequence[Kept]) -> JudgedPlant:
     counting = [one for one in trials if not one.disturbed]
-    found = [_named(one) for one in counting]
+    found, pairs, harm = [_named(one) for one in counting], _pairs(counting), plant.cause.harm
     return JudgedPlant(
         plant,
-        hurts(plant.cause.harm, _pairs(counting)) if plant.cause.named else None,
+        hurts(harm, pairs) if plant.cause.named else None,
         tuple(one for one in found if one.healthy or not plant.cause.named),
         tuple(one for one in found if not one.healthy and plant.cause.named),
         len(trials) - len(counting),
+        None if harm is Harm.FAILED else mean_gain(harm, pairs),
     )
 
 

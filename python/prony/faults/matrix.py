@@ -85,7 +85,7 @@ def matrix_of(
     judged: Sequence[JudgedPlant], causes: Sequence[PlantedCause], part: PlanPart | None = None
 ) -> Matrix:
     """Return the matrix of one part of the plan; null: of all of it."""
-    own = [one for one in judged if part in (None, one.plant.part)]
+    own = [one for one in judged if part in (None, one.plant.part) and one.plant.part is not PlanPart.DOUBLE]
     hurting = [one for one in own if one.hurt]
     healthy = [trial for one in own for trial in one.healthy]
     classes = _classes(causes)

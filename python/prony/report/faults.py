@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from prony.diagnosis import Symptom
-from prony.faults import CAUSES, PlanPart
+from prony.faults import CAUSES, DOUBLES, PlanPart
+from prony.faults.dominance import JudgedDouble, judge_doubles, share_of
 from prony.faults.judge import JudgedPlant
 from prony.faults.matrix import HEALTHY, CauseRow, Macro, Matrix, Share, matrix_of
 from prony.report.document import Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
@@ -35,6 +36,9 @@ def faults_document(place: str, judged: Sequence[JudgedPlant]) -> Document:
         for part, key, heading in _PARTS
         if any(one.plant.part is part for one in judged)
     ]
+    doubles = judge_doubles(DOUBLES, judged)
+    if doubles:
+        sections.append(Section("Two faults at once", tuple(_doubles(doubles))))
     alarms = tuple(_alarms(judged))
     more = [Section("Healthy trials with a certain finding", alarms)] if alarms else []
     notes = Section("Notes", (Notes(tuple(("", note) for note in _NOTES)),))
@@ -47,6 +51,33 @@ def _part(found: Matrix, at: str) -> Iterator[Block]:
     rows = (_row(one, at + pointer("causes", k)) for k, one in enumerate(found.rows))
     shown = tuple(Column(name, text=name in ("cause", "rule", "also named")) for name in columns)
     yield Table(shown, tuple(rows))
+
+
+def _doubles(doubles: Sequence[JudgedDouble]) -> Iterator[Block]:
+    at = pointer("doubles")
+    yield Paragraph(
+        text(
+            "The fault that hurts more is named first in {} trials.",
+            _share(share_of(doubles), at + pointer("right")),
+        )
+    )
+    names = ("faults", "better without the first", "without the second", "named first")
+    rows = (_double(one, at + pointer("each", k)) for k, one in enumerate(doubles))
+    yield Table(tuple(Column(name, text=name == "faults") for name in names), tuple(rows))
+
+
+def _double(one: JudgedDouble, at: str) -> tuple[Entry, ...]:
+    right = EMPTY if one.right is None else _share(one.right, at + pointer("right"))
+    return (
+        Entry(text("{}", Name(one.double.name))),
+        Entry(text("{}", Figure(one.first, _times, at + pointer("first")))),
+        Entry(text("{}", Figure(one.second, _times, at + pointer("second")))),
+        Entry(right or text("neither hurts more")),
+    )
+
+
+def _times(value: float) -> str:
+    return f"{value:.2f} times"
 
 
 def _verdict(found: Matrix, at: str) -> Text:
