@@ -24,7 +24,7 @@ def fleet_engine(options: FleetOptions, address: Address, choice: EngineChoice, 
     is_own = address.kind is AddressKind.UNIX or is_loopback(address.host)
     if is_own and not fleet.is_here:
         raise UsageError(
-            f"`{address.host}` is another server on each machine of the fleet `{fleet.url}`",
+            f"`{address.host}` is another server on each machine of the fleet `{options.fleet}`",
             hint="give the address of the server in the network, and allow it: --allow-host HOST",
         )
     own = _shared(fleet, choice, pace)

@@ -191,8 +191,9 @@ class FleetOptions:
         str | None,
         typer.Option(
             metavar="WHERE",
-            help="Share the load out to the workers of a Dask scheduler, tls://HOST:PORT or "
-            "tcp://127.0.0.1:PORT, or to so many generators here, local:4.",
+            help="Share the load out to so many generators here, local:4; to the machines of a file, over "
+            "SSH, hosts.toml; or to the workers of a Dask scheduler, tls://HOST:PORT or "
+            "tcp://127.0.0.1:PORT.",
         ),
     ] = None
     fleet_certificates: Annotated[

@@ -35,7 +35,7 @@ def test_tls_needs_certificates(certificates):
     with pytest.raises(UsageError, match="needs certificates"):
         fleet_of("tls://scheduler:8786")
     (certificates / "key.pem").unlink()
-    with pytest.raises(UsageError, match=r"has no `key\.pem`"):
+    with pytest.raises(UsageError, match=r"lack `key\.pem`"):
         fleet_of("tls://scheduler:8786", certificates)
 
 

@@ -1,9 +1,10 @@
-"""Where the generators of a fleet are: ``local:4``, ``tcp://127.0.0.1:8786``, ``tls://scheduler:8786``.
+"""Where the generators of a fleet are: ``local:4``, ``tcp://127.0.0.1:8786``, ``tls://scheduler:8786``, or a
+file that names machines.
 
-Pure but for looking whether the files of certificates are there.
+Pure but for that file, and for looking whether the files of certificates are there.
 
->>> fleet_of("local:2")
-Fleet(url=None, workers=2, certificates=None)
+>>> fleet_of("local:2").workers
+2
 >>> fleet_of("tcp://192.0.2.1:8786")
 Traceback (most recent call last):
 prony.errors.UsageError: `--fleet tcp://192.0.2.1:8786` has no TLS, and is not on this machine
@@ -14,6 +15,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from prony.engine.allowed_hosts import is_loopback
+from prony.engine.fleet.hosts import Hosts, read_hosts
 from prony.errors import UsageError
 
 __all__ = ["CERTIFICATE", "KEY", "ROOT", "Fleet", "fleet_of"]
@@ -23,20 +25,25 @@ ROOT, CERTIFICATE, KEY = "ca.pem", "certificate.pem", "key.pem"
 
 # Each is a process with an engine of its own.
 _MOST_LOCAL = 64
-_FORMS = "expected local:N, tls://HOST:PORT, or tcp://127.0.0.1:PORT"
+_FORMS = "expected local:N, hosts.toml, tls://HOST:PORT, or tcp://127.0.0.1:PORT"
 
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """A scheduler at ``url``, with ``certificates`` where it has TLS; without a url, ``workers`` here."""
+    """A scheduler at ``url``, with ``certificates`` where it has TLS; without a url, ``workers`` here, or
+    ``hosts`` over SSH.
+    """
 
     url: str | None
     workers: int | None = None
     certificates: Path | None = None
+    hosts: Hosts | None = None
 
     @property
     def is_here(self) -> bool:
         """Whether the generators are on this machine."""
+        if self.hosts is not None:
+            return self.hosts.is_here
         return self.url is None or is_loopback(urlsplit(self.url).hostname or "")
 
 
@@ -47,6 +54,8 @@ def fleet_of(text: str, certificates: Path | None = None) -> Fleet:
     """
     if text.startswith("local:"):
         return Fleet(None, _count(text))
+    if text.endswith(".toml"):
+        return Fleet(None, hosts=_with_certificates(read_hosts(Path(text)), text, certificates))
     parts = _parts(text)
     host = parts.hostname or ""
     if parts.scheme == "tcp":
@@ -78,6 +87,12 @@ def _parts(text: str) -> SplitResult:
     return parts
 
 
+def _with_certificates(hosts: Hosts, text: str, given: Path | None) -> Hosts:
+    """Return the machines of a file: its certificates lie beside it, unless others are ``given``."""
+    folder = given or Path(text).parent / Path(hosts.certificates).expanduser()
+    return hosts.model_copy(update={"certificates": str(_checked(text, folder))})
+
+
 def _checked(text: str, folder: Path | None) -> Path:
     if folder is None:
         raise UsageError(
@@ -86,7 +101,7 @@ def _checked(text: str, folder: Path | None) -> Path:
     missing = [name for name in (ROOT, CERTIFICATE, KEY) if not (folder / name).is_file()]
     if missing:
         raise UsageError(
-            f"`--fleet-certificates {folder}` has no `{missing[0]}`",
+            f"the fleet's certificates in `{folder}` lack `{missing[0]}`",
             hint=f"prony fleet certificates {folder}",
         )
     return folder

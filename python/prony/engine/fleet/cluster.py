@@ -2,8 +2,8 @@
 
 What crosses it is bytes, numbers and names. Must not know what a load is.
 
-``python -m prony.engine.fleet.cluster`` is one worker of this machine: an order on stdin, as a line of JSON.
-It ends with whoever started it.
+``python -m prony.engine.fleet.cluster`` is one worker: an order on stdin, as a line of JSON. It ends with
+whoever started it.
 
 >>> main.__name__
 'main'
@@ -14,19 +14,22 @@ import contextlib
 import json
 import logging
 import os
-import subprocess
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from prony.engine.fleet.address import CERTIFICATE, KEY, ROOT, Fleet
 from prony.engine.fleet.certificates import certificates_of_days
 from prony.engine.fleet.clocks import Probe
+from prony.engine.fleet.hosts import Hosts
 from prony.engine.fleet.member import FleetMember, facts
+from prony.engine.fleet.workers import here_command, kill, ssh_command, started, wait_for
 from prony.engine.seat import cancel_at_end_of_stdin
 from prony.errors import EngineError, HostError
 from prony.model import Json
@@ -39,13 +42,12 @@ __all__ = ["Cluster", "Submission", "main", "opened"]
 
 OnBeat = Callable[[str, Json], None]
 
-# Interpreter, Dask and a handshake: some seconds where CPUs are shared.
-_START_S = 60.0
 _CONNECT_S = 10.0
 # One that is silent must not keep the others from being asked: they end when nobody does (`member`).
 _ANSWER_S = 1.0
 _CLOSE_S = 3.0
-_LOOK_EVERY_S = 0.05
+# ssh(1): the client's address and port, and the server's.
+_PARTS_OF_SSH_CONNECTION = 4
 # What a cluster has for a load is kept on each worker, under this name.
 _EXTENSION = "prony"
 # Of certificates that live as long as the load.
@@ -211,11 +213,11 @@ def opened(fleet: Fleet) -> Iterator[Cluster]:
     *Errors*: HostError without the extra; EngineError when there is no scheduler or no worker.
     """
     if fleet.url is None:
-        with _started_here(fleet.workers or 1) as cluster:
+        with _started_there(fleet.hosts) if fleet.hosts else _started_here(fleet.workers or 1) as cluster:
             yield cluster
         return
     distributed = _distributed()
-    security = _security(distributed, _read(fleet)) if fleet.certificates else None
+    security = _security(distributed, _read(fleet.certificates)) if fleet.certificates else None
     with _connected(distributed, fleet.url, security) as client:
         yield Cluster(client, _run_name(), _names(client, fleet.url))
 
@@ -224,10 +226,7 @@ def _run_name() -> str:
     return os.urandom(8).hex()
 
 
-def _read(fleet: Fleet) -> Mapping[str, str]:
-    folder = fleet.certificates
-    if folder is None:
-        return {}
+def _read(folder: Path) -> Mapping[str, str]:
     try:
         return {name: (folder / name).read_text() for name in (ROOT, CERTIFICATE, KEY)}
     except (OSError, UnicodeDecodeError) as error:
@@ -274,86 +273,90 @@ def _names(client: Any, url: str) -> Mapping[str, str]:
 
 @contextlib.contextmanager
 def _started_here(count: int) -> Iterator[Cluster]:
-    """Yield a scheduler in this process and workers in others, on the loopback.
+    """Yield workers on the loopback.
 
     They have certificates of their own: other users of the machine reach the loopback too.
     """
-    distributed = _distributed()
     files = certificates_of_days(_DAYS)
+    order = {"files": dict(files), "parent": os.getpid()}
+    commands = {f"generator-{k + 1}": here_command() for k in range(count)}
+    with _started(("127.0.0.1", 0), files, commands, dict.fromkeys(commands, order)) as cluster:
+        yield cluster
+
+
+@contextlib.contextmanager
+def _started_there(hosts: Hosts) -> Iterator[Cluster]:
+    """Yield workers that are started over SSH. Each reads the certificates that lie there."""
+    commands = {name: ssh_command(host, hosts.ssh_config) for host in hosts.hosts for name in host.names}
+    orders = {name: {"certificates": host.certificates} for host in hosts.hosts for name in host.names}
+    files = _read(Path(hosts.certificates))
+    with _started((hosts.listen, hosts.port or 0), files, commands, orders) as cluster:
+        yield cluster
+
+
+@contextlib.contextmanager
+def _started(
+    listen: tuple[str, int],
+    files: Mapping[str, str],
+    commands: Mapping[str, Sequence[str]],
+    orders: Mapping[str, Json],
+) -> Iterator[Cluster]:
+    """Yield a scheduler in this process and workers in others, by name."""
+    distributed = _distributed()
     security = _security(distributed, files)
     with contextlib.ExitStack() as stack:
-        local = distributed.LocalCluster(
-            n_workers=0,
-            host="127.0.0.1",
-            protocol="tls://",
-            security=security,
-            # One that serves nothing; Dask has no way without.
-            scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
-            dashboard_address=None,
-            silence_logs=logging.CRITICAL,
-        )
+        local = _scheduler(distributed, listen, security)
         stack.callback(_close, local)
-        order = {"url": local.scheduler_address, "files": dict(files), "parent": os.getpid()}
-        processes = [
-            stack.enter_context(_worker({**order, "name": f"generator-{k + 1}"})) for k in range(count)
+        url = local.scheduler_address
+        workers = [
+            stack.enter_context(started(name, command, {**orders[name], "url": url}))
+            for name, command in commands.items()
         ]
         client = stack.enter_context(_connected(distributed, local, security))
-        _wait_for(client, processes)
+        wait_for(workers, lambda: len(client.scheduler_info(n_workers=-1)["workers"]))
         # Closed in the reverse order: first of all the workers end.
-        stack.callback(_kill, processes)
-        yield Cluster(client, _run_name(), _by_name(_names(client, local.scheduler_address)))
+        stack.callback(kill, workers)
+        places = {name: place for place, name in enumerate(commands)}
+        found = sorted(_names(client, url).items(), key=lambda one: places[one[1]])
+        yield Cluster(client, _run_name(), dict(found))
+
+
+def _scheduler(distributed: Any, listen: tuple[str, int], security: Any) -> Any:
+    host, port = listen
+    _check_address(host, port)
+    return distributed.LocalCluster(
+        n_workers=0,
+        host=host,
+        scheduler_port=port,
+        protocol="tls://",
+        security=security,
+        # One that serves nothing; Dask has no way without.
+        scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
+        dashboard_address=None,
+        silence_logs=logging.CRITICAL,
+    )
+
+
+def _check_address(host: str, port: int) -> None:
+    """Refuse an address that cannot be listened at: Dask would try it for long, and leave a socket.
+
+    *Errors*: EngineError.
+    """
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        with socket.socket(family) as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tried.bind((host, port))
+    except OSError as error:
+        raise EngineError(
+            f"cannot listen at `{host}` for the generators: {error.strerror}",
+            hint="`listen` is an address of this machine that the others reach",
+        ) from error
 
 
 def _close(local: Any) -> None:
     with contextlib.suppress(Exception):
         local.close(timeout=_CLOSE_S)
-
-
-def _by_name(names: Mapping[str, str]) -> Mapping[str, str]:
-    return dict(sorted(names.items(), key=lambda one: int(one[1].rpartition("-")[2])))
-
-
-def _wait_for(client: Any, processes: "Sequence[subprocess.Popen[bytes]]") -> None:
-    end_s = time.monotonic() + _START_S
-    while len(client.scheduler_info(n_workers=-1)["workers"]) < len(processes):
-        ended = [process for process in processes if process.poll() is not None]
-        if ended:
-            raise EngineError(f"a worker ended when it was started (status {ended[0].returncode})")
-        if time.monotonic() > end_s:
-            raise EngineError(f"the workers of the fleet did not start within {_START_S:g} s")
-        time.sleep(_LOOK_EVERY_S)
-
-
-@contextlib.contextmanager
-def _worker(order: Json) -> "Iterator[subprocess.Popen[bytes]]":
-    command = [sys.executable, "-P", "-m", "prony.engine.fleet.cluster"]
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        # Only Prony handles Ctrl-C in the terminal.
-        start_new_session=True,
-    )
-    try:
-        if process.stdin is not None:
-            # Stays open: when it closes, the worker knows that Prony is gone.
-            process.stdin.write(json.dumps(order).encode() + b"\n")
-            process.stdin.flush()
-        yield process
-    finally:
-        _kill([process])
-
-
-def _kill(processes: "Sequence[subprocess.Popen[bytes]]") -> None:
-    """End what holds nothing that is worth a farewell, stopped or not."""
-    for process in processes:
-        process.kill()
-    for process in processes:
-        process.wait()
-        if process.stdin is not None:
-            with contextlib.suppress(BrokenPipeError):
-                process.stdin.close()
 
 
 # --- in a worker ------------------------------------------------------------------------------------------
@@ -381,14 +384,23 @@ def _generate(order: bytes) -> bytes:
 
 
 def main() -> int:
-    """Serve as one worker of this machine, until whoever started it is gone."""
+    """Serve as one worker, until whoever started it is gone."""
     order = json.loads(sys.stdin.buffer.readline())
-    linux.die_with_parent()
-    if os.getppid() != order["parent"]:
-        return 1
+    if "parent" in order:
+        linux.die_with_parent()
+        if os.getppid() != order["parent"]:
+            return 1
     cancel_at_end_of_stdin()
+    files = order.get("files") or _read(Path(order["certificates"]).expanduser())
+    order = {**order, "files": files, "host": _own_address()}
     asyncio.run(_serve(order))
     return 0
+
+
+def _own_address() -> str:
+    """Return where this worker listens: where it was reached over SSH, else on the loopback."""
+    reached = os.environ.get("SSH_CONNECTION", "").split()
+    return reached[2] if len(reached) == _PARTS_OF_SSH_CONNECTION else "127.0.0.1"
 
 
 async def _serve(order: Json) -> None:
@@ -400,7 +412,7 @@ async def _serve(order: Json) -> None:
             name=order["name"],
             nthreads=1,
             memory_limit=0,
-            host="127.0.0.1",
+            host=order["host"],
             security=_security(distributed, order["files"]),
             local_directory=folder,
         )

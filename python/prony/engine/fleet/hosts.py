@@ -1,0 +1,90 @@
+"""The machines of a fleet that Prony starts over SSH, as a file names them: ``--fleet hosts.toml``.
+
+Must not know Dask, or how a machine is reached.
+
+>>> Host(address="load1.example", workers=2).names
+('load1.example-1', 'load1.example-2')
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from prony.catalog.schema.toml_source import SourceError, read_toml, validate
+from prony.engine.allowed_hosts import is_loopback
+from prony.errors import UsageError
+
+__all__ = ["Host", "Hosts", "read_hosts"]
+
+_DOCS = "docs/guides/fleet.md describes such a file"
+# No word that ssh takes for an option, and nothing that a shell on the other side would read.
+_Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]*$", max_length=253)]
+_Line = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=1000)]
+_Port = Annotated[int, Field(ge=1, le=65535)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Host(_Table):
+    """One machine. ``address``: as ssh takes it; ``name``: in reports, null: its address; ``python``: an
+    interpreter there that has Prony; ``certificates``: the folder of certificates there; ``workers``:
+    generators, each a process.
+    """
+
+    address: _Name
+    name: _Name | None = None
+    user: _Name | None = None
+    port: _Port | None = None
+    identity: _Line | None = None
+    python: _Line = "python3"
+    certificates: _Line = "fleet-certificates"
+    workers: Annotated[int, Field(ge=1, le=64)] = 1
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What its generators are called."""
+        name = self.name or self.address
+        return (name,) if self.workers == 1 else tuple(f"{name}-{k + 1}" for k in range(self.workers))
+
+
+class Hosts(_Table):
+    """Machines, and where they reach this one. ``listen``: the address of this machine at which its scheduler
+    listens while a load runs; ``port``: null: a free one; ``certificates``: the folder of certificates here;
+    ``ssh_config``: the file that ssh reads in place of the user's own.
+    """
+
+    listen: _Name
+    port: _Port | None = None
+    certificates: _Line
+    ssh_config: _Line | None = None
+    hosts: Annotated[list[Host], Field(min_length=1, max_length=1000)]
+
+    @property
+    def is_here(self) -> bool:
+        """Whether all of them are this machine."""
+        return is_loopback(self.listen) and all(is_loopback(one.address) for one in self.hosts)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What all generators are called, in the order of the file."""
+        return tuple(name for one in self.hosts for name in one.names)
+
+
+def read_hosts(file: Path) -> Hosts:
+    """Return the machines that a file names.
+
+    *Errors*: UsageError with all that is wrong with it.
+    """
+    try:
+        found = validate(read_toml(file), Hosts)
+    except SourceError as error:
+        raise UsageError(error.message, hint=_DOCS) from error
+    twice = {name for name in found.names if found.names.count(name) > 1}
+    if twice:
+        raise UsageError(
+            f"{file}: two generators are called `{min(twice)}`", hint="give each machine a `name` of its own"
+        )
+    return found

@@ -1,0 +1,126 @@
+"""Processes that serve as workers of a fleet, on this machine or over SSH. Must not know Dask.
+
+A worker gets its order as a line of JSON on its standard input, and ends when that closes: whoever started it
+is gone then, also where ssh lies between them.
+
+>>> ssh_command(Host(address="load1", user="prony", python="/opt/prony/bin/python"), None)[-3:]
+['--', 'load1', '/opt/prony/bin/python -P -m prony.engine.fleet.cluster']
+"""
+
+import contextlib
+import json
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from tempfile import TemporaryFile
+from typing import IO
+
+from prony.engine.fleet.hosts import Host
+from prony.errors import EngineError, HostError
+from prony.model import Json
+
+__all__ = ["StartedWorker", "here_command", "kill", "ssh_command", "started", "wait_for"]
+
+_MODULE = "prony.engine.fleet.cluster"
+# Interpreter, Dask and a handshake: some seconds where CPUs are shared.
+_START_S = 60.0
+_LOOK_EVERY_S = 0.05
+_CONNECT_S = 10
+
+
+@dataclass(frozen=True, slots=True)
+class StartedWorker:
+    """A process that is a worker, or leads to one: its ``name`` in reports, and what it says of errors."""
+
+    name: str
+    process: "subprocess.Popen[bytes]"
+    errors: IO[bytes]
+
+    def last_words(self) -> str:
+        """Return the last line of its errors, or its exit status where it has none."""
+        self.errors.seek(0)
+        lines = self.errors.read().decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else f"status {self.process.returncode}"
+
+
+def here_command() -> list[str]:
+    """Return the command of a worker on this machine."""
+    return [sys.executable, "-P", "-m", _MODULE]
+
+
+def ssh_command(host: Host, config: str | None) -> list[str]:
+    """Return the command of a worker on another machine. It asks for no password: there is nobody to type it.
+
+    ssh gives the other side's shell one text, in which each word is quoted.
+    """
+    options = (("-F", config), ("-p", host.port), ("-i", host.identity), ("-l", host.user))
+    asked = [word for option, value in options if value is not None for word in (option, str(value))]
+    usual = ["-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={_CONNECT_S}"]
+    remote = shlex.join([host.python, "-P", "-m", _MODULE])
+    return ["ssh", *usual, *asked, "--", host.address, remote]
+
+
+@contextlib.contextmanager
+def started(name: str, command: Sequence[str], order: Json) -> Iterator[StartedWorker]:
+    """Yield a worker that has its order; it is gone afterwards.
+
+    *Errors*: HostError when the program is not installed.
+    """
+    with TemporaryFile() as errors:
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                # Only Prony handles Ctrl-C in the terminal.
+                start_new_session=True,
+            )
+        except FileNotFoundError as error:
+            hint = "apt-get install openssh-client" if command[0] == "ssh" else None
+            raise HostError(f"`{command[0]}` is not installed", hint=hint) from error
+        worker = StartedWorker(name, process, errors)
+        try:
+            with contextlib.suppress(BrokenPipeError):
+                # Stays open: when it closes, the worker knows that Prony is gone.
+                _input(worker).write(json.dumps({**order, "name": name}).encode() + b"\n")
+                _input(worker).flush()
+            yield worker
+        finally:
+            kill([worker])
+
+
+def _input(worker: StartedWorker) -> IO[bytes]:
+    if worker.process.stdin is None:
+        raise AssertionError("a worker has a pipe")
+    return worker.process.stdin
+
+
+def wait_for(workers: Sequence[StartedWorker], connected: Callable[[], int]) -> None:
+    """Wait until all of them are ``connected``.
+
+    *Errors*: EngineError naming one that ended, or that nobody hears of.
+    """
+    end_s = time.monotonic() + _START_S
+    while connected() < len(workers):
+        ended = [one for one in workers if one.process.poll() is not None]
+        if ended:
+            raise EngineError(
+                f"generator `{ended[0].name}` ended when it was started: {ended[0].last_words()}"
+            )
+        if time.monotonic() > end_s:
+            raise EngineError(f"the generators of the fleet did not start within {_START_S:g} s")
+        time.sleep(_LOOK_EVERY_S)
+
+
+def kill(workers: Sequence[StartedWorker]) -> None:
+    """End what holds nothing that is worth a farewell, stopped or not."""
+    for one in workers:
+        one.process.kill()
+    for one in workers:
+        one.process.wait()
+        with contextlib.suppress(BrokenPipeError):
+            _input(one).close()

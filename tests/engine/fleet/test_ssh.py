@@ -1,0 +1,185 @@
+"""Generators that are started over SSH on this machine, and what is left of them: nothing."""
+
+import contextlib
+import getpass
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import prony
+from commands import eventually
+from prony._engine import ReferenceServer
+from prony.engine.fleet.address import fleet_of
+from prony.engine.fleet.certificates import write_certificates
+from prony.engine.fleet.cluster import opened
+from prony.engine.fleet.engine import FleetEngine
+from prony.engine.fleet.loss import OnLoss
+from prony.errors import EngineError
+from prony.model import Address, CountStop, DurationStop, EngineChoice, OpenLoop, Pacing, Workload
+from prony.sandbox.base import EngineSeat
+from prony.units import SECOND_NS
+
+SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
+pytestmark = pytest.mark.skipif(
+    SSHD is None or shutil.which("ssh") is None, reason="openssh-server and openssh-client are not installed"
+)
+CHOICE = EngineChoice(threads=1, pacing=Pacing.ECONOMICAL)
+
+
+def key(file):
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", file], check=True)
+    return file
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def answers(port):
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 0.2):
+        return True
+    return False
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with the certificates of a fleet, and the settings of ssh and of an sshd of its own."""
+    found = tmp_path_factory.mktemp("ssh")
+    write_certificates(found / "certificates", 1)
+    port, own = free_port(), key(found / "key")
+    (found / "authorized").write_text(own.with_suffix(".pub").read_text())
+    (found / "config").write_text(
+        f"Port {port}\nIdentityFile {own}\nIdentitiesOnly yes\nUserKnownHostsFile {found}/known\n"
+        f"StrictHostKeyChecking yes\nUser {getpass.getuser()}\n"
+    )
+    host = key(found / "host")
+    public = host.with_suffix(".pub").read_text().split()[:2]
+    (found / "known").write_text(f"[127.0.0.1]:{port} {' '.join(public)}\n")
+    (found / "sshd").write_text(
+        f"Port {port}\nListenAddress 127.0.0.1\nHostKey {host}\nAuthorizedKeysFile {found}/authorized\n"
+        "PasswordAuthentication no\nKbdInteractiveAuthentication no\nUsePAM no\nStrictModes no\n"
+        "PidFile none\nPermitRootLogin prohibit-password\n"
+        # The other side has this Prony, wherever these tests run.
+        f"SetEnv PYTHONPATH={Path(prony.__file__).parents[1]}\n"
+    )
+    if os.geteuid() == 0:
+        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+    server = subprocess.Popen([SSHD, "-D", "-e", "-f", found / "sshd"], stderr=subprocess.DEVNULL)
+    try:
+        assert eventually(lambda: answers(port), timeout_s=10)
+        yield found
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+@pytest.fixture
+def server():
+    with ReferenceServer("{}") as reference:
+        yield reference
+
+
+def hosts(folder, workers=2, **more):
+    """Return the file of one machine, this one, with so many generators."""
+    lines = {
+        "address": "127.0.0.1",
+        "name": "here",
+        "python": sys.executable,
+        "certificates": str(folder / "certificates"),
+        **more,
+    }
+    text = f'listen = "127.0.0.1"\ncertificates = "certificates"\nssh_config = "{folder}/config"\n[[hosts]]\n'
+    own = "".join(f"{name} = {json.dumps(value)}\n" for name, value in lines.items())
+    (folder / "hosts.toml").write_text(f"{text}workers = {workers}\n{own}")
+    return folder / "hosts.toml"
+
+
+def run(server, file, loop, stop, on_loss=OnLoss.INVALID, on_event=lambda event: None):
+    engine = FleetEngine(fleet_of(str(file)), CHOICE, on_loss, 1)
+    return engine.run(Workload(loop, stop), Address("127.0.0.1", server.port), EngineSeat(cpus=()), on_event)
+
+
+def remote_workers(folder):
+    """Return the processes that sshd started here as generators of this folder's fleet."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+            if words[1:4] != [b"-P", b"-m", b"prony.engine.fleet.cluster"]:
+                continue
+            if b"SSH_CONNECTION=" in (entry / "environ").read_bytes():
+                found.append(int(entry.name))
+    return sorted(found)
+
+
+def gone(folder):
+    return eventually(lambda: remote_workers(folder) == [], timeout_s=10)
+
+
+def test_generators_that_are_started_over_ssh_share_a_load(server, folder):
+    found = run(server, hosts(folder), OpenLoop(101.0), CountStop(303))
+    assert found.account.scheduled == found.account.ok == json.loads(server.counts())["requests"] == 303
+    assert [one.name for one in found.machines] == ["here-1", "here-2"]
+    assert sum(one.requests for one in found.machines) == 303
+    assert gone(folder)
+
+
+def test_a_generator_that_is_killed_there_is_noticed_and_the_others_end(server, folder):
+    killed = []
+
+    def kill_one(event):
+        if not killed and event["phase"] == "window" and event["elapsed_ns"] > SECOND_NS:
+            killed.append(time.monotonic())
+            os.kill(remote_workers(folder)[0], signal.SIGKILL)
+
+    with pytest.raises(EngineError, match=r"generator `here-\d` was lost"):
+        run(server, hosts(folder), OpenLoop(100.0), DurationStop(30 * SECOND_NS), on_event=kill_one)
+    assert time.monotonic() - killed[0] < 6
+    assert gone(folder)
+
+
+def test_generators_end_when_the_connection_is_cut(folder):
+    with opened(fleet_of(str(hosts(folder)))) as cluster:
+        assert len(cluster.names) == 2
+        assert len(remote_workers(folder)) == 2
+        for entry in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if (entry / "cmdline").read_bytes().startswith(b"ssh\0-T"):
+                    os.kill(int(entry.name), signal.SIGKILL)
+        assert gone(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"python": "/nowhere/python"}, "/nowhere/python"),
+        ({"certificates": "/nowhere"}, "/nowhere"),
+        ({"user": "nobody-of-this-name"}, "Permission denied"),
+        ({"port": 1}, "Connection refused"),
+    ],
+)
+def test_what_cannot_be_started_is_said_in_the_other_sides_words_and_leaves_nothing(folder, change, said):
+    with (
+        pytest.raises(EngineError, match="ended when it was started") as failed,
+        opened(fleet_of(str(hosts(folder, 1, **change)))),
+    ):
+        pytest.fail("it started")
+    assert said in failed.value.message
+    assert gone(folder)
+
+
+def test_an_address_that_is_not_this_machines_is_refused(folder):
+    file = hosts(folder)
+    file.write_text(file.read_text().replace('listen = "127.0.0.1"', 'listen = "192.0.2.77"'))
+    with pytest.raises(EngineError, match="cannot listen at"), opened(fleet_of(str(file))):
+        pytest.fail("it listens")
