@@ -78,6 +78,14 @@ def test_the_report_and_its_json_say_how_often_the_dominant_one_was_named():
     assert found["right"]["count"] == 2
 
 
+def test_the_fault_that_a_twin_of_a_double_keeps_is_no_false_alarm():
+    (kind,) = DOUBLE.second.cause.named
+    twin = (Named(DOUBLE.first.name, True, 0, kind, True, (kind,)),)
+    assert JudgedPlant(DOUBLE.first, True, twin, (), 0).false_alarms == ()
+    plant = next(one for one in PLANTS if one.part is PlanPart.HELD_OUT)
+    assert JudgedPlant(plant, True, twin, (), 0).false_alarms == twin
+
+
 def test_the_gain_of_a_plant_is_measured_in_pairs():
     (found,) = judge_plants(PLANTS, test_judge.planted(test_judge.ASLEEP))
     assert found.gain == pytest.approx(4.8, abs=0.1)

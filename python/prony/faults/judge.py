@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from prony.diagnosis import Confidence, Diagnosis, DiagnosisKind, Symptom, conclude, observe
-from prony.faults.cause import Harm, Plant
+from prony.faults.cause import Harm, PlanPart, Plant
 from prony.faults.harm import hurts, mean_gain
 from prony.faults.kept import Kept
 
@@ -58,7 +58,11 @@ class JudgedPlant:
 
     @property
     def false_alarms(self) -> tuple[Named, ...]:
-        """The trials of the twin with a finding that is called certain, and is none."""
+        """The trials of the twin with a finding that is called certain, and is none; of two faults at once
+        the twin has the other one.
+        """
+        if self.plant.part is PlanPart.DOUBLE:
+            return ()
         return tuple(one for one in self.healthy if one.certain)
 
 

@@ -57,7 +57,7 @@ def _connection_cap(server: PlantedServer, cap: int) -> Pair:
 
 def _descriptors(server: PlantedServer, limit: int) -> Pair:
     """Fewer open files than connections."""
-    alike = replace(_setup(server, "work", 500), settings=server.with_slots(8)).on(closed(150))
+    alike = replace(_setup(server, "work", 500), settings=server.with_slots(8)).on(closed(200))
     return Pair(alike, replace(alike, environment={"FAULTY_DESCRIPTORS": str(limit)}))
 
 
@@ -139,7 +139,7 @@ OF_CONNECTIONS = (
         "a limit of open files",
         "D08",
         frozenset((Symptom.DESCRIPTORS_USED_UP,)),
-        Harm.FAILED,
+        Harm.RATE,
         (*_APPS, "uvicorn-quiet", "tornado"),
         {"low": 64, "middle": 100},
         _descriptors,

@@ -78,7 +78,6 @@ _ALL = (
     PlantedServer("hypercorn", _LOOP, "python", "", "workers"),
     PlantedServer("tornado", _LOOP, "python", "", "processes"),
     PlantedServer("granian", _LOOP, "rust", "", "workers"),
-    PlantedServer("bjoern", _LOOP, "c"),
     PlantedServer("node-http", _LOOP, "javascript", "", "workers", app="hello"),
     PlantedServer("go-net-http", _LOOP, "go", app="hello"),
     PlantedServer("nginx-static", _LOOP, "c", "", "", app="hello"),
