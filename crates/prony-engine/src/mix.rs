@@ -62,7 +62,7 @@ fn point(seed: u64, number: u64) -> u64 {
     let mut state = random::scrambled(seed).wrapping_add(random::scrambled(block.wrapping_add(1)));
     let keys: [u64; ROUNDS] = std::array::from_fn(|_| random::next(&mut state));
     let within = random::scrambled(state ^ number);
-    shuffled(place, &keys) << (u64::BITS - BLOCK_BITS) | within >> BLOCK_BITS
+    (shuffled(place, &keys) << (u64::BITS - BLOCK_BITS)) | (within >> BLOCK_BITS)
 }
 
 /// The place of a place within its block: a permutation. A key is a whole function of half the bits: sixteen numbers of four bits each.
@@ -73,7 +73,7 @@ fn shuffled(place: u64, keys: &[u64; ROUNDS]) -> u64 {
         .fold((place >> HALF_BITS, place & half), |(left, right), key| {
             (right, left ^ (key >> (u64::from(HALF_BITS) * right)) & half)
         });
-    left << HALF_BITS | right
+    (left << HALF_BITS) | right
 }
 
 #[cfg(test)]

@@ -454,7 +454,7 @@ fn sha256_of(text: &str) -> Option<[u8; 32]> {
         .collect();
     let digits = digits.filter(|digits| digits.len() == 64)?;
     Some(std::array::from_fn(|place| {
-        digits[2 * place] << 4 | digits[2 * place + 1]
+        (digits[2 * place] << 4) | digits[2 * place + 1]
     }))
 }
 
