@@ -193,6 +193,7 @@ def _group(group: Group, reading: Reading) -> Json:
         "noise_floor": group.noise_floor or None,
         "primary": group.primary,
         "of_generators": group.of_generators,
+        "asks": group.asks,
         "most_per_s": reading.most_per_s(group),
         "standings": [{**asdict(one), "decided": one.decided} for one in group.standings],
         "answer": _answer(group.answer, reading.subjects),

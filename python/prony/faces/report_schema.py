@@ -383,6 +383,7 @@ class GroupShape:
     noise_floor: float | None
     primary: bool
     of_generators: bool
+    asks: str | None
     most_per_s: float | None
     standings: Sequence[StandingShape]
     answer: AnswerShape

@@ -4,7 +4,7 @@ sandbox.
 Must not know how trials that do not count are reported.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
@@ -48,6 +48,7 @@ class Group:
     ``failures``: whether a subject's trials fail more often than those of the one that fails least.
     ``power``: what difference in the answer's metric these blocks could find; null without a verdict.
     ``stalls``: the subjects of which single trials were far worse in that metric than the others.
+    ``asks``: what the requests ask for, such as ``GET /cart``, where another load differs in nothing else.
     """
 
     workload: Workload
@@ -62,6 +63,7 @@ class Group:
     failures: tuple[FailureTest, ...]
     power: Sight | None = None
     stalls: Mapping[str, Stall] = field(default_factory=dict)
+    asks: str | None = None
 
 
 def groups_of(
@@ -89,7 +91,26 @@ def groups_of(
         alike.setdefault((kind, kept, shared_sandbox(cell)), []).append(own)
     blocks = len({trial.block for trial in trials})
     agreed = replace(terms(plan, blocks), widening=widening)
-    return tuple(_group(plan, found, floors, agreed, blocks) for found in alike.values())
+    return tuple(
+        replace(_group(plan, cells, floors, agreed, blocks), asks=asks)
+        for found in alike.values()
+        for asks, cells in _by_request(found)
+    )
+
+
+def _by_request(cells: Sequence[CellSummary]) -> Iterator[tuple[str | None, list[CellSummary]]]:
+    """Yield cells of one load, and what they ask for where several loads differ in that alone: each subject
+    has a cell in each of these, in the same order.
+    """
+    found: list[dict[str, CellSummary]] = []
+    for cell in cells:
+        own = next((one for one in found if cell.name not in one), None)
+        if own is None:
+            found.append(own := {})
+        own[cell.name] = cell
+    for one in found:
+        asked = {cell.cell.workload.describe_request() for cell in one.values()}
+        yield (asked.pop() if len(found) > 1 and len(asked) == 1 else None), list(one.values())
 
 
 def allowed_errors(plan: Plan) -> float:
@@ -198,8 +219,9 @@ def families(groups: Iterable[Group]) -> list[list[Group]]:
     """
     alike: dict[object, list[Group]] = {}
     for group in (one for one in groups if not one.of_generators):
-        stop, kind = group.workload.stop, type(group.workload.loop)
-        alike.setdefault((group.engine, group.sandbox, kind, stop, group.workload.mix), []).append(group)
+        load, kept = group.workload, group.workload.request.keep_alive
+        same = (group.engine, group.sandbox, type(load.loop), load.stop, load.mix, kept, group.asks)
+        alike.setdefault(same, []).append(group)
     return [sorted(linked, key=load_size) for groups in alike.values() for linked in _linked(groups)]
 
 

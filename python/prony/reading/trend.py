@@ -78,7 +78,8 @@ def trend_of(readings: Iterable[tuple[str, Reading]]) -> Trend:
     found: dict[object, dict[int, Group]] = {}
     for k, edition in enumerate(editions):
         for group in edition.reading.measured:
-            key = (group.workload.loop, group.workload.stop, group.engine.name, group.of_generators)
+            load = (group.workload.loop, group.workload.stop, group.asks)
+            key = (load, group.engine.name, group.of_generators)
             found.setdefault(key, {})[k] = group
     loads = (_same(groups, len(editions)) for groups in found.values() if len(groups) > 1)
     return Trend(editions, tuple(one for one in loads if one.cells))

@@ -11,7 +11,7 @@ from prony.report.findings import finding_words
 from prony.report.forms import count, digits, whole_percent
 from prony.report.text import EMPTY, Figure, Name, Text, counted, pointer, text
 from prony.report.thread_time import time_heading, time_rows
-from prony.report.words import load_words
+from prony.report.words import group_words
 from prony.units import format_rate
 
 __all__ = ["why_document"]
@@ -23,8 +23,7 @@ def why_document(title: str, found: Iterable[LimitedCell]) -> Document:
 
 
 def _section(one: LimitedCell) -> Section:
-    load = load_words(one.group.workload, pointer("groups", one.place, "load"))
-    heading = text("{}: {}", Name(one.name), load)
+    heading = text("{}: {}", Name(one.name), group_words(one.group, one.place))
     if one.diagnosis is None:
         return Section(heading, (Paragraph("no trial says what limits it", Tone.WARNING),))
     return Section(heading, tuple(_blocks(one.diagnosis, one.pointer)))

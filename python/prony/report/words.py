@@ -21,7 +21,7 @@ from prony.model import (
 )
 from prony.reading.groups import Group
 from prony.report.forms import as_typed, byte_size, count, load_number
-from prony.report.text import EMPTY, Figure, Name, Part, Text, counted, joined, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, joined, pointer, text
 from prony.units import seconds
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "bound_sign",
     "carried_words",
     "ending_words",
+    "group_title",
     "group_words",
     "heading",
     "load_words",
@@ -163,7 +164,21 @@ def _seconds(value_ns: float) -> str:
 
 def group_words(group: Group, place: int) -> Text:
     """Return the load of a group; empty where each generator has its own. ``place``: among the groups."""
-    return EMPTY if group.of_generators else load_words(group.workload, pointer("groups", place, "load"))
+    if group.of_generators:
+        return EMPTY
+    return _with_request(load_words(group.workload, pointer("groups", place, "load")), group, place)
+
+
+def group_title(group: Group, place: int) -> Text:
+    """Return the load of a group as a heading, such as ``Closed loop, 100 connections, 30 s``."""
+    return _with_request(workload_words(group.workload, pointer("groups", place, "load")), group, place)
+
+
+def _with_request(words: Text, group: Group, place: int) -> Text:
+    """Return a load's words with what it asks for, where another load differs in nothing else."""
+    if group.asks is None:
+        return words
+    return text("{}, {}", words, Quote(group.asks, pointer("groups", place, "asks")))
 
 
 def heading(words: str) -> str:

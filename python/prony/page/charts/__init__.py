@@ -21,9 +21,8 @@ from prony.page.charts.tradeoff import tradeoff
 from prony.page.scene import Scene
 from prony.reading.groups import Group, families
 from prony.reading.saturation import LEAST_LOADS
-from prony.report.places import group_at
-from prony.report.text import Name, Text, Words, pointer, text
-from prony.report.words import workload_words
+from prony.report.text import Name, Text, Words, text
+from prony.report.words import group_title
 
 __all__ = ["chapters"]
 
@@ -92,7 +91,7 @@ def _titled(scene: Scene, group: Group) -> tuple[str, Text]:
     place = scene.reading.place(group)
     if group.of_generators:
         return f"load-{place}", text("Generators")
-    return f"load-{place}", workload_words(group.workload, group_at(scene.reading, group) + pointer("load"))
+    return f"load-{place}", group_title(group, place)
 
 
 def _metrics(group: Group) -> tuple[str, ...]:

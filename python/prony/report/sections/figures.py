@@ -13,7 +13,7 @@ from prony.report.sections.generators import generator_heading, generator_sectio
 from prony.report.sections.winners import deciding, letters_note
 from prony.report.tables import Marks, Place, failures_table, populations_table, ranked, subjects_table
 from prony.report.text import Figure, Name, Text, pointer, text
-from prony.report.words import carried_words, group_words, workload_words
+from prony.report.words import carried_words, group_title, group_words
 
 __all__ = ["failed_requests", "group_heading", "group_section", "populations"]
 
@@ -29,7 +29,7 @@ def group_heading(group: Group, place: int) -> Text:
     """Return the group's load as a heading. ``place``: among the groups."""
     if group.of_generators:
         return generator_heading(group, place)
-    return workload_words(group.workload, pointer("groups", place, "load"))
+    return group_title(group, place)
 
 
 def group_section(reading: Reading, group: Group) -> Section:
