@@ -148,8 +148,11 @@ def looked_at(pid, outgoing):
 
 
 def test_threads_at_one_lock_are_counted_apart_from_those_at_locks_of_their_own():
-    held = "import threading\none = threading.Lock()\none.acquire()\n"
-    several = "for _ in range(3): threading.Thread(target=one.acquire, daemon=True).start()\n"
+    # The C library's: since 3.13 those who wait for a lock of Python's own wait at a place of their own.
+    lock = "libc, one = ctypes.CDLL(None), ctypes.create_string_buffer(64)\nlibc.pthread_mutex_lock(one)\n"
+    held = f"import ctypes, threading\n{lock}"
+    one_more = "threading.Thread(target=libc.pthread_mutex_lock, args=(one,), daemon=True).start()"
+    several = f"for _ in range(3): {one_more}\n"
     own = "threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
     with program(f"{held}{several}{own}print(flush=True)\nthreading.Event().wait()") as pid:
         found, _ = watched([pid])
