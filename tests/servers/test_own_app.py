@@ -143,6 +143,7 @@ def test_a_study_of_a_mix_that_was_killed_goes_on_with_it(prony, folder, trials)
     assert all(made_up(trial) for trial in found)
 
 
+@pytest.mark.slow
 def test_the_highest_rate_of_a_mix_is_found(prony, folder):
     write(folder)
     search = ("--find-rate", "p90 < 50ms, errors < 1%", "--duration", "300ms", "--force")
