@@ -17,7 +17,7 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -313,12 +313,17 @@ def _started(
             for name, command in commands.items()
         ]
         client = stack.enter_context(_connected(distributed, local, security))
-        wait_for(workers, lambda: len(client.scheduler_info(n_workers=-1)["workers"]))
+        wait_for(workers, lambda: len(_ours(client, commands)))
         # Closed in the reverse order: first of all the workers end.
         stack.callback(kill, workers)
-        places = {name: place for place, name in enumerate(commands)}
-        found = sorted(_names(client, url).items(), key=lambda one: places[one[1]])
-        yield Cluster(client, _run_name(), dict(found))
+        yield Cluster(client, _run_name(), _ours(client, commands))
+
+
+def _ours(client: Any, names: Iterable[str]) -> Mapping[str, str]:
+    """Return the workers that were started, by address in the order of their names; no other takes part."""
+    workers = client.scheduler_info(n_workers=-1)["workers"]
+    addresses = {str(worker["name"]): address for address, worker in workers.items()}
+    return {addresses[name]: name for name in names if name in addresses}
 
 
 def _scheduler(distributed: Any, listen: tuple[str, int], security: Any) -> Any:
