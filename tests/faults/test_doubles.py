@@ -57,6 +57,11 @@ def test_two_faults_that_hurt_alike_have_no_dominant_one_and_count_for_nothing()
     assert share_of([found]).total == 0
 
 
+def test_a_fault_that_does_not_hurt_is_not_dominant_beside_one_that_hurts_less():
+    (found,) = judge_doubles(DOUBLES, [judged(DOUBLE.first, 1.05, None), judged(DOUBLE.second, 0.8, None)])
+    assert found.dominant is None
+
+
 def test_a_double_of_which_half_was_measured_is_left_out():
     assert judge_doubles(DOUBLES, [judged(DOUBLE.first, 2.0, None)]) == ()
     assert judge_doubles(DOUBLES, [judged(DOUBLE.first, 2.0), judged(DOUBLE.second, None)]) == ()

@@ -1,8 +1,8 @@
 """Of two faults at once: which hurts more, and whether it is the one that is named first. Pure.
 
-*Definition*: the dominant fault is the one whose twin is better by more, and by a tenth more than that of the
-other; else neither is. A trial of both faults is right where a kind of finding of the dominant one is named
-first.
+*Definition*: the dominant fault is the one whose twin is better by more: by a tenth at least, and by a tenth
+more than that of the other; else neither is. A trial of both faults is right where a kind of finding of the
+dominant one is named first.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -51,7 +51,9 @@ def _judged(double: Double, by_name: Mapping[str, JudgedPlant]) -> JudgedDouble 
     first, second = (by_name.get(plant.name) for plant in plants)
     if first is None or second is None or first.gain is None or second.gain is None:
         return None
-    if max(first.gain, second.gain) < _LEAST * min(first.gain, second.gain):
+    less, more = sorted((first.gain, second.gain))
+    # One that does not hurt at all is not dominant, however much better it is than the other.
+    if more < _LEAST * max(less, 1.0):
         dominant = None
     else:
         dominant = plants[0] if first.gain > second.gain else plants[1]
