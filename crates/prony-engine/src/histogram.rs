@@ -200,6 +200,25 @@ mod tests {
         assert!(Histogram::decode(b"nonsense").is_err());
     }
 
+    #[test]
+    fn a_foreign_range_is_read_to_twice_our_own() {
+        let read = |longest_ns: u64| {
+            let mut other = hdrhistogram::Histogram::<u64>::new_with_bounds(1, longest_ns, DIGITS).unwrap();
+            other.record(5).unwrap();
+            let mut bytes = Vec::new();
+            V2Serializer::new().serialize(&other, &mut bytes).unwrap();
+            Histogram::decode(&bytes).map(|histogram| histogram.max())
+        };
+        assert_eq!(read(MAX_NS / 2).unwrap(), 5);
+        assert_eq!(read(2 * MAX_NS).unwrap(), 5);
+        assert!(read(3 * MAX_NS).is_err());
+    }
+
+    #[test]
+    fn shown_to_a_developer_it_is_a_line() {
+        assert_eq!(format!("{:?}", of(&[3, 5])), "Histogram(2 from 3 to 5)");
+    }
+
     proptest! {
         #[test]
         fn t22_merging_is_associative_and_adds(a in values(), b in values(), c in values()) {

@@ -177,6 +177,13 @@ mod tests {
     }
 
     #[test]
+    fn a_machine_that_allows_none_is_tried_with_one() {
+        let limit = |connections, by| Limit { connections, by };
+        let found = within(limit(7, Bound::TimeOut), Some(limit(0, Bound::Memory)));
+        assert_eq!(found, limit(1, Bound::Memory));
+    }
+
+    #[test]
     fn with_tls_the_memory_is_enough_for_half_as_many() {
         let plain = spec(100.0, 9, None, 1);
         let mut secure = plain.clone();

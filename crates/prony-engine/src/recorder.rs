@@ -529,6 +529,26 @@ mod tests {
     }
 
     #[test]
+    fn of_a_failure_the_bytes_that_came_are_kept_and_none_are_not_empty_ones() {
+        let mut recorder = Recorder::new(false, Seconds::detached());
+        for received in [&b""[..], &b"HTP"[..]] {
+            let one = flight(0, 0);
+            recorder.scheduled(&one);
+            recorder.sent(&one, 0, 0);
+            let end = End {
+                received,
+                ..End::without_reply(Class::Reset, 7, "")
+            };
+            recorder.ended(&one, &end);
+        }
+        let kept = recorder
+            .error_samples
+            .iter()
+            .map(|sample| sample.received.as_deref());
+        assert_eq!(kept.collect::<Vec<_>>(), [None, Some("SFRQ")]);
+    }
+
+    #[test]
     fn of_each_class_three_failures_are_kept_with_what_they_were() {
         let mut recorder = Recorder::new(false, Seconds::detached());
         let classes = [Class::BadStatus(503), Class::FailedValidation, Class::Reset];

@@ -1,7 +1,8 @@
 #![allow(clippy::unwrap_used)]
 
 use super::{
-    Bytes, Completed, Connections, Distributions, ErrorSample, Little, Queue, Recording, Second, Window,
+    Bytes, Completed, Connections, Distributions, ErrorSample, Little, Queue, RawLatencies, Recording,
+    Second, Window,
 };
 use crate::account::{Account, Class};
 use crate::distribution::Distribution;
@@ -105,6 +106,43 @@ fn every_count_of_a_merged_recording_is_the_sum_of_both() {
         .collect();
     assert!(expected.len() > 30);
     assert_eq!(counts(&merged), expected);
+}
+
+#[test]
+fn every_count_of_a_stage_and_of_the_file_of_latencies_is_the_sum_of_both() {
+    const NAMES: [&str; 6] = ["scheduled", "sent", "ok", "failed", "rows", "lost"];
+    let of = |first: u64| {
+        let count = |place: u64| first + place;
+        let stage = json!({
+            "begin_ns": 1, "duration_ns": 2, "from_connections": 3, "to_connections": 4,
+            "scheduled": count(0), "sent": count(1), "ok": count(2), "failed": count(3),
+        });
+        Recording {
+            stages: vec![serde_json::from_value(stage).unwrap()],
+            raw_latencies: Some(RawLatencies {
+                rows: count(4),
+                lost: count(5),
+                error: None,
+            }),
+            ..recording()
+        }
+    };
+    let mut merged = of(100);
+    merged.merge(&of(5_000));
+    let value = serde_json::to_value(&merged).unwrap();
+    for (place, name) in NAMES.iter().enumerate() {
+        let part = if place < 4 {
+            &value["stages"][0]
+        } else {
+            &value["raw_latencies"]
+        };
+        assert_eq!(part[name], json!(5_100 + 2 * place), "{name}");
+    }
+    let stage = &value["stages"][0];
+    assert_eq!(
+        (&stage["begin_ns"], &stage["to_connections"]),
+        (&json!(1), &json!(4))
+    );
 }
 
 #[test]
