@@ -80,6 +80,7 @@ class Prony:
 
     cache: Path
     folder: Path
+    program: tuple[str, ...] = ("-m", "prony")
 
     def __call__(self, *arguments, timeout_s=60, **options) -> Done:
         process = self.start(*arguments, **options)
@@ -91,10 +92,10 @@ class Prony:
             pytest.fail(f"prony {arguments} was not done after {timeout_s} s\n{out}\n{err}")
         return Done(process.returncode, out, err)
 
-    def start(self, *arguments, ignored=(), program=("-m", "prony"), **environment):
+    def start(self, *arguments, ignored=(), program=None, **environment):
         """Start it as a shell with a terminal does; ``ignored``: signals that it is started to ignore."""
         return subprocess.Popen(
-            [sys.executable, *program, *without_page(arguments)],
+            [sys.executable, *(program or self.program), *without_page(arguments)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -167,8 +168,22 @@ def ended(process: "subprocess.Popen[str]") -> "Iterator[subprocess.Popen[str]]"
 
 @pytest.fixture(scope="session")
 def cache() -> Iterator[Path]:
-    """Prony's cache: the one that PRONY_TEST_CACHE names, so that CI can keep it, else a fresh one."""
-    kept = os.environ.get("PRONY_TEST_CACHE")
+    """Prony's cache: the one that PRONY_TEST_CACHE names, else a fresh one.
+
+    Where tests run beside others each process has its own, for they look at what is left in it.
+    """
+    yield from _cache("" if "PYTEST_XDIST_WORKER" in os.environ else os.environ.get("PRONY_TEST_CACHE"))
+
+
+@pytest.fixture(scope="session")
+def shared_cache() -> Iterator[Path]:
+    """The cache that PRONY_TEST_CACHE names, else a fresh one: for the one file that builds all environments,
+    which then are there for the tests that run alone.
+    """
+    yield from _cache(os.environ.get("PRONY_TEST_CACHE"))
+
+
+def _cache(kept: str | None) -> Iterator[Path]:
     if kept:
         yield Path(kept)
         return
@@ -186,3 +201,9 @@ def folder() -> Iterator[Path]:
 @pytest.fixture
 def prony(cache: Path, folder: Path) -> Prony:
     return Prony(cache, folder)
+
+
+@pytest.fixture
+def unclaimed_prony(cache: Path, folder: Path) -> Prony:
+    """For tests that run beside others."""
+    return Prony(cache, folder, ("-c", UNCLAIMED))

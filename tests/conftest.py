@@ -40,6 +40,8 @@ BESIDE = (
     *("cli/test_odd_files.py", "cli/test_other_commands.py", "cli/test_outputs.py"),
     *("cli/test_resumed_fields.py", "cli/test_run_refusals.py", "cli/test_selftest_planted.py"),
     "cli/test_studies.py",
+    *("servers/test_catalog_check.py", "servers/test_frontends.py", "servers/test_old_interpreter.py"),
+    *("servers/test_nginx_wsgi.py", "servers/test_psgi.py"),
     *("engine/fleet/test_clocks.py", "engine/fleet/test_liveness.py", "engine/fleet/test_address.py"),
     *("test_conversions.py", "test_data.py", "test_docs.py", "test_failing_system.py", "test_layers.py"),
     *("test_names.py", "test_public.py", "test_recording.py", "test_study*.py", "test_units.py"),

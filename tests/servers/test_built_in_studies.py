@@ -16,6 +16,8 @@ blocks = 1
 duration = "500ms"
 timeout = "2s"
 """
+# With these two, CI sees all that a study can hold; the subjects of the others it checks one by one.
+OFTEN = ("wsgi-servers", "load-scripts")
 BRIEF_CALIBRATION = 'duration = "300ms"\nwarmup = "100ms"\n'
 LOADS = {
     "wsgi-servers": "connections = 100\n",
@@ -57,11 +59,14 @@ def tiny(folder):
 
 
 def test_every_study_has_its_smallest_load():
+    assert set(OFTEN) <= set(STUDIES)
     assert set(LOADS) == set(STUDIES)
 
 
 @pytest.mark.usefixtures("nothing_left")
-@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize(
+    "name", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.slow) for name in STUDIES]
+)
 def test_a_block_of_a_study_gives_every_subject_figures_or_a_named_outcome(prony, folder, tiny, name):
     done = prony("run", tiny(name), "--profile", "tiny", "--out", "out.prony", timeout_s=600)
     assert done.status == 0, done.err

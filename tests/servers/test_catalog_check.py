@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from commands import UNCLAIMED, Prony, cache, ended, folder, passable_folder, prony  # noqa: F401 - fixtures
+from commands import UNCLAIMED, Prony, ended, folder, passable_folder  # noqa: F401 - fixtures
+from commands import shared_cache as cache  # noqa: F401 - a fixture
+from commands import unclaimed_prony as prony  # noqa: F401 - a fixture
 from prony.catalog.schema.loader import BUILT_IN_SERVERS, load_catalog
 from prony.catalog.schema.settings import speaks_tls
 from prony.check import names_to_check
@@ -69,7 +71,7 @@ def lacking(prony, names):  # noqa: F811
 @pytest.fixture(scope="module")
 def module_prony(cache):  # noqa: F811
     with passable_folder() as folder:  # noqa: F811
-        yield Prony(cache, folder)
+        yield Prony(cache, folder, ("-c", UNCLAIMED))
 
 
 @dataclass(frozen=True)
@@ -94,9 +96,7 @@ def checks(module_prony):
     """
 
     def check(*arguments):
-        done = module_prony(
-            *("servers", "--check", "--json", *arguments), timeout_s=1800, program=("-c", UNCLAIMED)
-        )
+        done = module_prony(*("servers", "--check", "--json", *arguments), timeout_s=1800)
         assert done.out, done.err
         return done.json
 

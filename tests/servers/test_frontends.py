@@ -4,7 +4,8 @@ import os
 
 import pytest
 
-from commands import cache, folder, prony  # noqa: F401 - fixtures
+from commands import cache, folder  # noqa: F401 - fixtures
+from commands import unclaimed_prony as prony  # noqa: F401 - a fixture
 from servers.world import processes_of
 
 pytestmark = pytest.mark.servers

@@ -2,7 +2,8 @@
 
 import pytest
 
-from commands import Prony, cache, folder, prony  # noqa: F401 - fixtures
+from commands import Prony, cache, folder  # noqa: F401 - fixtures
+from commands import unclaimed_prony as prony  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.servers
 
