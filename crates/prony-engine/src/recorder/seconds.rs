@@ -205,6 +205,7 @@ mod tests {
         for second in 0..20u64 {
             for _ in 0..=second {
                 worker.scheduled(10 + second * NS_PER_S);
+                worker.sent(10 + second * NS_PER_S + 1);
                 worker.answered(10 + second * NS_PER_S + 5, 100 + second, 3);
             }
             ledger.collect();
@@ -213,20 +214,28 @@ mod tests {
                 .map(|latest| (latest.second, latest.latency.count()));
             assert_eq!(latest, second.checked_sub(1).map(|before| (before, second)));
         }
-        worker.failed(10 + 20 * NS_PER_S, 0);
+        worker.failed(10 + 20 * NS_PER_S, 7);
+        worker.failed(10 + 20 * NS_PER_S, 8);
         let mut series = worker.finish();
         ledger.fill(&mut series);
         assert_eq!(series.len(), 21);
         for (number, second) in (0u64..20).zip(&series) {
             assert_eq!(
-                (second.second, second.scheduled, second.ok, second.body_bytes),
-                (number, number + 1, number + 1, 3 * (number + 1))
+                (
+                    second.second,
+                    second.scheduled,
+                    second.sent,
+                    second.ok,
+                    second.body_bytes
+                ),
+                (number, number + 1, number + 1, number + 1, 3 * (number + 1))
             );
             assert_eq!(
                 (second.latency.count(), second.latency.max_ns()),
                 (number + 1, Some(100 + number))
             );
         }
-        assert_eq!((series[20].failed, series[20].latency.count()), (1, 0));
+        let last = &series[20];
+        assert_eq!((last.failed, last.body_bytes, last.latency.count()), (2, 15, 0));
     }
 }
