@@ -31,6 +31,7 @@ BESIDE = (
         "diagnosis",
         "faces",
         "faults",
+        "fuzz",
         "listing",
         "pages",
         "reading",

@@ -20,6 +20,7 @@ def kill9(cache, *arguments):
     )
 
 
+@pytest.mark.slow
 def test_two_studies_that_are_killed_lose_and_leave_nothing(cache):
     done = kill9(cache, "--rounds", "2")
     assert (done.returncode, done.stderr) == (0, "")
