@@ -52,7 +52,7 @@ __all__ = ["CheckListener", "check_servers"]
 CheckListener = StudyListener
 
 APP = "hello"
-DURATION_NS = 2 * SECOND_NS
+DURATION_NS = SECOND_NS
 TIMEOUT_NS = 5 * SECOND_NS
 
 

@@ -44,8 +44,8 @@ Examples:
   prony servers --new mine       write prony.d/mine.toml, a first version of your own entry
 """
 
-# The time of one check: start, contract, 2 s of load, stop. Only for the estimate before the first ends.
-CHECK_S = 5.0
+# The time of one check: start, contract, 1 s of load, stop. Only for the estimate before the first ends.
+CHECK_S = 4.0
 
 
 def servers(
@@ -62,7 +62,7 @@ def servers(
     check: Annotated[
         bool,
         typer.Option(
-            "--check", help="Install, start, query, load for 2 s and stop each; exit with 3 unless all pass."
+            "--check", help="Install, start, query, load for 1 s and stop each; exit with 3 unless all pass."
         ),
     ] = False,
     app: Annotated[
