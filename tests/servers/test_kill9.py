@@ -21,11 +21,11 @@ def kill9(cache, *arguments):
 
 
 @pytest.mark.slow
-def test_two_studies_that_are_killed_lose_and_leave_nothing(cache):
-    done = kill9(cache, "--rounds", "2")
+def test_four_studies_that_are_killed_lose_and_leave_nothing(cache):
+    done = kill9(cache, "--rounds", "4")
     assert (done.returncode, done.stderr) == (0, "")
     assert "continued to the end of the same plan: 1\n" in done.stdout
-    assert done.stdout.endswith("rounds: 2; breaches: 0\n")
+    assert done.stdout.endswith("rounds: 4; breaches: 0\n")
 
 
 @pytest.mark.slow

@@ -35,7 +35,7 @@ SECONDS = {
 def in_the_second_trial(prony, folder):
     """Start a study of two trials and return it when the server of the second one runs."""
     (folder / "mine.py").write_text(APP)
-    process = prony.start(*STUDY, "--duration", "5s", "--repeats", "2", "--out", "first.prony")
+    process = prony.start(*STUDY, "--duration", "8s", "--repeats", "2", "--out", "first.prony")
     line = ""
     while "[1/2]" not in line:
         line = process.stderr.readline()
