@@ -87,6 +87,17 @@ def test_ports_that_wait_are_a_likely_limit_only_where_requests_failed():
         assert one(waiting, Symptom.SERVER_WITHOUT_PORTS).confidence is sure
 
 
+@pytest.mark.parametrize(
+    ("opened", "sent", "carried"), [(180, 180, 0), (120, 270, 0), (0, 180, 198), (90, 180, 90)]
+)
+def test_sockets_of_the_generators_connections_and_of_earlier_trials_exhaust_no_ports(opened, sent, carried):
+    failing = build.trial(CELL, 0, 0, [MS] * 180, errors={"reset": 20})
+    connections = replace(failing.recording.connections, opened=opened, requests_sent=sent)
+    trial = replace(failing, recording=replace(failing.recording, connections=connections))
+    waiting = with_counters(trial, ports=200, TimeWaitAtClose=198, CarriedTimeWait=carried)
+    assert Symptom.SERVER_WITHOUT_PORTS not in kinds(waiting)
+
+
 def test_sockets_that_wait_exhaust_no_ports_while_there_are_others():
     assert kinds(with_counters(HEALTHY, ports=28232, TimeWaitAtClose=9000)) == []
 
