@@ -51,6 +51,11 @@ def test_several_values_of_two_settings_are_measured_in_all_combinations(run):
     }
 
 
+def test_a_setting_that_varies_may_be_called_so(run):
+    found = planned(run, *OWN, "--vary", "gunicorn.workers=1,2", "--set", "gunicorn.threads=8")
+    assert list(found) == ["gunicorn[workers=1]+shop", "gunicorn[workers=2]+shop"]
+
+
 BOTH = ("--app", "shop:app", "--servers", "gunicorn,gunicorn@nginx", "--sandbox", "process")
 
 

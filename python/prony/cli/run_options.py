@@ -50,6 +50,7 @@ class WhatOptions:
         list[str] | None,
         typer.Option(
             "--set",
+            "--vary",
             help="A setting of a server, server.key=value; several values, as in gunicorn.workers=2,4,8, "
             "measure each with each of the other settings; may be repeated.",
         ),
