@@ -398,7 +398,16 @@ def test_without_a_reason_the_limit_is_unknown_and_what_it_is_not_is_listed():
         DiagnosisKind.UNKNOWN,
         (Resource.CPU, Resource.GENERATOR),
     )
-    assert line(found) == "what limits it is unknown; ruled out: its CPU (4%), the generator (0%)"
+    assert line(found) == (
+        "what limits it is unknown; ruled out: its CPU (4%), the generator (0%); "
+        "more connections may carry more (-c)"
+    )
+
+
+@pytest.mark.parametrize("change", [{"asked_per_s": 60.0}, {"ruled_out": (Resource.GENERATOR,)}])
+def test_more_connections_are_advised_only_in_a_closed_loop_that_leaves_it_idle(change):
+    found = concluded(loaded(), subject=record(slots=None))
+    assert "-c" not in line(replace(found, **change))
 
 
 def finding(kind, confidence=Confidence.CERTAIN, **numbers):

@@ -137,7 +137,15 @@ def diagnosis_words(found: Sequence[Placed]) -> Text:
             return text("not at its limit, carries at least {}{}", _rate(found), _next(found))
         case DiagnosisKind.UNKNOWN:
             over = text("; {}", _asked(found)) if first.overloaded else EMPTY
-            return text("what limits it is unknown{}; {}", over, ruled_out_words(found))
+            return text("what limits it is unknown{}; {}{}", over, ruled_out_words(found), _to_try(found))
+
+
+def _to_try(found: Sequence[Placed]) -> Text:
+    """Return that more connections may carry more, where a closed loop left CPU and generator idle."""
+    idle = {Resource.CPU, Resource.GENERATOR}
+    if any(one.asked_per_s is not None or not idle <= {*one.ruled_out} for one, _ in found):
+        return EMPTY
+    return text("; more connections may carry more (-c)")
 
 
 def _cause(found: Sequence[Placed]) -> Text:
