@@ -212,13 +212,18 @@ def port_turnover(
     return _check(name, level, f"{format_count(count)}, {after}", format_count(needed), command)
 
 
-def time_wait_left(found: int | None, count: int, own_network: bool) -> HostCheck:
-    """Check that no earlier measurement has left connections on the network that this one would use."""
+def time_wait_left(found: int | None, count: int, own_network: bool, reuse: int | None) -> HostCheck:
+    """Check that no earlier measurement has left connections that keep ports on the network of this one.
+
+    ``count``: how many ports there are; ``reuse``: tcp_tw_reuse; null: not known.
+    """
     name, wanted = "left in TIME_WAIT", f"{format_count(count // 10)} or less"
     if own_network:
         return HostCheck(name, "ok", "a network of its own", wanted)
     if found is None:
         return HostCheck(name, "warn", "not known", wanted)
+    if reuse:
+        return HostCheck(name, "ok", f"{format_count(found)}, free again after {_REUSE_AFTER_S:g} s", wanted)
     level: Level = "ok" if found <= count // 10 else "warn"
     return _check(name, level, format_count(found), wanted, "sleep 60")
 

@@ -83,7 +83,7 @@ def _network(asked: Demand) -> Iterator[HostCheck]:
     count, reuse = max(high - low + 1, 0), read_number(_SYSTEM / "net/ipv4/tcp_tw_reuse")
     yield checks.ports(asked.connections, low, high, asked.several_sources)
     yield checks.port_turnover(asked.new_per_s, asked.connections, asked.load_s, count, reuse)
-    yield checks.time_wait_left(_time_wait(sockets()), count, asked.own_network)
+    yield checks.time_wait_left(_time_wait(sockets()), count, asked.own_network, reuse)
     for name in _QUEUES:
         yield checks.accept_backlog(name, asked.connections, read_number(_SYSTEM / name))
     if asked.backlogs:
