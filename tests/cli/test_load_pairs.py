@@ -34,7 +34,8 @@ def test_its_json_has_ratio_and_interval_and_repeats_the_order_by_seed(said, ref
     assert (result["version"], result["pairs"], result["seed"]) == (1, 6, 7)
     rate = result["figures"][0]
     assert (rate["metric"], rate["pairs"], rate["comparison"]["verdict"]) == ("ok_per_s", 6, "lower")
-    assert rate["comparison"]["low"] < rate["comparison"]["effect"] < rate["comparison"]["high"] < -0.2
+    # Pairs may tie, for a short window counts few replies: an end of the interval may be the effect itself.
+    assert rate["comparison"]["low"] <= rate["comparison"]["effect"] <= rate["comparison"]["high"] < -0.2
 
 
 @pytest.mark.parametrize("reference", [{"delay": {"kind": "fixed", "ns": MS}}], indirect=True)
