@@ -45,8 +45,8 @@ class Authority:
     def __init__(self, folder: Path) -> None:
         self.file = folder / "authority.pem"
 
-    def certify(self, kind: TlsKey) -> Certified:
-        """Return a new key of this kind with its certificate, for this machine's loopback.
+    def certify(self, kind: TlsKey, host: str = _HOST) -> Certified:
+        """Return a new key of this kind with its certificate, for this machine's loopback, and for ``host``.
 
         *Errors*: HostError when the authority's own certificate cannot be written.
         """
@@ -54,9 +54,8 @@ class Authority:
 
         issuer, issuer_key = self._own
         key = _NEW_KEYS[kind]()
-        names = x509.SubjectAlternativeName(
-            [x509.DNSName(_NAME), x509.IPAddress(ip_address(_HOST))],
-        )
+        addresses = (x509.IPAddress(ip_address(one)) for one in dict.fromkeys((_HOST, host)))
+        names = x509.SubjectAlternativeName([x509.DNSName(_NAME), *addresses])
         made = (
             _begun(_NAME, key, issuer.subject, _OF_TRIAL)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)

@@ -16,7 +16,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["draft_of", "write_whole"]
+__all__ = ["draft_of", "write_whole", "write_whole_bytes"]
 
 
 def draft_of(path: Path) -> Path:
@@ -25,16 +25,21 @@ def draft_of(path: Path) -> Path:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a new file, or replace one, with its mode; what is no Unicode is written as an escape.
+    """Write a text as ``write_whole_bytes`` does; what is no Unicode is written as an escape."""
+    write_whole_bytes(path, text.encode(errors="backslashreplace"))
+
+
+def write_whole_bytes(path: Path, data: bytes) -> None:
+    """Write a new file, or replace one, with its mode.
 
     *Errors*: OSError; then the target is as it was, and there is no draft.
     """
     draft = draft_of(path)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+        with os.fdopen(descriptor, "wb") as file:
             _keep_mode(path, descriptor)
-            file.write(text)
+            file.write(data)
         draft.replace(path)
     except BaseException:
         draft.unlink(missing_ok=True)

@@ -1,10 +1,12 @@
 """The version of this Prony."""
 
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 __all__ = ["prony_version"]
 
 
+@cache
 def prony_version() -> str:
     """Return the version of this Prony; `unknown` in a checkout that is not installed."""
     try:

@@ -41,6 +41,9 @@ from prony.model.sandbox import (
 from prony.model.subject import App, Frontend, Interface, Subject, is_named, is_of
 from prony.model.trial import Failed, Invalid, Json, Ok, Outcome, Trial, TrialRole
 from prony.model.workload import (
+    ELSEWHERE,
+    FLEET,
+    LOCAL,
     MAX_CONNECTIONS,
     MAX_PATHS,
     MAX_RATE_PER_S,
@@ -59,12 +62,16 @@ from prony.model.workload import (
     Stop,
     Workload,
     fault_of_mix,
+    is_fleet,
     is_own_generator,
 )
 
 __all__ = [
+    "ELSEWHERE",
     "ERROR_RATIO",
+    "FLEET",
     "INSTALLABLE",
+    "LOCAL",
     "MAX_CONNECTIONS",
     "MAX_PATHS",
     "MAX_RATE_PER_S",
@@ -152,6 +159,7 @@ __all__ = [
     "Wire",
     "Workload",
     "fault_of_mix",
+    "is_fleet",
     "is_named",
     "is_of",
     "is_own_generator",

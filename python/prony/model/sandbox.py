@@ -76,6 +76,7 @@ class SandboxChoice:
     ``cpu_quota`` in CPUs, such as 0.5, also bounds how many CPUs it gets; ``memory_bytes`` without swap;
     ``pids`` counts threads. Reports name each limit that the kind of sandbox cannot enforce. ``sysctl``:
     settings of the kernel in the subject's own network, with their values, such as `net.core.somaxconn`.
+    ``listen``: the address of this machine at which the subject takes the load; null: its loopback.
     """
 
     kind: SandboxKind = SandboxKind.PROCESS
@@ -86,6 +87,7 @@ class SandboxChoice:
     memory_bytes: int | None = None
     pids: int | None = None
     sysctl: tuple[tuple[str, str], ...] = field(default=(), metadata=OPTIONAL)
+    listen: str | None = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)

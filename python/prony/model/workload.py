@@ -15,6 +15,9 @@ from prony.model.shapes import OPTIONAL, at
 from prony.units import SECOND_NS, seconds
 
 __all__ = [
+    "ELSEWHERE",
+    "FLEET",
+    "LOCAL",
     "MAX_CONNECTIONS",
     "MAX_PATHS",
     "MAX_RATE_PER_S",
@@ -33,8 +36,18 @@ __all__ = [
     "Stop",
     "Workload",
     "fault_of_mix",
+    "is_fleet",
     "is_own_generator",
 ]
+
+LOCAL = "local:"
+"""What the name of several built-in generators on this machine begins with."""
+FLEET = rf"^{LOCAL}([1-9]|[1-5][0-9]|6[0-4])(@([1-9]|[1-9][0-9])%)?$"
+"""The name of a generator that consists of several built-in ones on this machine: of so many, 1 to 64; with
+at most so much of a CPU for each, 1 to 99 %.
+"""
+ELSEWHERE = "fleet"
+"""The name of one that consists of several on machines of the user's."""
 
 
 class Arrivals(StrEnum):
@@ -274,7 +287,9 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class EngineChoice:
-    """Which generator, with how many threads. ``prony`` is the built-in one.
+    """Which generator, with how many threads. ``prony`` is the built-in one, ``local:4`` four of it,
+    ``local:4@5%`` four that have 5 % of a CPU each, and ``fleet`` as many as the machines have that the user
+    names when the study runs.
 
     ``command``: of a program of the user's own, with placeholders; empty: the generator is one that Prony
     knows by its name.
@@ -284,6 +299,15 @@ class EngineChoice:
     threads: int = 1
     pacing: Pacing = Pacing.PRECISE
     command: str = field(default="", metadata=OPTIONAL)
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether Prony's own engine sends the load, alone or as a fleet.
+
+        >>> EngineChoice().is_built_in, EngineChoice("local:4").is_built_in, EngineChoice("wrk").is_built_in
+        (True, True, False)
+        """
+        return self.name in ("prony", ELSEWHERE) or is_fleet(self.name)
 
     def named(self, text: str) -> "EngineChoice":
         """Return the choice with the generator of a name, or with the program of a command.
@@ -297,6 +321,15 @@ class EngineChoice:
         stem = program.rpartition("/")[2].partition(".")[0]
         name = "-".join(re.findall(r"[a-z0-9]+", stem.lower())) or "own"
         return replace(self, name=name, command=text)
+
+
+def is_fleet(text: str) -> bool:
+    """Return whether the name of a generator is that of several built-in ones on this machine.
+
+    >>> is_fleet("local:4"), is_fleet("wrk")
+    (True, False)
+    """
+    return re.fullmatch(FLEET, text) is not None
 
 
 def is_own_generator(text: str) -> bool:

@@ -25,7 +25,8 @@ class EngineSeat:
 
     ``network_namespace`` is a file such as ``/proc/7/ns/net``, null for the host's. ``uid``, ``gid``,
     ``groups``: the user to change to after entering the namespace; null: keep the user. ``folder``: where it
-    may write files, which are removed with the trial's; null: the folder of temporary files.
+    may write files, which are removed with the trial's; null: the folder of temporary files. ``joins``: the
+    files by which it enters its control groups.
     """
 
     cpus: tuple[int, ...]
@@ -35,6 +36,7 @@ class EngineSeat:
     groups: tuple[int, ...] | None = None
     nice: int = 0
     folder: str | None = None
+    joins: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

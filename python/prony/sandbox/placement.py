@@ -18,7 +18,11 @@ __all__ = ["place", "place_in"]
 
 
 def place_in(sandbox: SandboxChoice, available: Sequence[Cpu], engine_threads: int = 1) -> Placement:
-    """Return the placement for a sandbox: a CPU limit also bounds how many CPUs the server gets.
+    """Return the placement for a sandbox: a CPU limit also bounds how many CPUs the server gets. One that
+    takes the load from other machines may use each CPU.
+
+    >>> place_in(SandboxChoice(listen="192.0.2.1"), (Cpu(0, 0), Cpu(1, 1))).server_cpus
+    (0, 1)
 
     >>> place_in(SandboxChoice(cpu_quota=1.5), tuple(Cpu(n, n) for n in range(8))).server_cpus
     (0, 1)
@@ -27,7 +31,8 @@ def place_in(sandbox: SandboxChoice, available: Sequence[Cpu], engine_threads: i
     """
     quota = sandbox.cpu_quota
     most = None if quota is None else math.ceil(quota)
-    return place(available, sandbox.share_cpus, engine_threads, most)
+    is_shared = sandbox.share_cpus or sandbox.listen is not None
+    return place(available, is_shared, engine_threads, most)
 
 
 def place(

@@ -89,7 +89,7 @@ class ProcessSandbox:
         draw = random if random is not None and isolated else secrets.SystemRandom()
         for _ in range(1000):
             port = draw.choice(_PORTS)
-            if port not in self._given and (isolated or _is_free(port)):
+            if port not in self._given and (isolated or _is_free(port, self._choice.listen)):
                 self._given.add(port)
                 return port
         raise HostError(
@@ -154,13 +154,14 @@ def kernel_of(choice: SandboxChoice, *, isolated: bool) -> dict[str, str]:
     return dict(choice.sysctl)
 
 
-def _is_free(port: int) -> bool:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as attempt:
-        attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            attempt.bind(("127.0.0.1", port))
-        except OSError:
-            return False
+def _is_free(port: int, listen: str | None) -> bool:
+    for host in dict.fromkeys(("127.0.0.1", listen or "127.0.0.1")):
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as attempt:
+            attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                attempt.bind((host, port))
+            except OSError:
+                return False
     # One that an earlier trial used could be met by this one's connections.
     return carried_over(port, read_sockets()).is_clean
 
