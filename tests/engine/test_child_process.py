@@ -1,8 +1,10 @@
+import json
 import os
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -150,10 +152,10 @@ def test_an_interruption_ends_the_child(engine: Callable[..., ProcessEngine], se
 
 def test_the_end_of_its_stdin_cancels_it(engine: Callable[..., ProcessEngine], seat: EngineSeat) -> None:
     engine(WAITS)
-    order = '{"spec": {}, "seat": {"network_namespace": null, "cpus": [%d], "nice": 0, "uid": null}}\n'
+    order = json.dumps({"spec": {}, "seat": asdict(seat)}) + "\n"
     done = subprocess.run(
         ProcessEngine(EngineChoice()).command(),
-        input=order % seat.cpus[0],
+        input=order,
         capture_output=True,
         text=True,
         timeout=10,

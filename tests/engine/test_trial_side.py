@@ -61,8 +61,9 @@ def user(monkeypatch: pytest.MonkeyPatch) -> Iterator[RunAs]:
     "loop", [ClosedLoop(2), OpenLoop(50.0, connections=8)], ids=["closed loop", "open loop"]
 )
 @pytest.mark.parametrize("network", ["isolated", "host"])
+@pytest.mark.parametrize("name", ["prony", "local:2"])
 def test_the_engine_loads_a_subject_in_its_own_network(
-    user: RunAs, loop: ClosedLoop | OpenLoop, network: str
+    user: RunAs, loop: ClosedLoop | OpenLoop, network: str, name: str
 ) -> None:
     cpus = tuple(sorted(os.sched_getaffinity(0)))
     placement = Placement(cpus[:1], cpus[-1:], shared=len(cpus) == 1)
@@ -90,7 +91,8 @@ def test_the_engine_loads_a_subject_in_its_own_network(
                     kernel.close_window()
 
             with processes:
-                recording = open_engine(EngineChoice()).run(workload, subject.address, subject.seat, on_event)
+                engine = open_engine(EngineChoice(name))
+                recording = engine.run(workload, subject.address, subject.seat, on_event)
             report = subject.stop()
     assert report.how == "ended"
     account = recording.account

@@ -8,31 +8,33 @@ Must not know trials or archives.
 
 from collections.abc import Callable, Mapping
 
-from prony.engine.base import Engine
+from prony.engine.base import Engine, Means
 from prony.engine.external import TOOLS
 from prony.engine.external.tool import refusal
 from prony.engine.scripts import SCRIPTS
 from prony.errors import EngineError, UsageError
-from prony.model import Address, EngineChoice, Workload
+from prony.model import ELSEWHERE, LOCAL, Address, EngineChoice, Workload
 
-__all__ = ["ENGINES", "Engine", "cannot_make", "not_here", "not_installed", "open_engine"]
+__all__ = ["ENGINES", "Engine", "Means", "cannot_make", "not_here", "not_installed", "open_engine"]
+
+_WITHOUT = Means()
 
 
-def _prony(choice: EngineChoice, ceiling_per_s: float | None) -> Engine:
+def _prony(choice: EngineChoice, means: Means) -> Engine:
     from prony.engine.process import ProcessEngine
 
-    return ProcessEngine(choice, ceiling_per_s=ceiling_per_s)
+    return ProcessEngine(choice, ceiling_per_s=means.ceiling_per_s)
 
 
-def _external(choice: EngineChoice, ceiling_per_s: float | None) -> Engine:
-    del ceiling_per_s
+def _external(choice: EngineChoice, means: Means) -> Engine:
+    del means
     from prony.engine.external.engine import ExternalEngine
 
     return ExternalEngine(choice, TOOLS[choice.name])
 
 
-def _script(choice: EngineChoice, ceiling_per_s: float | None) -> Engine:
-    del ceiling_per_s
+def _script(choice: EngineChoice, means: Means) -> Engine:
+    del means
     from prony.engine.external.engine import ExternalEngine
     from prony.engine.scripts.found import find_script
 
@@ -46,7 +48,25 @@ def _own(choice: EngineChoice) -> Engine:
     return ExternalEngine(choice, own_tool(choice), lambda _tool: find_own(choice))
 
 
-ENGINES: Mapping[str, Callable[[EngineChoice, float | None], Engine]] = {
+def _is_several(choice: EngineChoice) -> bool:
+    return choice.name == ELSEWHERE or choice.name.startswith(LOCAL)
+
+
+def _fleet(choice: EngineChoice, means: Means) -> Engine:
+    from prony.engine.fleet.address import fleet_of
+    from prony.engine.fleet.process import FleetProcessEngine
+    from prony.engine.pipe import PipeEngine
+
+    if choice.name != ELSEWHERE:
+        return FleetProcessEngine(choice, fleet_of(choice.name), means.group)
+    if means.machines is None:
+        raise UsageError("the generator `fleet` has no machines", hint="name them: --fleet hosts.toml")
+    if means.machines.pipe is not None:
+        return PipeEngine(choice, means.machines.pipe)
+    return FleetProcessEngine(choice, means.machines)
+
+
+ENGINES: Mapping[str, Callable[[EngineChoice, Means], Engine]] = {
     "prony": _prony,
     "wrk": _external,
     "ab": _external,
@@ -68,17 +88,19 @@ ENGINES: Mapping[str, Callable[[EngineChoice, float | None], Engine]] = {
 }
 
 
-def open_engine(choice: EngineChoice, ceiling_per_s: float | None = None) -> Engine:
-    """Return the generator of a study's trials. ``ceiling_per_s``: what the built-in one can reach on this
-    machine under its load, if known.
+def open_engine(choice: EngineChoice, means: Means = _WITHOUT) -> Engine:
+    """Return the generator of a study's trials.
 
-    *Errors*: UsageError for an unknown name.
+    *Errors*: UsageError for an unknown name, or without the machines.
     """
     if choice.command:
         return _own(choice)
+    if _is_several(choice):
+        return _fleet(choice, means)
     if choice.name not in ENGINES:
-        raise UsageError(f"there is no engine `{choice.name}`", hint=f"one of: {', '.join(sorted(ENGINES))}")
-    return ENGINES[choice.name](choice, ceiling_per_s)
+        known = f"one of: {', '.join(sorted(ENGINES))}; or local:N, so many of Prony's own"
+        raise UsageError(f"there is no engine `{choice.name}`", hint=known)
+    return ENGINES[choice.name](choice, means)
 
 
 def cannot_make(choice: EngineChoice, workload: Workload, address: Address) -> str | None:
@@ -111,10 +133,13 @@ def not_installed(choice: EngineChoice) -> str | None:
     Builds nothing: what the Python scripts lack is installed when they are first used.
     """
     from prony.engine.external.engine import find_tool
+    from prony.engine.fleet.address import find_fleet
     from prony.engine.own import find_own
 
     if choice.command:
         return _lacking(lambda: find_own(choice))
+    if _is_several(choice):
+        return _lacking(find_fleet)
     return _lacking(lambda: find_tool(TOOLS[choice.name])) if choice.name in TOOLS else None
 
 

@@ -7,7 +7,8 @@ Must not know how a generator works.
 """
 
 from collections.abc import Callable
-from typing import Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 from prony.errors import EngineError
 from prony.model import Address, Json, Recording, Workload
@@ -15,7 +16,12 @@ from prony.model.recording import decode_recording
 from prony.model.shapes import ShapeError
 from prony.sandbox.base import EngineSeat
 
-__all__ = ["Engine", "OnEvent", "recording_of"]
+if TYPE_CHECKING:
+    # A generator's own process imports this module, and has none of what a fleet needs.
+    from prony.engine.fleet.address import Fleet
+    from prony.sandbox.cgroup.base import ControlGroup
+
+__all__ = ["Engine", "Means", "OnEvent", "recording_of"]
 
 OnEvent = Callable[[Json], None]
 
@@ -29,6 +35,19 @@ def recording_of(reported: object) -> Recording:
         return decode_recording(reported)
     except ShapeError as error:
         raise EngineError(f"the generator reported a Recording that cannot be read: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a trial has for its generator.
+
+    ``ceiling_per_s``: what the built-in one can reach on this machine under its load, if known; ``machines``:
+    of the generator ``fleet``; ``group``: makes a control group of a name, where there are groups.
+    """
+
+    ceiling_per_s: float | None = None
+    machines: "Fleet | None" = None
+    group: "Callable[[str], ControlGroup] | None" = None
 
 
 class Engine(Protocol):

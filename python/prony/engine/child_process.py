@@ -13,9 +13,10 @@ import selectors
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import prony
 from prony.engine.base import OnEvent
@@ -25,12 +26,13 @@ from prony.model import Json
 from prony.model.recording import GeneratorProcesses
 from prony.units import MIB, SECOND_NS, format_duration, seconds
 
-__all__ = ["SPARE_NS", "Child", "ChildResult"]
+__all__ = ["SPARE_NS", "Child", "ChildResult", "boot_command"]
 
 _BOOT = (
-    "import sys; sys.path.insert(0, sys.argv.pop(1)); from importlib import import_module; "
+    "import sys; sys.path[:0] = sys.argv.pop(1).split('\\n'); from importlib import import_module; "
     "sys.exit(import_module(sys.argv.pop(1)).main())"
 )
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 SPARE_NS = 15 * SECOND_NS
 """Extra time for a generator on a busy machine: to start, to import, to merge histograms."""
 _CANCEL_S = 5.0
@@ -44,29 +46,47 @@ class ChildResult:
     processes: GeneratorProcesses
 
 
+def boot_command(module: str, packages: Sequence[str] = ()) -> list[str]:
+    """Return the command that runs ``module``'s ``main``, wherever Prony is installed.
+
+    ``packages``: the folders of what it imports besides Prony.
+    """
+    places = "\n".join(dict.fromkeys((str(Path(prony.__file__).parent.parent), *packages)))
+    return [sys.executable, "-I", "-S", "-c", _BOOT, places, module]
+
+
 class Child:
     """Runs ``module``'s ``main`` in a process of its own. One run at a time.
 
-    ``is_generator``: whether the process itself sends the load, or another one that it starts.
+    ``is_generator``: whether the process itself sends the load, or another one that it starts; ``packages``:
+    the folders of what it imports besides Prony; ``variables``: of its environment.
     """
 
-    def __init__(self, module: str, is_generator: bool = True) -> None:
+    def __init__(
+        self,
+        module: str,
+        is_generator: bool = True,
+        packages: Sequence[str] = (),
+        variables: Mapping[str, str] = _NOTHING,
+    ) -> None:
         self._module = module
         self._is_generator = is_generator
+        self._packages = packages
+        self._variables = variables
         self._process: subprocess.Popen[bytes] | None = None
+        self._waiting: subprocess.Popen[bytes] | None = None
         self._cancelled_s: float | None = None
 
     def command(self) -> list[str]:
-        """Return the command that starts the child, wherever Prony is installed."""
-        return [
-            sys.executable,
-            "-I",
-            "-S",
-            "-c",
-            _BOOT,
-            str(Path(prony.__file__).parent.parent),
-            self._module,
-        ]
+        """Return the command that starts the child."""
+        return boot_command(self._module, self._packages)
+
+    @contextlib.contextmanager
+    def started(self) -> Iterator[None]:
+        """Start the child of the next run already: within the block this process may give up its rights."""
+        with _started(self.command(), self._variables) as process:
+            self._waiting = process
+            yield
 
     def run(self, order: Json, limit_ns: int, on_event: OnEvent) -> ChildResult:
         """Send ``order``, follow the events, and return its result, with the generator's own usage.
@@ -74,13 +94,19 @@ class Child:
         *Errors*: EngineError when it could not run, died, or missed the deadline; errors of ``on_event``.
         """
         self._cancelled_s = None
-        with _started(self.command()) as process:
+        with self._next() as process:
             self._process = process
             try:
                 _send(process, order)
                 return self._watched(process, order, limit_ns, on_event)
             finally:
                 self._process = None
+
+    def _next(self) -> "contextlib.AbstractContextManager[subprocess.Popen[bytes]]":
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            return contextlib.nullcontext(waiting)
+        return _started(self.command(), self._variables)
 
     def _watched(
         self, process: "subprocess.Popen[bytes]", order: Json, limit_ns: int, on_event: OnEvent
@@ -142,7 +168,7 @@ class Child:
 
 
 @contextlib.contextmanager
-def _started(command: list[str]) -> "Iterator[subprocess.Popen[bytes]]":
+def _started(command: list[str], variables: Mapping[str, str]) -> "Iterator[subprocess.Popen[bytes]]":
     """Yield a child; afterwards it is gone, whatever happened."""
     try:
         process = subprocess.Popen(
@@ -150,7 +176,7 @@ def _started(command: list[str]) -> "Iterator[subprocess.Popen[bytes]]":
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={"LANG": "C.UTF-8"},
+            env={"LANG": "C.UTF-8", **variables},
             cwd="/",
             # Only Prony handles Ctrl-C in the terminal.
             start_new_session=True,
@@ -161,7 +187,9 @@ def _started(command: list[str]) -> "Iterator[subprocess.Popen[bytes]]":
         yield process
     finally:
         if process.poll() is None:
-            process.kill()
+            # One that has not taken its seat yet may be another user's: it ends with its input.
+            with contextlib.suppress(PermissionError):
+                process.kill()
         # Closes all three pipes.
         process.communicate()
 

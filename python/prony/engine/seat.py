@@ -16,6 +16,7 @@ from typing import NoReturn
 
 from prony.model import Json
 from prony.sandbox import linux
+from prony.sandbox.cgroup.join import join
 
 __all__ = ["cancel_at_end_of_stdin", "error_event", "fail", "handle_signals", "say_line", "take_seat"]
 
@@ -31,10 +32,11 @@ def handle_signals() -> None:
 
 
 def take_seat(seat: Json, parent: int) -> None:
-    """Enter the subject's network, its CPUs and its user, in the order that the privileges demand.
+    """Enter the seat's groups, network, CPUs and user, in the order that the privileges demand.
 
     *Errors*: OSError; KeyboardInterrupt when ``parent``, which started this process, is gone.
     """
+    join(seat["joins"])
     if seat["network_namespace"] is not None:
         linux.enter_network(seat["network_namespace"])
     os.sched_setaffinity(0, seat["cpus"])

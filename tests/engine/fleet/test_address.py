@@ -15,6 +15,7 @@ def certificates(tmp_path):
 
 def test_a_number_of_generators_here():
     assert fleet_of("local:4") == Fleet(None, 4)
+    assert fleet_of("local:4@5%") == Fleet(None, 4, quota=0.05)
 
 
 @pytest.mark.parametrize("url", ["tcp://127.0.0.1:8786", "tcp://localhost:1", "tcp://[::1]:8786"])
@@ -41,7 +42,21 @@ def test_tls_needs_certificates(certificates):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "4", "local:", "local:0", "local:65", "local:٣", "http://h:1", "tls://h", "tls://:1", "tcp://[:1"],
+    [
+        "",
+        "4",
+        "local:",
+        "local:0",
+        "local:65",
+        "local:4@",
+        "local:4@0%",
+        "local:4@500%",
+        "local:٣",
+        "http://h:1",
+        "tls://h",
+        "tls://:1",
+        "tcp://[:1",
+    ],
 )
 def test_other_forms_are_refused_with_what_is_expected(text):
     with pytest.raises(UsageError, match="expected"):

@@ -59,7 +59,14 @@ def workers_of(parent):
 
 def run(server, loop, stop, fleet="local:2", on_loss=OnLoss.INVALID, on_event=lambda event: None):
     engine = FleetEngine(fleet_of(fleet), CHOICE, on_loss, 1)
-    return engine.run(Workload(loop, stop), Address("127.0.0.1", server.port), EngineSeat(cpus=()), on_event)
+
+    def on_progress(event):
+        if event["event"] == "progress":
+            on_event(event)
+
+    return engine.run(
+        Workload(loop, stop), Address("127.0.0.1", server.port), EngineSeat(cpus=()), on_progress
+    )
 
 
 def counts(server):
@@ -72,6 +79,11 @@ def test_t33_exactly_so_many_requests_whatever_the_number_of_generators(server):
     assert counts(server)["requests"] == 1003
     assert [one.requests for one in found.machines] == [335, 334, 334]
     assert found.spec.share is None
+
+
+def test_no_more_generators_take_part_than_the_load_has_connections(server):
+    found = run(server, ClosedLoop(2), CountStop(100), "local:3")
+    assert [(one.name, one.requests) for one in found.machines] == [("generator-1", 50), ("generator-2", 50)]
 
 
 def test_an_open_loop_of_several_generators_sends_what_one_would(server):

@@ -1,20 +1,15 @@
 """Generators that are started over SSH on this machine, and what is left of them: nothing."""
 
 import contextlib
-import getpass
 import json
 import os
-import shutil
 import signal
-import socket
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
 
-import prony
 from commands import eventually
 from prony._engine import ReferenceServer
 from prony.engine.fleet.address import fleet_of
@@ -26,61 +21,19 @@ from prony.errors import EngineError
 from prony.model import Address, CountStop, DurationStop, EngineChoice, OpenLoop, Pacing, Workload
 from prony.sandbox.base import EngineSeat
 from prony.units import SECOND_NS
+from sshd import IS_HERE, WHY_NOT, ssh_server
 
-SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
-pytestmark = pytest.mark.skipif(
-    SSHD is None or shutil.which("ssh") is None, reason="openssh-server and openssh-client are not installed"
-)
+pytestmark = pytest.mark.skipif(not IS_HERE, reason=WHY_NOT)
 CHOICE = EngineChoice(threads=1, pacing=Pacing.ECONOMICAL)
-
-
-def key(file):
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", file], check=True)
-    return file
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def answers(port):
-    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 0.2):
-        return True
-    return False
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with the certificates of a fleet, and the settings of ssh and of an sshd of its own."""
+    """A folder with the certificates of a fleet, and the settings of ssh for an sshd of its own."""
     found = tmp_path_factory.mktemp("ssh")
     write_certificates(found / "certificates", 1)
-    port, own = free_port(), key(found / "key")
-    (found / "authorized").write_text(own.with_suffix(".pub").read_text())
-    (found / "config").write_text(
-        f"Port {port}\nIdentityFile {own}\nIdentitiesOnly yes\nUserKnownHostsFile {found}/known\n"
-        f"StrictHostKeyChecking yes\nUser {getpass.getuser()}\n"
-    )
-    host = key(found / "host")
-    public = host.with_suffix(".pub").read_text().split()[:2]
-    (found / "known").write_text(f"[127.0.0.1]:{port} {' '.join(public)}\n")
-    (found / "sshd").write_text(
-        f"Port {port}\nListenAddress 127.0.0.1\nHostKey {host}\nAuthorizedKeysFile {found}/authorized\n"
-        "PasswordAuthentication no\nKbdInteractiveAuthentication no\nUsePAM no\nStrictModes no\n"
-        "PidFile none\nPermitRootLogin prohibit-password\n"
-        # The other side has this Prony, wherever these tests run.
-        f"SetEnv PYTHONPATH={Path(prony.__file__).parents[1]}\n"
-    )
-    if os.geteuid() == 0:
-        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
-    server = subprocess.Popen([SSHD, "-D", "-e", "-f", found / "sshd"], stderr=subprocess.DEVNULL)
-    try:
-        assert eventually(lambda: answers(port), timeout_s=10)
+    with ssh_server(found):
         yield found
-    finally:
-        server.terminate()
-        server.wait(10)
 
 
 @pytest.fixture
@@ -106,7 +59,14 @@ def hosts(folder, workers=2, **more):
 
 def run(server, file, loop, stop, on_loss=OnLoss.INVALID, on_event=lambda event: None):
     engine = FleetEngine(fleet_of(str(file)), CHOICE, on_loss, 1)
-    return engine.run(Workload(loop, stop), Address("127.0.0.1", server.port), EngineSeat(cpus=()), on_event)
+
+    def on_progress(event):
+        if event["event"] == "progress":
+            on_event(event)
+
+    return engine.run(
+        Workload(loop, stop), Address("127.0.0.1", server.port), EngineSeat(cpus=()), on_progress
+    )
 
 
 def remote_workers(folder):

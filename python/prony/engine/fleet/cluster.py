@@ -2,8 +2,8 @@
 
 What crosses it is bytes, numbers and names. Must not know what a load is.
 
-``python -m prony.engine.fleet.cluster`` is one worker: an order on stdin, as a line of JSON. It ends with
-whoever started it.
+``python -m prony.engine.fleet.cluster`` is one worker: an order on stdin, as a line of JSON. On this machine
+one with its ``seat`` comes before. It ends with whoever started it.
 
 >>> main.__name__
 'main'
@@ -20,17 +20,19 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from prony.engine.fleet.address import CERTIFICATE, KEY, ROOT, Fleet
+from prony.engine.fleet.address import CERTIFICATE, KEY, NEEDS, ROOT, Fleet
 from prony.engine.fleet.certificates import certificates_of_days
 from prony.engine.fleet.clocks import Probe
 from prony.engine.fleet.hosts import Hosts
-from prony.engine.fleet.member import FleetMember, facts
-from prony.engine.fleet.workers import here_command, kill, ssh_command, started, wait_for
-from prony.engine.seat import cancel_at_end_of_stdin
+from prony.engine.fleet.member import FleetMember, Generator, HereGenerator, SeatedGenerator, facts
+from prony.engine.fleet.workers import StartedWorker, here_command, kill, ssh_command, started, wait_for
+from prony.engine.seat import cancel_at_end_of_stdin, take_seat
 from prony.errors import EngineError, HostError
 from prony.model import Json
 from prony.sandbox import linux
@@ -38,9 +40,13 @@ from prony.sandbox import linux
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-__all__ = ["Cluster", "Submission", "main", "opened"]
+__all__ = ["Cluster", "Submission", "main", "opened", "summoned"]
 
 OnBeat = Callable[[str, Json], None]
+Connected = Callable[[], "contextlib.AbstractContextManager[Cluster]"]
+"""Connects workers that were started or found, for one load."""
+
+_LOOPBACK = ("127.0.0.1", 0)
 
 _CONNECT_S = 10.0
 # One that is silent must not keep the others from being asked: they end when nobody does (`member`).
@@ -50,6 +56,7 @@ _CLOSE_S = 3.0
 _PARTS_OF_SSH_CONNECTION = 4
 # What a cluster has for a load is kept on each worker, under this name.
 _EXTENSION = "prony"
+_GENERATOR = "prony-generator"
 # Of certificates that live as long as the load.
 _DAYS = 2
 
@@ -73,9 +80,7 @@ def _distributed() -> Any:
         import dask
         import distributed
     except ImportError as error:
-        raise HostError(
-            "fleets need packages that are not installed", hint="pip install 'prony[fleet]'"
-        ) from error
+        raise HostError(NEEDS[0], hint=NEEDS[1]) from error
     dask.config.set(_SETTINGS)
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     return distributed
@@ -106,9 +111,13 @@ class Cluster:
     """Workers that are connected. ``names``: by the address of each, in a fixed order."""
 
     def __init__(self, client: Any, run: str, names: Mapping[str, str]) -> None:
-        self._client = client
+        self._client, self._run = client, run
         self._topic = f"prony-{run}"
         self.names = names
+
+    def at_most(self, count: int) -> "Cluster":
+        """Return the first so many of these workers."""
+        return Cluster(self._client, self._run, dict(islice(self.names.items(), count)))
 
     def ask_facts(self) -> Mapping[str, Json]:
         """Return the facts of each worker.
@@ -212,14 +221,37 @@ def opened(fleet: Fleet) -> Iterator[Cluster]:
 
     *Errors*: HostError without the extra; EngineError when there is no scheduler or no worker.
     """
-    if fleet.url is None:
-        with _started_there(fleet.hosts) if fleet.hosts else _started_here(fleet.workers or 1) as cluster:
-            yield cluster
-        return
+    with summoned(fleet, [None] * (fleet.workers or 0)) as connected, connected() as cluster:
+        yield cluster
+
+
+@contextlib.contextmanager
+def summoned(fleet: Fleet, seats: Sequence[Json | None]) -> Iterator[Connected]:
+    """Do what needs this process's rights: start workers, read certificates. What is yielded connects them.
+
+    ``seats``: one for the engine of each worker on this machine; null: it runs as this process does. All that
+    is needed later is imported now: with a seat comes another user, who may not be able to read it.
+
+    *Errors*: as ``opened``.
+    """
+    _distributed()
+    if fleet.hosts is not None:
+        with _there(fleet.hosts) as connected:
+            yield connected
+    elif fleet.url is not None:
+        yield partial(_joined, fleet.url, _read(fleet.certificates) if fleet.certificates else None)
+    else:
+        with _here(seats) as connected:
+            yield connected
+
+
+@contextlib.contextmanager
+def _joined(url: str, files: Mapping[str, str] | None) -> Iterator[Cluster]:
+    """Yield the workers of a scheduler of the user's own."""
     distributed = _distributed()
-    security = _security(distributed, _read(fleet.certificates)) if fleet.certificates else None
-    with _connected(distributed, fleet.url, security) as client:
-        yield Cluster(client, _run_name(), _names(client, fleet.url))
+    security = _security(distributed, files) if files else None
+    with _connected(distributed, url, security) as client:
+        yield Cluster(client, _run_name(), _names(client, url))
 
 
 def _run_name() -> str:
@@ -272,51 +304,58 @@ def _names(client: Any, url: str) -> Mapping[str, str]:
 
 
 @contextlib.contextmanager
-def _started_here(count: int) -> Iterator[Cluster]:
-    """Yield workers on the loopback.
+def _here(seats: Sequence[Json | None]) -> Iterator[Connected]:
+    """Start workers on the loopback, with the engines that will take the seats.
 
     They have certificates of their own: other users of the machine reach the loopback too.
     """
     files = certificates_of_days(_DAYS)
-    order = {"files": dict(files), "parent": os.getpid()}
-    commands = {f"generator-{k + 1}": here_command() for k in range(count)}
-    with _started(("127.0.0.1", 0), files, commands, dict.fromkeys(commands, order)) as cluster:
-        yield cluster
+    names = [f"generator-{k + 1}" for k in range(len(seats))]
+    with _all_started(dict.fromkeys(names, here_command())) as workers:
+        orders = {}
+        for one, seat in zip(workers, seats, strict=True):
+            one.give({"seat": seat, "parent": os.getpid()})
+            orders[one.name] = {"files": dict(files), "folder": seat and seat["folder"]}
+        yield partial(_led, _LOOPBACK, files, workers, orders)
 
 
 @contextlib.contextmanager
-def _started_there(hosts: Hosts) -> Iterator[Cluster]:
-    """Yield workers that are started over SSH. Each reads the certificates that lie there."""
+def _there(hosts: Hosts) -> Iterator[Connected]:
+    """Start workers over SSH. Each reads the certificates that lie there."""
     commands = {name: ssh_command(host, hosts.ssh_config) for host in hosts.hosts for name in host.names}
     orders = {name: {"certificates": host.certificates} for host in hosts.hosts for name in host.names}
     files = _read(Path(hosts.certificates))
-    with _started((hosts.listen, hosts.port or 0), files, commands, orders) as cluster:
-        yield cluster
+    with _all_started(commands) as workers:
+        yield partial(_led, (hosts.listen, hosts.port or 0), files, workers, orders)
 
 
 @contextlib.contextmanager
-def _started(
+def _all_started(commands: Mapping[str, Sequence[str]]) -> Iterator[Sequence[StartedWorker]]:
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(started(name, command)) for name, command in commands.items()]
+
+
+@contextlib.contextmanager
+def _led(
     listen: tuple[str, int],
     files: Mapping[str, str],
-    commands: Mapping[str, Sequence[str]],
+    workers: Sequence[StartedWorker],
     orders: Mapping[str, Json],
 ) -> Iterator[Cluster]:
-    """Yield a scheduler in this process and workers in others, by name."""
+    """Yield workers, by name, with a scheduler in this process."""
     distributed = _distributed()
     security = _security(distributed, files)
+    names = [one.name for one in workers]
     with contextlib.ExitStack() as stack:
         local = _scheduler(distributed, listen, security)
         stack.callback(_close, local)
-        url = local.scheduler_address
-        workers = [
-            stack.enter_context(started(name, command, {**orders[name], "url": url}))
-            for name, command in commands.items()
-        ]
+        for one in workers:
+            one.give({**orders[one.name], "url": local.scheduler_address})
         client = stack.enter_context(_connected(distributed, local, security))
-        wait_for(workers, lambda: len(_ours(client, commands)))
+        wait_for(workers, lambda: len(_ours(client, names)))
         # Closed in the reverse order: first of all the workers end.
         stack.callback(kill, workers)
-        yield Cluster(client, _run_name(), _ours(client, commands))
+        yield Cluster(client, _run_name(), _ours(client, names))
 
 
 def _ours(client: Any, names: Iterable[str]) -> Mapping[str, str]:
@@ -377,7 +416,8 @@ def _become_member(topic: str, dask_worker: Any = None) -> None:
         member.cancel()
         return 1
 
-    member = FleetMember(say)
+    generator = dask_worker.extensions.get(_GENERATOR) or HereGenerator()
+    member = FleetMember(say, generator)
     dask_worker.extensions[_EXTENSION] = member
     dask_worker.handlers["prony_clock"] = member.clock
     dask_worker.handlers["prony_cancel"] = cancel
@@ -390,16 +430,43 @@ def _generate(order: bytes) -> bytes:
 
 def main() -> int:
     """Serve as one worker, until whoever started it is gone."""
-    order = json.loads(sys.stdin.buffer.readline())
-    if "parent" in order:
-        linux.die_with_parent()
-        if os.getppid() != order["parent"]:
-            return 1
-    cancel_at_end_of_stdin()
-    files = order.get("files") or _read(Path(order["certificates"]).expanduser())
-    order = {**order, "files": files, "host": _own_address()}
-    asyncio.run(_serve(order))
+    order = _next_order()
+    with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as stack:
+        generator: Generator = HereGenerator()
+        if "seat" in order:
+            generator = stack.enter_context(_generator(order["seat"], order["parent"]))
+            order = _next_order()
+        cancel_at_end_of_stdin()
+        files = order.get("files") or _read(Path(order["certificates"]).expanduser())
+        asyncio.run(_serve({**order, "files": files, "host": _own_address()}, generator))
     return 0
+
+
+def _next_order() -> Json:
+    found: Json = json.loads(sys.stdin.buffer.readline())
+    return found
+
+
+@contextlib.contextmanager
+def _generator(seat: Json | None, parent: int) -> Iterator[Generator]:
+    """Yield what sends the load: the engine in this process, or one in a seat, which this process takes but
+    for the network. From here on this process ends with its parent.
+
+    *Errors*: KeyboardInterrupt when the parent is gone.
+    """
+    if seat is None:
+        linux.die_with_parent()
+        if os.getppid() != parent:
+            raise KeyboardInterrupt
+        yield HereGenerator()
+        return
+    # Before the user changes: another one may not be able to read what it is made of.
+    _distributed()
+    facts()
+    generator = SeatedGenerator(seat)
+    with generator.started():
+        take_seat({**seat, "network_namespace": None, "joins": ()}, parent)
+        yield generator
 
 
 def _own_address() -> str:
@@ -408,11 +475,12 @@ def _own_address() -> str:
     return reached[2] if len(reached) == _PARTS_OF_SSH_CONNECTION else "127.0.0.1"
 
 
-async def _serve(order: Json) -> None:
+async def _serve(order: Json, generator: Generator) -> None:
     distributed = _distributed()
-    # Nothing is spilled there: the folder goes as soon as the worker has started, so that no kill leaves it.
-    with TemporaryDirectory(prefix="prony-fleet-") as folder:
-        worker = await distributed.Worker(
+    # Nothing is spilled there: the folder goes as soon as the worker has started; if it is killed before
+    # that, with the trial's.
+    with TemporaryDirectory(prefix="prony-fleet-", dir=order.get("folder")) as folder:
+        worker = distributed.Worker(
             order["url"],
             name=order["name"],
             nthreads=1,
@@ -421,6 +489,8 @@ async def _serve(order: Json) -> None:
             security=_security(distributed, order["files"]),
             local_directory=folder,
         )
+        worker.extensions[_GENERATOR] = generator
+        await worker
     await worker.finished()
 
 

@@ -6,11 +6,14 @@ Must not know Dask, nor trials.
 """
 
 import json
+import threading
 import time
+from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 
+from prony.engine.authority import text_of
 from prony.engine.base import OnEvent, recording_of
 from prony.engine.child_process import SPARE_NS
 from prony.engine.fleet.address import Fleet
@@ -36,6 +39,7 @@ _PROGRESS_EVERY_NS = 250 * MILLISECOND_NS
 _LEAD_NS, _LEAD_EACH_NS = SECOND_NS, 10 * MILLISECOND_NS
 # Until a worker has taken up its order, and beats.
 _TAKE_UP_NS = 5 * SECOND_NS
+_OPEN, _CLOSE = "window_open", "window_close"
 _COUNTS = ("ok", "failed", "in_flight", "queued", "connected")
 _PHASES = ("opening", "warmup", "window", "drain")
 
@@ -55,17 +59,19 @@ class FleetEngine:
         KeyboardInterrupt for the second signal.
         """
         spec = to_spec(workload, address, self._choice, seat.cpus or None)
-        limit_ns = hard_limit_ns(workload) + SPARE_NS
         with opened(self._fleet) as cluster:
-            found = _checked(cluster)
-            threads = {
-                address: self._threads or max(1, int(one["cpus"]) // 2) for address, one in found.items()
-            }
-            self._run = _Run(cluster, self._on_loss, on_event)
-            try:
-                return self._run.load(spec, threads, limit_ns)
-            finally:
-                self._run = None
+            return self.share(cluster, spec, hard_limit_ns(workload) + SPARE_NS, on_event)
+
+    def share(self, cluster: Cluster, spec: Json, limit_ns: int, on_event: OnEvent) -> Recording:
+        """Run a specification as ``run`` does, on workers that are connected: on one a connection at most."""
+        cluster = cluster.at_most(spec["workload"]["loop"]["connections"] or len(cluster.names))
+        found = _checked(cluster)
+        threads = {address: self._threads or max(1, int(one["cpus"]) // 2) for address, one in found.items()}
+        self._run = _Run(cluster, self._on_loss, on_event)
+        try:
+            return self._run.load(spec, threads, limit_ns)
+        finally:
+            self._run = None
 
     def cancel(self) -> None:
         """Stop the running load, from any thread."""
@@ -103,6 +109,11 @@ class _Run:
         self._liveness = Liveness(cluster.names, time.monotonic_ns())
         self._under_way: Future[list[list[tuple[str, Probe]]]] | None = None
         self._is_cancelled = False
+        # What the generators said of their loads, in other threads, and that there is something.
+        self._said: deque[tuple[str, Json]] = deque()
+        self._is_said = threading.Event()
+        self._closed: set[str] = set()
+        self._reported: set[str] = set()
 
     def load(self, spec: Json, threads: Mapping[str, int], limit_ns: int) -> Recording:
         self._cluster.prepare(self._on_beat)
@@ -110,6 +121,7 @@ class _Run:
         start_ns = time.monotonic_ns() + _LEAD_NS + _LEAD_EACH_NS * len(self._cluster.names)
         self._submit(spec, threads, start_ns)
         self._follow(start_ns + limit_ns)
+        self._close()
         self._note(self._cluster.probe(tuple(self._results), _PROBES))
         return self._together(start_ns)
 
@@ -121,19 +133,22 @@ class _Run:
 
     def _submit(self, spec: Json, threads: Mapping[str, int], start_ns: int) -> None:
         of = len(self._cluster.names)
+        authority = text_of(spec)
         self._liveness = Liveness(self._cluster.names, time.monotonic_ns(), grace_ns=_TAKE_UP_NS)
         for index, address in enumerate(self._cluster.names):
             there_ns = start_ns + self._offset(address, start_ns).ns
             share = {"index": index, "of": of, "start_ns": there_ns}
             order = {**spec, "threads": threads[address], "share": share}
-            self._tasks[address] = self._cluster.submit(address, json.dumps(order).encode())
+            data = json.dumps({"spec": order, "authority": authority}).encode()
+            self._tasks[address] = self._cluster.submit(address, data)
 
     def _follow(self, deadline_ns: int) -> None:
         """Wait for all generators; the first signal ends the load, the second one is raised."""
         next_probe_ns = next_progress_ns = 0
         while waited_for := self._waited_for():
             try:
-                time.sleep(_LOOK_EVERY_S)
+                self._is_said.wait(_LOOK_EVERY_S)
+                self._pass_on()
                 now_ns = time.monotonic_ns()
                 self._collect(waited_for)
                 self._look(now_ns, deadline_ns)
@@ -147,6 +162,35 @@ class _Run:
                 if self._is_cancelled:
                     raise
                 self.cancel()
+
+    def _pass_on(self) -> None:
+        """Report the start and the window of the whole: from the first that opens to the last that closes."""
+        self._is_said.clear()
+        while self._said:
+            address, event = self._said.popleft()
+            if event["event"] != _CLOSE:
+                self._report(address, event)
+                continue
+            self._closed.add(address)
+            if self._closed >= self._tasks.keys() - self._lost.keys():
+                self._report(address, event)
+
+    def _report(self, address: str, event: Json) -> None:
+        """Report an event of one generator, in this machine's time; of each kind the first alone."""
+        kind = str(event["event"])
+        if kind in self._reported:
+            return
+        self._reported.add(kind)
+        there_ns = event.get("monotonic_ns")
+        if there_ns is not None:
+            event = {**event, "monotonic_ns": there_ns - self._offset(address, time.monotonic_ns()).ns}
+        self._on_event(event)
+
+    def _close(self) -> None:
+        """Report the end of a window whose last word was lost, with a generator or on its way."""
+        self._pass_on()
+        if _OPEN in self._reported and _CLOSE not in self._reported:
+            self._on_event({"event": _CLOSE, "monotonic_ns": time.monotonic_ns()})
 
     def _waited_for(self) -> list[str]:
         return [one for one in self._tasks if one not in self._results and one not in self._lost]
@@ -196,6 +240,9 @@ class _Run:
 
     def _on_beat(self, address: str, beat: Json) -> None:
         self._liveness.beat(address)
+        if "event" in beat:
+            self._said.append((address, beat["event"]))
+            self._is_said.set()
         if beat.get("progress"):
             self._latest[address] = beat["progress"]
 

@@ -9,13 +9,13 @@ Must not know Dask, or how a machine is reached.
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from prony.catalog.schema.toml_source import SourceError, read_toml, validate
 from prony.engine.allowed_hosts import is_loopback
 from prony.errors import UsageError
 
-__all__ = ["Host", "Hosts", "read_hosts"]
+__all__ = ["Host", "Hosts", "TargetHost", "read_hosts", "target_host"]
 
 _DOCS = "docs/guides/fleet.md describes such a file"
 # No word that ssh takes for an option, and nothing that a shell on the other side would read.
@@ -50,6 +50,26 @@ class Host(_Table):
         return (name,) if self.workers == 1 else tuple(f"{name}-{k + 1}" for k in range(self.workers))
 
 
+class TargetHost(_Table):
+    """The machine of ``prony run --target``. ``address``: as ssh takes it; ``python``: an interpreter there
+    that has Prony; ``listen``: the address there at which servers take the load, null: the one that ssh
+    reached.
+    """
+
+    address: _Name
+    user: _Name | None = None
+    port: _Port | None = None
+    identity: _Line | None = None
+    python: _Line = "python3"
+    ssh_config: _Line | None = None
+    listen: _Name | None = None
+
+    @property
+    def name(self) -> str:
+        """What is typed after `ssh`."""
+        return f"{self.user}@{self.address}" if self.user else self.address
+
+
 class Hosts(_Table):
     """Machines, and where they reach this one. ``listen``: the address of this machine at which its scheduler
     listens while a load runs; ``port``: null: a free one; ``certificates``: the folder of certificates here;
@@ -71,6 +91,30 @@ class Hosts(_Table):
     def names(self) -> tuple[str, ...]:
         """What all generators are called, in the order of the file."""
         return tuple(name for one in self.hosts for name in one.names)
+
+
+def target_host(text: str) -> TargetHost:
+    """Return the machine that ``--target`` names, or that its file describes; places are beside that file.
+
+    *Errors*: UsageError with all that is wrong with it.
+    """
+    try:
+        if not text.endswith(".toml"):
+            user, at, address = text.rpartition("@")
+            return TargetHost(address=address, user=user if at else None)
+        found = validate(read_toml(Path(text)), TargetHost)
+    except SourceError as error:
+        raise UsageError(error.message, hint=_DOCS) from error
+    except ValidationError:
+        raise UsageError(
+            f"`--target {text}`: expected a machine as ssh takes it, or a file such as target.toml"
+        ) from None
+
+    def beside(place: str | None) -> str | None:
+        return place and str((Path(text).parent / Path(place).expanduser()).absolute())
+
+    places = {"identity": beside(found.identity), "ssh_config": beside(found.ssh_config)}
+    return found.model_copy(update=places)
 
 
 def read_hosts(file: Path) -> Hosts:

@@ -2,7 +2,7 @@
 
 Runs in Dask's worker process; must not know Dask.
 
->>> FleetMember(lambda beat: None).clock() > 0
+>>> FleetMember(lambda beat: None, HereGenerator()).clock() > 0
 True
 """
 
@@ -14,13 +14,18 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Protocol
 
+from prony.engine.authority import with_authority
+from prony.engine.child_process import Child
 from prony.engine.fleet.liveness import BEAT_EVERY_S
+from prony.errors import EngineError
 from prony.model import Json
-from prony.units import SECOND_NS
+from prony.units import DAY_NS, SECOND_NS
 from prony.version import prony_version
 
-__all__ = ["FleetMember", "facts"]
+__all__ = ["FleetMember", "Generator", "HereGenerator", "SeatedGenerator", "facts"]
 
 # The other side reads the clock every second: without it, nobody waits for the load any more.
 _LEASE_NS = 5 * SECOND_NS
@@ -37,13 +42,85 @@ def facts() -> Json:
     }
 
 
+class Generator(Protocol):
+    """What sends the load of one machine."""
+
+    def run(self, spec: Json, authority: str | None, on_event: Callable[[Json], None]) -> str:
+        """Run a specification to its end and return its Recording as JSON. ``authority``: of the server's
+        certificates, whose file is on another machine.
+
+        *Errors*: EngineError.
+        """
+        ...
+
+    def cancel(self) -> None:
+        """End the load, from any thread: its Recording says that it was interrupted."""
+        ...
+
+
+class HereGenerator:
+    """The engine in this process."""
+
+    def __init__(self) -> None:
+        self._cancelled = threading.Event()
+
+    def run(self, spec: Json, authority: str | None, on_event: Callable[[Json], None]) -> str:
+        """See ``Generator``."""
+        from prony import _engine
+
+        self._cancelled.clear()
+        is_over = False
+
+        def heard(text: str) -> None:
+            nonlocal is_over
+            on_event(json.loads(text))
+            # The first interrupt ends the load, so it is raised once.
+            if not is_over and self._cancelled.is_set():
+                is_over = True
+                raise KeyboardInterrupt
+
+        try:
+            with with_authority(spec, authority) as whole:
+                return _engine.run(json.dumps(whole), heard)
+        except _engine.EngineError as error:
+            raise EngineError(str(error)) from error
+        except KeyboardInterrupt:
+            raise EngineError("the load was cancelled before it began") from None
+
+    def cancel(self) -> None:
+        """See ``Generator``."""
+        self._cancelled.set()
+
+
+class SeatedGenerator:
+    """The engine in a process of its own, which is started first and takes the seat with its load."""
+
+    def __init__(self, seat: Json) -> None:
+        self._seat = seat
+        self._child = Child("prony.engine.child")
+
+    def started(self) -> AbstractContextManager[None]:
+        """Start it: within the block this process may give up its rights."""
+        return self._child.started()
+
+    def run(self, spec: Json, authority: str | None, on_event: Callable[[Json], None]) -> str:
+        """See ``Generator``. The other side sets the deadline; the authority's file is on this machine."""
+        del authority
+        order = {"spec": spec, "seat": self._seat}
+        return json.dumps(self._child.run(order, DAY_NS, on_event).said)
+
+    def cancel(self) -> None:
+        """See ``Generator``."""
+        self._child.cancel()
+
+
 class FleetMember:
     """One generator of a fleet. ``say``: sends a beat to the other side, from any thread."""
 
-    def __init__(self, say: Callable[[Json], None]) -> None:
+    def __init__(self, say: Callable[[Json], None], generator: Generator) -> None:
         self._say = say
+        self._generator = generator
         self._heard_ns = time.monotonic_ns()
-        self._cancelled = threading.Event()
         self._progress: Json | None = None
 
     def clock(self) -> int:
@@ -53,41 +130,28 @@ class FleetMember:
 
     def cancel(self) -> None:
         """End the load now; its Recording says that it was interrupted."""
-        self._cancelled.set()
+        self._generator.cancel()
 
     def generate(self, order: bytes) -> bytes:
-        """Run a specification to its end and return ``{"recording": ...}`` or ``{"error": ...}``, as JSON."""
-        from prony import _engine
-
-        self._cancelled.clear()
+        """Run an order's load to its end; return ``{"recording": ...}`` or ``{"error": ...}``, as JSON."""
+        asked = json.loads(order)
         self._progress = None
         self._heard_ns = time.monotonic_ns()
         with self._beating():
             try:
-                recording = _engine.run(order.decode(), self._on_event())
-            except _engine.EngineError as error:
-                return json.dumps({"error": str(error)}).encode()
-            except KeyboardInterrupt:
-                return json.dumps({"error": "the load was cancelled before it began"}).encode()
+                recording = self._generator.run(asked["spec"], asked["authority"], self._on_event)
+            except EngineError as error:
+                return json.dumps({"error": error.message}).encode()
         return b'{"recording":' + recording.encode() + b"}"
 
-    def _on_event(self) -> Callable[[str], None]:
-        """Return what notes the progress; the first interrupt ends the load, so it is raised once."""
-        is_over = False
-
-        def on_event(text: str) -> None:
-            nonlocal is_over
-            event = json.loads(text)
-            if event["event"] == "progress":
-                self._progress = event
-            if not is_over and self._has_to_end():
-                is_over = True
-                raise KeyboardInterrupt
-
-        return on_event
-
-    def _has_to_end(self) -> bool:
-        return self._cancelled.is_set() or time.monotonic_ns() - self._heard_ns > _LEASE_NS
+    def _on_event(self, event: Json) -> None:
+        """Note the progress, say at once what else happens, and end a load that nobody waits for."""
+        if event["event"] == "progress":
+            self._progress = event
+        else:
+            self._say({"event": event})
+        if time.monotonic_ns() - self._heard_ns > _LEASE_NS:
+            self._generator.cancel()
 
     @contextlib.contextmanager
     def _beating(self) -> Iterator[None]:

@@ -1,7 +1,7 @@
 """Processes that serve as workers of a fleet, on this machine or over SSH. Must not know Dask.
 
-A worker gets its order as a line of JSON on its standard input, and ends when that closes: whoever started it
-is gone then, also where ssh lies between them.
+A worker gets its order as a line of JSON on its standard input, before it another one where it has to take a
+seat, and ends when that closes: whoever started it is gone then, also where ssh lies between them.
 
 >>> ssh_command(Host(address="load1", user="prony", python="/opt/prony/bin/python"), None)[-3:]
 ['--', 'load1', '/opt/prony/bin/python -P -m prony.engine.fleet.cluster']
@@ -9,7 +9,6 @@ is gone then, also where ssh lies between them.
 
 import contextlib
 import json
-import shlex
 import subprocess
 import sys
 import time
@@ -18,7 +17,9 @@ from dataclasses import dataclass
 from tempfile import TemporaryFile
 from typing import IO
 
+from prony.engine.child_process import boot_command
 from prony.engine.fleet.hosts import Host
+from prony.engine.ssh import Login
 from prony.errors import EngineError, HostError
 from prony.model import Json
 
@@ -28,7 +29,7 @@ _MODULE = "prony.engine.fleet.cluster"
 # Interpreter, Dask and a handshake: some seconds where CPUs are shared.
 _START_S = 60.0
 _LOOK_EVERY_S = 0.05
-_CONNECT_S = 10
+_END_S = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,14 @@ class StartedWorker:
     process: "subprocess.Popen[bytes]"
     errors: IO[bytes]
 
+    def give(self, order: Json) -> None:
+        """Give the worker an order; of one that has ended, nothing."""
+        pipe = _input(self)
+        with contextlib.suppress(BrokenPipeError):
+            # Stays open: when it closes, the worker knows that Prony is gone.
+            pipe.write(json.dumps({**order, "name": self.name}).encode() + b"\n")
+            pipe.flush()
+
     def last_words(self) -> str:
         """Return the last line of its errors, or its exit status where it has none."""
         self.errors.seek(0)
@@ -48,24 +57,17 @@ class StartedWorker:
 
 def here_command() -> list[str]:
     """Return the command of a worker on this machine."""
-    return [sys.executable, "-P", "-m", _MODULE]
+    return boot_command(_MODULE, [place for place in sys.path if place.startswith("/")])
 
 
 def ssh_command(host: Host, config: str | None) -> list[str]:
-    """Return the command of a worker on another machine. It asks for no password: there is nobody to type it.
-
-    ssh gives the other side's shell one text, in which each word is quoted.
-    """
-    options = (("-F", config), ("-p", host.port), ("-i", host.identity), ("-l", host.user))
-    asked = [word for option, value in options if value is not None for word in (option, str(value))]
-    usual = ["-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={_CONNECT_S}"]
-    remote = shlex.join([host.python, "-P", "-m", _MODULE])
-    return ["ssh", *usual, *asked, "--", host.address, remote]
+    """Return the command of a worker on another machine."""
+    return Login(host.address, host.user, host.port, host.identity, host.python, config).command(_MODULE)
 
 
 @contextlib.contextmanager
-def started(name: str, command: Sequence[str], order: Json) -> Iterator[StartedWorker]:
-    """Yield a worker that has its order; it is gone afterwards.
+def started(name: str, command: Sequence[str]) -> Iterator[StartedWorker]:
+    """Yield a worker that waits for its order; it is gone afterwards.
 
     *Errors*: HostError when the program is not installed.
     """
@@ -84,10 +86,6 @@ def started(name: str, command: Sequence[str], order: Json) -> Iterator[StartedW
             raise HostError(f"`{command[0]}` is not installed", hint=hint) from error
         worker = StartedWorker(name, process, errors)
         try:
-            with contextlib.suppress(BrokenPipeError):
-                # Stays open: when it closes, the worker knows that Prony is gone.
-                _input(worker).write(json.dumps({**order, "name": name}).encode() + b"\n")
-                _input(worker).flush()
             yield worker
         finally:
             kill([worker])
@@ -117,10 +115,15 @@ def wait_for(workers: Sequence[StartedWorker], connected: Callable[[], int]) -> 
 
 
 def kill(workers: Sequence[StartedWorker]) -> None:
-    """End what holds nothing that is worth a farewell, stopped or not."""
+    """End what holds nothing that is worth a farewell, stopped or not.
+
+    An ssh that another user started cannot be killed: it ends with its input.
+    """
     for one in workers:
-        one.process.kill()
-    for one in workers:
-        one.process.wait()
         with contextlib.suppress(BrokenPipeError):
             _input(one).close()
+        with contextlib.suppress(PermissionError):
+            one.process.kill()
+    for one in workers:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            one.process.wait(_END_S)

@@ -1,0 +1,63 @@
+"""The generators of one trial, and what leads them, as processes of their own.
+
+``python -m prony.engine.fleet.child``. One line of JSON on stdin: ``spec``, ``seat``, ``seats`` of the
+generators on this machine, ``fleet``, ``threads`` of each generator, ``limit_ns``; on stdout what
+`prony.engine.child` writes. Generators of this machine take their seats; this process and Dask's workers take
+the seat's user and CPUs, and stay out of the subject's network, where nothing but the subject listens. Must
+not know trials.
+
+>>> main.__name__
+'main'
+"""
+
+import json
+import os
+import sys
+
+from prony.engine.fleet.address import decode_fleet
+from prony.engine.fleet.cluster import summoned
+from prony.engine.fleet.engine import FleetEngine
+from prony.engine.fleet.loss import OnLoss
+from prony.engine.seat import cancel_at_end_of_stdin, fail, handle_signals, say_line, take_seat
+from prony.model import EngineChoice, Json
+from prony.model.shapes import encode
+from prony.version import prony_version
+
+__all__ = ["main"]
+
+
+def main() -> int:
+    """Start the generators, take the seat, lead them, and write the result."""
+    parent = os.getppid()
+    handle_signals()
+    try:
+        order = json.loads(sys.stdin.buffer.readline())
+        _import_all()
+        fleet = decode_fleet(order["fleet"])
+        with summoned(fleet, order["seats"]) as connected:
+            take_seat({**order["seat"], "network_namespace": None}, parent)
+            cancel_at_end_of_stdin()
+            engine = FleetEngine(fleet, EngineChoice(), OnLoss.INVALID, order["threads"])
+            with connected() as cluster:
+                recording = engine.share(cluster, order["spec"], order["limit_ns"], _say)
+        _say({"event": "recording", "recording": encode(recording)})
+    except KeyboardInterrupt:
+        return fail("cancelled", "the run was cancelled")
+    except Exception as error:  # the border of a process: an error not reported here is lost
+        return fail(type(error).__name__, str(error))
+    return 0
+
+
+def _import_all() -> None:
+    """Import before the user changes: the new one may not be able to read Prony's files."""
+    import prony._engine  # noqa: F401
+
+    prony_version()
+
+
+def _say(event: Json) -> None:
+    say_line(json.dumps(event).encode())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

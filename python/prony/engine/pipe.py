@@ -1,0 +1,135 @@
+"""A generator on the machine from which the user asked: each load goes there through a pipe, and its events
+come back.
+
+One line of JSON each: ``{"load": K, "spec": ..., "limit_ns": ..., "authority": ...}`` and ``{"cancel": K}``
+there; ``{"load": K, "event": ...}``, ``{"load": K, "recording": ...}`` or ``{"load": K, "error": ...}`` back.
+Clocks are not compared: an event is dated when it arrives. Must not know trials, nor what lies between.
+
+>>> PipeEngine(EngineChoice(), Pipe(0, 1)).cancel()
+"""
+
+import itertools
+import json
+import os
+import select
+import time
+
+from prony.engine.authority import text_of
+from prony.engine.base import OnEvent, recording_of
+from prony.engine.child_process import SPARE_NS
+from prony.errors import EngineError
+from prony.model import Address, EngineChoice, Json, Recording, Workload
+from prony.sandbox.base import EngineSeat
+from prony.specification import hard_limit_ns, to_spec
+from prony.units import MIB, SECOND_NS, seconds
+
+__all__ = ["Pipe", "PipeEngine"]
+
+# The other side has a deadline of its own, and says so.
+_BEYOND_NS = 30 * SECOND_NS
+_GONE = "the machine that sends the load is gone"
+
+
+class Pipe:
+    """Lines in both directions, and blocks of bytes: of all loads of a study, for what is left of one that
+    failed comes later. ``read``, ``write``: descriptors.
+    """
+
+    def __init__(self, read: int, write: int) -> None:
+        self._read, self._write = read, write
+        self._rest = bytearray()
+        self.numbers = itertools.count(1)
+
+    def send(self, message: Json) -> None:
+        """Send one line of JSON.
+
+        *Errors*: OSError when nobody reads it.
+        """
+        self.send_block(json.dumps(message).encode() + b"\n")
+
+    def send_block(self, data: bytes) -> None:
+        """Send bytes as they are.
+
+        *Errors*: OSError when nobody reads them.
+        """
+        left = memoryview(data)
+        while left:
+            left = left[os.write(self._write, left) :]
+
+    def line(self, silence_s: float | None = None) -> bytes | None:
+        """Return the next line; null at the end, or when nothing comes for so long."""
+        while (end := self._rest.find(b"\n")) < 0:
+            if not self._more(silence_s):
+                return None
+        return self._cut(end + 1)
+
+    def block(self, length: int, silence_s: float | None = None) -> bytes | None:
+        """Return the next bytes; null when fewer come."""
+        while len(self._rest) < length:
+            if not self._more(silence_s):
+                return None
+        return self._cut(length)
+
+    def _more(self, silence_s: float | None) -> bool:
+        ready, _, _ = select.select([self._read], [], [], silence_s)
+        data = os.read(self._read, MIB) if ready else b""
+        self._rest += data
+        return bool(data)
+
+    def _cut(self, length: int) -> bytes:
+        found = bytes(self._rest[:length])
+        del self._rest[:length]
+        return found
+
+
+class PipeEngine:
+    """See ``Engine``. One run at a time."""
+
+    def __init__(self, choice: EngineChoice, pipe: Pipe) -> None:
+        self._choice, self._pipe = choice, pipe
+        self._load: int | None = None
+
+    def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Recording:
+        """Run the load to its end and return the Recording.
+
+        *Errors*: EngineError when it could not run, or the other side is gone; errors of ``on_event``.
+        """
+        del seat
+        limit_ns = hard_limit_ns(workload) + SPARE_NS
+        load = next(self._pipe.numbers)
+        spec = to_spec(workload, address, self._choice)
+        self._send({"load": load, "spec": spec, "limit_ns": limit_ns, "authority": text_of(spec)})
+        self._load = load
+        try:
+            return self._followed(load, limit_ns, on_event)
+        except BaseException:
+            self.cancel()
+            raise
+        finally:
+            self._load = None
+
+    def cancel(self) -> None:
+        """Stop the running load, from any thread."""
+        if (load := self._load) is not None:
+            self._send({"cancel": load})
+
+    def _send(self, message: Json) -> None:
+        try:
+            self._pipe.send(message)
+        except OSError as error:
+            raise EngineError(_GONE) from error
+
+    def _followed(self, load: int, limit_ns: int, on_event: OnEvent) -> Recording:
+        deadline_s = time.monotonic() + seconds(limit_ns + _BEYOND_NS)
+        while line := self._pipe.line(max(0.0, deadline_s - time.monotonic())):
+            message = json.loads(line)
+            # What is left of an earlier load, which was cancelled.
+            if message.get("load") != load:
+                continue
+            if "error" in message:
+                raise EngineError(str(message["error"]))
+            if "recording" in message:
+                return recording_of(message["recording"])
+            event = message["event"]
+            on_event({**event, "monotonic_ns": time.monotonic_ns()} if "monotonic_ns" in event else event)
+        raise EngineError(f"{_GONE}, or did not finish in time")

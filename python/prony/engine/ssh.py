@@ -1,0 +1,40 @@
+"""The command that runs Prony on another machine, by the system's ``ssh``. Must not know what runs there.
+
+>>> Login("load1", user="prony", python="/opt/prony/bin/python").command("prony.x")[-3:]
+['--', 'load1', '/opt/prony/bin/python -P -m prony.x']
+"""
+
+import shlex
+from dataclasses import dataclass
+
+__all__ = ["Login"]
+
+_CONNECT_S = 10
+# A connection that was cut ends within four times this.
+_ALIVE_EVERY_S = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A machine as ssh reaches it. ``python``: an interpreter there that has Prony; ``config``: the file that
+    ssh reads in place of the user's own.
+    """
+
+    address: str
+    user: str | None = None
+    port: int | None = None
+    identity: str | None = None
+    python: str = "python3"
+    config: str | None = None
+
+    def command(self, module: str) -> list[str]:
+        """Return the command that runs ``module`` there. It asks for no password: there is nobody to type it.
+
+        ssh gives the other side's shell one text, in which each word is quoted.
+        """
+        options = (("-F", self.config), ("-p", self.port), ("-i", self.identity), ("-l", self.user))
+        asked = [word for option, value in options if value is not None for word in (option, str(value))]
+        settings = ("BatchMode=yes", f"ConnectTimeout={_CONNECT_S}", f"ServerAliveInterval={_ALIVE_EVERY_S}")
+        usual = ["-T", *(word for one in settings for word in ("-o", one))]
+        remote = shlex.join([self.python, "-P", "-m", module])
+        return ["ssh", *usual, *asked, "--", self.address, remote]
