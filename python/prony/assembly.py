@@ -30,6 +30,7 @@ from prony.model import Address, Launch, Subject, Tls
 from prony.runas import RunAs
 
 __all__ = [
+    "HOST",
     "Site",
     "SubjectNeeds",
     "assemble",
@@ -61,7 +62,8 @@ class Site:
 
     ``free_port`` returns a port on which nothing listens, ``folder_for`` the folder of the process with a
     given name; ``app_folder`` holds the app, ``cpus`` is the number of CPUs that they may use. ``authority``
-    certifies those that speak TLS.
+    certifies those that speak TLS. ``listen``: where clients reach the subject; what stands behind a frontend
+    is on the loopback.
     """
 
     free_port: Callable[[], int]
@@ -69,6 +71,7 @@ class Site:
     app_folder: Path
     cpus: int
     authority: Authority
+    listen: str = HOST
 
 
 def needs_of(
@@ -180,7 +183,8 @@ def _server(  # noqa: PLR0913, PLR0917 - all that a server depends on
     variables: Mapping[str, str],
     name: str,
 ) -> Launch:
-    address = Address(HOST, site.free_port(), wire=spoken_wire(entry, subject, site.cpus))
+    host = site.listen if subject.frontend is None else HOST
+    address = Address(host, site.free_port(), wire=spoken_wire(entry, subject, site.cpus))
     seat = _seat(site, name, address, variables, subject.app.root)
     seat = _certified(seat, asked_tls(entry, subject, site.cpus), site)
     return replace(make_launch(entry, subject, environment, seat), name=name)
@@ -190,7 +194,7 @@ def _certified(seat: Seat, asked: AskedTls | None, site: Site) -> Seat:
     """Return a seat with a certificate and its key, and the TLS that clients ask for, if TLS is asked for."""
     if asked is None:
         return seat
-    certified = site.authority.certify(asked.key)
+    certified = site.authority.certify(asked.key, seat.address.host)
     wanted = Tls(ca_file=str(site.authority.file), resumption=asked.resumption)
     return replace(seat, address=replace(seat.address, tls=wanted), certified=certified)
 
@@ -247,7 +251,7 @@ def _in_front(  # noqa: PLR0913, PLR0917 - as assemble, and what stands behind
         return None
     entry = catalog.frontends[subject.frontend.entry]
     environment = _ready(found, needs.frontend)
-    plain = _seat(site, "frontend", root=subject.app.root)
+    plain = _seat(site, "frontend", Address(site.listen, site.free_port()), root=subject.app.root)
     seat = _certified(plain, asked_tls(entry, subject.frontend, site.cpus), site)
     return make_frontend(entry, subject, subject.frontend, environment, seat, servers)
 

@@ -27,6 +27,8 @@ from pydantic import (
 from prony.errors import UsageError
 from prony.factors import SYSCTL, Choice, Choices, Value, combinations, factors_of, name_with
 from prony.model import (
+    FLEET,
+    LOCAL,
     MAX_CONNECTIONS,
     MAX_RATE_PER_S,
     Arrivals,
@@ -87,8 +89,14 @@ Own = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]*/[^\x00-\x1f\x7f]*$", max
 """The command of a program of the user's own, which has a path."""
 
 
+Fleet = Annotated[str, Field(pattern=FLEET)]
+"""Several of Prony's own generators on this machine, which share a load: `local:4`."""
+
+
 def _generator_kind(value: object) -> str:
-    return "own" if isinstance(value, str) and is_own_generator(value) else "known"
+    if not isinstance(value, str):
+        return "known"
+    return "own" if is_own_generator(value) else "fleet" if value.startswith(LOCAL) else "known"
 
 
 MAX_THREADS = 1024
@@ -173,7 +181,8 @@ Name = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
 Generators = Annotated[
     tuple[
         Annotated[
-            Annotated[Generator, Tag("known")] | Annotated[Own, Tag("own")], Discriminator(_generator_kind)
+            Annotated[Generator, Tag("known")] | Annotated[Own, Tag("own")] | Annotated[Fleet, Tag("fleet")],
+            Discriminator(_generator_kind),
         ],
         ...,
     ],

@@ -19,7 +19,7 @@ from prony.cli.talk import say
 from prony.errors import UsageError
 from prony.escapes import escaped
 from prony.factors import variables_of
-from prony.model import Interface
+from prony.model import ELSEWHERE, Interface
 
 if TYPE_CHECKING:
     from prony.catalog.schema.entry import ProcessEntry
@@ -43,6 +43,7 @@ class Again:
     network: str | None
     sandbox: str | None
     engine: str | None = None
+    listen: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def agree(asked: Asked, again: Again, known: "Catalog", *, trusted: bool) -> Non
     if not trusted:
         raise UsageError(
             f"`{asked.file}` would run or open on this machine:\n{shown}",
-            hint="type these again (--app with --dir, --command, --engine, --run-as, --net host, "
+            hint="type these again (--app with --dir, --command, --engine, --run-as, --net host, --listen, "
             "--sandbox container); or, if you know and trust them all, add --trust-plan",
         )
     say(f"trusted, of `{asked.file}`:\n{shown}")
@@ -158,8 +159,10 @@ def _of_sandbox(sandbox: "SandboxChoice", again: Again, known: "Catalog") -> Ite
         yield f"servers as the user {sandbox.run_as}"
     # For one's own app or command, typed again, the host's network is the default.
     own = bool(again.commands) or (again.app is not None and again.app not in known.apps)
-    if sandbox.network not in ("isolated", again.network) and not own:
+    if sandbox.listen is None and sandbox.network not in ("isolated", again.network) and not own:
         yield f"servers in the network of the {sandbox.network}"
+    if sandbox.listen not in (None, again.listen):
+        yield f"servers that listen at {sandbox.listen}"
     if sandbox.kind not in ("process", "cgroup", again.sandbox):
         yield f"servers in the sandbox {sandbox.kind}"
 
@@ -178,6 +181,7 @@ def _refuse_other(asked: Asked, again: Again) -> None:
         ("--run-as", again.run_as, {one.run_as for one in sandboxes}),
         ("--net", again.network, {one.network for one in sandboxes}),
         ("--sandbox", again.sandbox, {one.kind for one in sandboxes}),
+        ("--listen", again.listen, {one.listen for one in sandboxes}),
         *(("--command", one, set(asked.commands)) for one in again.commands),
     )
     for option, value, there in typed:
@@ -230,7 +234,9 @@ def typed_again(plan: "Plan") -> tuple[str, ...]:
     programs = dict.fromkeys(cell.engine.command for cell in plan.cells)
     engine = [word for text in programs if text for word in ("--engine", text)]
     trust = ("--trust-plan",) if any(variables_of(one.levels) for one in plan.subjects()) else ()
-    return (*words, *engine, *user, *host, *kind, *trust)
+    listen = () if sandbox.listen is None else ("--listen", sandbox.listen)
+    fleet = ("--fleet", "WHERE") if any(cell.engine.name == ELSEWHERE for cell in plan.cells) else ()
+    return (*words, *engine, *fleet, *listen, *user, *host, *kind, *trust)
 
 
 def _values(text: str, option: str) -> Sequence[str]:

@@ -56,9 +56,20 @@ def _rows() -> Iterator[_Row]:
     yield _Row(
         "prony", "Prony's own engine: closed and open loop, every latency kept", "built in", True, None
     )
+    yield _fleet()
     yield from map(_tool, TOOLS.values())
     for one in SCRIPTS.values():
         yield _Row(one.name, one.title, "made on first use", True, one.get, one.caveats)
+
+
+def _fleet() -> _Row:
+    from prony.engine import not_installed
+    from prony.engine.fleet.address import NEEDS
+    from prony.model import EngineChoice
+
+    here = not_installed(EngineChoice("local:2")) is None
+    title = "N of Prony's own, which share one load: a fleet on this machine"
+    return _Row("local:N", title, "installed" if here else "not installed", here, NEEDS[1])
 
 
 def _tool(tool: "Tool") -> _Row:

@@ -27,6 +27,11 @@ def fleet_engine(options: FleetOptions, address: Address, choice: EngineChoice, 
             f"`{address.host}` is another server on each machine of the fleet `{options.fleet}`",
             hint="give the address of the server in the network, and allow it: --allow-host HOST",
         )
+    if fleet.quota is not None:
+        raise UsageError(
+            f"`--fleet {options.fleet}`: a limit for each generator needs control groups, as `prony run` has",
+            hint=f"leave it out: --fleet local:{fleet.workers}",
+        )
     own = _shared(fleet, choice, pace)
     return FleetEngine(fleet, own, options.on_loss, pace.threads if fleet.workers is None else own.threads)
 

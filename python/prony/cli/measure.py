@@ -93,7 +93,7 @@ def run_and_report(task: "Study", ending: Ending) -> int:
         say("interrupted before the first trial ended: no figures, no archive")
         return status
     ended = end(task.out, ending, status)
-    if status:
+    if status and not (task.fleet and task.fleet.pipe):
         say(f"interrupted; to continue: `{_go_on(task)}`")
     return ended
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.cli.consent import Again, Asked, agree, app_of, commands_of, is_of_catalogue
+from prony.cli.run_fleet import check_address
 from prony.errors import UsageError
 from prony.escapes import escaped, shortened
 from prony.factors import variables_of, with_variables
@@ -18,6 +19,7 @@ from prony.model import Contract, Interface
 
 if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
+    from prony.engine.fleet.address import Fleet
     from prony.model import App, Cell, EngineChoice, Plan, Request, Subject
     from prony.study import Study
     from prony.survey.survey import Survey
@@ -30,6 +32,7 @@ ALLOWED = frozenset(
         "ready_timeout",
         *("json_to", "full", "no_html", "strict", "show_only"),
         *("app", "directory", "commands", "engine", "run_as", "net", "sandbox"),
+        *("fleet", "fleet_certificates", "listen"),
     )
 )
 """The options that are allowed with ``--resume``: what an archive lacks or may not decide, and how to report.
@@ -53,6 +56,7 @@ class Resumption:
     force: bool
     ready_timeout_ns: int | None = None
     root: str = ""
+    fleet: "Fleet | None" = None
 
 
 def resumed_study(wish: Resumption) -> "Study":
@@ -79,6 +83,8 @@ def resumed_study(wish: Resumption) -> "Study":
         _check_app(app, wish)
     for program in dict.fromkeys(cell.engine.command for cell in cells if cell.engine.command):
         check_command(program)
+    for address in {cell.sandbox.listen for cell in cells} - {None}:
+        check_address(address)
     commands, program = _commands(plan, wish), _typed_program(plan, wish)
     agree(Asked(wish.file, cells, commands, program), wish.again, wish.known, trusted=wish.trust_plan)
     if plan.cells[0].sandbox.network is Network.ISOLATED:
@@ -107,6 +113,7 @@ def resumed_study(wish: Resumption) -> "Study":
         cross_checks=tuple(_here(cell, known, wish) for cell in checks),
         resumes=True,
         fitness=partial(kept_fitness, user.cache),
+        fleet=wish.fleet,
     )
 
 
@@ -172,10 +179,16 @@ def _check_load(cell: "Cell", wish: Resumption) -> None:
     the generator's machine.
     """
     from prony.engine import ENGINES
-    from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, OpenLoop
+    from prony.model import ELSEWHERE, MAX_CONNECTIONS, MAX_RATE_PER_S, OpenLoop, is_fleet
     from prony.study_document import MAX_THREADS
 
-    if not cell.engine.command and cell.engine.name not in ENGINES:
+    if cell.engine.name == ELSEWHERE and (wish.fleet is None or wish.fleet.workers is not None):
+        raise UsageError(
+            f"the study in `{wish.file}` has generators on other machines, which no archive names",
+            hint="name them again: --fleet hosts.toml, or --fleet tls://HOST:PORT",
+        )
+    known = cell.engine.name in (*ENGINES, ELSEWHERE) or is_fleet(cell.engine.name)
+    if not cell.engine.command and not known:
         raise UsageError(
             f"`{wish.file}`: there is no engine `{escaped(cell.engine.name)}`",
             hint=f"one of: {', '.join(sorted(ENGINES))}",

@@ -22,6 +22,7 @@ from prony.cli.pacing_option import pacing_of
 from prony.cli.protocol import cross_checks_of, with_protocol
 from prony.cli.resume import ALLOWED, Resumption, is_complete, resumed_study
 from prony.cli.run_checks import archive_to_write, check_files, check_mix, check_threads
+from prony.cli.run_fleet import asked_fleet, reached_by, shared_by
 from prony.cli.run_options import AppOptions, LoadOptions, OutputOptions, RunOptions, SureOptions, WhatOptions
 from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox
 from prony.cli.talk import say
@@ -64,6 +65,10 @@ Examples:
 
   prony run --app shop:app --servers uvicorn,granian --tls-cost
 
+  prony run --app shop:app --fleet hosts.toml --listen 192.0.2.1    generators on other machines
+
+  prony run --app shop:app --target me@server.example    servers there, the load from here
+
   prony run --app shop.psgi --servers starman,twiggy,starman@nginx
 
   prony run --app page-64k --servers gunicorn,uwsgi      a built-in app: a page of 64 KiB
@@ -98,6 +103,14 @@ def run(
     check_output(output.json_to)
     known = load_catalog(tuple(what.catalog or ()))
     ending = Ending(output.json_to, output.strict, output.full, not output.no_html)
+    if what.target is not None:
+        from prony.cli.run_target import run_there
+
+        status, out = run_there(context, options, known)
+        if not out.exists():
+            return status
+        # Without a valid reply the report is the reason, and `end` has the status of it.
+        return end(out, ending, 0 if status == ExitCode.COULD_NOT_MEASURE else status)
     if what.resume is not None:
         refuse_options_beside_resume(options.typed, ALLOWED)
         return _go_on(_resumption(options, known), ending, output.show_only)
@@ -176,7 +189,9 @@ def _resumption(options: RunOptions, known: "Catalog") -> Resumption:
             run_as=sandbox.run_as,
             network=sandbox.net.value if sandbox.net else None,
             sandbox=sandbox.sandbox.value if "sandbox" in options.typed else None,
+            listen=options.load.listen,
         ),
+        fleet=asked_fleet(options.load),
         trust_plan=what.trust_plan,
         ready_timeout_ns=optional(duration_of, "--ready-timeout", options.load.ready_timeout),
         force=options.sure.force,
@@ -220,6 +235,8 @@ def _new_study(options: RunOptions, known: "Catalog") -> "Study":
     chosen = chosen_sandbox(
         options.sandbox, settings.get(OF_SANDBOX), own_app=is_own, named=_named_sandbox(options, known)
     )
+    fleet = asked_fleet(options.load)
+    chosen = reached_by(fleet, chosen, options.load, options.sandbox)
     asked = _plan_options(options, chosen, settings)
     typed = options.own.requirements is not None or options.own.python is not None
     found = _found(options, known, declared=typed)
@@ -247,6 +264,7 @@ def _new_study(options: RunOptions, known: "Catalog") -> "Study":
         force=options.sure.force,
         cross_checks=_cross_checks(options, plan, known),
         fitness=partial(kept_fitness, user.cache),
+        fleet=fleet,
     )
 
 
@@ -288,7 +306,9 @@ def _is_text(known: "Catalog", server: str, key: str) -> bool:
 
 
 def _plan_options(
-    options: RunOptions, chosen: "Chosen", settings: "Mapping[str, Mapping[str, Choice]]"
+    options: RunOptions,
+    chosen: "Chosen",
+    settings: "Mapping[str, Mapping[str, Choice]]",
 ) -> "PlanOptions":
     from prony.model import EngineChoice
     from prony.plan import PlanOptions
@@ -300,7 +320,10 @@ def _plan_options(
         only=None if options.study is not None and options.load.engine is not None else options.what.only,
         blocks=options.sure.repeats,
         seed=options.sure.seed,
-        engine=engine if options.study is None else replace(engine, name=EngineChoice().name, command=""),
+        engine=shared_by(
+            engine if options.study is None else replace(engine, name=EngineChoice().name, command=""),
+            options.load.fleet,
+        ),
         sandbox=chosen.choice,
         settings=settings,
         entrance=_tls(options),

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from prony.cli.measure import placement_of
 from prony.cli.run_options import AppOptions
 from prony.errors import UsageError
-from prony.model import EngineChoice
 
 if TYPE_CHECKING:
     from prony.model import Plan
@@ -35,7 +34,7 @@ def check_mix(plan: "Plan", engine: str | None) -> None:
 
     *Errors*: UsageError naming the generator.
     """
-    others = (cell for cell in plan.cells if cell.workload.mix and cell.engine.name != EngineChoice().name)
+    others = (cell for cell in plan.cells if cell.workload.mix and not cell.engine.is_built_in)
     if engine is not None and any(cell.engine.named(engine) == cell.engine for cell in others):
         raise UsageError(
             f"`--engine {engine}` cannot send a mix of paths",

@@ -71,6 +71,14 @@ class WhatOptions:
     resume: Annotated[Path | None, typer.Option(help="Continue the interrupted study in this archive.")] = (
         None
     )
+    target: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHERE",
+            help="Build, start and watch the servers on this machine, over SSH: [USER@]HOST, or a file, "
+            "target.toml. The load comes from here.",
+        ),
+    ] = None
     trust_plan: Annotated[
         bool,
         typer.Option("--trust-plan", help="With --resume: allow all that the archive would run or open."),
@@ -180,6 +188,24 @@ class LoadOptions:
         int, typer.Option(min=1, max=MAX_THREADS, help="Worker threads of the load engine.")
     ] = 1
     pacing: PacingOption = None
+    fleet: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHERE",
+            help="Several generators that share each load: local:4; hosts.toml, over SSH; or tls://HOST:PORT.",
+        ),
+    ] = None
+    fleet_certificates: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="With tls://: the folder that `prony fleet certificates DIR` made."),
+    ] = None
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="With --fleet elsewhere: the address of this machine at which servers take the load.",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)

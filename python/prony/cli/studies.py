@@ -131,7 +131,7 @@ def _here(
 
 def _generator(choice: "EngineChoice") -> "Availability":
     from prony.engine import not_installed
-    from prony.model import INSTALLABLE, READY, Availability
+    from prony.model import INSTALLABLE, READY, Availability, is_fleet
 
     name = choice.name
     if choice.command:
@@ -139,4 +139,6 @@ def _generator(choice: "EngineChoice") -> "Availability":
     # The scripts come with Prony, and get an environment of their own.
     if name.startswith(("python-", "printed-")):
         return INSTALLABLE
+    if is_fleet(name):
+        return Availability.lacking("prony[fleet]") if not_installed(choice) else READY
     return READY if shutil.which(name) else Availability.lacking(name)

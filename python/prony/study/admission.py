@@ -19,7 +19,6 @@ from prony.model import (
     ClosedLoop,
     CountStop,
     DurationStop,
-    EngineChoice,
     Network,
     OpenLoop,
     Placement,
@@ -74,7 +73,7 @@ def demand_of(plan: Plan, catalog: Catalog, placement: Placement) -> Demand:
         connections=max(_connections(cell.workload) for cell in plan.cells),
         engine_threads=plan.engine_threads,
         # Studies load over loopback only; other generators come from one address.
-        several_sources=all(cell.engine.name == EngineChoice().name for cell in plan.cells),
+        several_sources=all(cell.engine.is_built_in for cell in plan.cells),
         share_cpus=sandbox.share_cpus,
         connections_per_process=_held(plan, catalog, cpus),
         new_per_s=_new_per_s(plan),

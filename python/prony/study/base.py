@@ -14,6 +14,7 @@ from typing import Protocol
 from prony.catalog.install.environment import Declared
 from prony.catalog.install.prepare import EnvironmentProgress
 from prony.catalog.schema.loader import Catalog
+from prony.engine.fleet.address import Fleet
 from prony.model import Cell, Fingerprint, GeneratorFitness, Json, Plan, Trial
 from prony.runas import RunAs
 from prony.sandbox.choice import Chosen
@@ -43,7 +44,7 @@ class Study:
     trial that the machine disturbed is repeated; none where the disturbance is planted. ``cross_checks``:
     cells of other generators, measured in each block in addition to the plan's. ``resumes``: ``out`` already
     holds a part of the study. ``fitness``: the load engine's calibration on a machine, null where there is
-    none.
+    none. ``fleet``: the machines of the generator ``fleet``.
     """
 
     plan: Plan
@@ -61,6 +62,7 @@ class Study:
     cross_checks: tuple[Cell, ...] = ()
     resumes: bool = False
     fitness: Callable[[Fingerprint], GeneratorFitness | None] = _unknown
+    fleet: Fleet | None = None
 
 
 class StudyListener(Protocol):

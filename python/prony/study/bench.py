@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
 
-from prony.assembly import Site, assemble
+from prony.assembly import HOST, Site, assemble
 from prony.catalog.install.environment import Environment, Unavailable
 from prony.catalog.schema.apps import is_built_in
 from prony.certificates import Authority
-from prony.engine import open_engine
+from prony.engine import Means, open_engine
 from prony.host import Cpu
 from prony.model import (
     Cell,
@@ -82,7 +82,8 @@ class Bench:
         draw = Random(nuisance.draw_seed)  # noqa: S311 - a nuisance, not a secret
         cpus = len(self.placement_of(subject).server_cpus)
         port = partial(sandbox.free_port, draw)
-        site = Site(port, sandbox.folder_for, ready.app_folder, cpus, self.authority)
+        listen = self.study.plan.sandbox.listen or HOST
+        site = Site(port, sandbox.folder_for, ready.app_folder, cpus, self.authority, listen)
         launch = assemble(self.study.catalog, subject, ready.needs, self.environments, site)
         if self.study.ready_timeout_ns is not None and not is_built_in(subject.app):
             within = replace(launch.readiness, timeout_ns=self.study.ready_timeout_ns)
@@ -108,6 +109,11 @@ def _ceiling(fitness: GeneratorFitness | None, cell: Cell) -> float | None:
     loop = cell.workload.loop
     connections = loop.connections if isinstance(loop, ClosedLoop) else _OF_OPEN_LOOP
     return None if fitness is None else fitness.ceiling(connections, cell.engine.threads)
+
+
+def _means(bench: Bench, cell: Cell) -> Means:
+    group = bench.groups.tree.create if bench.groups else None
+    return Means(_ceiling(bench.fitness, cell), bench.study.fleet, group)
 
 
 def measure(bench: Bench, turn: Turn, listener: StudyListener) -> Trial:
@@ -145,7 +151,7 @@ def _task(bench: Bench, turn: Turn) -> Task:
         launch=launch,
         contract=cell.subject.app.contract,
         sandbox=sandbox,
-        engine=open_engine(cell.engine, _ceiling(bench.fitness, cell)),
+        engine=open_engine(cell.engine, _means(bench, cell)),
         placement=equivalent(bench.placement_of(cell.subject), bench.cpus, Random(nuisance.draw_seed)),  # noqa: S311
         nuisances={**nuisance.as_text(), "port": str(launch.address.port)},
         counts_disturbed=_counts_disturbed(bench.study, at),

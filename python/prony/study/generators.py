@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from prony.catalog.schema.settings import TLS, TLS_OFF, TLS_RESUMPTION, is_true
 from prony.engine import cannot_make, not_here, not_installed
-from prony.model import Address, Cell, EngineChoice, Tls
+from prony.model import Address, Cell, EngineChoice, SandboxKind, Tls
 
 __all__ = ["foreseen", "left_out", "left_out_words"]
 
@@ -40,10 +40,17 @@ def _left_out(cells: Iterable[Cell], lacking: Callable[[EngineChoice], str | Non
         name = cell.engine.name
         if name not in missing:
             missing[name] = lacking(cell.engine)
-        reason = missing[name] or cannot_make(cell.engine, cell.workload, _address(cell))
+        reason = missing[name] or cannot_make(cell.engine, cell.workload, _address(cell)) or _unlimited(cell)
         if reason:
             found[cell.id] = reason
     return found
+
+
+def _unlimited(cell: Cell) -> str | None:
+    """Return why generators cannot be limited each; null: they can, or need not be."""
+    if "@" not in cell.engine.name or cell.sandbox.kind is SandboxKind.CGROUP:
+        return None
+    return f"a limit for each of its generators needs control groups; the sandbox is `{cell.sandbox.kind}`"
 
 
 def _address(cell: Cell) -> Address:

@@ -30,7 +30,6 @@ _BEHIND = 1 / 2
 _LONGER = 1.5
 # Shorter windows have no seconds that could be compared.
 _LEAST_WINDOW_NS = 2 * SECOND_NS
-_OWN_ENGINE = "prony"
 
 
 def piloted(plan: Plan) -> tuple[Cell, ...]:
@@ -45,7 +44,7 @@ def piloted(plan: Plan) -> tuple[Cell, ...]:
 def _has_seconds(cell: Cell) -> bool:
     stop, loop = cell.workload.stop, cell.workload.loop
     is_long = isinstance(stop, DurationStop) and stop.duration_ns >= _LEAST_WINDOW_NS
-    return cell.engine.name == _OWN_ENGINE and is_long and not loop.stages
+    return cell.engine.is_built_in and is_long and not loop.stages
 
 
 def looks_at(cell: Cell, longest_ns: int) -> tuple[int, ...]:

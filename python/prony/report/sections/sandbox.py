@@ -54,7 +54,13 @@ def _limits_in_words(choice: SandboxChoice, states: Mapping[str, LimitState]) ->
 def _network_notes(reading: Reading) -> Iterator[Text]:
     records = reading.subjects.values()
     networks = {record.sandbox.network for record in records if record.sandbox.network}
-    if Network.HOST in networks:
+    listen = reading.plan.sandbox.listen
+    if listen is not None:
+        yield text(
+            "Servers took the load at {}, and generators sent it from other machines.",
+            Name(listen),
+        )
+    elif Network.HOST in networks:
         yield text("Servers ran on the host's loopback: sockets of one trial may disturb the next.")
     elif networks:
         yield text("Each trial ran in a network namespace of its own, server and generator together.")
@@ -65,7 +71,9 @@ def _placement_notes(reading: Reading) -> Iterator[Text]:
         return
     placement = reading.placements[0]
     server = _cpus(placement.server_cpus, "server_cpus")
-    if placement.shared:
+    if reading.plan.sandbox.listen is not None:
+        yield text("Server on {}, generators on other machines.", server)
+    elif placement.shared:
         yield text("Server and generator shared {}: they slow each other down.", server)
     else:
         generator = _cpus(placement.generator_cpus, "generator_cpus")

@@ -1,0 +1,64 @@
+"""Two machines made of one: networks with an address each, joined by the two ends of a cable.
+
+Nothing else is reached from there, so what servers need is installed before: see ``installed``.
+"""
+
+import contextlib
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from sshd import IS_HERE, WHY_NOT
+
+SERVER, GENERATORS = "10.231.7.1", "10.231.7.2"
+LACKING = {
+    WHY_NOT: not IS_HERE,
+    "needs root: networks of its own": os.geteuid() != 0,
+    "iproute2 is not installed": shutil.which("ip") is None,
+}
+
+
+BRIEF = ("--duration", "1s", "--warmup", "300ms", "--share-cpus", "--no-calibration", "--no-html")
+
+
+def installed(prony, *words):
+    """Have what a run needs in Prony's cache."""
+    done = prony("run", *words, *BRIEF, "--duration", "100ms", "-c", "1", "--repeats", "1", timeout_s=180)
+    assert done.status == 0, done.err
+
+
+def commands_with(word):
+    """Return the command lines of processes that have this word."""
+    lines = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    return [line for line in lines.splitlines() if word in line]
+
+
+def unplug(within):
+    """Cut the cable, at the end of the network in which `within` runs a command."""
+    subprocess.run([*within, "ip", "link", "set", "prony-a", "down"], check=True)
+
+
+def ip(*words):
+    subprocess.run(["ip", *words], check=True)
+
+
+@pytest.fixture
+def cable():
+    """Two networks with an address each; what runs a command in one of them."""
+    for reason, is_lacking in LACKING.items():
+        if is_lacking:
+            pytest.skip(reason)
+    names = [f"prony-test-{side}-{os.getpid()}" for side in ("a", "b")]
+    with contextlib.ExitStack() as stack:
+        for name in names:
+            ip("netns", "add", name)
+            stack.callback(ip, "netns", "delete", name)
+            ip("-n", name, "link", "set", "lo", "up")
+        ip("link", "add", "prony-a", "netns", names[0], "type", "veth", "peer", "prony-b", "netns", names[1])
+        for name, end, address in zip(names, ("prony-a", "prony-b"), (SERVER, GENERATORS), strict=True):
+            ip("-n", name, "address", "add", f"{address}/24", "dev", end)
+            ip("-n", name, "link", "set", end, "up")
+        # `ip netns exec` would hide the control groups.
+        yield [["nsenter", f"--net=/run/netns/{name}"] for name in names]

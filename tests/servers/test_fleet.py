@@ -1,0 +1,128 @@
+"""Studies with several generators: on this machine, and on another one, which here is another network, joined
+by two ends of a cable.
+"""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import gettempdir
+
+import pytest
+
+from commands import eventually
+from prony.archive import open_archive
+from prony.engine.fleet.certificates import write_certificates
+from prony.model import LimitKind, Network, Ok
+from servers.cable import BRIEF, GENERATORS, SERVER, commands_with, installed
+from sshd import ssh_server
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
+
+
+@pytest.fixture
+def hosts(folder, cable):
+    """The file of a fleet of two generators beyond the cable."""
+    keys = folder / "ssh"
+    keys.mkdir()
+    write_certificates(keys / "certificates", 1)
+    with ssh_server(keys, GENERATORS, cable[1]):
+        lines = (
+            f'listen = "{SERVER}"\ncertificates = "certificates"\nssh_config = "config"\n[[hosts]]\n'
+            f'address = "{GENERATORS}"\nname = "far"\nworkers = 2\npython = {json.dumps(sys.executable)}\n'
+            f'certificates = "{keys}/certificates"\n'
+        )
+        (keys / "hosts.toml").write_text(lines)
+        yield keys / "hosts.toml"
+
+
+def started(prony, within, *words):
+    return subprocess.Popen(
+        [*within, sys.executable, "-m", "prony", "run", *map(str, words)],
+        cwd=prony.folder,
+        env=prony.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def generators():
+    return commands_with("prony.engine.fleet")
+
+
+HERE = ("--app", "hello", "--servers", "waitress", *BRIEF, "--repeats", "1")
+
+
+def test_generators_with_a_quota_each_are_stopped_by_it(prony, folder, trials):
+    done = prony("run", *HERE, "--engine", "local:2@2%", "-c", "16", "--out", "a.prony", timeout_s=180)
+    if "needs control groups" in done.err:
+        pytest.skip("no control groups")
+    assert done.status == 0, done.err
+    (trial,) = trials(folder / "a.prony")
+    machines = trial.recording.machines
+    assert [one.name for one in machines] == ["generator-1", "generator-2"]
+    kinds = [{found.kind for found in one.evidence} for one in machines]
+    assert all(LimitKind.THROTTLED in own for own in kinds), kinds
+    assert list(Path("/sys/fs/cgroup").rglob("generator-1")) == []
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
+def test_generators_end_with_the_study_also_while_they_start(prony, end):
+    installed(prony, *HERE[:4])
+    process = prony.start("run", *HERE, "--engine", "local:2", "--out", "a.prony")
+    # A worker has a folder while it starts, and for no longer.
+    assert eventually(lambda: list((prony.cache / "run").rglob("prony-fleet-*")), timeout_s=30)
+    process.send_signal(end)
+    process.communicate(timeout=30)
+    assert eventually(lambda: generators() == [])
+    assert not list(Path(gettempdir()).glob("prony-fleet-*"))
+    if end is signal.SIGKILL:
+        assert prony("clean").status == 0
+
+
+def test_servers_here_and_generators_beyond_a_cable(prony, folder, cable, hosts):
+    out = folder / "far.prony"
+    subjects = ("--app", "hello", "--servers", "waitress,waitress@nginx")
+    installed(prony, *subjects)
+    where = ("--fleet", hosts, "--listen", SERVER, "--out", out, "--full")
+    process = started(prony, cable[0], *subjects, *BRIEF, "-c", "8", "--repeats", "1", *where)
+    text, said = process.communicate(timeout=180)
+    assert process.returncode == 0, said + text
+    with open_archive(out) as archive:
+        plan, trials = archive.plan(), [record.trial for record in archive.trials()]
+    assert {(cell.engine.name, cell.sandbox.listen, cell.sandbox.network) for cell in plan.cells} == {
+        ("fleet", SERVER, Network.HOST)
+    }
+    assert [type(trial.outcome) for trial in trials] == [Ok, Ok]
+    for trial in trials:
+        assert trial.recording.account.ok > 0
+        assert trial.recording.spec.target.host == SERVER
+        assert sorted(one.name for one in trial.recording.machines) == ["far-1", "far-2"]
+        assert {"window_open", "window_close"} <= {event.event for event in trial.events}
+        assert sum(sample.phase == "window" for sample in trial.samples) >= 2
+    assert f"took the load at {SERVER}" in " ".join(text.split())
+
+
+def test_generators_elsewhere_are_named_again_when_a_study_goes_on(prony, folder, cable, hosts):
+    out = folder / "far.prony"
+    subjects = ("--app", "hello", "--servers", "waitress")
+    installed(prony, *subjects)
+    where = ("--fleet", hosts, "--listen", SERVER)
+    begun = started(prony, cable[0], *subjects, *BRIEF, "--repeats", "3", *where, "--out", out)
+    next(line for line in begun.stderr if "answered" in line)
+    begun.kill()
+    begun.communicate()
+    assert eventually(lambda: generators() == [], timeout_s=10)
+    refused = started(prony, cable[0], "--resume", out, "--trust-plan")
+    _, said = refused.communicate(timeout=60)
+    assert refused.returncode == 2
+    assert "generators on other machines, which no archive names" in said
+    again = started(prony, cable[0], "--resume", out, *where)
+    _, said = again.communicate(timeout=120)
+    assert again.returncode == 0, said
+    with open_archive(out) as archive:
+        loaded = [record.trial for record in archive.trials() if record.trial.recording]
+    assert len(loaded) == 3
+    assert all(trial.recording.machines for trial in loaded)
