@@ -293,6 +293,27 @@ def test_only_keeps_the_subjects_that_fit_and_the_ids_of_the_whole_plan():
     ]
 
 
+def test_connections_keep_the_closed_loops_that_have_so_many():
+    loads = [
+        {"loop": "closed", "connections": [10, 20, 30]},
+        {"loop": "open", "rate": 5, "connections": 20, "name": "beside"},
+    ]
+    plan = plan_of(PlanOptions(connections=(30, 20)), workloads=loads)
+    assert [cell.workload.loop for cell in plan.cells] == [ClosedLoop(20), ClosedLoop(30)] * 2
+
+
+def test_connections_that_no_load_has_are_refused_with_those_there_are():
+    with pytest.raises(UsageError, match="`--connections 7`: no load of `mine` has so many") as error:
+        plan_of(PlanOptions(connections=(10, 7)))
+    assert error.value.hint == "its closed loops have 1, 10 connections"
+
+
+def test_connections_of_a_study_without_closed_loops_are_refused():
+    with pytest.raises(UsageError, match="no load of `mine`") as error:
+        plan_of(PlanOptions(connections=(10,)), workloads=[{"loop": "open", "rate": 20}])
+    assert error.value.hint == "it has open loops only"
+
+
 def test_only_that_fits_nothing_is_refused_with_the_names():
     with pytest.raises(UsageError, match=r"`--only nginx\*` matches no subject of `mine`") as error:
         plan_of(PlanOptions(only="nginx*"))

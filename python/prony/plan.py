@@ -15,6 +15,7 @@ from prony.model import (
     App,
     Cell,
     Claim,
+    ClosedLoop,
     Design,
     DurationStop,
     EngineChoice,
@@ -82,11 +83,13 @@ class PlanOptions:
     a frontend, or those of ``sandbox`` or ``env``; ``entrance``: of whatever receives the load, the frontend
     or else the server.
 
+    ``only`` and ``connections``: subjects, and closed loops, that alone are measured; null: all.
     ``calibrate``: with or without calibration, regardless of the document; null: as the document says.
     """
 
     profile: str | None = None
     only: str | None = None
+    connections: tuple[int, ...] | None = None
     blocks: int | None = None
     seed: int = 1
     engine: EngineChoice = EngineChoice()
@@ -106,8 +109,8 @@ def make_plan(
 ) -> Plan:
     """Return the resolved plan of ``document``: every subject under each of its loads, all in one pacing.
 
-    *Errors*: UsageError for a name that is not in the catalogue, an app without the server's interface, or
-    an ``only`` that matches no subject.
+    *Errors*: UsageError for a name that is not in the catalogue, an app without the server's interface, an
+    ``only`` that matches no subject, or ``connections`` that no load has.
     """
     profile_name, profile = document.profile(options.profile)
     cells = tuple(_cells(document, profile_name, catalog, options))
@@ -127,6 +130,7 @@ def make_plan(
         originals=originals,
     )
     plan = calibrated(plan, catalog, _wanted(document, options))
+    plan = _under(plan, options.connections) if options.connections else plan
     return narrowed(plan, options.only) if options.only else plan
 
 
@@ -265,6 +269,25 @@ def narrowed(plan: Plan, pattern: str) -> Plan:
             f"`--only {pattern}` matches no subject of `{plan.name}`", hint=f"its subjects: {names}"
         )
     return replace(plan, cells=cells)
+
+
+def _under(plan: Plan, connections: Sequence[int]) -> Plan:
+    """Return the plan with the closed loops alone that have so many connections.
+
+    *Errors*: UsageError for a number that no load of the plan has.
+    """
+    loops = ((cell.id, cell.workload.loop) for cell in plan.cells)
+    counts = {number: loop.connections for number, loop in loops if isinstance(loop, ClosedLoop)}
+    known = sorted(set(counts.values()))
+    unknown = [count for count in connections if count not in known]
+    if unknown:
+        levels = ", ".join(map(str, known))
+        raise UsageError(
+            f"`--connections {unknown[0]}`: no load of `{plan.name}` has so many in the profile "
+            f"`{plan.profile}`",
+            hint=f"its closed loops have {levels} connections" if known else "it has open loops only",
+        )
+    return replace(plan, cells=tuple(cell for cell in plan.cells if counts.get(cell.id) in connections))
 
 
 def _asked(

@@ -318,7 +318,7 @@ def test_a_bad_value_is_refused_by_option_value_and_expectation(refused, options
 @pytest.mark.parametrize(
     "option",
     [
-        *(["--servers", "wsgiref"], ["-c", "10"], ["--rate", "5"], ["--arrivals", "constant"]),
+        *(["--servers", "wsgiref"], ["--rate", "5"], ["--arrivals", "constant"]),
         *(["--duration", "1s"], ["--warmup", "1s"], ["--timeout", "1s"], ["--path", "/"], ["-m", "GET"]),
         *(["-H", "A: b"], ["--body", "x"], ["--env", "A=b"], ["--env-file", "x"], ["--expect-body", "x"]),
         *(["--expect-status", "200"], ["--dir", "."], ["--interface", "wsgi"], ["--requirements", "x"]),
@@ -328,7 +328,7 @@ def test_a_bad_value_is_refused_by_option_value_and_expectation(refused, options
 def test_an_option_of_ones_own_app_is_refused_with_a_study(refused, option):
     told = refused("two.toml", *option)
     assert f"`{option[0]}`: does not apply to the study `two.toml`" in told
-    assert "--profile, --only, --repeats, --seed and --set apply to a study" in told
+    assert "--profile, --only, --connections, --repeats, --seed and --set apply to a study" in told
 
 
 @pytest.mark.parametrize(
@@ -462,6 +462,12 @@ def test_only_and_profile_narrow_a_dry_run(dry):
     shown = dry("two.toml", "--only", "waitress+fl*", "--profile", "full")
     assert "1 cell x 10 blocks" in shown
     assert "wsgiref" not in shown
+
+
+def test_connections_of_a_study_are_those_of_its_loads_that_are_measured(dry):
+    shown = dry("wsgi-servers", "--profile", "full", "-c", "100,10000", "--only", "meinheld*")
+    assert "2 cells x 10 blocks" in shown
+    assert "closed loop, 10000 connections" in shown
 
 
 def test_the_built_in_study_is_eight_subjects_at_550_a_second_in_under_ten_minutes(dry):

@@ -17,7 +17,7 @@ __all__ = [
 
 # The options of a user's own app and its load, by parameter; a study's file sets these itself.
 _OF_OWN_APP = (
-    *("servers", "connections", "rate", "arrivals", "duration", "warmup", "timeout", "path", "method"),
+    *("servers", "rate", "arrivals", "duration", "warmup", "timeout", "path", "method"),
     *("header", "body", "env", "env_file", "directory", "interface"),
     *("expect_status", "expect_header", "expect_body", "expect_body_contains", "expect_body_sha256"),
     "ready_timeout",
@@ -97,7 +97,8 @@ def _refuse_in_study(typed: Mapping[str, str], study: str) -> None:
         shown = ", ".join(f"`{option}`" for option in wrong)
         raise UsageError(
             f"{shown}: does not apply to the study `{study}`, whose file sets servers, apps and load",
-            hint="--profile, --only, --repeats, --seed and --set apply to a study; for more, edit its file",
+            hint="--profile, --only, --connections, --repeats, --seed and --set apply to a study; for more, edit its "
+            "file",
         )
 
 

@@ -17,7 +17,7 @@ from prony.cli.consent import Again
 from prony.cli.flat import flattened
 from prony.cli.load_options import CheckOptions
 from prony.cli.measure import Ending, cpus_of, dry_run, end, run_and_report
-from prony.cli.options import check_output, duration_of, header_of, optional, settings_of
+from prony.cli.options import check_output, connections_of, duration_of, header_of, optional, settings_of
 from prony.cli.pacing_option import pacing_of
 from prony.cli.protocol import cross_checks_of, with_protocol
 from prony.cli.resume import ALLOWED, Resumption, is_complete, resumed_study
@@ -52,6 +52,8 @@ Examples:
   prony run embedded-servers --only '*flask*' --repeats 10
 
   prony run my-study.toml --profile full --out result.prony
+
+  prony run wsgi-servers --profile full -c 100,10000      only these of its loads
 
   prony run --app shop:app --servers gunicorn,waitress,uwsgi -c 10,100
 
@@ -318,6 +320,7 @@ def _plan_options(
         profile=options.what.profile,
         # With one more generator the plan is narrowed when it is there.
         only=None if options.study is not None and options.load.engine is not None else options.what.only,
+        connections=_levels(options),
         blocks=options.sure.repeats,
         seed=options.sure.seed,
         engine=shared_by(
@@ -329,6 +332,11 @@ def _plan_options(
         entrance=_tls(options),
         calibrate=not options.sure.no_calibration,
     )
+
+
+def _levels(options: RunOptions) -> tuple[int, ...] | None:
+    """Return which of a study's closed loops alone are measured; null: all, or there is no study."""
+    return None if options.study is None else optional(connections_of, "-c", options.load.connections)
 
 
 def _tls(options: RunOptions) -> "Mapping[str, Choice]":

@@ -150,7 +150,8 @@ class LoadOptions:
         typer.Option(
             "-c",
             "--connections",
-            help="Closed loop with this many connections (10); a list, e.g. 10,100, measures each.",
+            help="Closed loop with this many connections (10); a list, e.g. 10,100, measures each. With a "
+            "study: only these of its loads.",
         ),
     ] = None
     rate: Annotated[str | None, typer.Option(help="Open loop: requests per second.")] = None
