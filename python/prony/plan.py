@@ -241,6 +241,7 @@ def _needs(document: NeedsDocument) -> Needs:
         blocks=document.blocks,
         duration_ns=document.duration,
         timeout_ns=document.timeout,
+        requests=document.requests,
     )
 
 

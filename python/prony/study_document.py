@@ -422,6 +422,7 @@ class NeedsDocument(_Document):
     blocks: PositiveInt = 5
     duration: Wait = 0
     timeout: Wait = 0
+    requests: Annotated[int, Field(ge=0)] = 0
 
 
 class ClaimDocument(_Document):

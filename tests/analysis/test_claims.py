@@ -17,6 +17,7 @@ from prony.model import (
     Claim,
     ClaimKind,
     ClosedLoop,
+    CountStop,
     DurationStop,
     EngineChoice,
     Failed,
@@ -510,6 +511,19 @@ def test_a_short_window_or_time_out_decides_no_claim(needs, reason):
     found = evaluate(asked, [losing(0.4)])
     assert (found.verdict, found.reason, found.lack) == (UNTESTABLE, reason, Lack.PROFILE)
     assert verdict(replace(asked, needs=Needs(duration_ns=2 * build.SECOND)), losing(0.4)) is HOLDS
+
+
+def test_a_load_of_few_requests_decides_no_claim():
+    asked = claim(ClaimKind.FAILS, metric="error_ratio", needs=Needs(requests=10_000))
+    one = losing(0.4)
+    counted = [
+        replace(one, cell=replace(one.cell, workload=replace(one.cell.workload, stop=CountStop(requests))))
+        for requests in (600, 10_000)
+    ]
+    found = evaluate(asked, counted[:1])
+    assert (found.verdict, found.reason) == (UNTESTABLE, "needs 10,000 requests; it has 600")
+    assert verdict(asked, counted[1]) is HOLDS
+    assert verdict(asked, one) is HOLDS, "a window of time has as many requests as fit"
 
 
 def test_a_need_of_a_window_holds_for_what_it_is_compared_with_too():

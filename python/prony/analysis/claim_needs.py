@@ -74,8 +74,8 @@ def unmet(claim: Claim, what: Tested) -> UnmetNeed | None:
     """Return what the claim needs and ``what`` lacks; null: it can be tested.
 
     *Definition*: CPUs are those of the server, and for ``needs.generator_cpus`` those of the generator. A
-    single core needs two of whichever its metric is about. Window and time-out must suffice in the claim's
-    own cells and in those that they are compared with.
+    single core needs two of whichever its metric is about. Window, requests and time-out must suffice in the
+    claim's own cells and in those that they are compared with.
     """
     own = [cell for cell in what.cells if is_claimed(claim, cell)]
     if not own:
@@ -88,6 +88,7 @@ def unmet(claim: Claim, what: Tested) -> UnmetNeed | None:
         _alone(claim, rivals)
         or _too_few_connections(claim, own)
         or _too_short(claim, [*own, *rivals])
+        or _too_few_requests(claim, [*own, *rivals])
         or _too_few_blocks(claim, what.blocks)
         or _too_few_cpus(claim, own, what)
     )
@@ -122,6 +123,14 @@ def _too_short(claim: Claim, cells: Sequence[Cell]) -> UnmetNeed | None:
         if found and min(found) < wanted:
             return UnmetNeed(f"a {what} of {seconds(wanted):g} s; it has {seconds(min(found)):g} s")
     return None
+
+
+def _too_few_requests(claim: Claim, cells: Sequence[Cell]) -> UnmetNeed | None:
+    stops = [cell.workload.stop for cell in cells]
+    fewest = min((stop.requests for stop in stops if isinstance(stop, CountStop)), default=None)
+    if fewest is None or fewest >= claim.needs.requests:
+        return None
+    return UnmetNeed(f"{claim.needs.requests:,} requests; it has {fewest:,}")
 
 
 def _too_few_blocks(claim: Claim, blocks: int) -> UnmetNeed | None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from prony.model.shapes import OPTIONAL
 from prony.model.subject import is_named
 
 __all__ = ["ERROR_RATIO", "TOLERANT", "Claim", "ClaimKind", "Needs", "Original"]
@@ -39,7 +40,8 @@ TOLERANT = (ClaimKind.HIGHEST, ClaimKind.LOWEST, ClaimKind.SINGLE_CORE)
 @dataclass(frozen=True, slots=True)
 class Needs:
     """What a test of the claim needs: CPUs of the server and of the generator, a load, repeats, and a least
-    window and time-out. A window that ends after a number of requests needs no ``duration_ns``.
+    window and time-out. A window that ends after a number of requests needs ``requests`` in place of
+    ``duration_ns``.
     """
 
     server_cpus: int = 1
@@ -48,6 +50,7 @@ class Needs:
     blocks: int = 5
     duration_ns: int = 0
     timeout_ns: int = 0
+    requests: int = field(default=0, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -278,6 +278,8 @@ def _needs(needs: Needs, at: str) -> Iterator[Part]:
             yield text(f"{{}} CPUs for the {side}", Figure(cpus, as_typed, at + pointer(f"{side}_cpus")))
     if needs.connections:
         yield text("{} connections", Figure(needs.connections, count, at + pointer("connections")))
+    if needs.requests:
+        yield text("{} requests", Figure(needs.requests, count, at + pointer("requests")))
     for what, name, value in (
         ("window", "duration_ns", needs.duration_ns),
         ("time-out", "timeout_ns", needs.timeout_ns),
