@@ -39,6 +39,24 @@ def test_a_process_that_died_counts_up_to_its_last_sample():
     assert cpu_share(samples) == 0.2
 
 
+def test_the_peak_of_the_cpu_is_that_of_the_busiest_half_second():
+    steps = [(0.0, 0.0), (0.1, 0.1), (0.5, 0.2), (1.0, 0.7), (1.5, 0.8)]
+    samples = [
+        replace(sample(0, process(1, used)), monotonic_ns=round(second * SECOND)) for second, used in steps
+    ]
+    # Each of these used its tenth of a second whole, too short a time to count; from 0.5 s to 1 s is 100 %.
+    assert process_metrics(samples)["cpu_percent_peak"] == pytest.approx(100)
+    assert process_metrics(samples)["cpu_percent"] == pytest.approx(100 * 0.8 / 1.5)
+    assert isinstance(process_metrics(samples[:2])["cpu_percent_peak"], Missing)
+
+
+def test_the_peak_of_the_memory_with_files_is_that_of_the_control_groups():
+    trial = Trial(1, 0, 0, 0, TrialRole.SUBJECT, Ok(), 0, 0)
+    peaks = {"cgroup.server.memory_peak_bytes": 5, "cgroup.frontend.memory_peak_bytes": 2}
+    assert trial_metrics(replace(trial, counters=peaks))["memory_peak"] == 7
+    assert isinstance(trial_metrics(trial)["memory_peak"], Missing)
+
+
 def test_what_lived_between_two_samples_counts_where_control_groups_count_it():
     samples = (sample(0, process(1, 0)), sample(10, process(1, 1)))
     trial = Trial(1, 0, 0, 0, TrialRole.SUBJECT, Ok(), 0, 0, samples=samples)

@@ -3,7 +3,7 @@
 *Source*: proc(5), /proc/PID/stat utime and stime: cumulative, kept per process, lost when it ends.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import fsum
 
@@ -26,6 +26,9 @@ LEAST_UNSAMPLED_PERCENT = 2.0
 """CPU that no sample shows is below this where no process starts or ends: samples and counters are not read
 at one moment and count in ticks of 10 ms. In windows of 2 s and 3 s both differed by up to 1.6 % of a core.
 """
+
+_PEAK_NS = SECOND_NS // 2
+"""Shorter stretches would show the kernel's ticks of 10 ms."""
 
 _Amount = Callable[[ProcessRow], int | None]
 
@@ -74,6 +77,26 @@ def cpu_share(
     return sum(last[identity] - first[identity] for identity in last) / (
         samples[-1].monotonic_ns - samples[0].monotonic_ns
     )
+
+
+def _cpu_peak(window: Sequence[Sample], role: str | None) -> float | Missing:
+    """Return the most cores used over half a second, or the shortest stretch of samples that is longer."""
+    shares = (cpu_share(stretch, role) for stretch in _stretches(window))
+    return max((one for one in shares if not isinstance(one, Missing)), default=_TOO_FEW)
+
+
+def _stretches(window: Sequence[Sample]) -> Iterator[Sequence[Sample]]:
+    """Yield the shortest stretch of half a second that ends with each sample, where there is one."""
+    start = 0
+    for end in range(1, len(window)):
+        while _apart(window[start + 1], window[end]) >= _PEAK_NS:
+            start += 1
+        if _apart(window[start], window[end]) >= _PEAK_NS:
+            yield window[start : end + 1]
+
+
+def _apart(earlier: Sample, later: Sample) -> int:
+    return later.monotonic_ns - earlier.monotonic_ns
 
 
 def _peak(samples: Sequence[Sample], role: str | None, amount: Callable[[ProcessRow], int]) -> Value:
@@ -147,6 +170,7 @@ def _cpu_metrics(window: Sequence[Sample], role: str | None) -> dict[str, Value]
         "cpu_system_percent": lambda process: process.system_ns,
     }
     cores = {name: cpu_share(window, role, used) for name, used in parts.items()}
+    cores["cpu_percent_peak"] = _cpu_peak(window, role)
     return {name: one if isinstance(one, Missing) else 100 * one for name, one in cores.items()}
 
 

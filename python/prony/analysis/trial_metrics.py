@@ -133,12 +133,23 @@ def trial_metrics(trial: Trial) -> dict[str, Value]:
         **accept_queue_metrics(window_samples(trial.samples)),
         **thread_metrics(trial),
     }
+    found["memory_peak"] = _memory_peak(trial)
     cores, unsampled = _cores(trial)
     found |= {"cpu_percent": _in_percent(cores), "cpu_unsampled_percent": _in_percent(unsampled)}
     if trial.recording is not None:
         found |= load_metrics(trial.recording)
         found["cpu_ns_per_request"] = _cpu_per_request(trial.recording, cores)
     return {name: found.get(name, _NO_LOAD) for name in METRICS}
+
+
+def _memory_peak(trial: Trial) -> Value:
+    """Return the peaks of the subject's control groups together."""
+    found = [
+        peak
+        for name, peak in trial.counters.items()
+        if name.startswith("cgroup.") and name.endswith(".memory_peak_bytes")
+    ]
+    return float(sum(found)) if found else Missing("no control group counted it")
 
 
 def role_metrics(trial: Trial) -> dict[str, dict[str, Value]]:

@@ -11,6 +11,7 @@ __all__ = [
     "CONNECTIONS",
     "DESCRIPTORS",
     "GENERATOR_USAGE",
+    "GROUPS",
     "HISTOGRAM",
     "PROC",
     "SMAPS",
@@ -27,6 +28,7 @@ STATUS = "/proc/PID/status, /proc/PID/task/TID/status (proc_pid_status(5)), at t
 TASK = "/proc/PID/task/TID/stat (proc_pid_task(5)), at the edges of the window"
 DESCRIPTORS = "/proc/PID/fd (proc_pid_fd(5)), at the end of the window"
 SOCK_DIAG = "netlink (sock_diag(7)) in the network of the trial, twice a second"
+GROUPS = "memory.peak, on v1 memory.max_usage_in_bytes, of the subject's groups (kernel: cgroup-v2.rst)"
 STAT = "/proc/stat (proc_stat(5))"
 CONNECTIONS = "engine's Recording, connections"
 GENERATOR_USAGE = "engine's Recording, generator (per-thread rusage)"

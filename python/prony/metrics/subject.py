@@ -7,7 +7,7 @@ Must not know the generator or the rest of the machine.
 """
 
 from prony.metrics.metric import Better, Metric, Unit
-from prony.metrics.sources import ACCOUNT, DESCRIPTORS, PROC, SMAPS, SOCK_DIAG, STATUS, TASK
+from prony.metrics.sources import ACCOUNT, DESCRIPTORS, GROUPS, PROC, SMAPS, SOCK_DIAG, STATUS, TASK
 
 __all__ = ["SUBJECT"]
 
@@ -53,6 +53,16 @@ SUBJECT = (
         "the subject's CPU minus what the samples of processes show: used by processes that lived between "
         "two samples, and by others after their last sample; 100 = one core. The CPU of all roles plus this "
         "is the CPU of the subject",
+        PROC,
+    ),
+    Metric(
+        "cpu_percent_peak",
+        Unit.PERCENT,
+        Better.LOWER,
+        "CPU, peak",
+        "the most CPU that samples of the subject's processes show over half a second, or the shortest time "
+        "between samples that is longer; 100 = one core. Benchmarks that note the largest figure of `docker "
+        "stats` report this",
         PROC,
     ),
     Metric(
@@ -128,6 +138,16 @@ SUBJECT = (
         "sum over the subject's processes at the end of the load of the kernel's peak of each one's resident "
         "set since its start; an upper bound: the peaks may not have coincided",
         STATUS,
+    ),
+    Metric(
+        "memory_peak",
+        Unit.BYTES,
+        Better.LOWER,
+        "memory with files, peak",
+        "sum over the subject's control groups of the kernel's peak since their start: its processes, the "
+        "files that they read (page cache) and the kernel's memory for both; an upper bound: the peaks may "
+        "not have coincided. Benchmarks that note the largest figure of `docker stats` report about this",
+        GROUPS,
     ),
     Metric(
         "vsz_peak",
