@@ -97,8 +97,8 @@ def _refuse_in_study(typed: Mapping[str, str], study: str) -> None:
         shown = ", ".join(f"`{option}`" for option in wrong)
         raise UsageError(
             f"{shown}: does not apply to the study `{study}`, whose file sets servers, apps and load",
-            hint="--profile, --only, --connections, --repeats, --seed and --set apply to a study; for more, edit its "
-            "file",
+            hint="--profile, --only, --connections, --repeats, --seed and --set apply to a study; for more, "
+            "edit its file",
         )
 
 
