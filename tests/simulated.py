@@ -8,9 +8,9 @@ import numpy as np
 from prony.analysis.answer import ranking
 from prony.metrics import Better
 
-ALIKE = ("normal", "t3", "two peaks", "bad runs")
+ALIKE = ("normal", "t3", "two peaks", "bad runs", "skewed")
 """Shapes that all subjects share: normal; Student's t with 3 degrees of freedom; two peaks; normal, with one
-trial in twenty ten times as noisy. Standard deviation 1 but for the last."""
+trial in twenty ten times as noisy; exponential. Standard deviation 1 but for the bad runs."""
 
 UNLIKE = (
     *("one x3", "one x10", "half x2", "half x3", "half x10", "1 to 10"),
@@ -64,21 +64,52 @@ def depends(rng, count, blocks, subjects, correlation):
 
 
 def logs_of(study):
-    """Return one study as logarithms by subject and block."""
-    names = [f"s{k}" for k in range(study.shape[1])]
-    return {name: dict(enumerate(study[:, k].tolist())) for k, name in enumerate(names)}
+    """Return one study as logarithms by subject and block; a value that is NaN is missing."""
+    return {
+        f"s{k}": {block: value for block, value in enumerate(study[:, k].tolist()) if value == value}
+        for k in range(study.shape[1])
+    }
 
 
-def ranked(study, terms):
-    """Return the ranking that a report would make of one study, in throughput."""
+def ranked(study, terms, columns=None):
+    """Return the ranking that a report would make of one study, in throughput; of all subjects, or some."""
     logs = logs_of(study)
+    if columns is not None:
+        logs = {f"s{k}": logs[f"s{k}"] for k in columns}
     means = {name: float(np.exp(np.mean(list(values.values())))) for name, values in logs.items()}
     return ranking(logs, means, Better.HIGHER, terms)
 
 
+LATENCIES = (
+    *("log-normal 30 %", "log-normal 60 %", "gamma 30 %", "gamma 60 %", "normal 10 %"),
+    "one in ten stalls",
+)
+"""Shapes of a latency over trials, with the standard deviation in percent of the mean. Stalls: log-normal,
+and one trial in ten is ten times as slow."""
+
+
+def latencies(rng, shape, count, trials):
+    """Return latencies of one cell whose mean is 1: studies x trials."""
+    kind, _, words = shape.partition(" ")
+    if kind == "one":
+        usual = latencies(rng, "log-normal 30 %", count, trials)
+        return usual * np.where(rng.random(usual.shape) < 0.1, 10, 1) / 1.9
+    variation, size = float(words.removesuffix(" %")) / 100, (count, trials)
+    match kind:
+        case "log-normal":
+            square = np.log1p(variation**2)
+            return np.exp(square**0.5 * rng.normal(size=size) - square / 2)
+        case "gamma":
+            return rng.gamma(variation**-2, size=size) * variation**2
+        case "normal":
+            return 1 + variation * rng.normal(size=size)
+    raise ValueError(shape)
+
+
 PACES = ("flat", "by the margin", "tau 5 s", "tau 10 s", "step at 2 s", "step at 4 s")
 """How a pace develops after a warm-up of 2 s: from half of it, made good with this time constant; a step up
-by 30 % so long after the window's opening; a ramp by the margin over the window."""
+by 30 % so long after the window's opening; a ramp by the margin over the window. With "latency" before it,
+only the latency's does, as in an open loop: the rate is flat."""
 
 
 def _pace(case, seconds):
@@ -95,9 +126,17 @@ def _pace(case, seconds):
 
 def paced(rng, case, trials, seconds, correlation=0.0):
     """Return the paces of a cell's trials: 3 % of noise in a second, which may resemble that of the second
-    before, and 5 % between trials; latency follows the rate but for 1 %.
+    before, and 5 % between trials. Latency follows the rate but for 1 %, or has a pace and noise of its own.
     """
-    noise = 0.03 * depends(rng, trials, seconds, 1, correlation)[:, :, 0]
-    rate = 1000 * _pace(case, seconds) * np.exp(noise + 0.05 * rng.normal(size=(trials, 1)))
-    latency = rate * np.exp(0.01 * rng.normal(size=rate.shape))
+    alone = case.startswith("latency ")
+    rate = _shaken(rng, "flat" if alone else case, trials, seconds, correlation)
+    if alone:
+        latency = _shaken(rng, case.removeprefix("latency "), trials, seconds, correlation)
+    else:
+        latency = rate * np.exp(0.01 * rng.normal(size=rate.shape))
     return [{"rate": list(a), "latency": list(b)} for a, b in zip(rate, latency, strict=True)]
+
+
+def _shaken(rng, case, trials, seconds, correlation):
+    noise = 0.03 * depends(rng, trials, seconds, 1, correlation)[:, :, 0]
+    return 1000 * _pace(case, seconds) * np.exp(noise + 0.05 * rng.normal(size=(trials, 1)))
