@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from prony.analysis.compare import Terms, Verdict, compare, compare_family
+import simulated
+from prony.analysis.compare import Terms, Verdict, compare, compare_all, compare_family
 from prony.analysis.spending import Look
 
 RATIOS = st.lists(st.floats(-0.5, 0.5).map(lambda x: round(x, 6)), min_size=5, max_size=30, unique=True)
@@ -171,3 +172,17 @@ def test_no_difference_is_called_one_in_at_most_5_of_100_families(blocks):
         verdicts = {found.verdict for found in compare_family(family).values()}
         false += bool(verdicts & {Verdict.HIGHER, Verdict.LOWER, Verdict.TRIVIAL})
     assert false / runs <= 0.05 + 3 * (0.05 * 0.95 / runs) ** 0.5
+
+
+def test_so_many_blocks_decide_in_about_four_studies_of_five():
+    rng, effect = np.random.default_rng(3), log1p(0.06)
+    few = 0.05 * rng.normal(size=(10, 4))
+    few += [0, effect, 0, 0] - few.mean(axis=0)
+    found = compare_all(simulated.logs_of(few))["s0", "s1"]
+    assert found.verdict in (Verdict.NOT_SHOWN, Verdict.TRIVIAL)
+    assert log1p(found.effect) == pytest.approx(effect, abs=0.005)
+    # As noisy as these ten blocks said; what follows from chance in them is what the words "about" are for.
+    more = found.spread / 2**0.5 * rng.normal(size=(200, found.blocks_needed, 4))
+    more[:, :, 1] += log1p(found.effect)
+    decided = [compare_all(simulated.logs_of(one))["s0", "s1"].verdict is Verdict.HIGHER for one in more]
+    assert 0.68 <= sum(decided) / len(decided) <= 0.92

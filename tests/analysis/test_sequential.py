@@ -3,9 +3,11 @@
 import random
 from math import ceil, expm1, log1p
 
+import numpy as np
 import pytest
 from scipy import stats
 
+import simulated
 from looking import compare_at, decide_at
 from prony.analysis.compare import Terms, Verdict
 from prony.analysis.sequential import Decision, decide
@@ -147,3 +149,31 @@ def test_other_looks_than_the_usual_may_be_planned():
     precision = Precision(0.02, looks=(6, 12))
     assert decision({"b": ratios(0.3, 0.01, 6)}, 6, precision) is Decision.REACHED
     assert decision({"b": ratios(0.02, 0.3, 12)}, 12, precision) is Decision.AT_MAXIMUM
+
+
+def at_the_first_look(noise, effect=0.1, subjects=8):
+    """Return what each of some studies of equals and a better one shows at its first look."""
+    rng, blocks = np.random.default_rng(5), TWO_PERCENT.looks[0]
+    studies = noise * simulated.studies(rng, "normal", 60, blocks, subjects)
+    studies[:, :, 3] += log1p(effect)
+    terms = Terms(look=Look(blocks, TWO_PERCENT.looks))
+    for study in studies:
+        found = simulated.ranked(study, terms)
+        yield found, decide(found.with_first, blocks, TWO_PERCENT, terms).decision
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.02])
+def test_a_winner_of_eight_that_is_plain_stops_a_study_at_its_first_look(noise):
+    ended = [decision is Decision.REACHED and not found.ties for found, decision in at_the_first_look(noise)]
+    assert sum(ended) / len(ended) >= 0.95
+
+
+def test_what_is_not_shown_does_not_keep_it_going():
+    # The equal ones behind the winner are not decided, by far: of all pairs no verdict is reached.
+    for found, _ in at_the_first_look(0.02):
+        assert decide(found.pairs, TWO_PERCENT.looks[0], TWO_PERCENT).decision is not Decision.REACHED
+
+
+def test_a_winner_that_noise_hides_does_not_stop_it():
+    decisions = [decision for _, decision in at_the_first_look(0.1)]
+    assert Decision.REACHED not in decisions
