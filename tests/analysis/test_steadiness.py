@@ -10,9 +10,10 @@ from simulated import PACES, paced
 
 MARGIN = 0.02
 LEAST_FOUND, MOST_FALSE = 0.95, 0.02
+PLANTED = [case for case in PACES if case not in ("flat", "by the margin")]
 
 
-def found(case, seconds, trials=5, studies=60, correlation=0.0):
+def found(case, seconds, trials=5, studies=400, correlation=0.0):
     """Return the share of simulated studies in which the cell is not steady."""
     rng = np.random.default_rng((seconds, trials))
     cells = (paced(rng, case, trials, seconds, correlation) for _ in range(studies))
@@ -20,9 +21,15 @@ def found(case, seconds, trials=5, studies=60, correlation=0.0):
 
 
 @pytest.mark.parametrize("seconds", [6, 20])
-@pytest.mark.parametrize("case", [case for case in PACES if case not in ("flat", "by the margin")])
+@pytest.mark.parametrize("case", PLANTED)
 def test_what_is_planted_is_found_from_six_seconds_on(case, seconds):
     assert found(case, seconds) >= LEAST_FOUND
+
+
+@pytest.mark.parametrize("seconds", [6, 20])
+@pytest.mark.parametrize("case", PLANTED)
+def test_a_latency_that_changes_alone_is_found_too(case, seconds):
+    assert found(f"latency {case}", seconds, studies=200) >= LEAST_FOUND
 
 
 @pytest.mark.parametrize("seconds", [2, 6, 20])
@@ -31,8 +38,12 @@ def test_noise_is_not_taken_for_a_change_however_it_resembles_itself(correlation
     assert found("flat", seconds, correlation=correlation) <= MOST_FALSE
 
 
+def test_noise_of_a_latency_with_a_rate_of_its_own_is_not_taken_for_a_change():
+    assert found("latency flat", 6) <= MOST_FALSE
+
+
 def test_a_change_by_the_margin_is_of_no_interest():
-    assert found("by the margin", 20, trials=20) <= MOST_FALSE
+    assert found("by the margin", 20, trials=20, studies=200) <= MOST_FALSE
 
 
 @pytest.mark.parametrize(
