@@ -26,6 +26,7 @@ DOCS = ROOT / "docs"
 PAGES = sorted([*DOCS.rglob("*.md"), *ROOT.glob("*.md")])
 REFERENCE = DOCS / "reference"
 LINK = re.compile(r"(?<!!)\[[^\]\n]+\]\(([^)\s]+)\)")
+NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -86,7 +87,11 @@ def recording():
 
 
 def is_recorded(page, line):
-    """Whether `prony report --markdown` wrote this row of figures or this command: neither can be folded."""
+    """Whether `prony report --markdown` wrote this row of figures or this command, or a row names a test:
+    none of these can be folded.
+    """
+    if line.startswith("|") and NAMED_TEST.search(line):
+        return True
     if page.parent != DOCS / "studies":
         return False
     if page.name == "README.md":
@@ -377,3 +382,10 @@ def test_every_known_mistake_has_a_test_or_says_what_prony_lacks_for_it(number):
 
 def test_no_test_bears_the_number_of_a_mistake_that_nobody_knows():
     assert reference().tests_of_mistakes().keys() <= MISTAKES.keys()
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if NAMED_TEST.search(page.read_text())], ids=ident)
+def test_tests_that_a_page_names_exist(page):
+    named = NAMED_TEST.findall(page.read_text())
+    missing = [f"{path}::{test}" for path, test in named if f"def {test}(" not in (ROOT / path).read_text()]
+    assert not missing

@@ -11,7 +11,7 @@ that is noisier than the others keeps its own noise. Must not know verdicts.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import sqrt
+from math import log2, sqrt
 from typing import TYPE_CHECKING
 
 from prony.analysis.effects import Effect
@@ -35,20 +35,23 @@ _LEAST_FREEDOM = 8
 # two-peaked noise as well. Calibrated by `bench/verdicts`.
 _ALONE = 1.08
 
+# A subject whose variance is so many times the usual one is in no pool. Lower, chance takes it for too noisy.
+_MOST_NOISE = 12.0
 # How much wider intervals are by chance, per relative error of the subjects' own variances.
 _CHANCE = 0.13
 
 Pair = tuple[str, str]
 
 
-def _own_weight(blocks: int) -> float:
+def _own_weight(blocks: int, subjects: int) -> float:
     """Return the weight of the subjects' own variance against the pooled one, of which the larger counts.
 
-    *Definition*: 0.85 + 2 / n. Few blocks estimate it badly, and half of them too low: with this weight the
-    procedure holds 7.5 % where half of 16 subjects are ten times as noisy as the others, and the power where
-    all are alike. Calibrated by `bench/verdicts`.
+    *Definition*: 0.85 + (2 + 1.5 max(0, log2(k / 16))) / n. Few blocks estimate it badly, and many subjects
+    have pairs of which both are estimated too low: with this weight the procedure holds 7.5 % where half of
+    16, of 32 and of 64 subjects are ten times as noisy as the others, and the power where all are alike.
+    Calibrated by `bench/verdicts`.
     """
-    return 0.85 + 2 / blocks
+    return 0.85 + (2 + 1.5 * max(0.0, log2(subjects / 16))) / blocks
 
 
 def usual_widening(subjects: int, blocks: int) -> float:
@@ -60,7 +63,7 @@ def usual_widening(subjects: int, blocks: int) -> float:
     if subjects <= 2:
         return sqrt(_ALONE)
     chance = sqrt((subjects - 1) / ((blocks - 1) * (subjects - 2)))
-    return sqrt(max(1.0, _own_weight(blocks))) * (1 + _CHANCE * chance)
+    return sqrt(max(1.0, _own_weight(blocks, subjects))) * (1 + _CHANCE * chance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +82,13 @@ def all_pairs(logs: Mapping[str, Mapping[int, float]]) -> dict[Pair, Effect]:
 
     *Definition*: with y the values of which none lies further than three robust standard deviations from its
     block and subject, the centre is the mean of y_second - y_first over common blocks. Its squared error is
-    c / n times the larger of two variances of such a difference: V, the mean over all pairs, and w (v_first
-    + v_second), where the v fit the variances of all pairs by least squares, and w is 0.85 + 2 / n. c is the
+    c / n times the larger of two variances of such a difference: V, the mean over all pairs in the pool, and
+    w (v_first + v_second), where the v fit the variances of those pairs by least squares, and w is 0.85 + 2 /
+    n (more above 16 subjects). In the pool are the subjects whose v, fitted to all pairs, is at most 12 times
+    the usual one, the largest of the quietest three quarters; who is not in it keeps that v. c is the
     mean over both subjects of (all values / values left as they were)^2. Degrees of freedom: those of the
-    residuals of a two-way layout, (k - 1)(n - 1) where no block is missing.
+    residuals of a two-way layout of the pool's k subjects, (k - 1)(n - 1) where no block is missing; of all
+    subjects, for pairs with one that is not in the pool.
     *Assumptions*: within a block, the subjects' deviations are independent of each other. Their variances
     and shapes may differ.
     *Source*: J. W. Tukey and D. H. McLaughlin, "Less vulnerable confidence and significance procedures for
@@ -96,7 +102,7 @@ def all_pairs(logs: Mapping[str, Mapping[int, float]]) -> dict[Pair, Effect]:
     freedom = _freedom(table)
     drawn = _drawn_in(table) if freedom >= _LEAST_FREEDOM else _Drawn(table, [1.0] * len(names))
     found = _differences(drawn.values)
-    return _effects(names, drawn, found, float(freedom)) if found else {}
+    return _effects(names, drawn, found) if found else {}
 
 
 def _table(logs: Mapping[str, Mapping[int, float]]) -> tuple[list[str], "Floats"]:
@@ -116,7 +122,8 @@ def _freedom(table: "Floats") -> int:
     import numpy as np
 
     known = ~np.isnan(table)
-    return max(1, int(known.sum()) - sum(table.shape) + 1)
+    known = known[known.sum(axis=1) >= 2]
+    return max(1, int(known.sum()) - len(known) - int(known.any(axis=0).sum()) + 1)
 
 
 def _drawn_in(table: "Floats") -> _Drawn:
@@ -163,19 +170,65 @@ def _differences(table: "Floats") -> dict[tuple[int, int], _Difference]:
     return found
 
 
-def _effects(
-    names: list[str], drawn: _Drawn, found: Mapping[tuple[int, int], _Difference], freedom: float
-) -> dict[Pair, Effect]:
+@dataclass(frozen=True, slots=True)
+class _Noise:
+    """The variance that pairs of ``kept`` subjects have in common, and that of each subject: null where two
+    say only what both have together.
+    """
+
+    kept: frozenset[int]
+    pooled: float
+    own: "Floats | None"
+
+    def of_pair(self, first: int, second: int, blocks: int) -> float:
+        """Return the variance of a pair's differences: the larger of both."""
+        if self.own is None:
+            return _ALONE * self.pooled
+        mine = _own_weight(blocks, len(self.own)) * float(self.own[first] + self.own[second])
+        return max(self.pooled, mine)
+
+
+def _noise(found: Mapping[tuple[int, int], _Difference], subjects: int) -> _Noise:
+    """Return the noise of pairs, with those subjects in the pool whose own is not far above the usual."""
+    import numpy as np
+
+    own = _of_subjects(found, subjects)
+    kept = _usual(own) if own is not None else frozenset(range(subjects))
+    within = {pair: one for pair, one in found.items() if kept.issuperset(pair)}
+    if len(kept) == subjects or own is None or not within:
+        return _Noise(frozenset(range(subjects)), _pooled(found), own)
+    again = _of_subjects(within, subjects)
+    if again is not None:
+        own = np.where([one in kept for one in range(subjects)], again, own)
+    return _Noise(kept, _pooled(within), own)
+
+
+def _usual(own: "Floats") -> frozenset[int]:
+    """Return the subjects whose variance is no more than so many times the usual one: the largest of the
+    quietest three quarters. Where more subjects are noisy, noise is usual, and all have one pool.
+    """
+    usual = sorted(own)[len(own) - 1 - max(1, len(own) // 4)]
+    return frozenset(one for one, value in enumerate(own) if value <= _MOST_NOISE * usual or usual <= 0)
+
+
+def _pooled(found: Mapping[tuple[int, int], _Difference]) -> float:
     total = sum(one.count - 1 for one in found.values())
-    pooled = sum((one.count - 1) * one.variance for one in found.values()) / total
-    own = _of_subjects(found, len(names))
+    return sum((one.count - 1) * one.variance for one in found.values()) / total
+
+
+def _effects(
+    names: list[str], drawn: _Drawn, found: Mapping[tuple[int, int], _Difference]
+) -> dict[Pair, Effect]:
+    noise = _noise(found, len(names))
     inflation = [float(1 / left**2) for left in drawn.left]
+    every = float(_freedom(drawn.values))
+    among = float(_freedom(drawn.values[:, sorted(noise.kept)]))
+    method = "paired t" if noise.own is None else "Tukey on blocks"
     effects = {}
     for (first, second), one in found.items():
-        mine = _ALONE * pooled if own is None else _own_weight(one.count) * (own[first] + own[second])
         factor = (inflation[first] + inflation[second]) / 2
-        error = sqrt(max(pooled, float(mine)) * factor / one.count)
-        method = "paired t" if own is None else "Tukey on blocks"
+        error = sqrt(noise.of_pair(first, second, one.count) * factor / one.count)
+        freedom = among if noise.kept.issuperset((first, second)) else every
         effects[names[first], names[second]] = Effect(one.count, one.mean, error, freedom, method)
     return effects
 

@@ -89,7 +89,8 @@ def _difference(
         return None
     error = sqrt(here.error**2 + there.error**2)
     count = min(here.count, there.count)
-    return Effect(count, here.centre - there.centre, error, here.freedom, f"{here.method}, twice")
+    freedom = min(here.freedom, there.freedom)
+    return Effect(count, here.centre - there.centre, error, freedom, f"{here.method}, twice")
 
 
 def _step(effects: Mapping[Pair, Effect], first: str, second: str) -> Effect | None:
@@ -104,4 +105,5 @@ def _mean(parts: Sequence[Effect | None]) -> Effect | None:
         return None
     error = sqrt(fsum(one.error**2 for one in known)) / len(known)
     centre = fsum(one.centre for one in known) / len(known)
-    return Effect(min(one.count for one in known), centre, error, known[0].freedom, known[0].method)
+    freedom = min(one.freedom for one in known)
+    return Effect(min(one.count for one in known), centre, error, freedom, known[0].method)
