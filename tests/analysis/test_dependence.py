@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import simulated
+from benches import bench
 from prony.analysis.compare import Terms, compare, compare_all
 from prony.analysis.dependence import dependence
 
@@ -89,3 +90,43 @@ def test_terms_widen_every_interval():
     assert compare([0.1, 0.2, 0.3, 0.4, 0.5], Terms(widening=2.0)).spread == pytest.approx(
         2 * compare([0.1, 0.2, 0.3, 0.4, 0.5]).spread
     )
+
+
+# --- what is left where it is heeded ----------------------------------------------------------------------
+
+
+def separated(pairs):
+    """Return the share of studies of equal subjects in which some pair is separated."""
+    return pairs.excludes(0.0).any(axis=1).mean()
+
+
+def most(share, studies):
+    return share + 3 * sqrt(share * (1 - share) / studies)
+
+
+@pytest.mark.parametrize(("blocks", "before"), [(5, 0.4), (10, 0.5), (20, 0.55)])
+def test_of_dependent_equals_as_few_studies_separate_any_as_is_said(blocks, before):
+    pairs, depends = bench("verdicts").dependent(1000, 8, blocks, 0.5)
+    assert separated(pairs) > before
+    cost = dependence([simulated.logs_of(np.random.default_rng(1).normal(size=(blocks, 8)))]).cost
+    assert separated(pairs.widened(depends.widening)) <= most(cost or 0.075, 1000)
+
+
+def test_where_blocks_are_independent_heeding_the_test_changes_little():
+    pairs, depends = bench("verdicts").dependent(1000, 8, 10, 0.0)
+    assert separated(pairs.widened(depends.widening)) <= separated(pairs) <= most(0.05, 1000)
+
+
+def cost(subjects, blocks):
+    shape = (blocks, subjects)
+    return dependence([simulated.logs_of(np.random.default_rng(1).normal(size=shape))]).cost
+
+
+def test_the_cost_of_what_cannot_be_seen_falls_with_blocks_to_nothing_worth_saying():
+    assert cost(8, 5) > cost(8, 10) > 0.075
+    assert cost(8, 20) is None
+
+
+def test_a_cost_between_two_that_were_simulated_is_the_larger():
+    assert cost(6, 12) == max(cost(4, 10), cost(8, 10))
+    assert cost(40, 5) == cost(16, 5)

@@ -88,10 +88,11 @@ def test_few_blocks_say_nothing_of_it(tmp_path, blocks):
     assert "resemble" not in said(reading)
 
 
-def test_few_blocks_say_what_a_dependence_that_they_cannot_show_would_cost(tmp_path):
-    few, many = (planted(tmp_path / f"{blocks}.prony", changing, blocks) for blocks in (5, 12))
-    cost = "up to 30% of such studies separate subjects that are equal"
-    assert cost in said(few)
-    assert reading_json(few)["dependence"]["cost"] == 0.3
-    assert cost not in said(many)
+def test_blocks_say_what_a_dependence_that_they_cannot_show_would_cost(tmp_path):
+    few, some, many = (planted(tmp_path / f"{blocks}.prony", changing, blocks) for blocks in (5, 12, 24))
+    words = "of such studies separate subjects that are equal"
+    assert f"up to {100 * few.dependence.cost:.0f}% {words}" in said(few)
+    assert f"up to {100 * some.dependence.cost:.0f}% {words}" in said(some)
+    assert reading_json(few)["dependence"]["cost"] > reading_json(some)["dependence"]["cost"] > 0.075
+    assert words not in said(many)
     assert reading_json(many)["dependence"]["cost"] is None

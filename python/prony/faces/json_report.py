@@ -308,7 +308,7 @@ def _drift(found: Calibrations) -> Json:
 
 
 def _dependence(found: Dependence) -> Json:
-    return {**asdict(found), "shown": found.shown, "power_at": CONSIDERABLE, "cost": found.cost}
+    return {**asdict(found), "shown": found.shown, "power_at": CONSIDERABLE}
 
 
 def _repeated(found: Repeated) -> Json:

@@ -84,10 +84,9 @@ def dependence_notes(reading: Reading) -> Iterator[Text]:
     if found.cost is not None:
         yield text(
             "So few blocks cannot exclude that. With a correlation of {}, up to {} of such studies separate "
-            "subjects that are equal: for verdicts that matter, measure {} blocks.",
+            "subjects that are equal: verdicts that matter deserve more blocks.",
             Figure(CONSIDERABLE, digits(1), "/dependence/power_at"),
             Figure(found.cost, whole_percent, "/dependence/cost"),
-            Name("10"),
         )
 
 
