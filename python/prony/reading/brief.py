@@ -5,9 +5,9 @@ Must not know words.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from prony.analysis.answer import OF_GENERATORS, Answer, deciding_metrics, geometric_mean
+from prony.analysis.answer import OF_GENERATORS, deciding_metrics, geometric_mean
 from prony.analysis.compare import Comparison, Verdict
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
@@ -19,7 +19,7 @@ from prony.reading.groups import Group, load_size
 from prony.reading.limits import Alike, alike_diagnoses
 from prony.reading.study import Reading
 
-__all__ = ["Brief", "Elsewhere", "Measures", "Ranked", "Ratio", "brief_of", "is_of_the_bench"]
+__all__ = ["Ahead", "Brief", "Elsewhere", "Measures", "Ranked", "Ratio", "brief_of", "is_of_the_bench"]
 
 _OF_THE_BENCH = frozenset(
     {
@@ -77,10 +77,20 @@ class Ranked:
 
 
 @dataclass(frozen=True, slots=True)
+class Ahead:
+    """A subject with a better figure than the leader's that is not ranked, and the ``reason``."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Elsewhere:
     """Other loads with the same answer: their ``groups``, as places in the Reading, and who leads.
 
-    ``ties``: how many are not separated from the leader. Without a leader, ``reason`` says why.
+    ``ties``: how many are not separated from the leader. Without a leader, ``reason`` says why. ``alone``:
+    nobody was left to compare the leader with; ``others_ran``: though others have trials. ``stalled``: single
+    trials of the leader were far worse than its others. ``ahead``: those left out that have better figures.
     """
 
     groups: tuple[int, ...]
@@ -88,6 +98,10 @@ class Elsewhere:
     ties: int
     decided: bool
     reason: str | None
+    alone: bool = False
+    others_ran: bool = True
+    stalled: bool = False
+    ahead: tuple[Ahead, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,19 +204,42 @@ def _ratio(found: Comparison | None) -> Ratio | None:
 
 
 def _elsewhere(reading: Reading, main: Group) -> tuple[Elsewhere, ...]:
-    together: dict[object, list[int]] = {}
-    answers: dict[object, Answer] = {}
+    together: dict[Elsewhere, list[int]] = {}
     for group in reading.measured:
-        found = group.answer
-        key = (found.leader, len(found.ties), found.decided, found.reason)
         if group is not main:
-            together.setdefault(key, []).append(reading.place(group))
-            answers[key] = found
-    return tuple(
-        Elsewhere(tuple(places), one.leader, len(one.ties), one.decided, one.reason)
-        for key, places in together.items()
-        for one in [answers[key]]
+            together.setdefault(_answered(group), []).append(reading.place(group))
+    return tuple(replace(one, groups=tuple(places)) for one, places in together.items())
+
+
+def _answered(group: Group) -> Elsewhere:
+    """Return the answer of a group, without its place."""
+    found = group.answer
+    return Elsewhere(
+        groups=(),
+        leader=found.leader,
+        ties=len(found.ties),
+        decided=found.decided,
+        reason=found.reason,
+        alone=found.alone,
+        others_ran=sum(cell.total > 0 for cell in group.cells) > 1,
+        stalled=found.leader in group.stalls,
+        ahead=tuple(_ahead(group)),
     )
+
+
+def _ahead(group: Group) -> Iterator[Ahead]:
+    """Yield who is not ranked, and would lead by its figure, the best first."""
+    found = group.answer
+    if found.metric is None:
+        return
+    sign = -1 if METRICS[found.metric].better is Better.HIGHER else 1
+    figures = {cell.name: geometric_mean(cell, found.metric) for cell in group.cells}
+    known = {name: sign * value for name, value in figures.items() if value}
+    lead = known.get(found.leader or "")
+    for cell in sorted(group.cells, key=lambda cell: known.get(cell.name, 0.0)):
+        is_ranked = cell.name == found.leader or cell.name in found.comparisons
+        if lead is not None and not is_ranked and known.get(cell.name, lead) < lead:
+            yield Ahead(cell.name, cell.unqualified or f"only {len(cell.by_block)} of its trials count")
 
 
 def _limits(

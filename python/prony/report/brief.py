@@ -30,7 +30,7 @@ from prony.report.sections.head import measured_words, warnings
 from prony.report.sections.rates import rate_answers, rates
 from prony.report.sections.sweeps import sweep_lines
 from prony.report.sections.tls import agreed_in_all
-from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, listed, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, joined, listed, pointer, text
 from prony.report.words import load_words
 
 __all__ = ["ON_A_PAGE", "Places", "Space", "brief_report", "brief_sections"]
@@ -38,6 +38,8 @@ __all__ = ["ON_A_PAGE", "Places", "Space", "brief_report", "brief_sections"]
 _ANSWER_LINES, _LEAD_LINES = 3, 2
 _REMARK_LINES = 3
 _HEIGHT = 40
+# Of names that share a reason.
+_MOST_AHEAD = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,13 +150,37 @@ def _load_line(reading: Reading, one: Elsewhere, at: str) -> Text:
     under = listed(loads, most=3)
     if one.leader is None:
         return text("{}: no answer, {}", under, Quote(one.reason or "", at + pointer("reason")))
-    if one.decided and one.ties:
-        if all(limited_ties(reading.groups[place]) for place in one.groups):
-            return text("{}: {} is best of those that the generator did not limit", under, Name(one.leader))
+    said = text("{}: {} {}", under, Name(one.leader), _lead(reading, one, at))
+    return text("{}; better, but not ranked: {}", said, _ahead(one, at)) if one.ahead else said
+
+
+def _lead(reading: Reading, one: Elsewhere, at: str) -> Text:
+    """Return what is known of a leader against the others."""
+    if one.alone:
+        return text("is the only one to qualify" if one.others_ran else "ran alone")
+    if not one.decided:
+        return text("has the best figure, without a verdict")
+    if one.ties and all(limited_ties(reading.groups[place]) for place in one.groups):
+        return text("is best of those that the generator did not limit")
+    if one.ties:
         tied = counted(Figure(one.ties, count, at + pointer("ties")), "other")
-        return text("{}: {} shares the first place with {}", under, Name(one.leader), tied)
-    said = "is best" if one.decided else "has the best figure, without a verdict"
-    return text(f"{{}}: {{}} {said}", under, Name(one.leader))
+        return text("shares the first place with {}", tied)
+    return text("is best but for its stalled trials" if one.stalled else "is best")
+
+
+def _ahead(one: Elsewhere, at: str) -> Text:
+    """Return those that are not ranked though their figures are better, together where the reason is the
+    same.
+    """
+    alike: dict[str, list[int]] = {}
+    for place, found in enumerate(one.ahead):
+        alike.setdefault(found.reason, []).append(place)
+    parts: list[Part] = []
+    for reason, places in alike.items():
+        names: list[Part] = [Name(one.ahead[place].name) for place in places]
+        why = Quote(reason, at + pointer("ahead", places[0], "reason"))
+        parts.append(text("{} ({})", listed(names, most=_MOST_AHEAD), why))
+    return joined(parts)
 
 
 def _claims(reading: Reading, space: Space) -> Iterator[Judgement]:
