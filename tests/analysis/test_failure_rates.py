@@ -1,11 +1,13 @@
 """Shares of failed trials: Fisher's and Clopper and Pearson's results agree with scipy's."""
 
+from random import Random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from prony.analysis.failure_rates import Failures, clopper_pearson, compare_failures
+from prony.analysis.failure_rates import Failures, clopper_pearson, compare_failures, separated
 
 COUNTS = st.integers(1, 30).flatmap(lambda total: st.tuples(st.integers(0, total), st.just(total)))
 
@@ -40,3 +42,26 @@ def test_the_interval_of_a_share_is_scipys(counts, level):
 def test_nothing_in_59_is_the_first_that_shows_less_than_one_in_twenty():
     # The rule of three: one-sided 95 %.
     assert clopper_pearson(0, 59, 0.1)[1] < 0.05 < clopper_pearson(0, 58, 0.1)[1]
+
+
+def test_whoever_fails_least_by_chance_is_separated_from_nobody_in_19_of_20_studies():
+    random, studies = Random(3), 1000
+    false = 0
+    for _ in range(studies):
+        counts = {str(k): Failures(sum(random.random() < 0.3 for _ in range(20)), 20) for k in range(6)}
+        false += bool(separated(counts))
+    assert false / studies <= 0.05 + 3 * (0.05 * 0.95 / studies) ** 0.5
+
+
+def test_what_fails_in_all_trials_is_separated_from_what_fails_in_none():
+    counts = {"a": Failures(0, 10), "b": Failures(10, 10), "c": Failures(1, 10)}
+    assert separated(counts) == {("a", "b"), ("c", "b")}
+    # Of five each: enough for one pair, and not for Holm over six.
+    five = {"a": Failures(0, 5), "b": Failures(5, 5)}
+    assert separated(five) == {("a", "b")}
+    assert separated({**five, "c": Failures(0, 5), "d": Failures(0, 5)}) == {
+        ("a", "b"),
+        ("c", "b"),
+        ("d", "b"),
+    }
+    assert separated({**five, "c": Failures(0, 5), "d": Failures(0, 5), "e": Failures(0, 5)}) == set()

@@ -32,6 +32,16 @@ def cell(number, speed, blocks=6, mib=50, lost=0):
     return summarise_cell(own, trials)
 
 
+def mixed(number, lost_by_block):
+    """A cell of which each trial loses so many of some 1000 requests."""
+    own = Cell(number, build.subject(f"s{number}+hello"), LOAD)
+    trials = [
+        figures(build.trial(own, block, 0, [1_000_000] * 1000, errors={"reset": lost} if lost else {}))
+        for block, lost in enumerate(lost_by_block)
+    ]
+    return summarise_cell(own, trials)
+
+
 def test_two_that_are_alike_share_a_letter_and_the_slower_one_has_its_own():
     found = standing([cell(1, 1000), cell(2, 1001), cell(3, 500)], THROUGHPUT, Terms())
     assert set(found.best) == {"s1+hello", "s2+hello"}
@@ -85,6 +95,45 @@ def test_all_without_errors_are_best_together():
     found = standing([cell(1, 1000), cell(2, 500), cell(3, 500, lost=100)], ERRORS, Terms())
     assert set(found.best) == {"s1+hello", "s2+hello"}
     assert found.letters["s3+hello"] not in found.letters["s1+hello"]
+
+
+def test_a_little_more_and_a_little_less_than_what_is_allowed_are_not_separated():
+    # 0.1 % of all requests: more in two trials of six, and none in the others.
+    few = mixed(2, lost_by_block=(3, 3, 0, 0, 0, 0))
+    found = standing([cell(1, 1000), few], ERRORS, Terms())
+    assert few.error_ratio > 0.0009
+    assert found.letters == {"s1+hello": "a", "s2+hello": "a"}
+
+
+def test_where_the_first_is_not_separated_from_one_that_loses_too_many_nobody_is_best():
+    bad = mixed(2, lost_by_block=(100, 100, 0, 0, 0, 0))
+    found = standing([cell(1, 1000), bad], ERRORS, Terms())
+    assert (bad.unqualified, found.best) == ("its requests fail", ())
+    assert found.reason == "not separated by the number of trials that lose requests"
+    assert found.letters == {"s1+hello": "a", "s2+hello": "a"}
+
+
+def test_five_trials_of_each_of_eight_separate_nobody_by_errors():
+    clean = [cell(k, 1000, blocks=5) for k in range(1, 8)]
+    found = standing([*clean, cell(8, 1000, blocks=5, lost=100)], ERRORS, Terms())
+    assert (found.best, set(found.letters.values())) == ((), {"a"})
+    ten = [cell(k, 1000, blocks=10) for k in range(1, 8)]
+    found = standing([*ten, cell(8, 1000, blocks=10, lost=100)], ERRORS, Terms())
+    assert set(found.best) == {one.name for one in ten}
+    assert found.letters["s8+hello"] == "b"
+
+
+def test_a_server_that_dies_is_not_best_in_errors():
+    dead = summarise_cell(
+        cell(2, 1000).cell,
+        [
+            figures(build.trial(cell(2, 1000).cell, block, 0, [], outcome=Failed("load", "died")))
+            for block in range(4)
+        ]
+        + [figures(build.trial(cell(2, 1000).cell, block, 0, [1_000_000] * 2000)) for block in range(4, 10)],
+    )
+    found = standing([cell(1, 1000, blocks=10), dead, cell(3, 1000, blocks=10)], ERRORS, Terms())
+    assert (found.ranked[-1], found.best) == ("s2+hello", ())
 
 
 def test_a_measure_that_one_of_them_has_not_has_no_best_and_a_reason():

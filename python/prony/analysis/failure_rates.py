@@ -4,10 +4,14 @@
 True
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from math import comb
 
-__all__ = ["FailureComparison", "Failures", "clopper_pearson", "compare_failures"]
+from prony.analysis.multiplicity import holm
+
+__all__ = ["FailureComparison", "Failures", "clopper_pearson", "compare_failures", "separated"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +20,11 @@ class Failures:
 
     failed: int
     total: int
+
+    @property
+    def share(self) -> float:
+        """The share that failed; 0 of none."""
+        return self.failed / self.total if self.total else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +55,31 @@ def _fisher(first: Failures, second: Failures) -> float:
     observed = ways[first.failed]
     # Whole numbers: ties are ties, and the sum is divided once.
     return sum(count for count in ways.values() if count <= observed) / comb(total, failed)
+
+
+def separated(counts: Mapping[str, Failures], level: float = 0.05) -> set[tuple[str, str]]:
+    """Return the pairs of which the first is shown to fail less often than the second.
+
+    *Definition*: Fisher's exact test of every pair, at the levels of Holm: whoever fails least by chance, in
+    at most ``level`` of studies of equal subjects is any pair separated.
+    *Assumptions*: trials are independent. Few of them separate nothing: of five each, all against none has p
+    = 0.008, which is enough for six pairs at most.
+
+    >>> found = separated({"a": Failures(10, 10), "b": Failures(0, 10), "c": Failures(1, 10)})
+    >>> sorted(found)
+    [('b', 'a'), ('c', 'a')]
+    """
+    ranked = sorted(counts, key=lambda name: counts[name].share)
+    found = {
+        (less, more): compare_failures(counts[less], counts[more]).p_value
+        for less, more in combinations(ranked, 2)
+    }
+    levels = holm(found, level)
+    return {
+        pair
+        for pair, p_value in found.items()
+        if p_value <= levels[pair] and counts[pair[0]].share < counts[pair[1]].share
+    }
 
 
 def clopper_pearson(count: int, total: int, level: float = 0.05) -> tuple[float, float]:

@@ -9,15 +9,17 @@ from dataclasses import dataclass, replace
 
 from prony.analysis.answer import ranked_cells
 from prony.analysis.compare import LEAST_BLOCKS, Terms
+from prony.analysis.failure_rates import Failures, separated
 from prony.analysis.groups import friedman, letters
 from prony.analysis.missing import Missing
-from prony.analysis.summary import CellSummary, Estimate
-from prony.model import ClosedLoop
+from prony.analysis.summary import CellSummary, Estimate, lost_trials
+from prony.model import ClosedLoop, Failed
 
 __all__ = ["GENERATOR_MEASURES", "MEASURES", "Measure", "Standing", "standing", "standings"]
 
 _LATENCY = "latency"
 _ERRORS = ("error_ratio",)
+_NOT_SEPARATED = "not separated by the number of trials that lose requests"
 _BY_LOAD = "each server has its own load in a closed loop: compare latency in an open loop"
 
 
@@ -88,10 +90,13 @@ def standing(cells: Sequence[CellSummary], measure: Measure, terms: Terms) -> St
     """Return who is best in one measure.
 
     *Definition*: of the cells that qualify, the order, those not separated from the first, and the letters
-    are those of one ``answer.ranking``, over all pairs. With errors all cells are read, but only those that
-    qualify (at most 0.1 %, or what was allowed) are best, and share a letter: a ratio to zero says nothing,
-    and single failures are no difference. Cells with too few blocks are left out where others have enough.
-    Nobody is best of one, and no latency is best in a closed loop, where each server makes its own load.
+    are those of one ``answer.ranking``, over all pairs. With errors all cells are read, and trials are
+    counted that lose more than 0.1 % of their requests, or what was allowed: a ratio to zero says nothing,
+    single failures are no difference, and requests of one trial fail together. Letters are those of
+    ``failure_rates.separated``. Best are the first and those not separated from it, unless one of them loses
+    too many requests over all trials: then nobody is. Cells with too few blocks are left out where others
+    have enough. Nobody is best of one, and no latency is best in a closed loop, where each server makes its
+    own load.
     *Assumptions*: an omnibus test does not stand before the pairs: their procedure needs none.
     """
     fit = [cell for cell in cells if _counts(cell, measure)]
@@ -143,7 +148,8 @@ def _complete_blocks(cells: Sequence[CellSummary], metric: str) -> list[dict[str
 
 
 def _by_errors(cells: Sequence[CellSummary]) -> Standing:
-    ranked = sorted(cells, key=lambda cell: (not _is_clean(cell), cell.error_ratio or 0.0))
+    counts = {cell.name: _losing(cell) for cell in cells}
+    ranked = sorted(cells, key=lambda cell: (counts[cell.name].share, cell.error_ratio or 0.0))
     names = tuple(cell.name for cell in ranked)
     clean = tuple(cell.name for cell in ranked if _is_clean(cell))
     blocks = min(len(cell.by_block) for cell in ranked)
@@ -154,9 +160,23 @@ def _by_errors(cells: Sequence[CellSummary]) -> Standing:
         return Standing("", "error_ratio", names, blocks=blocks, reason="nobody else to compare with")
     if blocks < LEAST_BLOCKS:
         return Standing("", "error_ratio", names, clean, None, blocks)
-    different = {(one, other) for one in clean for other in names if other not in clean}
-    return Standing("", "error_ratio", names, clean, letters(names, different), blocks)
+    different = separated(counts)
+    best = tuple(name for name in names if (names[0], name) not in different)
+    marks = letters(names, different)
+    if not set(best) <= set(clean):
+        return Standing("", "error_ratio", names, (), marks, blocks, _NOT_SEPARATED)
+    return Standing("", "error_ratio", names, best, marks, blocks)
+
+
+def _losing(cell: CellSummary) -> Failures:
+    """Return in how many trials the server failed, or lost more requests than are allowed."""
+    losing = sum((trial.account.error_ratio or 0.0) > cell.allowed_errors for trial in cell.counted)
+    failed = sum(isinstance(trial.outcome, Failed) for trial in cell.others)
+    return Failures(losing + failed, len(cell.counted) + failed)
 
 
 def _is_clean(cell: CellSummary) -> bool:
-    return cell.error_ratio is not None and cell.error_ratio <= cell.allowed_errors
+    """Return whether a cell loses no more requests, and its server no more trials, than it may."""
+    failed = sum(isinstance(trial.outcome, Failed) for trial in cell.others)
+    lost = lost_trials(cell.ok, cell.ok + failed)
+    return lost is None and cell.error_ratio is not None and cell.error_ratio <= cell.allowed_errors

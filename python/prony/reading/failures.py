@@ -58,11 +58,11 @@ def failure_tests(cells: Sequence[CellSummary]) -> tuple[FailureTest, ...]:
     *Source*: Fisher's exact test (`analysis.failure_rates`), its levels by Holm (`analysis.multiplicity`).
     """
     counts = {cell.name: _failures(cell) for cell in cells if cell.total}
-    least = min(counts, key=lambda name: _share(counts[name]), default="")
+    least = min(counts, key=lambda name: counts[name].share, default="")
     found = {
         name: compare_failures(counts[least], count)
         for name, count in counts.items()
-        if _share(count) > _share(counts[least])
+        if count.share > counts[least].share
     }
     levels = holm({name: one.p_value for name, one in found.items()}, _LEVEL)
     return tuple(
@@ -74,10 +74,6 @@ def failure_tests(cells: Sequence[CellSummary]) -> tuple[FailureTest, ...]:
 def _failures(cell: CellSummary) -> Failures:
     failed = sum(isinstance(trial.outcome, Failed) for trial in cell.others)
     return Failures(failed, cell.ok + failed)
-
-
-def _share(count: Failures) -> float:
-    return count.failed / count.total if count.total else 0.0
 
 
 @dataclass(frozen=True, slots=True)
