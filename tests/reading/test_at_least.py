@@ -32,8 +32,11 @@ CLAIMS = (
 )
 
 
-def planted(path, held=LIMITED):
-    """Write six blocks of three subjects; `held`: the generator's verdict in the second's trials."""
+def planted(path, *held):
+    """Write six blocks of three subjects; `held`: the generator's verdict in the second's trials, block by
+    block and then as in the last.
+    """
+    held = held or (LIMITED,)
     load = build.Workload(build.ClosedLoop(4), build.DurationStop(build.SECOND))
     cells = tuple(build.Cell(k + 1, build.subject(name), load) for k, name in enumerate(RATES))
     plan = build.Plan("study", "", "", "quick", cells, 6, 1, claims=CLAIMS)
@@ -43,7 +46,8 @@ def planted(path, held=LIMITED):
                 rate = RATES[cell.subject.name] + (block * (k + 2)) % 5
                 trial = build.trial(cell, block, k, [1_000_000] * rate)
                 if cell.subject.name == "held+x":
-                    trial = replace(trial, recording=with_parts(trial.recording, generator=held))
+                    own = held[min(block, len(held) - 1)]
+                    trial = replace(trial, recording=with_parts(trial.recording, generator=own))
                 writer.append(trial)
         writer.finish(build.RunStatus.FINISHED)
     with open_archive(path) as archive:
@@ -76,6 +80,43 @@ def test_a_wait_that_took_a_tenth_leaves_a_verdict_on_what_is_a_fifth_slower(tmp
     assert held.at_least
     assert (found.ties, found.comparisons["held+x"].verdict) == ((), Verdict.LOWER)
     assert [one.verdict for _, one in reading.claims] == [ClaimVerdict.HOLDS] * 3
+
+
+NEAR = {
+    level: {
+        "limited": level,
+        "evidence": [{"level": level, "kind": "near_ceiling", "share": share, "ceiling_per_s": 800 / share}],
+    }
+    for level, share in (("suspect", 0.72), ("yes", 0.93))
+}
+FREE = {"limited": "no", "evidence": []}
+
+
+@pytest.mark.parametrize(
+    ("held", "is_bound"),
+    [
+        ((FREE,), False),
+        # 70 % of what the generator can do is a suspicion, and one that returns in most trials counts.
+        ((NEAR["suspect"],), True),
+        ((*[NEAR["suspect"]] * 4, FREE), True),
+        ((*[NEAR["suspect"]] * 3, FREE), False),
+        # From 90 % on one trial is enough.
+        ((NEAR["yes"], FREE), True),
+    ],
+)
+def test_throughput_near_what_the_generator_can_do_is_a_bound_in_the_ranking(tmp_path, held, is_bound):
+    reading = planted(tmp_path / "a.prony", *held)
+    found = reading.groups[0].answer
+    (own,) = [one for one in reading.cells if one.name == "held+x"]
+    assert own.at_least is is_bound
+    assert found.leader == "fast+x"
+    assert found.ties == (("held+x",) if is_bound else ())
+    assert found.comparisons["held+x"].verdict is (Verdict.LIMITED if is_bound else Verdict.LOWER)
+    letters = reading.groups[0].standings[0].letters
+    assert letters["held+x"] == ("a" if is_bound else "b")
+    claims = [one.verdict for _, one in reading.claims]
+    assert (claims[0] is ClaimVerdict.CANNOT_TELL) is is_bound
+    assert claims[2] is ClaimVerdict.HOLDS
 
 
 def test_it_shares_the_leaders_letter_and_not_that_of_the_one_it_beats(reading):
