@@ -10,6 +10,7 @@ from prony.archive import open_archive
 from prony.faces.json_report import reading_json
 from prony.faces.markdown import markdown
 from prony.reading.study import read_archive
+from prony.report.sections.notes import notes
 from prony.report.study import study_report
 
 
@@ -28,6 +29,14 @@ def test_the_notes_name_the_subject_how_often_and_how_far(reading):
     assert (
         "bjoern+hello: 1 of 6 trials stalled (valid replies per second: -40.0 % against the median)" in page
     )
+
+
+def test_a_generators_name_has_its_load_and_no_other_one_follows(reading):
+    (group,) = reading.groups
+    both = tuple(replace(group, of_generators=True, stalls=stalls) for stalls in (group.stalls, {}))
+    (block,) = notes(replace(reading, groups=both)).blocks
+    said = [str(words) for _, words in block.items]
+    assert any(words.startswith("bjoern+hello: 1 of 6 trials stalled") for words in said)
 
 
 def test_a_leader_whose_trials_stalled_is_not_simply_the_best(reading):

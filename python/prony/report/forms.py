@@ -27,6 +27,7 @@ from prony.units import (
 )
 
 __all__ = [
+    "TENFOLD",
     "Form",
     "about_percent",
     "as_typed",
@@ -52,11 +53,13 @@ __all__ = [
 ]
 
 Form = Callable[[float], str]
+TENFOLD = 9.0
+"""A relative difference from which on a percentage says nothing."""
 
 
 def signed_percent(effect: float) -> str:
     """Return a relative difference, such as ``+12.9 %``; from tenfold on, as a factor."""
-    if effect >= 9:
+    if effect >= TENFOLD:
         return f"{effect + 1:,.0f} times"
     return f"{100 * effect:+.1f} %" if abs(effect) < 1 else f"{100 * effect:+.0f} %"
 
@@ -77,11 +80,14 @@ def whole_percent(ratio: float) -> str:
 
 
 def about_percent(ratio: float) -> str:
-    """Return a ratio as a percentage of two digits, or whole: of what is only estimated.
+    """Return a ratio as a percentage of two digits, or whole: of what is only estimated. What is more than
+    tenfold needs no digits.
 
-    >>> about_percent(0.0312), about_percent(2.3544)
-    ('3.1 %', '235 %')
+    >>> about_percent(0.0312), about_percent(2.3544), about_percent(12.1655)
+    ('3.1 %', '235 %', 'tenfold')
     """
+    if ratio >= TENFOLD:
+        return "tenfold"
     return f"{100 * ratio:.2g} %" if ratio < 1 else f"{100 * ratio:,.0f} %"
 
 

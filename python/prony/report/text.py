@@ -23,6 +23,7 @@ __all__ = [
     "Text",
     "Words",
     "counted",
+    "framed",
     "joined",
     "listed",
     "pointer",
@@ -125,6 +126,11 @@ def _flat(parts: Iterable[Part]) -> Iterable[str | Figure | Name | Quote]:
             yield from part.parts
         elif part:
             yield part
+
+
+def framed(before: str, words: Text, after: str = "") -> Text:
+    """Return words with what stands before and after them; empty where there are none."""
+    return text("{}{}{}", before, words, after) if words else EMPTY
 
 
 def joined(parts: Iterable[Part], by: str = ", ") -> Text:

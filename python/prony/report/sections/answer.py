@@ -9,7 +9,7 @@ from prony.metrics import METRICS
 from prony.reading.groups import Group
 from prony.reading.study import Reading
 from prony.report.document import Block, Command, Notes, Paragraph, Section, Tone
-from prony.report.forms import count, in_metric_within, percent
+from prony.report.forms import TENFOLD, about_percent, count, in_metric_within
 from prony.report.sections.claims import claim_counts
 from prony.report.sections.effects import effect_words
 from prony.report.sections.figures import group_heading
@@ -136,9 +136,11 @@ def _power_line(group: Group, place: int) -> Iterator[Text]:
     found, at = group.power, pointer("groups", place, "power")
     if found is None:
         return
-    difference = Figure(found.difference, percent, at + pointer("difference"))
+    difference = Figure(found.difference, about_percent, at + pointer("difference"))
     blocks = counted(Figure(found.blocks, count, at + pointer("blocks")), "block")
-    seen = text("{} find a difference of {} between two subjects nine times in ten", blocks, difference)
+    more = "more than " if found.difference >= TENFOLD else ""
+    said = f"{{}} find a difference of {more}{{}} between two subjects nine times in ten"
+    seen = text(said, blocks, difference)
     if found.blocks_for_half is None:
         yield text("{}.", seen)
         return

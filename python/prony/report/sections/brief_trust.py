@@ -12,12 +12,15 @@ from prony.reading.pace import unknown_pace
 from prony.reading.study import Reading
 from prony.report.document import Judgement, Tone
 from prony.report.findings import finding_words, shared_words
-from prony.report.forms import about_percent, count, percent, signed_percent
+from prony.report.forms import TENFOLD, about_percent, count, percent, signed_percent
 from prony.report.sections.head import limited_words
 from prony.report.sections.pace import unknown_at
 from prony.report.text import Figure, Name, Quote, Text, counted, joined, pointer, text
 
 __all__ = ["trust_lines"]
+
+# A tenth is as large as the differences that most studies look for.
+_MOST_DRIFT = 0.1
 
 
 def trust_lines(reading: Reading) -> Iterator[Judgement]:
@@ -47,12 +50,22 @@ def _machine(reading: Reading) -> Judgement:
     if calibrated is None:
         return Judgement("machine", Tone.QUIET, "no disturbance seen; not calibrated")
     trials = counted(Figure(calibrated.trials, count, "/drift/trials"), "calibration")
-    said = text("no disturbance seen; in {} no drift{}", trials, _largest_drift(calibrated))
+    most = _largest_drift(calibrated)
+    if most is None:
+        return Judgement("machine", Tone.QUIET, text("no disturbance seen; {}, too few for a drift", trials))
+    if abs(most.value) <= _MOST_DRIFT:
+        return Judgement(
+            "machine", Tone.PLAIN, text("no disturbance seen; in {} no drift above {}", trials, most)
+        )
+    # Beside so wide a bound "no disturbance" would say more than was seen.
+    said = text("in {} only a drift of more than {} would have been seen", trials, most)
     return Judgement("machine", Tone.PLAIN, said)
 
 
-def _largest_drift(found: Calibrations) -> Text:
-    """Return how large a drift may be that was not shown: the farthest end of an interval."""
+def _largest_drift(found: Calibrations) -> Figure | None:
+    """Return how large a drift may be that was not shown: the farthest end of an interval; null without
+    any.
+    """
     ends = [
         (abs(end), end, pointer("drift", "metrics", metric, side))
         for metric, one in found.drifts.items()
@@ -60,9 +73,9 @@ def _largest_drift(found: Calibrations) -> Text:
         if end is not None
     ]
     if not ends:
-        return text(" shown")
+        return None
     _, end, at = max(ends)
-    return text(" above {}", Figure(end, lambda value: about_percent(abs(value)), at))
+    return Figure(end, lambda value: about_percent(abs(value)), at)
 
 
 def _disturbances(reading: Reading) -> Iterator[Text]:
@@ -127,5 +140,8 @@ def _power(reading: Reading) -> Iterator[Text]:
         if found is not None and group.primary:
             difference = Figure(found.difference, about_percent, at + pointer("difference"))
             blocks = counted(Figure(found.blocks, count, at + pointer("blocks")), "block")
-            yield text("{} find differences of {} or more", blocks, difference)
+            if found.difference >= TENFOLD:
+                yield text("{} find only differences of more than {}", blocks, difference)
+            else:
+                yield text("{} find differences of {} or more", blocks, difference)
             return

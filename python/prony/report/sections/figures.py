@@ -12,7 +12,7 @@ from prony.report.sections.effects import ratio_note, ratios_to_first
 from prony.report.sections.generators import generator_heading, generator_section
 from prony.report.sections.winners import deciding, letters_note
 from prony.report.tables import Marks, Place, failures_table, populations_table, ranked, subjects_table
-from prony.report.text import Figure, Name, Text, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Text, framed, pointer, text
 from prony.report.words import carried_words, group_title, group_words
 
 __all__ = ["failed_requests", "group_heading", "group_section", "populations"]
@@ -86,7 +86,8 @@ def _carried_in(label: Text, one: Place) -> Iterator[Text]:
     at = one.at + pointer("carried_in")
     requests = Figure(found.requests, count, at + pointer("requests"))
     open_then = text("{} requests were open when the window opened", requests)
-    yield text("{}, {}: {}: {}", Name(one.cell.name), label, open_then, carried_words(found, at))
+    under = framed(", ", label)
+    yield text("{}{}: {}: {}", Name(one.cell.name), under, open_then, carried_words(found, at))
 
 
 def populations(reading: Reading, groups: Iterable[Group]) -> Iterator[Section]:
@@ -97,5 +98,6 @@ def populations(reading: Reading, groups: Iterable[Group]) -> Iterator[Section]:
         table = populations_table(cells, notes) if cells else None
         if table is not None:
             under = group_words(group, reading.place(group))
-            heading = text("With and without the failures{}", text(", {}", under) if len(groups) > 1 else "")
+            named = framed(", ", under) if len(groups) > 1 else EMPTY
+            heading = text("With and without the failures{}", named)
             yield Section(heading, (table, notes.notes()))

@@ -8,7 +8,7 @@ from prony.reading.pace import fullest_addresses
 from prony.reading.study import Reading
 from prony.report.document import Notes, Paragraph, Section, Tone
 from prony.report.forms import count
-from prony.report.text import Figure, Name, Text, pointer, text
+from prony.report.text import Figure, Name, Text, framed, pointer, text
 from prony.report.words import group_words
 
 __all__ = ["listeners"]
@@ -30,7 +30,7 @@ def listeners(reading: Reading) -> Iterator[Section]:
             for line in _lines(cell, pointer("groups", place, "cells", number))
         )
         if lines:
-            where = text(", {}", group_words(group, place)) if len(reading.groups) > 1 else ""
+            where = framed(", ", group_words(group, place)) if len(reading.groups) > 1 else ""
             blocks = (Notes(lines), Paragraph(_MEANING, Tone.QUIET))
             yield Section(text("Listeners that share an address{}", where), blocks)
 

@@ -14,7 +14,7 @@ from prony.report.sections.pacing import fitness_notes, pacing_notes
 from prony.report.sections.sandbox import sandbox_notes
 from prony.report.sections.warm_ups import warm_up_notes
 from prony.report.sections.work import work_notes
-from prony.report.text import EMPTY, Figure, Name, Text, joined, listed, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Text, framed, joined, listed, pointer, text
 from prony.report.words import group_words
 
 __all__ = ["notes"]
@@ -114,7 +114,7 @@ def _bound_notes(reading: Reading) -> Iterator[Text]:
 def _stall_notes(reading: Reading) -> Iterator[Text]:
     """Yield each subject with single trials that were far off: no interval covers what is so rare."""
     for place, group in enumerate(reading.groups):
-        under = text("{}, ", group_words(group, place)) if len(reading.groups) > 1 else ""
+        under = framed("", group_words(group, place), ", ") if len(reading.groups) > 1 else EMPTY
         for name, found in group.stalls.items():
             at = pointer("groups", place, "stalls", name)
             yield text(

@@ -10,7 +10,7 @@ from prony.reading.study import Reading
 from prony.report.document import Column, Entry, Footnotes, Section, Table, Tone
 from prony.report.forms import as_typed
 from prony.report.tables import Place, figure_entry
-from prony.report.text import Figure, Name, Text, pointer, text
+from prony.report.text import Figure, Name, Text, framed, pointer, text
 from prony.report.words import group_words
 from prony.units import Scale, bytes_scale
 
@@ -43,7 +43,7 @@ def processes(reading: Reading) -> Iterator[Section]:
             and not group.of_generators
             and (several or isinstance(group.workload.stop, CountStop))
         ):
-            where = text(", {}", group_words(group, place)) if len(reading.groups) > 1 else ""
+            where = framed(", ", group_words(group, place)) if len(reading.groups) > 1 else ""
             yield _section(text("Processes by role{}", where), cells)
 
 

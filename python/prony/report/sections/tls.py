@@ -10,7 +10,7 @@ from prony.report.document import Column, Entry, Footnotes, Paragraph, Section, 
 from prony.report.forms import count
 from prony.report.places import group_at
 from prony.report.tables import Place, figure_entry
-from prony.report.text import Figure, Name, Text, joined, listed, pointer, text
+from prony.report.text import Figure, Name, Text, framed, joined, listed, pointer, text
 from prony.report.words import group_words
 from prony.units import Scale, duration_scale
 
@@ -66,7 +66,7 @@ def handshakes(reading: Reading) -> Iterator[Section]:
             if isinstance(cell.metrics["handshakes_full"], Estimate)
         ]
         if cells and group.primary and not group.of_generators:
-            where = text(", {}", group_words(group, number)) if len(reading.groups) > 1 else ""
+            where = framed(", ", group_words(group, number)) if len(reading.groups) > 1 else ""
             yield _section(text("TLS handshakes{}", where), cells)
 
 

@@ -11,7 +11,7 @@ from prony.reading.study import Reading
 from prony.report.causes import cause_words, outcome_words
 from prony.report.document import Block, Notes, Paragraph, Section
 from prony.report.forms import count, ordinal, p_value
-from prony.report.text import Figure, Name, Quote, Text, counted, joined, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, framed, joined, pointer, text
 from prony.report.words import group_words
 
 __all__ = ["unavailable", "uncounted"]
@@ -60,7 +60,7 @@ def uncounted(reading: Reading) -> Section | None:
     """Return the trials that do not count, one entry for each reason; null if all count."""
     blocks: list[Block] = []
     for place, group in enumerate(reading.groups):
-        under = text(", {}", group_words(group, place)) if len(reading.groups) > 1 else text("")
+        under = framed(", ", group_words(group, place)) if len(reading.groups) > 1 else EMPTY
         for number, cell in enumerate(group.cells):
             blocks += _of_cell(cell, pointer("groups", place, "cells", number), under)
     remarks = (*_tests(reading), *_repeated(reading))
@@ -83,7 +83,7 @@ def _of_cell(cell: CellSummary, at: str, under: Text) -> Iterator[Block]:
 def _tests(reading: Reading) -> Iterator[Text]:
     """Yield whether a subject's trials fail more often than those of the subject that fails least."""
     for place, group in enumerate(reading.groups):
-        under = text(" under {}", group_words(group, place)) if len(reading.groups) > 1 else text("")
+        under = framed(" under ", group_words(group, place)) if len(reading.groups) > 1 else EMPTY
         for k, one in enumerate(group.failures):
             at = pointer("groups", place, "failures", k)
             words = "fails more often than" if one.shown else "is not shown to fail more often than"

@@ -6,7 +6,7 @@ from prony.reading.study import Reading
 from prony.reading.work import Replies, UnequalReplies, unequal_replies
 from prony.report.forms import in_metric
 from prony.report.places import cell_at
-from prony.report.text import EMPTY, Figure, Name, Text, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Text, framed, pointer, text
 from prony.report.words import group_words
 
 __all__ = ["work_notes"]
@@ -20,7 +20,7 @@ def work_notes(reading: Reading) -> Iterator[Text]:
         if found is None or (pair := (found.smallest.cell.name, found.largest.cell.name)) in said:
             continue
         said.add(pair)
-        under = text("{}: ", group_words(group, place)) if len(reading.groups) > 1 else EMPTY
+        under = framed("", group_words(group, place), ": ") if len(reading.groups) > 1 else EMPTY
         yield text("{}{}", under, _difference(reading, found))
 
 

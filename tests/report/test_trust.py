@@ -1,0 +1,69 @@
+"""How far figures can be trusted: a bound that says nothing stands beside no word of quiet."""
+
+from dataclasses import replace
+
+import pytest
+
+from golden.build import closed_study
+from prony.analysis.drift import Drift
+from prony.analysis.power import Sight
+from prony.archive import open_archive
+from prony.faces.markdown import markdown
+from prony.reading.checks import Calibrations
+from prony.reading.study import Reading, read_archive
+from prony.report.sections.brief_trust import trust_lines
+from prony.report.study import study_report
+
+
+@pytest.fixture(scope="module")
+def reading(tmp_path_factory):
+    with open_archive(closed_study(tmp_path_factory.mktemp("trust") / "a.prony", 6)) as archive:
+        return read_archive(archive)
+
+
+def said(reading, what):
+    return next(str(one.sentence) for one in trust_lines(reading) if one.verdict == what)
+
+
+def drifting(low, high):
+    return Calibrations(7, 7, {"response_ok_p50": Drift(7, 1e6, 0.001, low, high)})
+
+
+@pytest.mark.parametrize(
+    ("calibrated", "words"),
+    [
+        (None, "no disturbance seen; not calibrated"),
+        (drifting(-0.02, 0.031), "no disturbance seen; in 7 calibrations no drift above 3.1 %"),
+        (drifting(-0.1, 0.031), "no disturbance seen; in 7 calibrations no drift above 10 %"),
+        (drifting(-0.2, 0.65), "in 7 calibrations only a drift of more than 65 % would have been seen"),
+        (drifting(-0.2, 12.17), "in 7 calibrations only a drift of more than tenfold would have been seen"),
+        (
+            Calibrations(3, 3, {"response_ok_p50": Drift(3, 1e6)}),
+            "no disturbance seen; 3 calibrations, too few",
+        ),
+    ],
+)
+def test_a_drift_that_could_not_have_been_seen_is_not_called_quiet(reading, monkeypatch, calibrated, words):
+    monkeypatch.setattr(Reading, "calibrations", property(lambda _: calibrated))
+    assert said(reading, "machine").startswith(words)
+    assert ("no disturbance" in said(reading, "machine")) == ("no disturbance" in words)
+
+
+@pytest.mark.parametrize(
+    ("difference", "short", "long"),
+    [
+        (0.046, "find differences of 4.6 % or more", "find a difference of 4.6 % between"),
+        (2.3544, "find differences of 235 % or more", "find a difference of 235 % between"),
+        (
+            12.1655,
+            "find only differences of more than tenfold",
+            "find a difference of more than tenfold between",
+        ),
+    ],
+)
+def test_what_the_blocks_can_find_is_said_in_plain_words(reading, difference, short, long):
+    (group,) = reading.groups
+    power = Sight(3, 6, difference, None)
+    shown = replace(reading, groups=(replace(group, power=power),))
+    assert short in said(shown, "trials")
+    assert long in " ".join(markdown(study_report(shown)).split())
