@@ -4,6 +4,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
+from scipy.stats import binomtest
 
 from golden import build
 from prony.analysis.account import Tally
@@ -414,6 +415,38 @@ def test_only_it_fails_if_trials_of_others_fail_less_often():
     assert verdict(asked, cell("a", around(1), errors=lost), cell("b", around(1))) is HOLDS
     found = evaluate(asked, [cell("a", around(1), errors=lost), cell("b", around(1), errors=lost)])
     assert (found.verdict, "5 of 5 trials fail, against 5 of 5" in found.reason) == (OPEN, True)
+
+
+def dying(name, died, of):
+    return cell(name, around(1, of - died), others=[Failed("load", "died")] * died)
+
+
+def test_one_of_several_rivals_that_fail_still_more_often_refutes_at_its_share_of_the_level():
+    # 30 of 40 against 40 of 40: p = 0.00103. A fifth of the level is for all comparisons.
+    asked = claim(ClaimKind.FAILS, metric="error_ratio", failure="load", against="b*")
+    mine, worse = dying("a", 30, 40), dying("b0", 40, 40)
+    alone = evaluate(asked, [mine, worse])
+    assert (alone.verdict, alone.level) == (NOT, pytest.approx(0.01))
+    assert alone.reason.endswith("against 40 of 40")
+    others = [dying(f"b{k}", 0, 40) for k in range(1, 11)]
+    found = evaluate(asked, [mine, worse, *others])
+    assert (found.verdict, found.level) == (OPEN, pytest.approx(0.01 / 11))
+
+
+def test_none_of_five_trials_refutes_that_one_fails_more_than_another():
+    asked = claim(ClaimKind.FAILS, metric="error_ratio", against="b+*")
+    found = evaluate(asked, [losing(0), losing(0, name="b")])
+    assert (found.verdict, found.level) == (NOT, pytest.approx(0.04))
+    assert found.interval == (0, pytest.approx(1 - 0.04 ** (1 / 5)))
+
+
+def test_a_share_has_bounds_of_one_side_each():
+    found = evaluate(claim(ClaimKind.FAILS, metric="error_ratio", failure="load"), [dying("a", 3, 5)])
+    assert (found.verdict, found.level, found.one_sided) == (OPEN, 0.05, True)
+    low, high = (binomtest(3, 5, alternative=side).proportion_ci(0.95) for side in ("greater", "less"))
+    assert found.interval == pytest.approx((low.low, high.high))
+    mean = evaluate(claim(ClaimKind.VALUE, low=0.5, high=2.0), [cell("a", around(1))])
+    assert not mean.one_sided
 
 
 def test_where_trials_of_others_fail_still_more_often_it_is_not_the_only_one():

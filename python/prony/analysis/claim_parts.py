@@ -40,8 +40,9 @@ class ClaimResult:
     ``figure`` is a ratio for an order, a ratio and growth (the heaviest load to the lightest), a value in the
     metric's unit for a value and a single core, and a share of trials for failures and for shares of failed
     requests. ``level``: the interval covers the truth with a chance of 1 - level; the verdict follows from
-    it. ``reason``: the part that decides, what is missing, or what it needs; ``lack``: of a claim that is not
-    testable, whether the profile lacks that, or the machine.
+    it. ``one_sided``: each of its ends has that level by itself, as a share's has. ``reason``: the part that
+    decides, what is missing, or what it needs; ``lack``: of a claim that is not testable, whether the profile
+    lacks that, or the machine.
     """
 
     verdict: ClaimVerdict
@@ -51,6 +52,7 @@ class ClaimResult:
     reason: str = ""
     level: float | None = None
     lack: Lack | None = None
+    one_sided: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,7 @@ class Bounds:
 class Part:
     """One figure of a claim. ``interval`` gives its interval at 1 - a level; ``lost``: why no value
     counts. ``open``: where the true value may lie beside the interval, because the generator was the limit.
+    ``one_sided``: as of `ClaimResult`.
     """
 
     name: str
@@ -97,19 +100,20 @@ class Part:
     interval: Callable[[float], tuple[float, float]] | None = None
     lost: str | None = None
     open: Open = _CLOSED
+    one_sided: bool = False
 
 
 def judged(
-    parts: Sequence[Part], bounds: Bounds, terms: Terms, least: int, tests: int | None = None
+    parts: Sequence[Part], bounds: Bounds, terms: Terms, least: int, tests: float | None = None
 ) -> list[ClaimResult]:
     """Return the verdict on each part, the weakest first; fewer than ``least`` blocks cannot tell.
-    ``tests``: how many could refute the claim; null: as many as there are parts.
+    ``tests``: a part refutes the claim at ``terms.level`` over it; null: as many as there are parts.
     """
     found = [_verdict(part, bounds, terms, least, tests or len(parts)) for part in parts]
     return sorted(found, key=lambda result: bounds.slack(result.interval))
 
 
-def _verdict(part: Part, bounds: Bounds, terms: Terms, least: int, tests: int) -> ClaimResult:
+def _verdict(part: Part, bounds: Bounds, terms: Terms, least: int, tests: float) -> ClaimResult:
     """Return the verdict on one of several parts, with the interval that it follows from.
 
     All parts must hold, so each is tested at the full level. One part that does not hold is enough, so
@@ -125,6 +129,7 @@ def _verdict(part: Part, bounds: Bounds, terms: Terms, least: int, tests: int) -
             part.interval(terms.nominal(terms.level)) if part.interval else None,
             f"{part.name}: {part.n} of the {least} blocks needed",
             terms.level,
+            one_sided=part.one_sided,
         )
     level, interval = terms.level, part.interval(terms.nominal(terms.level))
     if bounds.verdict(interval) is ClaimVerdict.DOES_NOT_HOLD:
@@ -132,7 +137,7 @@ def _verdict(part: Part, bounds: Bounds, terms: Terms, least: int, tests: int) -
         interval = part.interval(terms.nominal(level))
     verdict, heeded = bounds.verdict(interval), bounds.verdict(part.open.widened(interval))
     reason = part.name if heeded is verdict else f"{part.name}: {_LIMITED}"
-    return ClaimResult(heeded, part.n, part.figure, interval, reason, level)
+    return ClaimResult(heeded, part.n, part.figure, interval, reason, level, one_sided=part.one_sided)
 
 
 def of_effect(

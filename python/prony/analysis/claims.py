@@ -38,6 +38,9 @@ __all__ = ["ClaimResult", "ClaimVerdict", "evaluate"]
 
 _ONE_CORE_PERCENT = 100.0
 _MOST = 0.5
+# Of the level at which a claim that one fails more than others is refuted: the rest is for comparisons with
+# these. So none of five trials still refutes that most fail, and five against none that fewer do.
+_OF_SHARES = 0.8
 
 
 def evaluate(claim: Claim, cells: Sequence[CellSummary], terms: Terms | None = None) -> ClaimResult:
@@ -254,17 +257,21 @@ def _fails(
     kind, the server fails. It holds where most do (one-sided, exact), and, against others, more of them than
     of those (Fisher's exact test on trials).
     """
-    found = _counted(claim, own, terms)
     if claim.against == "*":
-        return found
-    return found + [_more(claim, cell, other, terms) for cell, other in _pairs(claim, own, cells)]
+        return _counted(claim, own, terms)
+    pairs = list(_pairs(claim, own, cells))
+    refuting = (1 - _OF_SHARES) * terms.level / max(1, len(pairs))
+    found = _counted(claim, own, terms, _OF_SHARES)
+    return found + [_more(claim, cell, other, terms, refuting) for cell, other in pairs]
 
 
-def _counted(claim: Claim, own: Sequence[CellSummary], terms: Terms) -> list[ClaimResult]:
+def _counted(
+    claim: Claim, own: Sequence[CellSummary], terms: Terms, of_level: float = 1.0
+) -> list[ClaimResult]:
     """Return the verdict on each cell's share of trials, and of all cells together where that refutes it: if
-    each cell has at least half, all have.
+    each cell has at least half, all have. ``of_level``: the part of the level that these may refute at.
     """
-    bounds, least, tests = Bounds(_MOST, None), claim.needs.blocks, len(own) + (len(own) > 1)
+    bounds, least, tests = Bounds(_MOST, None), claim.needs.blocks, (len(own) + (len(own) > 1)) / of_level
     found = judged([_share(claim, [cell]) for cell in own], bounds, terms, least, tests)
     if len(own) > 1:
         pooled = judged([_share(claim, own)], bounds, terms, least, tests)
@@ -311,7 +318,14 @@ def _share(claim: Claim, cells: Sequence[CellSummary]) -> Part:
         # One-sided at the level: 5 of 5 trials show that most fail.
         return clopper_pearson(found.failed, found.total, min(1.0, 2 * level))
 
-    return Part(name, found.total, found.failed / found.total, interval, open=_ends_of_share(claim, cells))
+    return Part(
+        name=name,
+        n=found.total,
+        figure=found.failed / found.total,
+        interval=interval,
+        open=_ends_of_share(claim, cells),
+        one_sided=True,
+    )
 
 
 def _range(claim: Claim, cells: Sequence[CellSummary]) -> str:
@@ -333,19 +347,21 @@ def _ends_of_share(claim: Claim, cells: Sequence[CellSummary]) -> Open:
     return more.turned if claim.low is None else more | more.turned
 
 
-def _more(claim: Claim, cell: CellSummary, other: CellSummary, terms: Terms) -> ClaimResult:
+def _more(claim: Claim, cell: CellSummary, other: CellSummary, terms: Terms, refuting: float) -> ClaimResult:
+    """Return whether a cell's trials fail more often than a rival's: at the full level, for all rivals must
+    agree, and refuted at the level ``refuting``, for one is enough.
+    """
     mine, theirs = _seen(claim, [cell]), _seen(claim, [other])
     name = f"{where(cell)}, against {other.name}"
     if not mine.total or not theirs.total:
         return ClaimResult(ClaimVerdict.CANNOT_TELL, 0, reason=f"{name}: no trial counts")
-    n, compared = min(mine.total, theirs.total), compare_failures(mine, theirs, terms.level)
-    share = mine.failed / mine.total
+    n, p_value = min(mine.total, theirs.total), compare_failures(mine, theirs).p_value
     said = f"{name}: {mine.failed} of {mine.total} trials fail, against {theirs.failed} of {theirs.total}"
-    if not compared.differs:
-        return ClaimResult(ClaimVerdict.CANNOT_TELL, n, share, None, said)
-    more = mine.failed * theirs.total > theirs.failed * mine.total
+    more = mine.share > theirs.share
+    level = terms.level if more else refuting
     verdict = ClaimVerdict.HOLDS if more else ClaimVerdict.DOES_NOT_HOLD
-    return ClaimResult(verdict, n, share, None, said)
+    is_shown = p_value <= terms.nominal(level)
+    return ClaimResult(verdict if is_shown else ClaimVerdict.CANNOT_TELL, n, mine.share, None, said, level)
 
 
 Evaluation = Callable[[Claim, Sequence[CellSummary], Sequence[CellSummary], Terms], list[ClaimResult]]

@@ -230,6 +230,7 @@ def _claim(claim: Claim, result: ClaimResult, then: Then | None) -> Json:
         "figure": result.figure,
         "interval": None if result.interval is None else list(result.interval),
         "level": result.level,
+        "one_sided": result.one_sided,
         "reason": result.reason or None,
         "then": None if then is None else encode(then),
     }

@@ -479,6 +479,7 @@ class ClaimShape:
     estimand: str
     verdict: str
     level: float | None
+    one_sided: bool
     lack: str | None
     n: int | None
     figure: float | None

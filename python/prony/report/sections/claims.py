@@ -119,14 +119,15 @@ def figure_words(claim: Claim, result: ClaimResult, at: str) -> Text:
     if result.interval is not None:
         ends = enumerate(result.interval)
         low, high = (_figure(claim, bound, at + pointer("interval", k)) for k, bound in ends)
-        words = text("{} ({} interval {} to {})", words, _confidence(result, at), low, high)
+        said = "{} (one-sided {} bounds {} and {})" if result.one_sided else "{} ({} interval {} to {})"
+        words = text(said, words, _confidence(result, at), low, high)
     if result.n is None:
         return words
     return text("{}, n = {}", words, Figure(result.n, count, at + pointer("n")))
 
 
 def _confidence(result: ClaimResult, at: str) -> Figure:
-    """Return how often such an interval covers the truth: several parts share the level."""
+    """Return how often such an interval, or bound, covers the truth: several parts share the level."""
     return Figure(result.level or 0.0, confidence, at + pointer("level"))
 
 
