@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -203,7 +204,16 @@ def archives(path):
     return command("compare", before, after, "--force", *LIMITS)
 
 
+def in_sessions(path, sessions):
+    def planned(plan):
+        return replace(plan, design=replace(plan.design, sessions=sessions, pause_ns=build.SECOND))
+
+    file = test_report_sessions.session(path, 0, change=planned, blocks=2 * sessions)
+    return command("compare", file, "bjoern*", "gunicorn*", *LIMITS)
+
+
 COMPARED = {
+    **{f"two subjects, {n} sessions": partial(in_sessions, sessions=n) for n in (2, 5)},
     "two subjects": subjects,
     "too alike": partial(subjects, after=2001),
     "some trials failed": partial(subjects, failing=("b+hello", 2)),

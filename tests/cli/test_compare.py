@@ -3,10 +3,12 @@
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from cli import test_report_sessions
 from golden import build
 from prony.host.noise_floors import keep_floors
 from prony.metrics import METRICS
@@ -217,3 +219,48 @@ def test_the_reference_names_every_key(said, pair):
     found = json.loads(said("compare", *pair(2000, 2100), "--json", "--fail-if", "rps < -5%").out)
     page = Path(__file__).parents[2] / "docs" / "reference" / "compare-json.md"
     assert keys(found) <= set(re.findall(r"`(\w+)`", page.read_text()))
+
+
+# --- several sessions -------------------------------------------------------------------------------------
+
+
+def several(path, sessions, blocks=10):
+    """A study of so many planned sessions, in which the second subject is half as fast."""
+
+    def planned(plan):
+        return replace(plan, design=replace(plan.design, sessions=sessions, pause_ns=build.SECOND))
+
+    return test_report_sessions.session(path, 0, change=planned, blocks=blocks)
+
+
+def speed(said, *arguments):
+    (load,) = json.loads(said("compare", *arguments, "--json").out)["loads"]
+    return load["metrics"]["ok_per_s"]
+
+
+def test_two_subjects_over_two_sessions_have_a_range_and_no_verdict(said, tmp_path):
+    file = several(tmp_path / "a.prony", 2)
+    found = speed(said, file, "bjoern*", "gunicorn*")["comparison"]
+    assert (found["verdict"], found["blocks"]) == ("too few sessions for a verdict", 2)
+    assert (found["low"], found["high"], found["p_value"]) == (None, None, None)
+    assert found["least"] < found["effect"] < found["most"] < -0.4
+    done = said("compare", file, "bjoern*", "gunicorn*", "--fail-if", "rps < -5%")
+    assert (done.status, "2 sessions are too few" in done.out) == (3, True)
+    assert "Of several sessions (a pause, another day or machine) each counts once" in " ".join(
+        done.out.split()
+    )
+
+
+def test_over_five_they_have_an_interval_of_five(said, tmp_path):
+    found = speed(said, several(tmp_path / "a.prony", 5), "bjoern*", "gunicorn*")["comparison"]
+    assert (found["verdict"], found["blocks"]) == ("lower", 5)
+    assert found["low"] < found["effect"] < found["high"] < -0.4
+    assert found["least"] < found["effect"] < found["most"]
+
+
+def test_an_archive_of_one_session_counts_once_beside_one_of_several(said, tmp_path):
+    files = several(tmp_path / "a.prony", 1), several(tmp_path / "b.prony", 5)
+    found = json.loads(said("compare", *files, "--json").out)
+    assert found["by_session"] is True
+    rows = [load["metrics"]["ok_per_s"] for load in found["loads"]]
+    assert {row["reason"] for row in rows} == {"1 and 5 sessions: no interval"}

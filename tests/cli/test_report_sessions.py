@@ -20,18 +20,30 @@ WORKLOAD = Workload(ClosedLoop(10), DurationStop(2 * build.SECOND))
 SPEEDS = {"bjoern+hello": 500, "meinheld+hello": 440, "gunicorn+hello": 250}
 
 
-def session(path, day, factors=(1.0, 1.0, 1.0), change=lambda plan: plan, blocks=5):
-    """An archive of one day, in which subjects are so many times as fast as usual, with noise of 1 %."""
+def session(
+    path,
+    day,
+    factors=(1.0, 1.0, 1.0),
+    change=lambda plan: plan,
+    blocks=5,
+    planned=None,
+    moved=lambda trial: trial,
+):
+    """An archive of one day, in which subjects are so many times as fast as usual, with noise of 1 %.
+
+    `planned`: so many blocks, if these are not all; `moved`: each trial as it is written.
+    """
     cells = tuple(Cell(k, build.subject(name), WORKLOAD) for k, name in enumerate(SPEEDS))
-    plan = change(Plan("wsgi-servers", "WSGI servers", "", "full", cells, blocks, 5))
+    plan = change(Plan("wsgi-servers", "WSGI servers", "", "full", cells, planned or blocks, 5))
     rng = random.Random(day)
     with create(path, plan, build.FINGERPRINT) as writer:
         for block in range(blocks):
             for place, cell in enumerate(plan.cells):
                 usual = SPEEDS[cell.subject.name] * factors[place]
                 trial = build.trial(cell, block, place, [1_000_000] * int(usual * (1 + rng.gauss(0, 0.01))))
-                moved = {"started_unix_ns": trial.started_unix_ns + day * DAY + block * build.SECOND}
-                writer.append(replace(trial, **moved, ended_unix_ns=trial.ended_unix_ns + (day + 1) * DAY))
+                began = {"started_unix_ns": trial.started_unix_ns + day * DAY + block * build.SECOND}
+                ended = {"ended_unix_ns": trial.ended_unix_ns + (day + 1) * DAY}
+                writer.append(moved(replace(trial, **began, **ended)))
         writer.finish()
     return path
 

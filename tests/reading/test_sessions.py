@@ -52,11 +52,18 @@ def test_a_report_of_one_session_says_that_its_intervals_are_within_it(reading):
 
 
 def test_a_report_of_several_does_not(reading):
-    both = (reading.runs[0], replace(reading.runs[0], fingerprint=OTHER))
-    several = replace(reading, runs=both)
-    assert "within one session" not in page(several)
-    assert "The trials are of 2 sessions (a pause, another day or machine)" in page(several)
+    trials = tuple(replace(trial, session=trial.block // 3) for trial in reading.trials)
+    several = replace(reading, trials=trials)
+    assert "All intervals are within one session" not in page(several)
+    assert "The trials are of 2 sessions (a pause, another day or machine), and each counts once" in page(
+        several
+    )
     assert reading_json(several)["extent"]["sessions"] == 2
+
+
+def test_runs_without_trials_are_no_sessions(reading):
+    both = (reading.runs[0], replace(reading.runs[0], fingerprint=OTHER))
+    assert replace(reading, runs=both).sessions == 1
 
 
 def test_a_run_belongs_to_the_session_that_began_last():

@@ -11,6 +11,7 @@ from functools import partial
 import pytest
 
 import documents
+from cli import test_report_sessions
 from golden import build, generators, studies
 from modules import modules, tree
 from prony.analysis.validity import in_words
@@ -98,7 +99,18 @@ def search(path):
     return path
 
 
-EVERY_STUDY = {**STUDIES, "disturbed": disturbed, "search": search}
+def in_sessions(path, sessions):
+    def planned(plan):
+        return replace(plan, design=replace(plan.design, sessions=sessions, pause_ns=build.SECOND))
+
+    return test_report_sessions.session(path, 0, change=planned, blocks=2 * sessions)
+
+
+EVERY_STUDY = {
+    **STUDIES,
+    **{"disturbed": disturbed, "search": search},
+    **{f"{n} sessions": partial(in_sessions, sessions=n) for n in (2, 5)},
+}
 
 
 def reported(made, path):

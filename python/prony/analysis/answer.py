@@ -1,14 +1,14 @@
 """Which subject is best under one workload, and how sure that is."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import fsum, log
 
 from prony.analysis.all_pairs import Pair
 from prony.analysis.at_least import Bounded, heeded
-from prony.analysis.compare import LEAST_BLOCKS, Comparison, Terms, Verdict, compare_all
+from prony.analysis.compare import LEAST_BLOCKS, Comparison, Terms, Verdict, compare_all, few_sessions
 from prony.analysis.logs import ratio_of
-from prony.analysis.missing import Missing
+from prony.analysis.missing import Missing, Value
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS, Better
 from prony.model import Cell, OpenLoop
@@ -18,6 +18,8 @@ __all__ = [
     "Answer",
     "Ranking",
     "answer",
+    "block_logs",
+    "block_ratios",
     "criterion",
     "deciding_metrics",
     "geometric_mean",
@@ -89,8 +91,10 @@ class Answer:
     """The leader in ``metric``, those not separated from it, and how the others compare with it.
 
     ``metric`` is null when no subject qualifies, ``leader`` also when the first are exactly equal (they are
-    the ``ties``, and ``comparisons`` are with one of them); ``reason`` says why. ``blocks``: the fewest that
-    a comparison rests on. ``decided``: there are enough blocks for verdicts. Names are those of the cells.
+    the ``ties``), and where trials are of fewer than five sessions; ``reason`` says why. ``blocks``: the
+    fewest that a comparison rests on; sessions, where these count (``by_session``). ``decided``: there are
+    enough for verdicts. ``first``: the one that ``comparisons`` are with, the leader if there is one. Names
+    are those of the cells.
     """
 
     metric: str | None
@@ -100,6 +104,8 @@ class Answer:
     decided: bool = False
     comparisons: Mapping[str, Comparison] = field(default_factory=dict)
     reason: str | None = None
+    first: str | None = None
+    by_session: bool = False
 
     @property
     def alone(self) -> bool:
@@ -108,19 +114,40 @@ class Answer:
 
 
 def log_values(cell: CellSummary, metric: str) -> dict[int, float]:
-    """Return ln of the metric by block, where it is known and above zero."""
-    return {block: log(value) for block, value in _positive(cell, metric).items()}
+    """Return ln of the metric by block, or by session, where it is known and above zero."""
+    return _logs(cell.units, metric)
+
+
+def block_logs(cell: CellSummary, metric: str) -> dict[int, float]:
+    """Return ln of the metric by block, of whatever session."""
+    return _logs(cell.by_block, metric)
 
 
 def log_ratios(first: CellSummary, second: CellSummary, metric: str) -> tuple[float, ...]:
-    """Return ln(second / first) of each block in which both have the metric, by block."""
+    """Return ln(second / first) of each block, or session, in which both have the metric."""
+    return _ratios(first.units, second.units, metric)
+
+
+def block_ratios(first: CellSummary, second: CellSummary, metric: str) -> tuple[float, ...]:
+    """Return ln(second / first) of each block in which both have the metric, of whatever session."""
+    return _ratios(first.by_block, second.by_block, metric)
+
+
+_Units = Mapping[int, Mapping[str, Value]]
+
+
+def _logs(units: _Units, metric: str) -> dict[int, float]:
+    return {unit: log(value) for unit, value in _positive(units, metric).items()}
+
+
+def _ratios(first: _Units, second: _Units, metric: str) -> tuple[float, ...]:
     below, above = _positive(first, metric), _positive(second, metric)
-    return tuple(log(above[block] / below[block]) for block in sorted(below.keys() & above.keys()))
+    return tuple(log(above[unit] / below[unit]) for unit in sorted(below.keys() & above.keys()))
 
 
-def _positive(cell: CellSummary, metric: str) -> dict[int, float]:
-    found = {block: metrics[metric] for block, metrics in cell.by_block.items()}
-    return {block: value for block, value in found.items() if not isinstance(value, Missing) and value > 0}
+def _positive(units: _Units, metric: str) -> dict[int, float]:
+    found = {unit: metrics[metric] for unit, metrics in units.items()}
+    return {unit: value for unit, value in found.items() if not isinstance(value, Missing) and value > 0}
 
 
 def _has(cell: CellSummary, metric: str) -> bool:
@@ -145,13 +172,14 @@ def deciding_metrics(cell: Cell) -> tuple[str, ...]:
 
 
 def geometric_mean(cell: CellSummary, metric: str) -> float | None:
-    """Return the geometric mean of a metric over blocks, by which subjects are ranked; null without values.
+    """Return the geometric mean of a metric over blocks, or sessions, by which subjects are ranked; null
+    without values.
 
     *Definition*: exp of the mean of ln(value), 0 if any value is 0. Differences of it between two subjects
     are means of their log ratios, which is what comparisons test: ranked by arithmetic means, a subject
     with one bad block would come after one that is worse in all others.
     """
-    found = [metrics[metric] for metrics in cell.by_block.values()]
+    found = [metrics[metric] for metrics in cell.units.values()]
     values = [value for value in found if not isinstance(value, Missing)]
     if not values or min(values) <= 0:
         return 0.0 if values else None
@@ -197,22 +225,27 @@ def answer(cells: Sequence[CellSummary], terms: Terms | None = None, choices: Se
     in `criterion`).
 
     *Definition*: as ``ranking``, among the qualified; those with too few blocks for a verdict are left out
-    where others have enough. Where the first are exactly equal, nobody leads.
+    where others have enough. Where the first are exactly equal, nobody leads, nor of fewer than five
+    sessions.
     """
     qualified = [cell for cell in cells if cell.unqualified is None]
-    qualified = [cell for cell in qualified if len(cell.by_block) >= LEAST_BLOCKS] or qualified
-    metric = criterion(qualified, choices)
+    qualified = [cell for cell in qualified if len(cell.units) >= LEAST_BLOCKS] or qualified
+    metric, agreed = criterion(qualified, choices), terms or Terms()
     if metric is None:
-        return Answer(None, None, reason=_without_answer(cells, qualified))
-    return _answered(metric, ranked_cells(qualified, metric, terms or Terms()))
+        return Answer(None, None, reason=_without_answer(cells, qualified), by_session=agreed.by_session)
+    return replace(
+        _answered(metric, ranked_cells(qualified, metric, agreed), agreed), by_session=agreed.by_session
+    )
 
 
-def _answered(metric: str, found: Ranking) -> Answer:
+def _answered(metric: str, found: Ranking, terms: Terms) -> Answer:
     first = found.names[0]
+    known = Answer(metric, first, found.ties, found.blocks, found.decided, found.with_first, first=first)
+    if terms.by_session and not found.decided:
+        return replace(known, leader=None, reason=few_sessions(found.blocks))
     if found.level_with_first:
-        equal = (first, *found.level_with_first)
-        return Answer(metric, None, equal, found.blocks, found.decided, found.with_first, _EQUAL)
-    return Answer(metric, first, found.ties, found.blocks, found.decided, found.with_first)
+        return replace(known, leader=None, ties=(first, *found.level_with_first), reason=_EQUAL)
+    return known
 
 
 def ranked_cells(cells: Sequence[CellSummary], metric: str, terms: Terms) -> Ranking:

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import inf
 
-from prony.analysis.compare import Comparison, Verdict
+from prony.analysis.compare import NO_VERDICT, Comparison, Verdict
 from prony.analysis.rates import is_speed
 from prony.metrics import METRICS, Better
 from prony.model import Limit, Limited, LimitKind
@@ -85,7 +85,7 @@ def heeded(found: Comparison, metric: str, bounded: Bounded, bar: float) -> Comp
     they are.
     *Assumptions*: a stage before a first-come server never makes a reply earlier.
     """
-    if not bounded or not is_speed(metric) or found.verdict is Verdict.TOO_FEW or found.effect is None:
+    if not bounded or not is_speed(metric) or found.verdict in NO_VERDICT or found.effect is None:
         return found
     second_is_worse = (found.effect > 0) is (METRICS[metric].better is Better.LOWER)
     factor = bounded.second if second_is_worse else bounded.first

@@ -8,7 +8,7 @@
 import re
 from dataclasses import dataclass
 
-from prony.analysis.compare import Verdict
+from prony.analysis.compare import NO_VERDICT, Verdict
 from prony.analysis.objective import ALIASES
 from prony.analysis.versus import METRICS_COMPARED, Match, Versus
 from prony.units import parse_percent
@@ -90,7 +90,8 @@ def _held(limit: ChangeLimit, match: Match, found: Versus) -> LimitResult:
         reason = row.reason if row else "not measured on both sides"
         return LimitResult(limit, match, limit.metrics[0], None, reason or "not compared")
     compared = row.comparison
-    if compared.low is None or compared.high is None or compared.verdict is Verdict.TOO_FEW:
-        return LimitResult(limit, match, row.metric, None, f"{compared.blocks} blocks are too few")
+    if compared.low is None or compared.high is None or compared.verdict in NO_VERDICT:
+        units = "blocks" if compared.verdict is Verdict.TOO_FEW else "sessions"
+        return LimitResult(limit, match, row.metric, None, f"{compared.blocks} {units} are too few")
     shown = limit.shown((compared.low, compared.high))
     return LimitResult(limit, match, row.metric, shown, _WORDS[shown])

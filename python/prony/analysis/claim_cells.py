@@ -11,7 +11,7 @@ from prony.analysis.resources import LEAST_UNSAMPLED_PERCENT
 from prony.analysis.summary import CellSummary
 from prony.model import Cell, Claim, is_named
 
-__all__ = ["by_block", "claimed", "is_claimed", "is_rival", "rivals", "unsampled", "where"]
+__all__ = ["Place", "by_block", "claimed", "is_claimed", "is_rival", "rivals", "unsampled", "where"]
 
 
 def is_claimed(claim: Claim, cell: Cell) -> bool:
@@ -77,14 +77,18 @@ def _same_load(claim: Claim, cell: Cell, other: Cell) -> bool:
     return other.is_under(load if claim.against_engine else cell.load)
 
 
-def by_block(cell: CellSummary, claim: Claim) -> dict[int, float]:
-    """Return the claim's metric by block, of the processes of its role where it names one."""
+Place = tuple[int, int]
+"""A session and a block in it."""
+
+
+def by_block(cell: CellSummary, claim: Claim) -> dict[Place, float]:
+    """Return the claim's metric by session and block, of the processes of its role where it names one."""
     found = {}
     for trial in cell.counted:
         metrics = trial.roles.get(claim.role, {}) if claim.role else trial.metrics
         value = metrics.get(claim.metric)
         if value is not None and not isinstance(value, Missing):
-            found[trial.block] = float(value)
+            found[trial.session, trial.block] = float(value)
     return found
 
 

@@ -13,7 +13,7 @@ from statistics import variance
 
 from prony.analysis.at_least import Open
 from prony.analysis.claim_needs import Lack
-from prony.analysis.compare import Terms
+from prony.analysis.compare import LEAST_BLOCKS, Terms, few_sessions
 from prony.analysis.effects import paired, student_t
 from prony.analysis.logs import ratio_of
 from prony.analysis.summary import estimate_mean
@@ -35,7 +35,8 @@ class ClaimVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ClaimResult:
-    """The verdict, from ``n`` blocks; ``figure`` and ``interval`` of the part that decides.
+    """The verdict, from ``n`` blocks, or sessions where there are several; ``figure`` and ``interval`` of the
+    part that decides.
 
     ``figure`` is a ratio for an order, a ratio and growth (the heaviest load to the lightest), a value in the
     metric's unit for a value and a single core, and a share of trials for failures and for shares of failed
@@ -107,9 +108,11 @@ def judged(
     parts: Sequence[Part], bounds: Bounds, terms: Terms, least: int, tests: float | None = None
 ) -> list[ClaimResult]:
     """Return the verdict on each part, the weakest first; fewer than ``least`` blocks cannot tell.
-    ``tests``: a part refutes the claim at ``terms.level`` over it; null: as many as there are parts.
+    ``tests``: a part refutes the claim at ``terms.level`` over it; null: as many as there are parts. Where
+    sessions are counted, fewer than five cannot tell, whatever the claim needs of blocks.
     """
-    found = [_verdict(part, bounds, terms, least, tests or len(parts)) for part in parts]
+    needed = LEAST_BLOCKS if terms.by_session else least
+    found = [_verdict(part, bounds, terms, needed, tests or len(parts)) for part in parts]
     return sorted(found, key=lambda result: bounds.slack(result.interval))
 
 
@@ -121,6 +124,9 @@ def _verdict(part: Part, bounds: Bounds, terms: Terms, least: int, tests: float)
     """
     if part.lost is not None:
         return ClaimResult(ClaimVerdict.CANNOT_TELL, part.n, part.figure, None, f"{part.name}: {part.lost}")
+    if terms.by_session and part.n < least:
+        reason = f"{part.name}: {few_sessions(part.n)}"
+        return ClaimResult(ClaimVerdict.CANNOT_TELL, part.n, part.figure, reason=reason)
     if part.interval is None or part.n < least:
         return ClaimResult(
             ClaimVerdict.CANNOT_TELL,

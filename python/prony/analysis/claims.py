@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from prony.analysis.account import ending_named
 from prony.analysis.at_least import Bounded, Open, ends_of, open_end
-from prony.analysis.claim_cells import by_block, claimed, rivals, unsampled, where
+from prony.analysis.claim_cells import Place, by_block, claimed, rivals, unsampled, where
 from prony.analysis.claim_needs import UnmetNeed, blocks_needed, tested, unmet
 from prony.analysis.claim_parts import (
     Bounds,
@@ -26,7 +26,7 @@ from prony.analysis.claim_parts import (
     of_spreads,
     of_values,
 )
-from prony.analysis.compare import Terms
+from prony.analysis.compare import LEAST_BLOCKS, Terms, few_sessions
 from prony.analysis.failure_rates import Failures, clopper_pearson, compare_failures
 from prony.analysis.missing import Missing
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO, is_speed
@@ -78,10 +78,20 @@ def _unqualified(claim: Claim, cell: CellSummary) -> str | None:
     return (cell.unqualified if is_speed(claim.metric) else None) or unsampled(claim, cell)
 
 
-def _ratios(claim: Claim, cell: CellSummary, other: CellSummary) -> list[float]:
+def _ratios(claim: Claim, cell: CellSummary, other: CellSummary) -> dict[Place, float]:
     mine, theirs = by_block(cell, claim), by_block(other, claim)
     both = sorted(mine.keys() & theirs.keys())
-    return [log(mine[b] / theirs[b]) for b in both if mine[b] > 0 and theirs[b] > 0]
+    return {b: log(mine[b] / theirs[b]) for b in both if mine[b] > 0 and theirs[b] > 0}
+
+
+def _units(values: Mapping[Place, float], terms: Terms) -> list[float]:
+    """Return what a part counts: the values of blocks, or where sessions count, the mean of each of these."""
+    if not terms.by_session:
+        return list(values.values())
+    sessions: dict[int, list[float]] = {}
+    for (session, _), value in values.items():
+        sessions.setdefault(session, []).append(value)
+    return [fsum(found) / len(found) for found in sessions.values()]
 
 
 def _pairs(
@@ -118,7 +128,7 @@ def _compared(
 ) -> list[ClaimResult]:
     parts: list[Part] = []
     for cell, other in pairs:
-        ratios, name = _ratios(claim, cell, other), f"{where(cell)}, to {other.name}"
+        ratios, name = _units(_ratios(claim, cell, other), terms), f"{where(cell)}, to {other.name}"
         lost = _unqualified(claim, cell) or _unqualified(claim, other)
         ends = ends_of(claim.metric, Bounded(cell.reach(claim.metric), other.reach(claim.metric)))
         parts.append(of_effect(ratios, name, lost, ends, terms.widening))
@@ -150,7 +160,7 @@ def _single_core(
 
 
 def _means(claim: Claim, own: Sequence[CellSummary], terms: Terms) -> list[Part]:
-    found = (of_values(list(by_block(cell, claim).values()), where(cell), terms.widening) for cell in own)
+    found = (of_values(_units(by_block(cell, claim), terms), where(cell), terms.widening) for cell in own)
     return [
         replace(part, lost=_lost(claim, cell), open=_end(claim, cell))
         for part, cell in zip(found, own, strict=True)
@@ -176,8 +186,8 @@ def _steadier(
     parts = [
         replace(
             of_spreads(
-                list(by_block(cell, claim).values()),
-                list(by_block(other, claim).values()),
+                _units(by_block(cell, claim), terms),
+                _units(by_block(other, claim), terms),
                 f"{where(cell)}, to {other.name}",
             ),
             lost=_unqualified(claim, cell) or _unqualified(claim, other),
@@ -219,9 +229,10 @@ def _growth(claim: Claim, cells: Sequence[CellSummary], name: str, terms: Terms)
     sizes = [cell.cell.load[name] for cell in cells]
     span = log(max(sizes) / min(sizes))
     values = {size: by_block(cell, claim) for size, cell in zip(sizes, cells, strict=True)}
-    blocks = set.intersection(*(set(found) for found in values.values()))
-    curves = [[(log(size), found[block]) for size, found in values.items()] for block in sorted(blocks)]
-    growths = [_slope(curve) * span for curve in curves if all(value > 0 for _, value in curve)]
+    blocks = sorted(set.intersection(*(set(found) for found in values.values())))
+    curves = {block: [(log(size), found[block]) for size, found in values.items()] for block in blocks}
+    slopes = {block: _slope(curve) for block, curve in curves.items() if all(value > 0 for _, value in curve)}
+    growths = [span * slope for slope in _units(slopes, terms)]
     lost = next((lost for cell in cells if (lost := _unqualified(claim, cell))), None)
     title = f"{cells[0].cell.subject.name}, from {min(sizes):g} to {max(sizes):g} {name}"
     return of_effect(growths, title, lost, _ends_of_growth(claim, cells, sizes), terms.widening)
@@ -272,22 +283,24 @@ def _counted(
     each cell has at least half, all have. ``of_level``: the part of the level that these may refute at.
     """
     bounds, least, tests = Bounds(_MOST, None), claim.needs.blocks, (len(own) + (len(own) > 1)) / of_level
-    found = judged([_share(claim, [cell]) for cell in own], bounds, terms, least, tests)
+    found = judged([_share(claim, [cell], terms) for cell in own], bounds, terms, least, tests)
     if len(own) > 1:
-        pooled = judged([_share(claim, own)], bounds, terms, least, tests)
+        pooled = judged([_share(claim, own, terms)], bounds, terms, least, tests)
         found += [one for one in pooled if one.verdict is ClaimVerdict.DOES_NOT_HOLD]
     return found
 
 
-def _trials(cell: CellSummary) -> list[TrialFigures]:
-    """Return the trials that say something about the server."""
-    return [*cell.counted, *(trial for trial in cell.others if isinstance(trial.outcome, Failed))]
-
-
-def _seen(claim: Claim, cells: Sequence[CellSummary]) -> Failures:
-    """Return in how many trials it was as claimed."""
-    found = [trial for cell in cells for trial in _trials(cell)]
-    return Failures(sum(_as_claimed(claim, trial) for trial in found), len(found))
+def _seen(claim: Claim, cells: Sequence[CellSummary], terms: Terms) -> Failures:
+    """Return in how many trials it was as claimed; where sessions count, in how many it was so in most of
+    their trials.
+    """
+    found = [(trial.session, _as_claimed(claim, trial)) for cell in cells for trial in cell.judged]
+    if not terms.by_session:
+        return Failures(sum(is_so for _, is_so in found), len(found))
+    sessions: dict[int, list[bool]] = {}
+    for session, is_so in found:
+        sessions.setdefault(session, []).append(is_so)
+    return Failures(sum(sum(one) > _MOST * len(one) for one in sessions.values()), len(sessions))
 
 
 def _as_claimed(claim: Claim, trial: TrialFigures) -> bool:
@@ -308,9 +321,9 @@ def _lost_share(claim: Claim, trial: TrialFigures) -> float:
     return lost / trial.account.requests if trial.account.requests else 0.0
 
 
-def _share(claim: Claim, cells: Sequence[CellSummary]) -> Part:
+def _share(claim: Claim, cells: Sequence[CellSummary], terms: Terms) -> Part:
     """Return the share of the cells' trials that are as claimed, with its exact interval."""
-    found, name = _seen(claim, cells), _range(claim, cells)
+    found, name = _seen(claim, cells, terms), _range(claim, cells)
     if not found.total:
         return Part(where(cells[0]), 0)
 
@@ -351,12 +364,15 @@ def _more(claim: Claim, cell: CellSummary, other: CellSummary, terms: Terms, ref
     """Return whether a cell's trials fail more often than a rival's: at the full level, for all rivals must
     agree, and refuted at the level ``refuting``, for one is enough.
     """
-    mine, theirs = _seen(claim, [cell]), _seen(claim, [other])
+    mine, theirs = _seen(claim, [cell], terms), _seen(claim, [other], terms)
     name = f"{where(cell)}, against {other.name}"
     if not mine.total or not theirs.total:
         return ClaimResult(ClaimVerdict.CANNOT_TELL, 0, reason=f"{name}: no trial counts")
     n, p_value = min(mine.total, theirs.total), compare_failures(mine, theirs).p_value
-    said = f"{name}: {mine.failed} of {mine.total} trials fail, against {theirs.failed} of {theirs.total}"
+    if terms.by_session and n < LEAST_BLOCKS:
+        return ClaimResult(ClaimVerdict.CANNOT_TELL, n, mine.share, reason=f"{name}: {few_sessions(n)}")
+    what = "sessions" if terms.by_session else "trials"
+    said = f"{name}: {mine.failed} of {mine.total} {what} fail, against {theirs.failed} of {theirs.total}"
     more = mine.share > theirs.share
     level = terms.level if more else refuting
     verdict = ClaimVerdict.HOLDS if more else ClaimVerdict.DOES_NOT_HOLD

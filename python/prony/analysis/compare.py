@@ -26,6 +26,7 @@ from prony.analysis.studentized import pair_level
 __all__ = [
     "LEAST_BLOCKS",
     "MARGIN",
+    "NO_VERDICT",
     "Comparison",
     "Terms",
     "Verdict",
@@ -33,11 +34,13 @@ __all__ = [
     "compare_all",
     "compare_effects",
     "compare_family",
+    "few_sessions",
     "paired_effects",
+    "with_range",
 ]
 
 LEAST_BLOCKS = 5
-"""Fewer blocks give no verdict."""
+"""Fewer blocks give no verdict, and fewer sessions neither where a study has several."""
 
 MARGIN = 0.02
 """Smaller differences are of no interest. Fixed before the run."""
@@ -61,6 +64,20 @@ class Verdict(StrEnum):
     NOT_SHOWN = "not shown"
     LIMITED = "not shown: the generator was the limit"
     TOO_FEW = "too few blocks for a verdict"
+    TOO_FEW_SESSIONS = "too few sessions for a verdict"
+
+
+NO_VERDICT = (Verdict.TOO_FEW, Verdict.TOO_FEW_SESSIONS)
+
+
+def few_sessions(sessions: int) -> str:
+    """Return why so many sessions, fewer than five, have no verdict.
+
+    >>> few_sessions(2)
+    '2 sessions are too few for a verdict, which needs five'
+    """
+    be = "session is" if sessions == 1 else "sessions are"
+    return f"{sessions} {be} too few for a verdict, which needs five"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +91,8 @@ class Terms:
     ``look``: where a study stands that looks several times, null: the number of blocks was fixed.
     ``screens``: the family is not the one that the run was made for, and false findings are held to a share
     of ``level`` of those found. ``widening``: the factor of standard errors where blocks depend on each other
-    (`dependence`).
+    (`dependence`). ``by_session``: a session counts once, in place of a block, and fewer than five have no
+    interval.
     """
 
     level: float = 0.05
@@ -84,6 +102,7 @@ class Terms:
     screens: bool = False
     floors: Mapping[str, float] = field(default_factory=dict)
     widening: float = 1.0
+    by_session: bool = False
 
     def of(self, metric: str) -> "Terms":
         """Return the terms with the noise floor of a metric; unchanged if none was measured."""
@@ -112,7 +131,9 @@ class Comparison:
     ``level``: of this interval alone, or of the intervals of all pairs together (`compare_all`).
     ``blocks_needed``: about how many blocks would decide, if the effect is as estimated; null where a verdict
     was reached, and where none would. ``spread``: the standard deviation of one block's log ratio, with
-    ``freedom`` degrees of freedom; ``nominal``: the level of this pair alone, over all looks.
+    ``freedom`` degrees of freedom; ``nominal``: the level of this pair alone, over all looks. Of several
+    sessions, ``blocks`` are these; ``least`` and ``most`` are then the range of the effect in single
+    sessions, and with fewer than five there is nothing else. Else they are null.
     """
 
     blocks: int
@@ -127,6 +148,8 @@ class Comparison:
     spread: float | None = None
     freedom: float | None = None
     nominal: float | None = None
+    least: float | None = None
+    most: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +196,10 @@ def _blocks_needed(effect: Effect, levels: _Levels, terms: Terms) -> int | None:
 
 
 def _judged(effect: Effect, levels: _Levels, terms: Terms) -> Comparison:
-    low, high = effect.interval(levels.difference)
     enough = effect.count >= LEAST_BLOCKS
+    if terms.by_session and not enough:
+        return _of_few_sessions(effect.count, effect.centre, terms.level, effect.method)
+    low, high = effect.interval(levels.difference)
     verdict = _verdict(effect, levels, terms) if enough else Verdict.TOO_FEW
     is_open = verdict in (Verdict.NOT_SHOWN, Verdict.TRIVIAL)
     return Comparison(
@@ -193,10 +218,24 @@ def _judged(effect: Effect, levels: _Levels, terms: Terms) -> Comparison:
     )
 
 
-def _alone(log_ratios: Sequence[float], level: float) -> Comparison:
+def _alone(log_ratios: Sequence[float], terms: Terms) -> Comparison:
     """Return the comparison of fewer than two blocks."""
+    if terms.by_session:
+        return _of_few_sessions(len(log_ratios), log_ratios[0] if log_ratios else None, terms.level, "none")
     effect = change_of(log_ratios[0]) if log_ratios else None
-    return Comparison(len(log_ratios), effect, None, None, level, None, "none", Verdict.TOO_FEW)
+    return Comparison(len(log_ratios), effect, None, None, terms.level, None, "none", Verdict.TOO_FEW)
+
+
+def _of_few_sessions(sessions: int, centre: float | None, level: float, method: str) -> Comparison:
+    effect = None if centre is None else change_of(centre)
+    return Comparison(sessions, effect, None, None, level, None, method, Verdict.TOO_FEW_SESSIONS)
+
+
+def with_range(found: Comparison, log_ratios: Sequence[float]) -> Comparison:
+    """Return a comparison with the range of the effect in single sessions, from the log ratio of each."""
+    if not log_ratios:
+        return found
+    return replace(found, least=change_of(min(log_ratios)), most=change_of(max(log_ratios)))
 
 
 def compare(log_ratios: Sequence[float], terms: Terms | None = None) -> Comparison:
@@ -226,7 +265,7 @@ def compare_family(
     """
     agreed = terms or Terms()
     compared = compare_effects(paired_effects(family), agreed, floors)
-    return {key: compared.get(key) or _alone(ratios, agreed.level) for key, ratios in family.items()}
+    return {key: compared.get(key) or _alone(ratios, agreed) for key, ratios in family.items()}
 
 
 def compare_effects(
@@ -304,8 +343,10 @@ def compare_all(
         found[first, second] = _judged(effect, levels, agreed)
         found[second, first] = _judged(effect.mirrored(), levels, agreed)
     for first, second in permutations(logs, 2):
-        found.setdefault((first, second), _alone(_common(logs[first], logs[second]), agreed.level))
-    return found
+        found.setdefault((first, second), _alone(_common(logs[first], logs[second]), agreed))
+    if not agreed.by_session:
+        return found
+    return {pair: with_range(one, _common(logs[pair[0]], logs[pair[1]])) for pair, one in found.items()}
 
 
 def _common(first: Mapping[int, float], second: Mapping[int, float]) -> list[float]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log1p
 
-from prony.analysis.answer import geometric_mean, log_ratios
+from prony.analysis.answer import block_ratios, geometric_mean
 from prony.analysis.compare import Comparison, Terms, Verdict, compare_family
 from prony.analysis.failure_rates import clopper_pearson
 from prony.analysis.noise_floor import BLOCKS
@@ -230,7 +230,7 @@ def _in_metric(
     }
     # All that is planted is a speed: of a cell that does not qualify there is none.
     reasons = {more: base.unqualified or cell.unqualified for more, cell in others}
-    family = {more: () if reasons[more] else log_ratios(base, cell, metric) for more, cell in others}
+    family = {more: () if reasons[more] else block_ratios(base, cell, metric) for more, cell in others}
     agreed = terms(max(map(len, family.values())))
     powers = _powers(family, expected, terms)
     for more, found in compare_family(family, agreed).items():

@@ -6,7 +6,7 @@ Must not know archives or how they are measured.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from prony.analysis.answer import criterion, log_values
+from prony.analysis.answer import block_logs, criterion
 from prony.analysis.compare import Terms
 from prony.analysis.noise_floor import BLOCKS, SelfTest, load_class, self_test
 from prony.analysis.rates import is_speed
@@ -30,7 +30,7 @@ class Namesakes:
         *Definition*: of subjects that differ, the effects are taken out.
         """
         fit = [one for one in self.cells if one.unqualified is None or not is_speed(metric)]
-        known = {cell.name: log_values(cell, metric) for cell in fit}
+        known = {cell.name: block_logs(cell, metric) for cell in fit}
         found = {name: values for name, values in known.items() if values}
         return found if self.is_real else as_equals(found)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from prony.analysis.answer import ranked_cells
-from prony.analysis.compare import LEAST_BLOCKS, Terms
+from prony.analysis.compare import LEAST_BLOCKS, Terms, few_sessions
 from prony.analysis.failure_rates import Failures, separated
 from prony.analysis.groups import friedman, letters
 from prony.analysis.missing import Missing
@@ -60,7 +60,8 @@ class Standing:
     ``letters``: two that share one are not separated; empty while there are too few ``blocks``. ``best``:
     the first and those not separated from it. ``left_out``: those with too few blocks to be
     compared. ``omnibus_p``: of Friedman's test that all are equal, which the pairs do not depend on; null for
-    two. ``metric`` is null when nobody has it, and ``best`` is empty when nobody can be: ``reason`` says why.
+    two. Of several sessions, ``blocks`` are these, and nobody is best of fewer than five. ``metric`` is null
+    when nobody has it, and ``best`` is empty when nobody can be: ``reason`` says why.
     """
 
     measure: str
@@ -100,7 +101,7 @@ def standing(cells: Sequence[CellSummary], measure: Measure, terms: Terms) -> St
     *Assumptions*: an omnibus test does not stand before the pairs: their procedure needs none.
     """
     fit = [cell for cell in cells if _counts(cell, measure)]
-    enough = [cell for cell in fit if len(cell.by_block) >= LEAST_BLOCKS]
+    enough = [cell for cell in fit if len(cell.units) >= LEAST_BLOCKS]
     left_out = tuple(cell.name for cell in fit if enough and cell not in enough)
     fit = enough or fit
     if reason := _unanswerable(fit, measure):
@@ -108,7 +109,7 @@ def standing(cells: Sequence[CellSummary], measure: Measure, terms: Terms) -> St
     metric = next((m for m in measure.metrics if all(_has(cell, m) for cell in fit)), None)
     if metric is None:
         return Standing(measure.title, None, reason="not all subjects have it")
-    found = _by_errors(fit) if metric == "error_ratio" else _by_pairs(fit, metric, terms)
+    found = _by_errors(fit, terms) if metric == "error_ratio" else _by_pairs(fit, metric, terms)
     return replace(found, measure=measure.title, left_out=left_out)
 
 
@@ -131,6 +132,8 @@ def _by_pairs(cells: Sequence[CellSummary], metric: str, terms: Terms) -> Standi
     found = ranked_cells(cells, metric, terms)
     if len(cells) == 1:
         return Standing("", metric, found.names, blocks=found.blocks, reason="nobody else to compare with")
+    if not found.decided and terms.by_session:
+        return Standing("", metric, found.names, blocks=found.blocks, reason=few_sessions(found.blocks))
     if not found.decided:
         return Standing("", metric, found.names, found.names[:1], None, found.blocks)
     best = (found.names[0], *found.ties)
@@ -141,23 +144,25 @@ def _by_pairs(cells: Sequence[CellSummary], metric: str, terms: Terms) -> Standi
 
 def _complete_blocks(cells: Sequence[CellSummary], metric: str) -> list[dict[str, float]]:
     """Return the metric by name for each block in which all have it."""
-    blocks = sorted(set.intersection(*(set(cell.by_block) for cell in cells)))
-    rows = [{cell.name: cell.by_block[block][metric] for cell in cells} for block in blocks]
+    blocks = sorted(set.intersection(*(set(cell.units) for cell in cells)))
+    rows = [{cell.name: cell.units[block][metric] for cell in cells} for block in blocks]
     known = [{name: one for name, one in row.items() if not isinstance(one, Missing)} for row in rows]
     return [row for row in known if len(row) == len(cells)]
 
 
-def _by_errors(cells: Sequence[CellSummary]) -> Standing:
+def _by_errors(cells: Sequence[CellSummary], terms: Terms) -> Standing:
     counts = {cell.name: _losing(cell) for cell in cells}
     ranked = sorted(cells, key=lambda cell: (counts[cell.name].share, cell.error_ratio or 0.0))
     names = tuple(cell.name for cell in ranked)
     clean = tuple(cell.name for cell in ranked if _is_clean(cell))
-    blocks = min(len(cell.by_block) for cell in ranked)
+    blocks = min(len(cell.units) for cell in ranked)
     if not clean:
         reason = f"all lose more than {100 * ranked[0].allowed_errors:g} %"
         return Standing("", "error_ratio", names, blocks=blocks, reason=reason)
     if len(cells) == 1:
         return Standing("", "error_ratio", names, blocks=blocks, reason="nobody else to compare with")
+    if blocks < LEAST_BLOCKS and terms.by_session:
+        return Standing("", "error_ratio", names, blocks=blocks, reason=few_sessions(blocks))
     if blocks < LEAST_BLOCKS:
         return Standing("", "error_ratio", names, clean, None, blocks)
     different = separated(counts)
@@ -169,10 +174,14 @@ def _by_errors(cells: Sequence[CellSummary]) -> Standing:
 
 
 def _losing(cell: CellSummary) -> Failures:
-    """Return in how many trials the server failed, or lost more requests than are allowed."""
-    losing = sum((trial.account.error_ratio or 0.0) > cell.allowed_errors for trial in cell.counted)
-    failed = sum(isinstance(trial.outcome, Failed) for trial in cell.others)
-    return Failures(losing + failed, len(cell.counted) + failed)
+    """Return in how many trials the server failed, or lost more requests than are allowed; of several
+    sessions, in how many of these it did in some trial.
+    """
+    return cell.share_of(
+        lambda trial: (
+            isinstance(trial.outcome, Failed) or (trial.account.error_ratio or 0.0) > cell.allowed_errors
+        )
+    )
 
 
 def _is_clean(cell: CellSummary) -> bool:

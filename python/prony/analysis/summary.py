@@ -4,7 +4,7 @@ One trial gives one number per metric, and trials are the replicates: a percenti
 and these per-trial values are summarised. Percentiles of windows or threads are never averaged.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum, inf, log, sqrt
 from statistics import median
@@ -13,6 +13,7 @@ from prony.analysis.account import ClassKind, Tally, kind_of, tally, together
 from prony.analysis.at_least import is_at_least, is_throughput, rate_reach
 from prony.analysis.compare import MARGIN
 from prony.analysis.effects import student_t
+from prony.analysis.failure_rates import Failures
 from prony.analysis.handshakes import Agreed, agreed_by_all, agreed_in
 from prony.analysis.latency import latency_summaries
 from prony.analysis.listeners import SharedAddress, shared_addresses
@@ -29,6 +30,7 @@ from prony.archive.limits import decode_verdict
 from prony.metrics import METRICS
 from prony.model import (
     Cell,
+    Failed,
     Fault,
     GeneratorVerdict,
     Limit,
@@ -48,6 +50,7 @@ __all__ = [
     "Estimated",
     "TrialFigures",
     "estimate_mean",
+    "estimate_over",
     "estimate_skewed_mean",
     "figures",
     "latest_attempts",
@@ -70,7 +73,7 @@ class TrialFigures:
     ``log``: its end, of a trial that is not ok. ``steady``: how its pace developed over the window,
     ``paces``: those of its seconds, or why they are unknown. ``listeners``: each in its fullest state of the
     window. ``engine``: what the generator says of itself (version, command, caveats). ``tls``: what was
-    agreed on, null without TLS.
+    agreed on, null without TLS. ``session``: the number of the session that it is of, from 0.
     """
 
     cell_id: int
@@ -98,12 +101,14 @@ class TrialFigures:
     engine: GeneratorName | None
     paths: tuple[LoadPath, ...] = ()
     tls: Agreed | None = None
+    session: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """One metric over the trials of a cell. ``low`` and ``high``: 95 % interval of the mean, null for one
-    trial; of latencies it reaches further up than down.
+    trial; of latencies it reaches further up than down. Where trials are of several sessions, mean and
+    interval are those of the sessions' means, and the interval is null below five.
     """
 
     count: int
@@ -135,7 +140,8 @@ class CellSummary:
     limited the figures, in some trial; ``at_least``: so much that speed figures are bounds, and the server is
     at least so good. ``rate_reach``: the factor by which throughput is then higher at most
     (`at_least.rate_reach`). ``steadiness``: over the trials together, or why it is unknown. ``counted``: the
-    trials that count, ``by_block``: their metrics.
+    trials that count, ``by_block``: their metrics. ``by_session``: those of its sessions, null where all
+    trials are of one.
     """
 
     cell: Cell
@@ -156,6 +162,26 @@ class CellSummary:
     counted: tuple[TrialFigures, ...]
     by_block: Mapping[int, Mapping[str, Value]]
     allowed_errors: float = QUALIFIED_ERROR_RATIO
+    by_session: Mapping[int, Mapping[str, Value]] | None = None
+
+    @property
+    def units(self) -> Mapping[int, Mapping[str, Value]]:
+        """What verdicts count: its blocks, or its sessions where it has several."""
+        return self.by_block if self.by_session is None else self.by_session
+
+    @property
+    def judged(self) -> tuple[TrialFigures, ...]:
+        """The trials that say something about the server: those that count, and those that it failed."""
+        return *self.counted, *(trial for trial in self.others if isinstance(trial.outcome, Failed))
+
+    def share_of(self, is_one: Callable[[TrialFigures], bool]) -> Failures:
+        """Return in how many of these trials something is so; of several sessions, in how many of these it is
+        so in some trial.
+        """
+        if self.by_session is None:
+            return Failures(sum(map(is_one, self.judged)), len(self.judged))
+        sessions = {trial.session for trial in self.judged}
+        return Failures(len({trial.session for trial in self.judged if is_one(trial)}), len(sessions))
 
     def reach(self, metric: str) -> float:
         """Return the factor by which a figure of speed may be better; 1 where it is no bound."""
@@ -289,7 +315,12 @@ def _over_trials(values: Sequence[Value], name: str, none: str = "no trial count
     if not known or (reasons and "_all_" in name):
         where = "" if len(reasons) == len(values) else f" (in {len(reasons)} of {len(values)} trials)"
         return Missing(f"{reasons[0]}{where}")
-    return estimate_skewed_mean(known) if name.startswith(_LATENCIES) else estimate_mean(known)
+    return estimate_over(known, name)
+
+
+def estimate_over(values: Sequence[float], name: str) -> Estimate:
+    """Return the estimate of a metric from one value per trial, at least one: latencies are skewed."""
+    return estimate_skewed_mean(values) if name.startswith(_LATENCIES) else estimate_mean(values)
 
 
 def lost_trials(ok: int, total: int) -> str | None:

@@ -9,7 +9,7 @@ from math import log
 
 from prony.analysis.answer import criterion, deciding_metrics, log_ratios
 from prony.analysis.at_least import Bounded, heeded
-from prony.analysis.compare import Comparison, Terms, compare_effects
+from prony.analysis.compare import LEAST_BLOCKS, Comparison, Terms, compare_effects, with_range
 from prony.analysis.effects import Effect, paired, unpaired
 from prony.analysis.failure_rates import FailureComparison, Failures, compare_failures
 from prony.analysis.missing import Missing
@@ -50,12 +50,15 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Versus:
-    """All rows, and for each match how often trials failed. ``paired``: by block, within one archive."""
+    """All rows, and for each match how often trials failed. ``paired``: by block, within one archive.
+    ``by_session``: sessions are counted in place of blocks and trials.
+    """
 
     matches: tuple[Match, ...]
     rows: tuple[Row, ...]
     failures: tuple[FailureComparison, ...]
     paired: bool
+    by_session: bool = False
 
 
 def matches(first: Iterable[CellSummary], second: Sequence[CellSummary], alike: bool) -> tuple[Match, ...]:
@@ -95,7 +98,8 @@ def versus(
 
     *Definition*: primary are these, or the metric that decides (throughput in a closed loop, the tail in an
     open one): one family over all loads (Holm). All others are a screening (Benjamini and Hochberg). Paired
-    by block within an archive; between archives Welch's test on logarithms.
+    by block within an archive; between archives Welch's test on logarithms. Where one of both has several
+    sessions, these are counted, and fewer than five have no interval.
     *Assumptions*: of two archives nothing but the subject changed. It did: the effect includes the machine's
     drift.
     """
@@ -106,12 +110,22 @@ def versus(
         for metric in METRICS_COMPARED
         if _both_have(match, metric)
     }
-    compared = _families(found, effects, wanted, terms)
+    by_session = any(_has_sessions(match) for match in found)
+    ranges = {
+        (k, metric): log_ratios(found[k].first, found[k].second, metric)
+        for k, metric in effects
+        if by_session and is_paired
+    }
+    compared = _families(found, effects, wanted, terms, ranges)
     rows = tuple(
         Row(found[k], metric, compared.get((k, metric)), metric not in wanted[k], _reason(effect))
         for (k, metric), effect in effects.items()
     )
-    return Versus(tuple(found), rows, tuple(_failures(match) for match in found), is_paired)
+    return Versus(tuple(found), rows, tuple(_failures(match) for match in found), is_paired, by_session)
+
+
+def _has_sessions(match: Match) -> bool:
+    return match.first.by_session is not None or match.second.by_session is not None
 
 
 def _criterion(match: Match) -> str:
@@ -127,8 +141,11 @@ def _families(
     effects: Mapping[Key, Effect | Missing],
     wanted: Mapping[int, set[str]],
     terms: Callable[[Match, int], Terms],
+    ranges: Mapping[Key, Sequence[float]],
 ) -> dict[Key, Comparison]:
-    """Return the comparisons: levels come from the whole family, the noise floor from each metric."""
+    """Return the comparisons: levels come from the whole family, the noise floor from each metric.
+    ``ranges``: the log ratios of single sessions, where these are counted.
+    """
     compared: dict[Key, Comparison] = {}
     for screens in (False, True):
         family = {
@@ -140,7 +157,8 @@ def _families(
             agreed = replace(terms(found[key[0]], effect.count).of(key[1]), screens=screens)
             pair = found[key[0]].first, found[key[0]].second
             bounded = Bounded(*(cell.reach(key[1]) for cell in pair))
-            compared[key] = heeded(compare_effects(family, agreed)[key], key[1], bounded, agreed.bar)
+            one = heeded(compare_effects(family, agreed)[key], key[1], bounded, agreed.bar)
+            compared[key] = with_range(one, ranges.get(key, ()))
     return compared
 
 
@@ -149,7 +167,7 @@ def _both_have(match: Match, metric: str) -> bool:
 
 
 def _values(cell: CellSummary, metric: str) -> list[float]:
-    found = [metrics[metric] for metrics in cell.by_block.values()]
+    found = [metrics[metric] for metrics in cell.units.values()]
     return [float(value) for value in found if not isinstance(value, Missing) and value > 0]
 
 
@@ -159,10 +177,12 @@ def _effect(match: Match, metric: str, is_paired: bool) -> Effect | Missing:
         return Missing(f"speed does not qualify: {lost}")
     if is_paired:
         ratios = log_ratios(match.first, match.second, metric)
-        return paired(ratios) if len(ratios) >= 2 else Missing(f"{len(ratios)} common blocks: no interval")
+        units = "sessions" if _has_sessions(match) else "blocks"
+        return paired(ratios) if len(ratios) >= 2 else Missing(f"{len(ratios)} common {units}: no interval")
     first, second = (list(map(log, _values(cell, metric))) for cell in (match.first, match.second))
     if min(len(first), len(second)) < 2:
-        return Missing(f"{len(first)} and {len(second)} trials: no interval")
+        units = "sessions" if _has_sessions(match) else "trials"
+        return Missing(f"{len(first)} and {len(second)} {units}: no interval")
     return unpaired(first, second)
 
 
@@ -171,9 +191,10 @@ def _reason(effect: Effect | Missing) -> str | None:
 
 
 def _failures(match: Match) -> FailureComparison:
-    return compare_failures(_failed(match.first), _failed(match.second))
+    found = compare_failures(_failed(match.first), _failed(match.second))
+    few = min(found.first.total, found.second.total) < LEAST_BLOCKS
+    return replace(found, differs=False) if few and _has_sessions(match) else found
 
 
 def _failed(cell: CellSummary) -> Failures:
-    failed = sum(isinstance(trial.outcome, Failed) for trial in cell.others)
-    return Failures(failed, cell.ok + failed)
+    return cell.share_of(lambda trial: isinstance(trial.outcome, Failed))

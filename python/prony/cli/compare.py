@@ -109,7 +109,8 @@ def _archives(
 
     before, after = _read(first, force=force), _read(second, force=force)
     single = all(len(reading.plan.subjects()) == 1 for reading in (before, after))
-    found = matches(before.cells, after.cells, alike=not single)
+    first_cells, second_cells = _counted_alike(before, after)
+    found = matches(first_cells, second_cells, alike=not single)
     differ = _differences(before, after, found)
     if differ and not force:
         raise UsageError(
@@ -118,6 +119,15 @@ def _archives(
         )
     sides = Sides(str(first), str(second), differ)
     return _printed(after, sides, found, limits, is_paired=False, as_json=as_json)
+
+
+def _counted_alike(before: "Reading", after: "Reading") -> "list[Sequence[CellSummary]]":
+    """Return the cells of both archives, with sessions as units where one of them has several."""
+    from prony.analysis.by_session import in_sessions
+
+    if before.sessions == after.sessions == 1:
+        return [before.cells, after.cells]
+    return [one.cells if one.sessions > 1 else in_sessions(one.cells) for one in (before, after)]
 
 
 def _differences(before: "Reading", after: "Reading", found: Sequence["Match"]) -> tuple[str, ...]:
@@ -152,7 +162,9 @@ def _printed(
             hint="prony report FILE shows the content of an archive",
         )
     primary = tuple(metric for limit in limits for metric in limit.metrics)
-    compared = versus(found, is_paired, _terms(reading, is_paired=is_paired), primary)
+    by_session = any(cell.by_session is not None for match in found for cell in (match.first, match.second))
+    agreed = _terms(reading, is_paired=is_paired, by_session=by_session)
+    compared = versus(found, is_paired, agreed, primary)
     results = [result for limit in limits for result in held(limit, compared)]
     if as_json:
         show(json.dumps(compare_json(sides, compared, results), indent=2))
@@ -161,11 +173,12 @@ def _printed(
     return _status(results)
 
 
-def _terms(reading: "Reading", *, is_paired: bool) -> "Callable[[Match, int], Terms]":
+def _terms(reading: "Reading", *, is_paired: bool, by_session: bool) -> "Callable[[Match, int], Terms]":
     """Return the margin and levels for a load and a number of blocks: from the study and the noise floor.
 
-    Only a study has looks: two archives are compared once.
+    Only a study has looks: two archives are compared once. Sessions are counted as they are.
     """
+    from prony.analysis.compare import LEAST_BLOCKS
     from prony.analysis.noise_floor import floors_by_metric
     from prony.reading.groups import terms
     from prony.reading.study import noise_floors
@@ -174,9 +187,11 @@ def _terms(reading: "Reading", *, is_paired: bool) -> "Callable[[Match, int], Te
     agreed = terms(reading.plan, reading.blocks)
     widening = reading.dependence.widening if reading.dependence else 1.0
     agreed = replace(agreed, widening=widening) if is_paired else replace(agreed, look=None)
+    agreed = replace(agreed, by_session=True, look=None) if by_session else agreed
 
     def settled(match: "Match", blocks: int) -> "Terms":
-        return replace(agreed, floors=floors_by_metric(floors, match.first.cell, blocks))
+        least = max(LEAST_BLOCKS, blocks) if by_session else blocks
+        return replace(agreed, floors=floors_by_metric(floors, match.first.cell, least))
 
     return settled
 

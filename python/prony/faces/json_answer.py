@@ -27,6 +27,7 @@ def answer_json(reading: Reading) -> Json | None:
         "decided": found.decided,
         "reason": found.reason,
         "blocks": found.blocks,
+        "by_session": found.by_session,
         "command_line": None if record is None else record.command_line,
         "metrics": asdict(brief.measures),
         "subjects": [_row(row, brief) for row in brief.rows],

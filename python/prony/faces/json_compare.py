@@ -23,6 +23,7 @@ def compare_json(sides: Sides, found: Versus, limits: Sequence[LimitResult]) -> 
         "first": sides.first,
         "second": sides.second,
         "paired": found.paired,
+        "by_session": found.by_session,
         "remark": None if found.paired else UNPAIRED,
         "forced": list(sides.forced),
         "loads": [

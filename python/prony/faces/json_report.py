@@ -175,6 +175,8 @@ def _answer(found: Answer, subjects: Mapping[str, SubjectRecord]) -> Json:
         "blocks": found.blocks,
         "decided": found.decided,
         "reason": found.reason,
+        "first": found.first,
+        "by_session": found.by_session,
         "command_line": None if record is None else record.command_line,
         "comparisons": {name: _comparison(comparison) for name, comparison in found.comparisons.items()},
     }

@@ -79,6 +79,7 @@ class ShortAnswerShape:
     decided: bool
     reason: str | None
     blocks: int
+    by_session: bool
     command_line: str | None
     metrics: Measures
     subjects: Sequence[AnswerSubjectShape]
@@ -317,6 +318,8 @@ class ComparisonShape:
     spread: float | None
     freedom: float | None
     nominal: float | None
+    least: float | None
+    most: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,6 +332,8 @@ class AnswerShape:
     blocks: int
     decided: bool
     reason: str | None
+    first: str | None
+    by_session: bool
     command_line: str | None
     comparisons: Mapping[str, ComparisonShape]
 
@@ -359,6 +364,7 @@ class FailureTestShape:
     least: Failures
     p_value: float
     level: float
+    by_session: bool
     shown: bool
 
 

@@ -197,7 +197,7 @@ def _standing_rows(reading: Reading) -> Iterator[Row]:
             for name in one.ranked:
                 letters = (one.letters or {}).get(name)
                 best = "yes" if name in one.best else "no"
-                reason = None if letters else "too few blocks for a verdict"
+                reason = None if letters else one.reason or "too few blocks for a verdict"
                 yield *own, name, letters, best if one.decided else None, one.blocks, reason
             if not one.ranked:
                 yield *own, None, None, None, one.blocks, one.reason

@@ -7,6 +7,7 @@ Each row that stands for a figure has ``at``, the place of its value in the repo
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from prony.analysis.compare import LEAST_BLOCKS
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS
@@ -34,6 +35,15 @@ class Scene:
     traces: Traces
     look: Style
     places: dict[int, str]
+
+    @property
+    def spread(self) -> str:
+        """What stands around a mean, in words after it."""
+        if self.reading.sessions == 1:
+            return " with its 95 % interval"
+        if self.reading.sessions < LEAST_BLOCKS:
+            return ", without an interval over so few sessions"
+        return " with its 95 % interval over the sessions"
 
     def load(self, group: Group) -> str:
         """Return a group's load in words; empty if the study has only one."""

@@ -47,12 +47,25 @@ class Measures:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """A subject's primary metric over the best one's; the interval at 1 - ``level`` is that of verdicts."""
+    """A subject's primary metric over the best one's; the interval at 1 - ``level`` is that of verdicts.
+    ``least`` and ``most``: the range of single sessions, null where there is one.
+    """
 
     value: float
     low: float | None
     high: float | None
     level: float
+    least: float | None = None
+    most: float | None = None
+
+    @property
+    def ends(self) -> tuple[tuple[str, float], tuple[str, float]] | None:
+        """The interval, or of too few sessions their range, by the names of its ends; null without both."""
+        if self.low is not None and self.high is not None:
+            return ("low", self.low), ("high", self.high)
+        if self.least is not None and self.most is not None:
+            return ("least", self.least), ("most", self.most)
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +74,7 @@ class Ranked:
 
     ``ratio``: null for the best, and for what is not compared. ``letters``: two that share one are not
     separated; empty without a verdict. ``best``: it leads, or is not separated from what leads. ``open``:
-    that is all that is known, for the generator was its limit.
+    that is all that is known, for the generator was its limit. ``first``: ratios are to it.
     """
 
     place: int
@@ -70,6 +83,7 @@ class Ranked:
     letters: str
     best: bool
     open: bool = False
+    first: bool = False
 
     def value(self, metric: str) -> Estimate | Missing:
         """Return one of its figures."""
@@ -173,14 +187,15 @@ def _rows(group: Group) -> Iterator[Ranked]:
         compared = found.comparisons.get(cell.name)
         limited = compared is not None and compared.verdict is Verdict.LIMITED
         own = (letters or {}).get(cell.name, "")
-        yield Ranked(place, cell, _ratio(compared), own, cell.name in best, limited)
+        yield Ranked(
+            *(place, cell, _ratio(compared), own, cell.name in best, limited), first=cell.name == found.first
+        )
 
 
 def _ranked(group: Group) -> list[tuple[int, CellSummary]]:
     """Return the cells with trials: as the answer ranks them, then those that it leaves out, best first."""
     found = group.answer
-    first = found.leader or next(iter(found.ties), None)
-    order = [name for name in (first, *found.comparisons) if name is not None]
+    order = [name for name in (found.first, *found.comparisons) if name is not None]
     metric = _measures(group).primary
     sign = -1 if METRICS[metric].better is Better.HIGHER else 1
 
@@ -196,8 +211,9 @@ def _ranked(group: Group) -> list[tuple[int, CellSummary]]:
 def _ratio(found: Comparison | None) -> Ratio | None:
     if found is None or found.effect is None:
         return None
-    low, high = (None if bound is None else 1 + bound for bound in (found.low, found.high))
-    return Ratio(1 + found.effect, low, high, found.level)
+    ends = (found.low, found.high, found.least, found.most)
+    low, high, least, most = (None if bound is None else 1 + bound for bound in ends)
+    return Ratio(1 + found.effect, low, high, found.level, least, most)
 
 
 # --- beside it --------------------------------------------------------------------------------------------

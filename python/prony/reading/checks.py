@@ -69,14 +69,15 @@ def cross_checks(
 ) -> tuple[CrossCheck, ...]:
     """Return the comparison of each of ``cells`` with its ``checks``: the same cell, another generator.
 
-    *Definition*: all comparisons are one family; each is by block.
+    *Definition*: all comparisons are one family; each is by block, or by session where there are several.
     """
     pairs = [(own, other) for other in checks for own in cells if _checks(own, other)]
     triples = [
         (own, other, metric) for own, other in pairs for metric in CHECKED if _both(own, other, metric)
     ]
     family = {k: log_ratios(own, other, metric) for k, (own, other, metric) in enumerate(triples)}
-    found = compare_family(family, Terms(margin=margin))
+    by_session = any(own.by_session is not None for own, _ in pairs)
+    found = compare_family(family, Terms(margin=margin, by_session=by_session))
     return tuple(CrossCheck(*triple, found[k]) for k, triple in enumerate(triples))
 
 

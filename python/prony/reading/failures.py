@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from prony.analysis.account import RequestClass
+from prony.analysis.compare import LEAST_BLOCKS
 from prony.analysis.failure_rates import Failures, compare_failures
 from prony.analysis.multiplicity import holm
 from prony.analysis.summary import CellSummary, TrialFigures
@@ -36,7 +37,8 @@ class FailureTest:
     """Whether the trials of ``name`` fail more often than those of ``against``, which fail least.
 
     ``p_value``: of Fisher's exact test; ``level``: its limit, by Holm over the subjects of one
-    load; ``shown``: it is at most that.
+    load; ``shown``: it is at most that. ``by_session``: not trials but the sessions are counted in which some
+    trial failed.
     """
 
     name: str
@@ -45,6 +47,7 @@ class FailureTest:
     least: Failures
     p_value: float
     level: float
+    by_session: bool = False
 
     @property
     def shown(self) -> bool:
@@ -53,11 +56,15 @@ class FailureTest:
 
 
 def failure_tests(cells: Sequence[CellSummary]) -> tuple[FailureTest, ...]:
-    """Return a test for each subject whose trials fail more often than those of the one that fails least.
+    """Return a test for each subject whose trials fail more often than those of the one that fails least;
+    none of fewer than five sessions, where trials are of several.
 
     *Source*: Fisher's exact test (`analysis.failure_rates`), its levels by Holm (`analysis.multiplicity`).
     """
     counts = {cell.name: _failures(cell) for cell in cells if cell.total}
+    by_session = any(cell.by_session is not None for cell in cells)
+    if by_session and max((count.total for count in counts.values()), default=0) < LEAST_BLOCKS:
+        return ()
     least = min(counts, key=lambda name: counts[name].share, default="")
     found = {
         name: compare_failures(counts[least], count)
@@ -66,14 +73,13 @@ def failure_tests(cells: Sequence[CellSummary]) -> tuple[FailureTest, ...]:
     }
     levels = holm({name: one.p_value for name, one in found.items()}, _LEVEL)
     return tuple(
-        FailureTest(name, least, one.second, one.first, one.p_value, levels[name])
+        FailureTest(name, least, one.second, one.first, one.p_value, levels[name], by_session)
         for name, one in found.items()
     )
 
 
 def _failures(cell: CellSummary) -> Failures:
-    failed = sum(isinstance(trial.outcome, Failed) for trial in cell.others)
-    return Failures(failed, cell.ok + failed)
+    return cell.share_of(lambda trial: isinstance(trial.outcome, Failed))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
-from prony.analysis.answer import OF_GENERATORS, Answer, answer, log_values
-from prony.analysis.compare import Terms
+from prony.analysis.answer import OF_GENERATORS, Answer, answer, block_logs
+from prony.analysis.by_session import in_sessions
+from prony.analysis.compare import LEAST_BLOCKS, Terms
 from prony.analysis.noise_floor import floors_by_metric
 from prony.analysis.power import Sight, power_of
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
@@ -25,7 +26,9 @@ from prony.reading.failures import FailureTest, failure_tests
 
 __all__ = [
     "Group",
+    "agreed_terms",
     "allowed_errors",
+    "blocks_of",
     "families",
     "generator_name",
     "groups_of",
@@ -89,13 +92,33 @@ def groups_of(
         # Where generators are compared, what they cannot do is their figure, and no bound.
         own = replace(found, at_least=False) if compares_generators else found
         alike.setdefault((kind, kept, shared_sandbox(cell)), []).append(own)
-    blocks = len({trial.block for trial in trials})
-    agreed = replace(terms(plan, blocks), widening=widening)
+    agreed, blocks = agreed_terms(plan, trials, widening), blocks_of(trials)
     return tuple(
         replace(_group(plan, cells, floors, agreed, blocks), asks=asks)
         for found in alike.values()
         for asks, cells in _by_request(found)
     )
+
+
+def agreed_terms(plan: Plan, trials: Sequence[TrialFigures], widening: float = 1.0) -> Terms:
+    """Return the rules for comparisons of a study with these ``trials`` of its subjects. ``widening``: as of
+    `Terms`. Where they are of several sessions, these are counted, and no look at blocks was planned.
+    """
+    found = terms(plan, blocks_of(trials))
+    if len({trial.session for trial in trials}) > 1:
+        return replace(found, by_session=True, look=None)
+    return replace(found, widening=widening)
+
+
+def blocks_of(trials: Sequence[TrialFigures]) -> int:
+    """Return how many blocks trials are of; of several sessions the fewest that one has, from five on: by
+    these the noise floor is chosen.
+    """
+    sessions: dict[int, set[int]] = {}
+    for trial in trials:
+        sessions.setdefault(trial.session, set()).add(trial.block)
+    fewest = min(map(len, sessions.values()), default=0)
+    return fewest if len(sessions) <= 1 else max(LEAST_BLOCKS, fewest)
 
 
 def _by_request(cells: Sequence[CellSummary]) -> Iterator[tuple[str | None, list[CellSummary]]]:
@@ -145,26 +168,27 @@ def generator_name(cell: Cell) -> str:
 
 
 def _group(
-    plan: Plan, cells: Sequence[CellSummary], floors: Sequence[Floor], of_study: Terms, blocks: int
+    plan: Plan, found: Sequence[CellSummary], floors: Sequence[Floor], of_study: Terms, blocks: int
 ) -> Group:
+    cells = in_sessions(found) if of_study.by_session else found
     first = cells[0].cell
     of_generators = _compares_generators(plan)
     primary = first.is_under(plan.design.primary)
     agreed = terms_under(first, floors, of_study, blocks, primary=primary)
-    found = answer(cells, agreed, OF_GENERATORS if of_generators else ())
+    best = answer(cells, agreed, OF_GENERATORS if of_generators else ())
     return Group(
         workload=first.workload,
         engine=first.engine,
         sandbox=shared_sandbox(first),
         cells=tuple(cells),
-        answer=found,
+        answer=best,
         standings=standings(cells, agreed, GENERATOR_MEASURES if of_generators else MEASURES),
         primary=primary,
         of_generators=of_generators,
-        noise_floor=agreed.floors.get(found.metric or "", 0.0),
+        noise_floor=agreed.floors.get(best.metric or "", 0.0),
         failures=failure_tests(cells),
-        power=_power(found, agreed.of(found.metric or "")),
-        stalls=_stalls(cells, found.metric),
+        power=_power(best, agreed.of(best.metric or "")),
+        stalls=_stalls(cells, best.metric),
     )
 
 
@@ -172,7 +196,7 @@ def _stalls(cells: Sequence[CellSummary], metric: str | None) -> dict[str, Stall
     if metric is None:
         return {}
     is_higher_better = METRICS[metric].better is Better.HIGHER
-    figures = {cell.name: log_values(cell, metric) for cell in cells}
+    figures = {cell.name: block_logs(cell, metric) for cell in cells}
     found = {name: stalled(logs, is_higher_better=is_higher_better) for name, logs in figures.items()}
     return {name: one for name, one in found.items() if one is not None}
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from prony.analysis.account import Tally, together
+from prony.analysis.by_session import over_sessions
 from prony.analysis.missing import Missing
 from prony.analysis.paths import LoadPath
 from prony.analysis.summary import CellSummary, Estimated, estimate_skewed_mean, lost_trials
@@ -44,10 +45,13 @@ def cell_paths(cell: CellSummary) -> tuple[CellPath, ...]:
     """
     lost = lost_trials(cell.ok, cell.total)
     each = zip(*(trial.paths for trial in cell.counted), strict=False)
-    return tuple(_over_trials(same, cell.account, lost) for same in each)
+    sessions = None if cell.by_session is None else [trial.session for trial in cell.counted]
+    return tuple(_over_trials(same, cell.account, lost, sessions) for same in each)
 
 
-def _over_trials(same: Sequence[LoadPath], of: Tally, lost: str | None) -> CellPath:
+def _over_trials(
+    same: Sequence[LoadPath], of: Tally, lost: str | None, sessions: Sequence[int] | None
+) -> CellPath:
     first, account = same[0], together(one.account for one in same)
     return CellPath(
         path=first.path,
@@ -56,17 +60,30 @@ def _over_trials(same: Sequence[LoadPath], of: Tally, lost: str | None) -> CellP
         share=account.requests / of.requests if of.requests else None,
         account=account,
         kind=first.kind,
-        percentiles={name: Missing(lost) if lost else _estimate(same, name) for name in _SHOWN},
+        percentiles={name: Missing(lost) if lost else _estimate(same, name, sessions) for name in _SHOWN},
         censored_from=min((at for one in same if (at := one.all.censored_from) is not None), default=None),
     )
 
 
-def _estimate(same: Sequence[LoadPath], name: str) -> Estimated:
+def _estimate(same: Sequence[LoadPath], name: str, sessions: Sequence[int] | None) -> Estimated:
     found = [one.all.percentiles[name] for one in same]
     known = [value for value in found if value is not None]
     if len(known) == len(found):
-        return estimate_skewed_mean(known)
+        estimate = estimate_skewed_mean(known)
+        return (
+            estimate
+            if sessions is None
+            else over_sessions(estimate, f"{same[0].kind}_", _in(sessions, known))
+        )
     is_infinite = any(one.all.percentiles[name] is None and one.all.infinite_from is not None for one in same)
     few = "fewer than 10 requests lie above it"
     why = "requests failed, which counts as infinite" if is_infinite else few
     return Missing(f"{why} (in {len(found) - len(known)} of {len(found)} trials)")
+
+
+def _in(sessions: Sequence[int], values: Sequence[float]) -> list[list[float]]:
+    """Return values by session."""
+    found: dict[int, list[float]] = {}
+    for session, value in zip(sessions, values, strict=True):
+        found.setdefault(session, []).append(value)
+    return list(found.values())

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from prony.analysis.by_session import in_sessions
 from prony.analysis.claim_cells import claimed
 from prony.analysis.claims import ClaimResult, ClaimVerdict, evaluate
 from prony.analysis.compare import Comparison, Terms
@@ -35,11 +36,11 @@ from prony.reading.dependence import dependence_of
 from prony.reading.failures import Repeated, repeated
 from prony.reading.findings import Found, Shared, merged, shared
 from prony.reading.found_rates import Confirmed, confirmed_rates
-from prony.reading.groups import Group, allowed_errors, groups_of, terms, terms_under
+from prony.reading.groups import Group, agreed_terms, allowed_errors, blocks_of, groups_of, terms_under
 from prony.reading.order import Placed, effect_of_order, in_order
 from prony.reading.originals import Beside, beside
 from prony.reading.saturation import Curve, curves
-from prony.reading.sessions import first_runs, session_of, stretches
+from prony.reading.sessions import session_of, stretches
 from prony.reading.sweeps import Sweep, sweeps_of
 from prony.reading.warm_ups import WarmUp, warm_ups
 from prony.units import MILLISECOND_NS, seconds
@@ -96,8 +97,8 @@ class Reading:
 
     @property
     def sessions(self) -> int:
-        """How many sessions the trials are of."""
-        return len(self.across.parts) if self.across else max(1, len(first_runs(self.runs)))
+        """How many sessions the trials of subjects are of."""
+        return len({trial.session for trial in self.trials if trial.role is TrialRole.SUBJECT}) or 1
 
     @property
     def verdicts(self) -> Mapping[ClaimVerdict, int]:
@@ -263,6 +264,7 @@ def read(  # noqa: PLR0913 - what an archive holds
     floors = noise_floors(runs)
     takes_unsteady |= any(run.facts.forced for run in runs)
     own_cells = {cell.id: cell for cell in plan.cells}
+    session = _Numbered(plan, stretches(runs))
     taken: list[TrialFigures] = []
     diagnosed: dict[tuple[int, int], _Diagnosed] = {}
     searched = {cell.id: cell.subject.name for cell in (added or {}).get(TrialRole.FIND_RATE, ())}
@@ -270,7 +272,7 @@ def read(  # noqa: PLR0913 - what an archive holds
     looks: dict[tuple[int, int], PilotStep] = {}
     for record in trials:
         trial = record.trial
-        taken.append(figures(trial))
+        taken.append(replace(figures(trial), session=session(record)))
         if trial.facts.find_rate is not None and trial.cell_id in searched:
             # A step that was repeated counts once, as it came out last.
             step = searched[trial.cell_id], trial.facts.find_rate
@@ -284,9 +286,10 @@ def read(  # noqa: PLR0913 - what an archive holds
             evidence = Evidence(cell, trial, subjects.get(cell.subject.name))
             diagnosed[key] = _Diagnosed(cell.subject.name, trial.attempt, observe(evidence))
     own = [one for one in taken if one.role is TrialRole.SUBJECT and one.cell_id in own_cells]
-    depends = dependence_of(plan, taken)
-    blocks = len({trial.block for trial in own})
-    agreed = replace(terms(plan, blocks), widening=depends.widening if depends else 1.0)
+    several = len({trial.session for trial in own}) > 1
+    # Where sessions are counted, it does not matter how their blocks depend on each other.
+    depends = None if several else dependence_of(plan, taken)
+    agreed, blocks = agreed_terms(plan, own, depends.widening if depends else 1.0), blocks_of(own)
     groups = groups_of(plan, own, floors, agreed.widening, takes_unsteady=takes_unsteady)
     cells = [cell for group in groups for cell in group.cells]
     floored = partial(_floored, cells=cells, agreed=agreed, blocks=blocks, floors=floors)
@@ -312,16 +315,31 @@ def read(  # noqa: PLR0913 - what an archive holds
         warm_ups=warm_ups(plan, looks),
         sweeps=sweeps_of(groups, subjects, agreed_in),
         added={
-            role: tuple(
-                summarise_cell(
-                    cell, [one for one in taken if one.role is role], allowed_errors=allowed_errors(plan)
-                )
-                for cell in cells
-            )
+            role: _added(plan, cells, [one for one in taken if one.role is role], by_session=several)
             for role, cells in (added or {}).items()
             if cells
         },
     )
+
+
+def _added(
+    plan: Plan, cells: Iterable[Cell], trials: Sequence[TrialFigures], *, by_session: bool
+) -> tuple[CellSummary, ...]:
+    """Return cells that are none of the plan's, with their trials."""
+    found = [summarise_cell(cell, trials, allowed_errors=allowed_errors(plan)) for cell in cells]
+    return tuple(in_sessions(found) if by_session else found)
+
+
+class _Numbered:
+    """The number of the session of each trial, in the order in which they come."""
+
+    def __init__(self, plan: Plan, stretch: Mapping[int, int]) -> None:
+        self._plan, self._stretch = plan, stretch
+        self._known: dict[tuple[int, int], int] = {}
+
+    def __call__(self, record: TrialRecord) -> int:
+        key = session_of(record, self._plan, self._stretch)
+        return self._known.setdefault(key, len(self._known))
 
 
 def noise_floors(runs: Sequence[Run]) -> tuple[Floor, ...]:
@@ -339,7 +357,7 @@ def read_archive(archive: Archive, *, takes_unsteady: bool = False) -> Reading:
     added: dict[TrialRole, Sequence[Cell]] = {role: archive.cells(role) for role in reasons}
     known = (plan, archive.runs(), archive.subjects(), archive.trials(), added)
     reading = read(*known, takes_unsteady=takes_unsteady)
-    if plan.design.sessions == 1 and len(first_runs(reading.runs)) <= 1:
+    if reading.sessions == 1:
         return reading
     parts = read_sessions(archive, "", takes_unsteady=takes_unsteady)
     return replace(reading, across=over_sessions(parts, plan.design.margin)) if len(parts) > 1 else reading

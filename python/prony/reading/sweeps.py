@@ -6,7 +6,7 @@ Must not know words.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from math import prod
 
@@ -101,8 +101,9 @@ class Sweep:
     """The subjects of one server, frontend and app under one load that differ in settings only.
 
     ``group``: its place among the Reading's. ``points``: in the order of the factors' levels. ``best``: the
-    first of ``metric``, null where nobody qualifies; ``ties``: those that are not shown to be worse,
-    ``least`` the one of all these with the least of its settings, null where settings have no order.
+    first of ``metric``, null where nobody qualifies, and of fewer than five sessions; ``ties``: those that
+    are not shown to be worse, ``least`` the one of all these with the least of its settings, null where
+    settings have no order.
     ``blocks``: the fewest that a comparison rests on; ``decided``: they are enough. ``at_edge``: the factors
     of which the best, and all ties, have the largest level that was measured. ``steps``: with one factor,
     what each level after the first makes of the one before it, by its number.
@@ -166,12 +167,29 @@ def _sweep(
         (_point(place, group.cells[place], factors, records) for place in places), key=lambda one: one.at
     )
     qualified = [cell for cell in cells if cell.unqualified is None]
-    qualified = [cell for cell in qualified if len(cell.by_block) >= LEAST_BLOCKS] or qualified
+    qualified = [cell for cell in qualified if len(cell.units) >= LEAST_BLOCKS] or qualified
     metric = criterion(qualified)
-    name = without_levels(cells[0].cell.subject)
+    unknown = Sweep(
+        group=number,
+        name=without_levels(cells[0].cell.subject),
+        metric=metric,
+        factors=factors,
+        points=tuple(points),
+        best=None,
+        ties=(),
+        least=None,
+        blocks=0,
+        decided=False,
+        neighbours=(),
+        at_edge=(),
+        steps={},
+        crossed=(),
+    )
     if metric is None:
-        return Sweep(number, name, None, factors, tuple(points), None, (), None, 0, False, (), (), {}, ())
+        return unknown
     ranked = ranked_cells(qualified, metric, agreed)
+    if agreed.by_session and not ranked.decided:
+        return replace(unknown, blocks=ranked.blocks)
     best, ties = ranked.names[0], ranked.ties
     by_name = {point.name: point for point in points}
     compared = _Compared(
@@ -182,12 +200,8 @@ def _sweep(
         terms=agreed.of(metric),
     )
     good = [by_name[one] for one in (best, *ties)]
-    return Sweep(
-        group=number,
-        name=name,
-        metric=metric,
-        factors=factors,
-        points=tuple(points),
+    return replace(
+        unknown,
         best=best,
         ties=ties,
         least=_least(factors, good),

@@ -11,7 +11,8 @@ from prony.analysis.versus import Match, Row, Versus
 from prony.metrics import METRICS, Better
 from prony.report.document import Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
 from prony.report.forms import confidence, count, in_metric, p_value, signed_percent
-from prony.report.text import Figure, Name, Part, Quote, Text, pointer, text
+from prony.report.sections.effects import bounds_words, range_words
+from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, pointer, text
 from prony.report.words import workload_words
 
 __all__ = ["UNPAIRED", "Sides", "compare_document"]
@@ -40,6 +41,12 @@ def compare_document(sides: Sides, found: Versus, limits: Sequence[LimitResult])
 
 
 def _head(sides: Sides, found: Versus) -> Iterator[Block]:
+    if found.by_session:
+        yield Paragraph(
+            "Of several sessions (a pause, another day or machine) each counts once; fewer than five have "
+            "the range of what they show, no interval and no verdict.",
+            Tone.WARNING,
+        )
     if found.paired:
         yield Paragraph("Paired by block: both ran in the same blocks, one after the other.", Tone.QUIET)
     else:
@@ -65,7 +72,8 @@ def _load(match: Match, found: Versus, place: int) -> Section:
     )
     if screened:
         blocks += [Paragraph(_SCREENING, Tone.QUIET), _table(screened, at)]
-    blocks.append(_failures(found.failures[place], at + pointer("failed_trials")))
+    failed = found.failures[place]
+    blocks.append(_failures(failed, at + pointer("failed_trials"), by_session=found.by_session))
     return Section(_heading(match, at), tuple(blocks))
 
 
@@ -86,16 +94,19 @@ def _row(row: Row, at: str) -> tuple[Entry, ...]:
     values = [_value(cell, row.metric, at + pointer(side)) for side, cell in sides]
     title = Entry(METRICS[row.metric].title)
     found, of = row.comparison, at + pointer("comparison")
-    if found is None or found.effect is None or found.low is None or found.high is None:
+    spread = EMPTY if found is None else bounds_words(found, of) or _range(found, of)
+    if found is None or found.effect is None or not spread:
         dash = Entry("—", Tone.QUIET)
         why: Part = Quote(row.reason, at + pointer("reason")) if row.reason else "not compared"
         return title, dash, dash, Entry(text("{}", why), Tone.QUIET), *values
-    low, high = (
-        Figure(value, signed_percent, of + pointer(name))
-        for name, value in (("low", found.low), ("high", found.high))
-    )
     effect = text("{}", Figure(found.effect, signed_percent, of + pointer("effect")))
-    return title, Entry(effect), Entry(text("{} to {}", low, high)), _verdict(row.metric, found, of), *values
+    return title, Entry(effect), Entry(spread), _verdict(row.metric, found, of), *values
+
+
+def _range(found: Comparison, at: str) -> Text:
+    """Return the range of single sessions, called that; empty where there is none."""
+    spans = range_words(found, at)
+    return text("range {}", spans) if spans else EMPTY
 
 
 def _value(cell: CellSummary, metric: str, at: str) -> Entry:
@@ -120,11 +131,12 @@ def _tone(metric: str, verdict: Verdict) -> Tone:
     return Tone.GOOD if verdict is better else Tone.BAD
 
 
-def _failures(found: FailureComparison, at: str) -> Paragraph:
+def _failures(found: FailureComparison, at: str, *, by_session: bool) -> Paragraph:
     first, second = (
         _of(one, at + pointer(side)) for side, one in (("first", found.first), ("second", found.second))
     )
-    words = text("Trials that failed: {}, and {}", first, second)
+    what = "Sessions in which trials failed" if by_session else "Trials that failed"
+    words = text(f"{what}: {{}}, and {{}}", first, second)
     if not found.first.failed and not found.second.failed:
         return Paragraph(text("{}.", words), Tone.QUIET)
     differ = "they differ" if found.differs else "no difference shown"
@@ -142,7 +154,7 @@ def _notes(found: Versus) -> Iterator[Text]:
     methods = dict.fromkeys(one.method for _, one in compared)
     if methods:
         yield text("Effect: the second over the first, less one; {}.", Name(", ".join(methods)))
-    levels = sorted((one.level, at) for at, one in compared)
+    levels = sorted((one.level, at) for at, one in compared if one.low is not None)
     if levels:
         yield text("Intervals are at the level of each verdict: {}.", _levels(levels[0], levels[-1]))
     yield text("What is not a screening is one family over all loads, its levels by Holm's procedure.")

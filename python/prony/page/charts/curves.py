@@ -30,7 +30,7 @@ def load_curve(scene: Scene, family: Sequence[Group], metric: str) -> Chart | No
     if len({row["load"] for row in rows}) < 2 or len({row["value"] for row in rows}) < 2:
         return None
     over = over_words(family[0])
-    about = f"Against {over}: the mean of each subject with its 95 % interval; small dots are single trials."
+    about = f"Against {over}: the mean of each subject{scene.spread}; small dots are single trials."
     if originals:
         about += " Dashed and hollow: what was published."
     return Chart(

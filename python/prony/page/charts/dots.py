@@ -18,7 +18,7 @@ _FLAT = 0.005
 def ordered(group: Group) -> list[CellSummary]:
     """Return the cells of a group in the order of its answer, those without a place last."""
     found = group.answer
-    first = [found.leader, *found.comparisons] if found.leader else list(found.ties)
+    first = [found.first, *found.comparisons] if found.first else []
     places = {name: place for place, name in enumerate(first)}
     return sorted(group.cells, key=lambda cell: places.get(cell.name, len(places)))
 
@@ -35,7 +35,7 @@ def dots(scene: Scene, group: Group, metric: str) -> Chart | None:
     return Chart(
         slug(metric, load or "all"),
         titled(metric),
-        "Mean over the trials with its 95 % interval; small dots are single trials.",
+        f"Mean over the trials{scene.spread}; small dots are single trials.",
         spec(
             [*means, *trials],
             _layers(scene, [cell.name for cell in cells], scale.unit),

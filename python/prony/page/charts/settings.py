@@ -30,7 +30,7 @@ def setting_charts(scene: Scene, place: int, sweep: Sweep) -> Iterator[Chart]:
         yield Chart(
             slug(metric, "settings", str(place)),
             titled(metric),
-            f"Against {factor.title}: the mean with its 95 % interval; small dots are single trials.",
+            f"Against {factor.title}: the mean{scene.spread}; small dots are single trials.",
             spec(rows, _layers(factor, _style(rows), rows)),
         )
 

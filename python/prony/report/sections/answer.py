@@ -78,7 +78,8 @@ def _comparison_lines(found: Answer, at: str) -> Iterator[Text]:
 
 def _claim(group: Group, at: str) -> Text:
     found = group.answer
-    blocks = Figure(found.blocks, count, at + pointer("blocks"))
+    number = Figure(found.blocks, count, at + pointer("blocks"))
+    blocks = counted(number, "session") if found.by_session else text("{}", number)
     if found.alone:
         only = "is the only one to qualify" if len(group.cells) > 1 else "ran alone"
         return text("{} (n = {})", Name(only), blocks)
@@ -137,7 +138,8 @@ def _power_line(group: Group, place: int) -> Iterator[Text]:
     if found is None:
         return
     difference = Figure(found.difference, about_percent, at + pointer("difference"))
-    blocks = counted(Figure(found.blocks, count, at + pointer("blocks")), "block")
+    unit = "session" if group.answer.by_session else "block"
+    blocks = counted(Figure(found.blocks, count, at + pointer("blocks")), unit)
     more = "more than " if found.difference >= TENFOLD else ""
     said = f"{{}} find a difference of {more}{{}} between two subjects nine times in ten"
     seen = text(said, blocks, difference)

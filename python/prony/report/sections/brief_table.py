@@ -7,9 +7,9 @@ from prony.analysis.summary import Estimate
 from prony.metrics import METRICS
 from prony.reading.brief import Brief, Ranked, Ratio
 from prony.report.document import Block, Column, Entry, Paragraph, Span, Table, Tone
-from prony.report.forms import digits, estimate, in_scale, mean_alone, of_percent
+from prony.report.forms import count, digits, estimate, in_scale, mean_alone, of_percent
 from prony.report.scales import metric_scale
-from prony.report.text import EMPTY, Figure, Name, Text, joined, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Text, counted, joined, pointer, text
 from prony.report.words import bound_sign
 from prony.units import Scale
 
@@ -57,6 +57,12 @@ def _at(place: int) -> str:
     return pointer("answer", "subjects", place)
 
 
+def _to(brief: Brief) -> str:
+    """Return what ratios are to: nobody leads without a verdict over several sessions."""
+    found = brief.group.answer
+    return "to the first" if found.by_session and not found.decided else "to the best"
+
+
 Maker = Callable[[Ranked, str], Entry]
 
 
@@ -64,7 +70,7 @@ def _columns(brief: Brief, rows: Sequence[Ranked]) -> Iterator[tuple[Column, Mak
     measures = brief.measures
     yield _measured(measures.primary, "primary", rows, _with_interval)
     if any(row.ratio for row in rows):
-        yield Column("to the best"), _ratio
+        yield Column(_to(brief)), _ratio
     if measures.latency and any(isinstance(row.value(measures.latency), Estimate) for row in rows):
         yield _measured(measures.latency, "latency", rows, mean_alone)
     yield Column("err %"), _errors
@@ -126,20 +132,18 @@ def _errors(row: Ranked, at: str) -> Entry:
 def _ratio(row: Ranked, at: str) -> Entry:
     found, of = row.ratio, at + pointer("ratio")
     if found is None:
-        return Entry("—" if row.cell.unqualified or not row.best else EMPTY, Tone.QUIET)
+        is_first = row.best or row.first
+        return Entry("—" if row.cell.unqualified or not is_first else EMPTY, Tone.QUIET)
     value = Figure(found.value, _times(found), of + pointer("value"))
-    if found.low is None or found.high is None:
+    if found.ends is None:
         return Entry(text("{}", value))
-    low, high = (
-        Figure(found.low, _times(found), of + pointer("low")),
-        Figure(found.high, _times(found), of + pointer("high")),
-    )
+    low, high = (Figure(end, _times(found), of + pointer(name)) for name, end in found.ends)
     return Entry(text("{} ({}–{})", value, low, high))
 
 
 def _times(found: Ratio) -> Callable[[float], str]:
     """Return how a ratio is written: in hundredths, and less exactly where its interval is wide."""
-    widest = max(abs(bound) for bound in (found.value, found.low or 0.0, found.high or 0.0))
+    widest = max(abs(bound) for bound in (found.value, *(end for _, end in found.ends or ())))
     return digits(2 if widest < 10 else 1 if widest < 100 else 0)
 
 
@@ -162,7 +166,7 @@ def _legend(brief: Brief) -> Text:
     app = shared_app(brief)
     parts = [text("all: {}", Name(app))] if len(app) > 1 else []
     if any(row.ratio for row in brief.rows):
-        parts.append(text("to the best: geometric means, {} interval", Name("95 %")))
+        parts.append(text("{}: geometric means, {}", _to(brief), _spread(brief)))
     if any(row.letters for row in brief.rows):
         parts.append(text("tie: same letter, not separated"))
     if any(row.cell.at_least for row in brief.rows):
@@ -170,6 +174,17 @@ def _legend(brief: Brief) -> Text:
     parts.append(text("CPU: of one request"))
     parts.append(text("{}: {}", _memory_unit(brief), Name(METRICS[measures.memory].title)))
     return text("{}.", joined(parts, by="; "))
+
+
+def _spread(brief: Brief) -> Text:
+    """Return what the ends beside a ratio are."""
+    found = brief.group.answer
+    if not found.by_session:
+        return text("{} interval", Name("95 %"))
+    sessions = counted(Figure(found.blocks, count, pointer("answer", "blocks")), "session")
+    if not found.decided:
+        return text("range of {}", sessions)
+    return text("{} interval over {}", Name("95 %"), sessions)
 
 
 def _memory_unit(brief: Brief) -> str:

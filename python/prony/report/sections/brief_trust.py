@@ -139,7 +139,8 @@ def _power(reading: Reading) -> Iterator[Text]:
         found, at = group.power, pointer("groups", place, "power")
         if found is not None and group.primary:
             difference = Figure(found.difference, about_percent, at + pointer("difference"))
-            blocks = counted(Figure(found.blocks, count, at + pointer("blocks")), "block")
+            unit = "session" if group.answer.by_session else "block"
+            blocks = counted(Figure(found.blocks, count, at + pointer("blocks")), unit)
             if found.difference >= TENFOLD:
                 yield text("{} find only differences of more than {}", blocks, difference)
             else:

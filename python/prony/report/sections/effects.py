@@ -8,7 +8,7 @@ from prony.reading.groups import Group
 from prony.report.forms import confidence, signed_percent
 from prony.report.text import Figure, Name, Text, pointer, text
 
-__all__ = ["bounds_words", "effect_words", "ratio_note", "ratios_to_first"]
+__all__ = ["bounds_words", "effect_words", "range_words", "ratio_note", "ratios_to_first"]
 
 
 def effect_words(found: Comparison, at: str) -> Text:
@@ -18,7 +18,8 @@ def effect_words(found: Comparison, at: str) -> Text:
     effect = Figure(found.effect, signed_percent, at + pointer("effect"))
     bounds = bounds_words(found, at)
     if not bounds:
-        return text("{}", effect)
+        spans = range_words(found, at)
+        return text("{}, single sessions {}", effect, spans) if spans else text("{}", effect)
     level = Figure(found.level, confidence, at + pointer("level"))
     return text("{}, {} interval {}", effect, level, bounds)
 
@@ -46,19 +47,30 @@ def _ratio(found: Comparison, at: str) -> Text:
     if found.effect is None:
         return text("not compared")
     effect = text("{}", Figure(found.effect, signed_percent, at + pointer("effect")))
-    bounds = bounds_words(found, at)
+    bounds = bounds_words(found, at) or range_words(found, at)
     return text("{} ({})", effect, bounds) if bounds else effect
 
 
-def ratio_note(group: Group, sessions: int) -> Text | None:
-    """Return what the ratios of a group's main table are; null where there are none. ``sessions``: of how
-    many the trials are.
-    """
-    metric = group.answer.metric
-    if metric is None or not group.answer.comparisons:
+def range_words(found: Comparison, at: str) -> Text:
+    """Return the range of an effect in single sessions; empty where there is one session."""
+    if found.least is None or found.most is None:
+        return Text()
+    least = Figure(found.least, signed_percent, at + pointer("least"))
+    return text("{} to {}", least, Figure(found.most, signed_percent, at + pointer("most")))
+
+
+def ratio_note(group: Group) -> Text | None:
+    """Return what the ratios of a group's main table are; null where there are none."""
+    found = group.answer
+    if found.metric is None or not found.comparisons:
         return None
+    metric = Name(METRICS[found.metric].title)
+    if found.by_session and not found.decided:
+        words = "to the first: difference in {}, with the range of single sessions: so few have no interval."
+        return text(words, metric)
+    over = "over the sessions" if found.by_session else "within one session"
     return text(
-        "to the first: difference in {} within blocks, with its {} interval{}. The intervals hold for all "
-        "pairs together; verdicts follow from them, not from ±.",
-        *(Name(METRICS[metric].title), Name("95 %"), " within one session" if sessions == 1 else ""),
+        f"to the first: difference in {{}} within blocks, with its {{}} interval {over}. The intervals hold "
+        "for all pairs together; verdicts follow from them, not from ±.",
+        *(metric, Name("95 %")),
     )

@@ -47,7 +47,7 @@ def group_section(reading: Reading, group: Group) -> Section:
     trimmed = closed and reading.plan.design.trimmed_mean
     table = subjects_table(cells, _marks(group, group_at(reading, group), trimmed), notes)
     lead = (_SATURATED,) if closed else ()
-    said = (letters_note(group), ratio_note(group, reading.sessions), _TRIMMED if trimmed else None)
+    said = (letters_note(group), ratio_note(group), _TRIMMED if trimmed else None)
     remarks = [words for words in said if words]
     blocks: tuple[Block, ...] = (*lead, table, notes.notes(), Notes(tuple(("", words) for words in remarks)))
     return Section(heading, blocks)

@@ -44,15 +44,13 @@ def generator_heading(group: Group, place: int) -> Text:
 
 def generator_section(reading: Reading, group: Group) -> Section:
     """Return one row for each generator, with a dash and a reason for what it does not measure."""
-    place, sessions = reading.place(group), reading.sessions
+    place = reading.place(group)
     cells = ranked(group.cells, group.answer.metric, pointer("groups", place))
     heading = generator_heading(group, place)
     if not any(one.cell.ok for one in cells):
         return Section(heading, (Paragraph("No trial counts.", Tone.BAD),))
     notes = Footnotes()
-    remarks = [
-        words for words in (letters_note(group), ratio_note(group, sessions), *_caveats(cells)) if words
-    ]
+    remarks = [words for words in (letters_note(group), ratio_note(group), *_caveats(cells)) if words]
     blocks: tuple[Block, ...] = (
         *(Paragraph(_LEAD, Tone.QUIET), *_most(reading, group), _table(group, place, cells, notes)),
         notes.notes(),

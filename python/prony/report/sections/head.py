@@ -31,7 +31,8 @@ def _seed(reading: Reading) -> Text:
 
 
 def _too_few(reading: Reading) -> tuple[Block, ...]:
-    if reading.blocks >= LEAST_BLOCKS or reading.is_search:
+    # Of several sessions the answer says how many are needed.
+    if reading.blocks >= LEAST_BLOCKS or reading.is_search or reading.sessions > 1:
         return ()
     be = "is" if reading.blocks == 1 else "are"
     words = text(
@@ -106,8 +107,8 @@ def _order(reading: Reading) -> Text:
     where = text("its block") if reading.blocks == 1 else text("each of {}", _blocks(reading))
     calibrated = reading.count(TrialRole.CALIBRATION) > 0
     end = ", with a calibration before, after and within." if calibrated else "."
-    parts = (_trials(reading, TrialRole.SUBJECT), cells, where, _seed(reading), end)
-    return text("{}: {}, each once in {}, in random order ({}){}", *parts)
+    parts = (_trials(reading, TrialRole.SUBJECT), cells, where, _of_sessions(reading), _seed(reading), end)
+    return text("{}: {}, each once in {}{}, in random order ({}){}", *parts)
 
 
 def _measured(reading: Reading) -> Text:
@@ -148,10 +149,17 @@ def measured_words(reading: Reading, brief: Brief) -> Text:
     )
     # Of a published study it matters how much of it was measured.
     how = text("profile {}", Name(reading.plan.profile)) if reading.plan.source else "random order"
-    trials = text("{} in {}, {}", counted(number, "trial"), _blocks(reading), how)
+    trials = text("{} in {}{}, {}", counted(number, "trial"), _blocks(reading), _of_sessions(reading), how)
     on = Figure(reading.runs[0].started_unix_ns, day, "/runs/0/started_unix_ns") if reading.runs else EMPTY
     parts: tuple[Part, ...] = (under, trials, machine_words(reading.fingerprint), on)
     return text("{}.", joined((part for part in parts if part), by="; "))
+
+
+def _of_sessions(reading: Reading) -> Text:
+    """Return of how many sessions the blocks are, where these are several."""
+    if reading.sessions == 1:
+        return EMPTY
+    return text(" of {}", counted(Figure(reading.sessions, count, "/extent/sessions"), "session"))
 
 
 def head(reading: Reading) -> Section:

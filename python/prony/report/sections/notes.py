@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Set
 
+from prony.analysis.compare import LEAST_BLOCKS
 from prony.metrics import METRICS
 from prony.reading.findings import Shared
 from prony.reading.study import Reading
@@ -137,10 +138,19 @@ def _session_notes(reading: Reading) -> Iterator[Text]:
             "may differ by more than they say."
         )
         return
+    sessions = Figure(reading.sessions, count, "/extent/sessions")
+    if reading.sessions < LEAST_BLOCKS:
+        yield text(
+            "The trials are of {} sessions (a pause, another day or machine), and each counts once: what a "
+            "day does to a subject is the same for all of its blocks. Verdicts and intervals need {} of "
+            "them; ranges are those of single sessions.",
+            *(sessions, Name(f"{LEAST_BLOCKS}")),
+        )
+        return
     yield text(
-        "The trials are of {} sessions (a pause, another day or machine): intervals take what differs "
-        "between sessions for chance between blocks.",
-        Figure(reading.sessions, count, "/extent/sessions"),
+        "The trials are of {} sessions (a pause, another day or machine), and each counts once: intervals "
+        "and verdicts are over the sessions, and hold on another day too.",
+        sessions,
     )
 
 
@@ -178,9 +188,14 @@ def notes(reading: Reading) -> Section:
     )
     items = (*items, *_session_notes(reading))
     if any(cell.ok > 1 for group in reading.groups for cell in group.cells):
-        words = (
-            "±: half of the {} interval of one subject's mean over its trials, with the drift of the blocks; "
-            "n: trials that count of those run."
-        )
-        items = (*items, text(words, Name("95 %")))
+        items = (*items, _signs(reading))
     return Section("Notes", (Notes(tuple(("", item) for item in items)),))
+
+
+def _signs(reading: Reading) -> Text:
+    """Return what the signs in tables mean."""
+    n = "n: trials that count of those run."
+    if 1 < reading.sessions < LEAST_BLOCKS:
+        return text(n)
+    over = "its trials, with the drift of the blocks" if reading.sessions == 1 else "the sessions"
+    return text(f"±: half of the {{}} interval of one subject's mean over {over}; {n}", Name("95 %"))

@@ -89,7 +89,8 @@ def _tests(reading: Reading) -> Iterator[Text]:
             words = "fails more often than" if one.shown else "is not shown to fail more often than"
             failed, of = _counts(one.count, at + pointer("count"))
             least_failed, least_of = _counts(one.least, at + pointer("least"))
-            counts = text("{} of {} trials, and {} of {}", failed, of, least_failed, least_of)
+            units = "sessions" if one.by_session else "trials"
+            counts = text(f"{{}} of {{}} {units}, and {{}} of {{}}", failed, of, least_failed, least_of)
             p = Figure(one.p_value, p_value, at + pointer("p_value"))
             parts = (Name(one.name), Name(one.against), under, counts, p)
             yield text(f"{{}} {words} {{}}{{}}: {{}} (Fisher's exact test, p = {{}}).", *parts)

@@ -47,7 +47,7 @@ def winners(reading: Reading) -> Section | None:
     columns = [Column(title, text=True) for title in _COLUMNS if several or title != "under"]
     kept = [tuple(entry for k, entry in enumerate(row) if several or k != 1) for row in rows]
     blocks: tuple[Block, ...] = (Table(tuple(columns), tuple(kept)), notes.notes())
-    if not all(standing.decided for *_, standing in found if standing.metric):
+    if any(standing.best and not standing.decided for *_, standing in found):
         lead = Paragraph("Without enough blocks for a verdict, only the first is shown.", Tone.QUIET)
         blocks = (lead, *blocks)
     return Section("Best in each measure", blocks)

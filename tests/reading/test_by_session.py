@@ -1,0 +1,233 @@
+"""A study of several sessions: each counts once, and fewer than five lead to no verdict in any report."""
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cells import cell_of, measured
+from cli.test_report_sessions import DAY, session
+from golden import build
+from prony.analysis.answer import answer
+from prony.analysis.by_session import in_sessions
+from prony.analysis.claims import ClaimVerdict, evaluate
+from prony.analysis.compare import Terms, Verdict
+from prony.analysis.standings import standings
+from prony.archive import open_archive, resume
+from prony.faces.json_report import reading_json
+from prony.faces.markdown import markdown
+from prony.model import Claim, ClaimKind
+from prony.reading.brief import brief_of
+from prony.reading.study import read_archive
+from prony.report.brief import brief_report
+from prony.report.study import full_page, study_report
+
+CLAIMS = (
+    Claim("c1", "bjoern is the fastest", ClaimKind.HIGHEST, "ok_per_s", "bjoern+*"),
+    Claim("c2", "bjoern loses nothing", ClaimKind.VALUE, "error_ratio", "bjoern+*", high=0.001),
+    Claim("c3", "gunicorn fails more", ClaimKind.FAILS, "error_ratio", "gunicorn+*", against="bjoern+*"),
+)
+
+
+def study(path, sessions, each=5):
+    """Write a study of so many planned sessions: meinheld 12 % and gunicorn 50 % slower than bjoern."""
+
+    def planned(plan):
+        design = replace(plan.design, sessions=sessions, pause_ns=build.SECOND)
+        return replace(plan, design=design, claims=CLAIMS)
+
+    with open_archive(session(path, 0, change=planned, blocks=sessions * each)) as archive:
+        return read_archive(archive)
+
+
+def page(document):
+    """The words of a document, without the links to its terms."""
+    return " ".join(re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", markdown(document)).split())
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    return study(tmp_path_factory.mktemp("two") / "a.prony", 2)
+
+
+@pytest.fixture(scope="module")
+def five(tmp_path_factory):
+    return study(tmp_path_factory.mktemp("five") / "a.prony", 5)
+
+
+# --- two sessions -----------------------------------------------------------------------------------------
+
+
+def test_nobody_leads_over_two_sessions(two):
+    found = two.groups[0].answer
+    assert (two.sessions, found.leader, found.ties, found.decided) == (2, None, (), False)
+    assert found.reason == "2 sessions are too few for a verdict, which needs five"
+    assert (found.first, found.blocks) == ("bjoern+hello", 2)
+
+
+def test_they_have_a_range_no_interval_and_no_letters(two):
+    for one in two.groups[0].answer.comparisons.values():
+        assert (one.low, one.high, one.p_value) == (None, None, None)
+        assert one.verdict is Verdict.TOO_FEW_SESSIONS
+        assert one.least <= one.effect <= one.most
+    for one in two.groups[0].standings:
+        assert (one.letters, one.best) == (None, ())
+    assert {value.low for cell in two.cells for value in cell.metrics.values() if hasattr(value, "low")} == {
+        None
+    }
+    assert two.groups[0].power is None
+
+
+def test_no_claim_is_decided(two):
+    assert {result.verdict for _, result in two.claims} == {ClaimVerdict.CANNOT_TELL}
+    assert all("2 sessions are too few" in result.reason for _, result in two.claims)
+    assert {result.interval for _, result in two.claims} == {None}
+
+
+def test_the_first_screen_shows_their_range_and_no_leader(two):
+    said = page(brief_report(two))
+    assert "No answer: 2 sessions are too few for a verdict, which needs five." in said
+    assert "to the first: geometric means, range of 2 sessions" in said
+    assert "10 blocks of 2 sessions" in said
+    assert "±" not in said and "tie" not in said and "is best" not in said
+
+
+def test_no_page_has_an_interval_by_blocks(two):
+    for document in (study_report(two), full_page(two)):
+        said = page(document)
+        assert "with the range of single sessions: so few have no interval" in said
+        assert "each counts once" in said
+        # The sessions beside each other have intervals within each.
+        before, _, _ = said.partition("Sessions")
+        assert "±" not in before
+
+
+def test_the_json_has_no_leader_either(two):
+    found = json.loads(json.dumps(reading_json(two), allow_nan=False))
+    short = found["answer"]
+    assert (short["leader"], short["by_session"], short["blocks"]) == (None, True, 2)
+    assert [row["letters"] for row in short["subjects"]] == [None] * 3
+    assert [row["best"] for row in short["subjects"]] == [False] * 3
+    ratio = short["subjects"][1]["ratio"]
+    assert (ratio["low"], ratio["high"]) == (None, None)
+    assert ratio["least"] <= ratio["value"] <= ratio["most"]
+    assert found["dependence"] is None
+
+
+# --- five -------------------------------------------------------------------------------------------------
+
+
+def test_five_sessions_have_a_leader_letters_and_claims_over_them(five):
+    found = five.groups[0].answer
+    assert (five.sessions, found.leader, found.blocks, found.by_session) == (5, "bjoern+hello", 5, True)
+    assert {one.verdict for one in found.comparisons.values()} == {Verdict.LOWER}
+    assert {one.blocks for one in found.comparisons.values()} == {5}
+    assert [row.letters for row in brief_of(five).rows] == ["a", "b", "c"]
+    first, second, third = (result for _, result in five.claims)
+    assert (first.verdict, first.n) == (ClaimVerdict.HOLDS, 5)
+    assert (second.verdict, second.n) == (ClaimVerdict.HOLDS, 5)
+    assert third.verdict is ClaimVerdict.DOES_NOT_HOLD
+    said = page(brief_report(five))
+    assert "bjoern+hello is best (n = 5 sessions)" in said
+    assert "95 % interval over 5 sessions" in said
+    assert "5 sessions find differences of" in said
+
+
+def test_their_figures_have_intervals_of_the_means_of_sessions(five):
+    cell = five.cells[0]
+    found = cell.metrics["ok_per_s"]
+    means = [
+        np.mean([trial.metrics["ok_per_s"] for trial in cell.counted if trial.session == number])
+        for number in range(5)
+    ]
+    half = 2.7764 * np.std(means, ddof=1) / 5**0.5
+    assert (found.count, found.mean) == (25, pytest.approx(np.mean(means)))
+    assert found.half_width == pytest.approx(half, rel=1e-3)
+
+
+# --- which trials are of one session ----------------------------------------------------------------------
+
+
+def test_a_run_that_goes_past_midnight_is_one_session(tmp_path):
+    def late(trial):
+        at = 20_000 * DAY + DAY - build.SECOND + trial.block * build.SECOND
+        return replace(trial, started_unix_ns=at, ended_unix_ns=at + build.SECOND)
+
+    path = session(tmp_path / "a.prony", 0, blocks=5, moved=late)
+    with open_archive(path) as archive:
+        reading = read_archive(archive)
+    days = {trial.started_unix_ns // DAY for trial in reading.trials}
+    assert (len(days), reading.sessions, reading.groups[0].answer.leader) == (2, 1, "bjoern+hello")
+
+
+def test_what_is_resumed_on_another_machine_is_another_session(tmp_path):
+    path = session(tmp_path / "a.prony", 0, blocks=5, planned=10)
+    other = build.Fingerprint({**build.FINGERPRINT.free, "kernel": {"release": "6.2.0"}})
+    with open_archive(path) as archive:
+        trials = [record.trial for record in archive.trials()]
+    with resume(path, other) as writer:
+        for trial in trials:
+            writer.append(replace(trial, block=trial.block + 5))
+        writer.finish()
+    with open_archive(path) as archive:
+        reading = read_archive(archive)
+    assert (reading.sessions, reading.groups[0].answer.leader) == (2, None)
+    assert len(reading.across.parts) == 2
+
+
+# --- simulated --------------------------------------------------------------------------------------------
+
+FASTEST = Claim("c", "s0 is the fastest", ClaimKind.HIGHEST, "ok_per_s", "s0+*")
+
+
+def equal_subjects(rng, sessions, blocks=5, noise=0.01, day=0.05):
+    """Three equal subjects, each with a deviation of its own on each day."""
+    cells = []
+    for k in range(3):
+        own = np.repeat(day * rng.normal(size=sessions), blocks)
+        rates = 1000 * np.exp(own + noise * rng.normal(size=sessions * blocks))
+        cell = measured(cell_of(f"s{k}+hello", number=k + 1), ok_per_s=rates.tolist())
+        counted = tuple(replace(trial, session=trial.block // blocks) for trial in cell.counted)
+        cells.append(replace(cell, counted=counted))
+    return cells
+
+
+def claims_something(cells, terms):
+    """Whether anything at all is called different: a comparison, a letter, or a claim."""
+    found = answer(cells, terms)
+    named = (Verdict.HIGHER, Verdict.LOWER, Verdict.TRIVIAL)
+    letters = [one.letters or {} for one in standings(cells, terms)]
+    return (
+        any(one.verdict in named for one in found.comparisons.values())
+        or any(len(set(one.values())) > 1 for one in letters)
+        or evaluate(FASTEST, cells, terms).verdict in (ClaimVerdict.HOLDS, ClaimVerdict.DOES_NOT_HOLD)
+    )
+
+
+def test_days_that_differ_by_5_percent_make_no_false_claim_of_two_sessions():
+    rng, studies = np.random.default_rng(1), 60
+    by_block = by_session = 0
+    for _ in range(studies):
+        cells = equal_subjects(rng, 2)
+        by_block += claims_something(cells, Terms())
+        by_session += claims_something(in_sessions(cells), Terms(by_session=True))
+    assert by_session == 0
+    # What is counted matters: ten blocks as ten observations call equal subjects different.
+    assert by_block / studies > 0.3
+
+
+def test_of_five_sessions_at_most_5_in_100_make_one():
+    # A claim is another family: each of the two has its 5 %.
+    rng, studies = np.random.default_rng(2), 200
+    false = claimed = 0
+    terms = Terms(by_session=True)
+    for _ in range(studies):
+        cells = in_sessions(equal_subjects(rng, 5))
+        pairs = answer(cells, terms).comparisons.values()
+        false += any(one.low > 0 or one.high < 0 for one in pairs)
+        claimed += evaluate(FASTEST, cells, terms).verdict is ClaimVerdict.HOLDS
+    most = 0.05 + 3 * (0.05 * 0.95 / studies) ** 0.5
+    assert false / studies <= most
+    assert claimed / studies <= most
