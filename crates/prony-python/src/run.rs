@@ -3,9 +3,10 @@
 use std::cell::RefCell;
 use std::fs::File;
 use std::path::PathBuf;
+use std::thread::available_parallelism;
 
 use prony_engine::account::CLASSES;
-use prony_engine::{run_with, Control, Error, Event, Recording, Spec};
+use prony_engine::{run_with, Control, Event, Recording, Spec};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -60,31 +61,16 @@ fn run(
     }
 }
 
-/// Return the Recordings of several machines as one, all as JSON.
+/// Return the Recordings of several machines as one, all as JSON: in a tree, by all CPUs that there are.
 ///
 /// `ahead_ns`: of each machine, by how much the clock that their stamps are put on is ahead of its own.
 ///
 /// Raises EngineError for what is no Recording, or has an account that does not add up.
 #[pyfunction]
 fn merge_recordings(py: Python<'_>, recordings: Vec<String>, ahead_ns: Vec<i64>) -> PyResult<String> {
-    let merged = py.detach(|| merged(&recordings, &ahead_ns));
+    let threads = available_parallelism().map_or(1, usize::from);
+    let merged = py.detach(|| Recording::of_machines(&recordings, &ahead_ns, threads));
     to_json(&merged.map_err(|error| to_python(py, &error))?)
-}
-
-fn merged(recordings: &[String], ahead_ns: &[i64]) -> Result<Recording, Error> {
-    let mut whole: Option<Recording> = None;
-    for (text, ahead_ns) in recordings.iter().zip(ahead_ns) {
-        let wrong = |error| Error::Account(format!("the Recording of a generator cannot be read: {error}"));
-        let own: Recording = serde_json::from_str(text).map_err(wrong)?;
-        let own = own.on_a_clock_ahead_by(*ahead_ns);
-        match &mut whole {
-            None => whole = Some(own),
-            Some(whole) => whole.merge_machine(&own)?,
-        }
-    }
-    whole
-        .filter(|_| recordings.len() == ahead_ns.len())
-        .ok_or_else(|| Error::Account("expected a Recording and a clock for each machine".to_owned()))
 }
 
 /// The Python program around a run.

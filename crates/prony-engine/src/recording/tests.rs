@@ -397,6 +397,42 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn t22_any_number_of_threads_adds_up_the_same(samples in samples(), threads in 1usize..9) {
+        let texts = texts(&each_generator(&samples));
+        let found = Recording::of_machines(&texts, &[0; GENERATORS], threads).unwrap();
+        prop_assert_eq!(figures(&found), figures(&of_samples(samples.iter())));
+    }
+}
+
+fn texts(parts: &[Recording]) -> Vec<String> {
+    parts.iter().map(|part| serde_json::to_string(part).unwrap()).collect()
+}
+
+#[test]
+fn each_machine_has_a_clock_of_its_own_and_the_stamps_are_put_on_one() {
+    let texts = texts(&each_generator(&[]));
+    let found = Recording::of_machines(&texts, &[4_000, 3_000, 2_000, 7_000], 4).unwrap();
+    let own = of_samples([].iter()).window;
+    assert_eq!(found.window.open_ns, own.open_ns + 2_000);
+    assert_eq!(found.window.drained_ns, own.drained_ns + 7_000);
+}
+
+#[test]
+fn what_is_no_recording_is_refused_wherever_it_stands() {
+    let texts = texts(&each_generator(&[]));
+    assert!(Recording::of_machines(&[], &[], 4).is_err());
+    assert!(Recording::of_machines(&texts, &[0; GENERATORS - 1], 4).is_err());
+    for place in 0..GENERATORS {
+        let mut texts = texts.clone();
+        texts[place] = "{}".to_owned();
+        assert!(Recording::of_machines(&texts, &[0; GENERATORS], 4).is_err(), "{place}");
+    }
+}
+
 #[test]
 fn the_verdict_of_machines_together_has_the_strongest_of_each_kind() {
     let of = |evidence: &[(Limited, Cause)]| {
