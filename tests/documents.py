@@ -100,6 +100,10 @@ MACHINES = [
         **{"name": f"generator-{k + 1}", "requests": 1570 + k, "ok": 1545, "start_skew_ns": skew_ns},
         **{"clock_bound_ns": 431_000 + k, "clock_drift_ppm": [-0.5, 1.5], "limited": limited},
         "evidence": [{"kind": "busy", "level": limited, "share": 0.83}] if limited != "no" else [],
+        "fingerprint": {
+            **{"machine": "x86_64", "kernel": {"release": "6.1.0-28"}, "memory": {"total_bytes": 2**33}},
+            "cpu": {"model": ("AMD EPYC", "Intel Xeon")[k], "available": 4 * (k + 1)},
+        },
     }
     for k, (skew_ns, limited) in enumerate(((-12_500, "no"), (1_250_000, "suspect")))
 ]

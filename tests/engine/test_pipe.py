@@ -15,6 +15,7 @@ from recordings import IDLE
 
 LOAD = Workload(ClosedLoop(1), DurationStop(0), timeout_ns=0, grace_ns=0)
 ADDRESS = Address("192.0.2.1", 8000)
+DONE = {"recording": IDLE, "machine": {"name": "near", "fingerprint": {"kernel": {"release": "6.1"}}}}
 
 
 class Other:
@@ -49,19 +50,20 @@ def of(order, *lines):
 
 def test_events_are_dated_here_and_the_recording_comes_last():
     opened = {"event": "window_open", "monotonic_ns": 7}
-    other = Other(
-        lambda order: of(order, {"event": {"event": "started"}}, {"event": opened}, {"recording": IDLE})
-    )
+    other = Other(lambda order: of(order, {"event": {"event": "started"}}, {"event": opened}, DONE))
     events = []
     found = other.run(events.append)
     assert [one["event"] for one in events] == ["started", "window_open"]
     assert events[1]["monotonic_ns"] > 7
     assert found.account.scheduled == IDLE["account"]["scheduled"]
+    assert [(one.name, one.fingerprint.fact("kernel", "release")) for one in found.machines] == [
+        ("near", "6.1")
+    ]
     assert other.orders[0]["spec"]["target"]["host"] == ADDRESS.host
 
 
 def test_what_is_left_of_an_earlier_load_is_not_taken_for_this_one():
-    other = Other(lambda order: [{"load": -1, "recording": {}}, *of(order, {"recording": IDLE})])
+    other = Other(lambda order: [{"load": -1, "recording": {}}, *of(order, DONE)])
     assert other.run().window.interrupted == IDLE["window"]["interrupted"]
 
 
@@ -69,7 +71,7 @@ def test_a_line_of_which_an_interrupted_load_has_read_a_part_does_not_harm_the_n
     lines = [
         {"load": 1, "event": {"event": "started"}},
         {"load": 1, "error": "over"},
-        {"load": 2, "recording": IDLE},
+        {"load": 2, **DONE},
     ]
     said = "".join(json.dumps(one) + "\n" for one in lines).encode()
     other = Other(lambda order: [])

@@ -42,7 +42,7 @@ from prony.model import (
     Trial,
     TrialRole,
 )
-from prony.model.recording import GeneratorName, Recording
+from prony.model.recording import GeneratorMachine, GeneratorName, Recording
 
 __all__ = [
     "CellSummary",
@@ -73,7 +73,8 @@ class TrialFigures:
     ``log``: its end, of a trial that is not ok. ``steady``: how its pace developed over the window,
     ``paces``: those of its seconds, or why they are unknown. ``listeners``: each in its fullest state of the
     window. ``engine``: what the generator says of itself (version, command, caveats). ``tls``: what was
-    agreed on, null without TLS. ``session``: the number of the session that it is of, from 0.
+    agreed on, null without TLS. ``machines``: of a load that several generators sent, or one elsewhere.
+    ``session``: the number of the session that it is of, from 0.
     """
 
     cell_id: int
@@ -101,6 +102,7 @@ class TrialFigures:
     engine: GeneratorName | None
     paths: tuple[LoadPath, ...] = ()
     tls: Agreed | None = None
+    machines: tuple[GeneratorMachine, ...] = ()
     session: int = 0
 
 
@@ -246,6 +248,7 @@ def figures(trial: Trial) -> TrialFigures:
         engine=recording.engine if recording else None,
         paths=load_paths(recording),
         tls=agreed_in(recording),
+        machines=recording.machines if recording else (),
     )
 
 

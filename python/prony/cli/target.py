@@ -23,7 +23,9 @@ from prony.engine.fleet.hosts import TargetHost
 from prony.engine.pipe import Pipe
 from prony.engine.ssh import Login
 from prony.errors import EngineError, HostError, PronyError, UsageError
+from prony.host.fingerprint import generator_fingerprint
 from prony.model import Json
+from prony.model.shapes import encode
 from prony.sandbox.base import EngineSeat
 from prony.units import MIB, format_bytes
 from prony.version import prony_version
@@ -242,7 +244,7 @@ class _Load:
             with with_authority(spec, self._asked["authority"]) as whole:
                 order = {"spec": whole, "seat": asdict(seat)}
                 result = self._child.run(order, int(self._asked["limit_ns"]), self._pass_on)
-            self._say({"recording": result.said})
+            self._say({"recording": result.said, "machine": _own_machine()})
         except PronyError as error:
             self._say({"error": error.message})
 
@@ -255,6 +257,10 @@ class _Load:
 
     def _say(self, message: Json) -> None:
         self._answer({"load": self._number, **message})
+
+
+def _own_machine() -> Json:
+    return {"name": socket.gethostname(), "fingerprint": encode(generator_fingerprint())}
 
 
 def _addresses(host: str) -> set[str]:

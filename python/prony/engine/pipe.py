@@ -2,7 +2,8 @@
 come back.
 
 One line of JSON each: ``{"load": K, "spec": ..., "limit_ns": ..., "authority": ...}`` and ``{"cancel": K}``
-there; ``{"load": K, "event": ...}``, ``{"load": K, "recording": ...}`` or ``{"load": K, "error": ...}`` back.
+there; ``{"load": K, "event": ...}``, ``{"load": K, "recording": ..., "machine": {"name": ..., "fingerprint":
+...}}`` or ``{"load": K, "error": ...}`` back.
 Clocks are not compared: an event is dated when it arrives. Must not know trials, nor what lies between.
 
 >>> PipeEngine(EngineChoice(), Pipe(0, 1)).cancel()
@@ -13,12 +14,15 @@ import json
 import os
 import select
 import time
+from dataclasses import replace
 
 from prony.engine.authority import text_of
 from prony.engine.base import OnEvent, recording_of
 from prony.engine.child_process import SPARE_NS
 from prony.errors import EngineError
-from prony.model import Address, EngineChoice, Json, Recording, Workload
+from prony.model import Address, EngineChoice, Fingerprint, Json, Recording, Workload
+from prony.model.recording import GeneratorMachine
+from prony.model.shapes import decode
 from prony.sandbox.base import EngineSeat
 from prony.specification import hard_limit_ns, to_spec
 from prony.units import MIB, SECOND_NS, seconds
@@ -129,7 +133,20 @@ class PipeEngine:
             if "error" in message:
                 raise EngineError(str(message["error"]))
             if "recording" in message:
-                return recording_of(message["recording"])
+                return _measured(recording_of(message["recording"]), message["machine"])
             event = message["event"]
             on_event({**event, "monotonic_ns": time.monotonic_ns()} if "monotonic_ns" in event else event)
         raise EngineError(f"{_GONE}, or did not finish in time")
+
+
+def _measured(recording: Recording, machine: Json) -> Recording:
+    """Return a Recording that says on which machine it was measured."""
+    one = GeneratorMachine(
+        name=str(machine["name"]),
+        requests=recording.account.scheduled,
+        ok=recording.account.ok,
+        limited=recording.generator.limited,
+        evidence=recording.generator.evidence,
+        fingerprint=decode(Fingerprint, machine["fingerprint"], "fingerprint"),
+    )
+    return replace(recording, machines=(one,))

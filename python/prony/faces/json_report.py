@@ -367,6 +367,7 @@ def reading_json(reading: Reading) -> Json:
         "cross_checks": [_check(check) for check in reading.cross_checks],
         "found_rates": encode(reading.found_rates),
         "warm_ups": encode(reading.warm_ups),
+        "machines": encode(reading.machines),
         "repeated": None if repeated is None else _repeated(repeated),
         "unmeasured": dict(reading.unmeasured),
         "order": [

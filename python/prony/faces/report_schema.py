@@ -584,6 +584,18 @@ class SharedFindingShape:
 
 
 @dataclass(frozen=True, slots=True)
+class SenderShape:
+    """A generator of loads that several machines sent, or one that is not the server's."""
+
+    name: str
+    trials: int
+    limited: int
+    start_skew_ns: float | None
+    clock_bound_ns: int | None
+    fingerprint: Object | None
+
+
+@dataclass(frozen=True, slots=True)
 class ReportShape:
     """The report of a study, as `prony report FILE --json` prints it."""
 
@@ -608,6 +620,7 @@ class ReportShape:
     cross_checks: Sequence[CrossCheckShape]
     found_rates: Sequence[Object]
     warm_ups: Sequence[WarmUp]
+    machines: Sequence[SenderShape]
     repeated: Object | None
     unmeasured: Mapping[str, str]
     order: Sequence[PositionShape]

@@ -24,7 +24,7 @@ from prony.host.facts.surroundings import container, container_engines, virtuali
 from prony.host.read import unread
 from prony.model import Fingerprint, Json
 
-__all__ = ["brief_fingerprint", "fingerprint"]
+__all__ = ["brief_fingerprint", "fingerprint", "generator_fingerprint"]
 
 
 def brief_fingerprint() -> Fingerprint:
@@ -33,6 +33,19 @@ def brief_fingerprint() -> Fingerprint:
     They are those of `analysis.fingerprints.WHAT_MATTERS`, and a few beside them.
     """
     return Fingerprint({"cpu": processor(), "kernel": kernel(), "memory": memory()})
+
+
+def generator_fingerprint() -> Fingerprint:
+    """Return what is kept of each machine of a fleet: `analysis.fingerprints.WHAT_MATTERS`, and its size."""
+    cpu, own_memory = processor(), memory()
+    return Fingerprint(
+        {
+            "machine": platform.machine(),
+            "cpu": {name: cpu[name] for name in ("model", "available", "governor")},
+            "kernel": {"release": platform.release()},
+            "memory": {name: own_memory[name] for name in ("total_bytes", "limit_bytes")},
+        }
+    )
 
 
 def fingerprint(

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from prony.model.address import Tls, Wire
+from prony.model.facts import Fingerprint
 from prony.model.limit import Limit
 from prony.model.shapes import OPTIONAL, REST, ShapeError, at, decode
 from prony.model.workload import Pacing, Workload, fault_of_mix
@@ -523,7 +524,9 @@ class GeneratorMachine:
 
     ``start_skew_ns``: how long after the common start it began (negative: before it), to within
     ``clock_bound_ns``, what is known of its clock. ``clock_drift_ppm``: by how much it gains on the clock
-    of whom it was started by, at least and at most. ``lost``: why it is not in the account; the rest is null.
+    of whom it was started by, at least and at most. ``lost``: why it is not in the account, ``lost_at_ns``:
+    when that was noticed, on the clock of whom it was started by; the rest is null. ``fingerprint``: of its
+    machine, what decides whether figures of two are comparable.
     """
 
     name: str
@@ -535,6 +538,8 @@ class GeneratorMachine:
     limited: str | None = None
     evidence: tuple[Limit, ...] = ()
     lost: str | None = None
+    lost_at_ns: int | None = None
+    fingerprint: Fingerprint | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ from prony.reading.groups import Group, agreed_terms, allowed_errors, blocks_of,
 from prony.reading.order import Placed, effect_of_order, in_order
 from prony.reading.originals import Beside, beside
 from prony.reading.saturation import Curve, curves
+from prony.reading.senders import Sender, senders
 from prony.reading.sessions import session_of, stretches
 from prony.reading.sweeps import Sweep, sweeps_of
 from prony.reading.warm_ups import WarmUp, warm_ups
@@ -57,7 +58,8 @@ class Reading:
     ``tried``: the steps of a search, with their subjects, in order. ``warm_ups``: what a pilot found.
     ``then``: of claims that do not hold, by name, what the software of the original's time says.
     ``diagnoses``: what limits the subject, by the id of a cell. ``sweeps``: what settings do, where subjects
-    differ in them on purpose.
+    differ in them on purpose. ``machines``: the generators of loads that came from several machines, or from
+    another one than the server's.
     """
 
     plan: Plan
@@ -77,6 +79,7 @@ class Reading:
     then: Mapping[str, Then] = field(default_factory=dict)
     diagnoses: Mapping[int, Diagnosis] = field(default_factory=dict)
     sweeps: tuple[Sweep, ...] = ()
+    machines: tuple[Sender, ...] = ()
 
     @property
     def cells(self) -> tuple[CellSummary, ...]:
@@ -314,6 +317,7 @@ def read(  # noqa: PLR0913 - what an archive holds
         tried=tuple(tried.values()),
         warm_ups=warm_ups(plan, looks),
         sweeps=sweeps_of(groups, subjects, agreed_in),
+        machines=senders(one.machines for one in own),
         added={
             role: _added(plan, cells, [one for one in taken if one.role is role], by_session=several)
             for role, cells in (added or {}).items()

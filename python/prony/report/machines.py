@@ -4,16 +4,16 @@
 ()
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from prony.model import Limited
+from prony.model import Fingerprint, Limited
 from prony.model.recording import GeneratorMachine
 from prony.report.document import Block, Column, Entry, Paragraph, Section, Table, Tone
 from prony.report.findings import limit_words
 from prony.report.forms import as_typed, count, duration
-from prony.report.text import Figure, Quote, joined, pointer, text
+from prony.report.text import Figure, Part, Quote, Text, joined, listed, pointer, text
 
-__all__ = ["lost_words", "machines_section"]
+__all__ = ["kinds_of_machines", "lost_words", "machines_section"]
 
 _COLUMNS = (
     Column("generator", text=True),
@@ -48,8 +48,35 @@ def lost_words(machines: Sequence[GeneratorMachine]) -> tuple[Paragraph, ...]:
 def machines_section(machines: Sequence[GeneratorMachine]) -> Section:
     """Return the table of the generators."""
     rows = tuple(_row(k, machine) for k, machine in enumerate(machines))
-    blocks: tuple[Block, ...] = (Table(_COLUMNS, rows), Paragraph(_START, Tone.QUIET))
-    return Section("Generators", blocks)
+    blocks: list[Block] = [Table(_COLUMNS, rows), Paragraph(_START, Tone.QUIET)]
+    where = kinds_of_machines([(one.name, one.fingerprint) for one in machines], "machines")
+    blocks += [Paragraph(words, Tone.QUIET) for words in where]
+    return Section("Generators", tuple(blocks))
+
+
+def kinds_of_machines(machines: Sequence[tuple[str, Fingerprint | None]], place: str) -> Iterator[Text]:
+    """Yield a line for each kind of machine: which generators were on it.
+
+    ``place``: where the JSON has them, in this order.
+    """
+    kinds: dict[str, tuple[Text, list[Quote]]] = {}
+    for k, (name, fingerprint) in enumerate(machines):
+        if fingerprint is not None and (words := _machine(fingerprint, pointer(place, k, "fingerprint"))):
+            kinds.setdefault(str(words), (words, []))[1].append(Quote(name, pointer(place, k, "name")))
+    for words, names in kinds.values():
+        yield text("{}: {}.", listed(names), words)
+
+
+def _machine(one: Fingerprint, at: str) -> Text:
+    """Return a machine in words; what it does not say is left out."""
+    cpus = one.fact("cpu", "available")
+    named = (("cpu", "model"), ("machine",), ("kernel", "release"))
+    parts: list[Part] = [
+        Quote(fact, at + pointer(*path)) for path in named if isinstance(fact := one.fact(*path), str)
+    ]
+    if isinstance(cpus, int):
+        parts.append(text("CPUs: {}", Figure(cpus, as_typed, at + pointer("cpu", "available"))))
+    return joined(parts)
 
 
 def _row(k: int, one: GeneratorMachine) -> tuple[Entry, ...]:

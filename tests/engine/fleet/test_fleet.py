@@ -14,12 +14,14 @@ import pytest
 
 from commands import heed_all_signals_but
 from prony._engine import ReferenceServer
+from prony.analysis.fingerprints import machine_key
 from prony.engine.fleet.address import fleet_of
 from prony.engine.fleet.certificates import write_certificates
 from prony.engine.fleet.cluster import opened
 from prony.engine.fleet.engine import FleetEngine
 from prony.engine.fleet.loss import OnLoss
 from prony.errors import EngineError, HostError
+from prony.host.fingerprint import brief_fingerprint
 from prony.itself import own_command
 from prony.model import (
     Address,
@@ -78,6 +80,7 @@ def test_t33_exactly_so_many_requests_whatever_the_number_of_generators(server):
     assert (found.account.scheduled, found.account.ok) == (1003, 1003)
     assert counts(server)["requests"] == 1003
     assert [one.requests for one in found.machines] == [335, 334, 334]
+    assert {machine_key(one.fingerprint) for one in found.machines} == {machine_key(brief_fingerprint())}
     assert found.spec.share is None
 
 
@@ -147,6 +150,8 @@ def test_the_account_of_the_others_is_exact_where_it_is_asked_for(server, with_s
     lost = [one for one in found.machines if one.lost]
     assert len(lost) == 1
     assert lost[0].requests is None
+    # On this side's clock, as the stamps of the window.
+    assert 0 <= lost[0].lost_at_ns / SECOND_NS - losing.at_s <= 1.5
     assert not found.window.interrupted
     # Of 2400 requests each generator has exactly a third.
     assert (found.account.scheduled, found.account.ok) == (1600, 1600)

@@ -6,6 +6,7 @@ Must not know Dask, nor trials.
 """
 
 import json
+import platform
 import threading
 import time
 from collections import deque
@@ -22,8 +23,9 @@ from prony.engine.fleet.cluster import Cluster, Submission, opened
 from prony.engine.fleet.liveness import Liveness
 from prony.engine.fleet.loss import OnLoss
 from prony.errors import EngineError
-from prony.model import Address, EngineChoice, Json, Recording, Workload
+from prony.model import Address, EngineChoice, Fingerprint, Json, Recording, Workload
 from prony.model.recording import GeneratorMachine
+from prony.model.shapes import decode
 from prony.sandbox.base import EngineSeat
 from prony.specification import hard_limit_ns, to_spec
 from prony.units import MILLISECOND_NS, SECOND_NS
@@ -39,6 +41,8 @@ _PROGRESS_EVERY_NS = 250 * MILLISECOND_NS
 _LEAD_NS, _LEAD_EACH_NS = SECOND_NS, 10 * MILLISECOND_NS
 # Until a worker has taken up its order, and beats.
 _TAKE_UP_NS = 5 * SECOND_NS
+# A machine's own line needs no histogram, and those of a thousand machines take seconds to read.
+_NO_TIMES: Json = {"series": [], "stages": [], "paths": [], "distributions": {}}
 _OPEN, _CLOSE = "window_open", "window_close"
 _COUNTS = ("ok", "failed", "in_flight", "queued", "connected")
 _PHASES = ("opening", "warmup", "window", "drain")
@@ -67,7 +71,7 @@ class FleetEngine:
         cluster = cluster.at_most(spec["workload"]["loop"]["connections"] or len(cluster.names))
         found = _checked(cluster)
         threads = {address: self._threads or max(1, int(one["cpus"]) // 2) for address, one in found.items()}
-        self._run = _Run(cluster, self._on_loss, on_event)
+        self._run = _Run(cluster, found, self._on_loss, on_event)
         try:
             return self._run.load(spec, threads, limit_ns)
         finally:
@@ -80,18 +84,27 @@ class FleetEngine:
 
 
 def _checked(cluster: Cluster) -> Mapping[str, Json]:
-    """Return the facts of all workers; refuse those with another Prony: they would count or time otherwise.
+    """Return the facts of all workers; refuse those with another Prony, or on another architecture: they
+    would count or time otherwise.
 
     *Errors*: EngineError with all of them.
     """
-    own = prony_version()
     facts = cluster.ask_facts()
-    versions = {address: str(found["version"]) for address, found in facts.items()}
-    others = [f"{cluster.names[address]} has {found}" for address, found in versions.items() if found != own]
-    if others:
+    own = {"version": prony_version(), "machine": platform.machine()}
+
+    def others(what: str) -> list[str]:
+        named = ((cluster.names[address], found[what]) for address, found in facts.items())
+        return [f"{name} has {found}" for name, found in named if found != own[what]]
+
+    if versions := others("version"):
         raise EngineError(
-            f"this is Prony {own}, and of the fleet {', '.join(others)}",
-            hint=f"install Prony {own} there, and start the workers again",
+            f"this is Prony {own['version']}, and of the fleet {', '.join(versions)}",
+            hint=f"install Prony {own['version']} there, and start the workers again",
+        )
+    if architectures := others("machine"):
+        raise EngineError(
+            f"this is Prony on {own['machine']}, and of the fleet {', '.join(architectures)}",
+            hint="machines of one architecture share a load: leave the others out",
         )
     return facts
 
@@ -99,13 +112,16 @@ def _checked(cluster: Cluster) -> Mapping[str, Json]:
 class _Run:
     """One load, in the order of its events."""
 
-    def __init__(self, cluster: Cluster, on_loss: OnLoss, on_event: OnEvent) -> None:
-        self._cluster, self._on_loss, self._on_event = cluster, on_loss, on_event
+    def __init__(
+        self, cluster: Cluster, facts: Mapping[str, Json], on_loss: OnLoss, on_event: OnEvent
+    ) -> None:
+        self._cluster, self._facts, self._on_loss, self._on_event = cluster, facts, on_loss, on_event
         self._probes: dict[str, list[Probe]] = {address: [] for address in cluster.names}
         self._latest: dict[str, Json] = {}
         self._tasks: dict[str, Submission] = {}
         self._results: dict[str, str] = {}
         self._lost: dict[str, str] = {}
+        self._lost_at_ns: dict[str, int] = {}
         self._liveness = Liveness(cluster.names, time.monotonic_ns())
         self._under_way: Future[list[list[tuple[str, Probe]]]] | None = None
         self._is_cancelled = False
@@ -225,6 +241,7 @@ class _Run:
         *Errors*: EngineError naming the generator.
         """
         self._lost[address] = reason
+        self._lost_at_ns[address] = time.monotonic_ns()
         ok = self._latest.get(address, {}).get("ok", 0)
         name = self._cluster.names[address]
         if self._on_loss is OnLoss.INVALID:
@@ -297,9 +314,13 @@ class _Run:
 
     def _machine(self, address: str, offsets: Mapping[str, Offset], start_ns: int) -> GeneratorMachine:
         name = self._cluster.names[address]
+        fingerprint = decode(Fingerprint, self._facts[address]["fingerprint"], "fingerprint")
         if address in self._lost:
-            return GeneratorMachine(name=name, lost=self._lost[address])
-        own = recording_of(json.loads(self._results[address]))
+            at_ns = self._lost_at_ns[address]
+            return GeneratorMachine(
+                name=name, lost=self._lost[address], lost_at_ns=at_ns, fingerprint=fingerprint
+            )
+        own = recording_of({**json.loads(self._results[address]), **_NO_TIMES})
         offset, late_ns = offsets[address], own.generator.start_late_ns or 0
         drift = drift_of(self._probes[address])
         share = own.spec.share if own.spec else None
@@ -313,4 +334,5 @@ class _Run:
             clock_drift_ppm=(drift.low_ppm, drift.high_ppm) if drift else (),
             limited=own.generator.limited,
             evidence=own.generator.evidence,
+            fingerprint=fingerprint,
         )

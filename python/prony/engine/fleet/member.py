@@ -21,7 +21,9 @@ from prony.engine.authority import with_authority
 from prony.engine.child_process import Child
 from prony.engine.fleet.liveness import BEAT_EVERY_S
 from prony.errors import EngineError
+from prony.host.fingerprint import generator_fingerprint
 from prony.model import Json
+from prony.model.shapes import encode
 from prony.units import DAY_NS, SECOND_NS
 from prony.version import prony_version
 
@@ -32,13 +34,14 @@ _LEASE_NS = 5 * SECOND_NS
 
 
 def facts() -> Json:
-    """Return what the other side checks before a load: versions and machine."""
+    """Return what the other side checks before a load, version and architecture, and what it keeps."""
     return {
         "version": prony_version(),
         "machine": platform.machine(),
         "host": socket.gethostname(),
         "cpus": len(os.sched_getaffinity(0)),
         "pid": os.getpid(),
+        "fingerprint": encode(generator_fingerprint()),
     }
 
 

@@ -1,0 +1,45 @@
+"""Workers that are not as this side is are named before anything is sent."""
+
+import platform
+
+import pytest
+
+from prony.engine.fleet.address import Fleet
+from prony.engine.fleet.engine import FleetEngine
+from prony.engine.fleet.loss import OnLoss
+from prony.errors import EngineError
+from prony.model import EngineChoice
+from prony.version import prony_version
+
+SPEC = {"workload": {"loop": {"connections": None}}}
+
+
+class Paper:
+    """A cluster that only answers who it is."""
+
+    def __init__(self, **odd):
+        self.names = {"tls://192.0.2.1:9": "far-1", "tls://192.0.2.2:9": "far-2"}
+        usual = {"version": prony_version(), "machine": platform.machine(), "cpus": 2}
+        self._facts = dict(zip(self.names, ({**usual}, {**usual, **odd}), strict=True))
+
+    def at_most(self, count):
+        assert count == 2
+        return self
+
+    def ask_facts(self):
+        return self._facts
+
+
+@pytest.mark.parametrize(
+    ("odd", "message"),
+    [
+        ({"version": "99.0"}, f"this is Prony {prony_version()}, and of the fleet far-2 has 99.0"),
+        ({"machine": "pdp11"}, f"this is Prony on {platform.machine()}, and of the fleet far-2 has pdp11"),
+    ],
+)
+def test_a_worker_of_another_version_or_architecture_is_named_and_refused(odd, message):
+    engine = FleetEngine(Fleet(None, 2), EngineChoice(), OnLoss.INVALID, 1)
+    with pytest.raises(EngineError) as refused:
+        engine.share(Paper(**odd), SPEC, 1, lambda event: None)
+    assert refused.value.message == message
+    assert refused.value.hint
