@@ -40,11 +40,14 @@ from prony.sandbox import linux
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-__all__ = ["Cluster", "Submission", "main", "opened", "summoned"]
+__all__ = ["CLOCK", "Cluster", "Submission", "main", "opened", "summoned"]
 
 OnBeat = Callable[[str, Json], None]
 Connected = Callable[[], "contextlib.AbstractContextManager[Cluster]"]
 """Connects workers that were started or found, for one load."""
+
+CLOCK = "prony-clock"
+"""Under this name a worker may have another clock among its extensions: `bench/fleet_clocks` plants drift."""
 
 _LOOPBACK = ("127.0.0.1", 0)
 
@@ -417,7 +420,7 @@ def _become_member(topic: str, dask_worker: Any = None) -> None:
         return 1
 
     generator = dask_worker.extensions.get(_GENERATOR) or HereGenerator()
-    member = FleetMember(say, generator)
+    member = FleetMember(say, generator, dask_worker.extensions.get(CLOCK, time.monotonic_ns))
     dask_worker.extensions[_EXTENSION] = member
     dask_worker.handlers["prony_clock"] = member.clock
     dask_worker.handlers["prony_cancel"] = cancel

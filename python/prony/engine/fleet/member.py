@@ -118,18 +118,26 @@ class SeatedGenerator:
 
 
 class FleetMember:
-    """One generator of a fleet. ``say``: sends a beat to the other side, from any thread."""
+    """One generator of a fleet. ``say``: sends a beat to the other side, from any thread; ``clock_ns``: what
+    it answers of its clock.
+    """
 
-    def __init__(self, say: Callable[[Json], None], generator: Generator) -> None:
+    def __init__(
+        self,
+        say: Callable[[Json], None],
+        generator: Generator,
+        clock_ns: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
         self._say = say
         self._generator = generator
+        self._clock_ns = clock_ns
         self._heard_ns = time.monotonic_ns()
         self._progress: Json | None = None
 
     def clock(self) -> int:
         """Return this machine's CLOCK_MONOTONIC; whoever asks still waits for the load."""
         self._heard_ns = time.monotonic_ns()
-        return time.monotonic_ns()
+        return self._clock_ns()
 
     def cancel(self) -> None:
         """End the load now; its Recording says that it was interrupted."""
