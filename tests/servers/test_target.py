@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -9,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from commands import eventually
+from prony.analysis.fingerprints import machine_key
 from prony.archive import open_archive
-from prony.model import Network, Ok
+from prony.host.fingerprint import brief_fingerprint
+from prony.model import Failed, Network, Ok
 from servers.cable import BRIEF, GENERATORS, commands_with, installed, unplug
 from sshd import ssh_server
 
@@ -83,21 +86,35 @@ def on_target():
     return folders + commands_with("prony.engine.target_side")
 
 
-def test_servers_there_the_load_from_here_and_the_archive_here(folder, start):
+def test_servers_there_the_load_from_here_and_the_archive_here(folder, start, trials):
     out = folder / "there.prony"
     process = start("--repeats", "1", "--out", out, "--expect-body-contains", "soup with garlic")
     text, said = process.communicate(timeout=180)
     assert process.returncode == 0, said + text
     with open_archive(out) as archive:
-        plan, trials = archive.plan(), [record.trial for record in archive.trials()]
+        plan = archive.plan()
     assert {(cell.sandbox.listen, cell.sandbox.network) for cell in plan.cells} == {(TARGET, Network.HOST)}
-    assert [type(trial.outcome) for trial in trials] == [Ok]
-    found = trials[0]
+    (found,) = trials(out)
+    assert isinstance(found.outcome, Ok)
     assert found.recording.account.ok > 0
     assert found.recording.spec.target.host == TARGET
+    # The load came from here; the study's own fingerprint is the target's.
+    (sender,) = found.recording.machines
+    assert (sender.name, sender.ok) == (socket.gethostname(), found.recording.account.ok)
+    assert machine_key(sender.fingerprint) == machine_key(brief_fingerprint())
     assert sum(sample.phase == "window" for sample in found.samples) >= 2
     assert {"window_open", "window_close"} <= {event.event for event in found.events}
     assert "waitress" in text
+    assert on_target() == []
+
+
+def test_a_study_that_fails_there_is_shown_here_and_leaves_nothing(folder, start, trials):
+    out = folder / "there.prony"
+    process = start("--repeats", "1", "--out", out, "--expect-body-contains", "soup with butter")
+    text, said = process.communicate(timeout=120)
+    assert process.returncode in (0, 3), said + text
+    (found,) = trials(out)
+    assert isinstance(found.outcome, Failed), found.outcome
     assert on_target() == []
 
 

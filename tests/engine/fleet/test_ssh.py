@@ -4,13 +4,14 @@ import contextlib
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from commands import eventually
+from commands import ended, eventually, heed_all_signals_but
 from prony._engine import ReferenceServer
 from prony.engine.fleet.address import fleet_of
 from prony.engine.fleet.certificates import write_certificates
@@ -18,6 +19,7 @@ from prony.engine.fleet.cluster import opened
 from prony.engine.fleet.engine import FleetEngine
 from prony.engine.fleet.loss import OnLoss
 from prony.errors import EngineError
+from prony.itself import own_command
 from prony.model import Address, CountStop, DurationStop, EngineChoice, OpenLoop, Pacing, Workload
 from prony.sandbox.base import EngineSeat
 from prony.units import SECOND_NS
@@ -117,6 +119,26 @@ def test_generators_end_when_the_connection_is_cut(folder):
                 if (entry / "cmdline").read_bytes().startswith(b"ssh\0-T"):
                     os.kill(int(entry.name), signal.SIGKILL)
         assert gone(folder)
+
+
+@pytest.mark.parametrize(("end", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
+def test_nothing_runs_there_when_prony_is_ended_here(server, folder, end, status):
+    target = ("load", f"http://127.0.0.1:{server.port}/", "--fleet", str(hosts(folder)))
+    command = own_command(*target, "--rate", "100", "-d", "60s", "--warmup", "0s")
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heed_all_signals_but,  # noqa: PLW1509 - nothing else runs meanwhile
+    )
+    with ended(process):
+        assert eventually(lambda: json.loads(server.counts())["requests"] > 50, timeout_s=30)
+        assert len(remote_workers(folder)) == 2
+        process.send_signal(end)
+        _, said = process.communicate(timeout=20)
+        assert process.returncode == status, said
+    assert gone(folder)
 
 
 @pytest.mark.parametrize(
