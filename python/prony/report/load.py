@@ -126,7 +126,7 @@ def _asked(reading: LoadReading) -> Text:
             )
         case ClosedLoop(connections):
             number = Figure(connections, as_typed, "/workload/loop/connections")
-            return text(", {}{}", counted(number, "connection"), _shared(spec and spec.target))
+            return text(", {}{}", counted(number, "connection"), _shared(spec.target if spec else None))
         case _:
             return EMPTY
 

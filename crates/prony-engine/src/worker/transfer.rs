@@ -368,7 +368,12 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             && !connection.reader.has_begun();
         let request = connection.flight.map(|flight| flight.request);
         let may_retry = met_a_close && request.is_some_and(|one| self.protocol.is_idempotent(one));
-        self.over(slot, class, detail, if may_retry { Fate::SentAgain } else { Fate::Ends });
+        self.over(
+            slot,
+            class,
+            detail,
+            if may_retry { Fate::SentAgain } else { Fate::Ends },
+        );
     }
 
     fn over(&mut self, slot: usize, class: Class, detail: &str, fate: Fate) {

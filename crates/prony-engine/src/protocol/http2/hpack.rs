@@ -416,8 +416,11 @@ mod tests {
         }
     }
 
-    /// Heads in a row, each with its fields and the size of the table behind it.
-    fn check(most: usize, heads: &[(&str, &[(&str, &str)], usize)]) -> Decoder {
+    /// A head, its fields, and the size of the table behind it.
+    type Head<'a> = (&'a str, &'a [(&'a str, &'a str)], usize);
+
+    /// Decode heads in a row.
+    fn check(most: usize, heads: &[Head<'_>]) -> Decoder {
         let mut decoder = Decoder::new(most);
         for (hex, expected, size) in heads {
             assert_eq!(decode(&mut decoder, &bytes(hex)).unwrap(), fields(expected));
