@@ -57,29 +57,17 @@ class LoadTarget:
     name: str | None = None
     certified: str | None = None
 
-    def address(self, allowed: Sequence[str], tls: Tls = _USUAL_TLS, streams: int | None = None) -> Address:
+    def address(self, allowed: Sequence[str], tls: Tls = _USUAL_TLS) -> Address:
         """Return the address of the target, if it may be loaded: a Unix socket is always this machine's.
 
-        ``tls``: what is asked of it, where it has TLS. ``streams``: it is spoken to by HTTP/2, with so many
-        requests at once on a connection; null: it is not.
+        ``tls``: what is asked of it, where it has TLS.
 
-        *Errors*: those of `address_of`; UsageError for HTTP/2 where another protocol was typed.
+        *Errors*: those of `address_of`.
         """
         asked = None if self.certified is None else _named(tls, self.certified)
-        wire = self.wire if streams is None else self._multiplexed()
         if self.is_unix:
-            found = Address(self.host, 0, AddressKind.UNIX)
-        else:
-            found = address_of(self.host, self.port, allowed)
-        return replace(found, tls=asked, wire=wire, streams=streams or 1)
-
-    def _multiplexed(self) -> Wire:
-        if self.wire is not Wire.HTTP:
-            raise UsageError(
-                f"`--http2` does not work with {self.wire}; expected an `http://` or `https://` URL",
-                hint="leave out --http2",
-            )
-        return Wire.HTTP2
+            return Address(self.host, 0, AddressKind.UNIX, asked, self.wire)
+        return replace(address_of(self.host, self.port, allowed), tls=asked, wire=self.wire)
 
 
 def _named(tls: Tls, name: str) -> Tls:
