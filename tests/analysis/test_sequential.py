@@ -9,7 +9,7 @@ from scipy import stats
 
 import simulated
 from looking import compare_at, decide_at
-from prony.analysis.compare import Terms, Verdict
+from prony.analysis.compare import Terms, Verdict, compare_all
 from prony.analysis.sequential import Decision, decide
 from prony.analysis.spending import Look
 from prony.model import Precision
@@ -43,6 +43,16 @@ def test_precise_enough_is_an_interval_of_which_half_is_within_the_target():
     half = expm1((log1p(found.high) - log1p(found.low)) / 2)
     assert decision(family, 20, Precision(target=1.1 * half)) is Decision.PRECISE
     assert decision(family, 20, Precision(target=0.9 * half)) is Decision.AT_MAXIMUM
+
+
+def test_sessions_that_are_too_few_for_a_verdict_end_no_study_before_its_maximum():
+    # A study that is resumed on another day: blocks of two sessions are no twenty observations.
+    logs = {"a": {0: 0.0, 1: 0.01}, "b": {0: 0.5, 1: 0.52}}
+    found = {"b": compare_all(logs, Terms(by_session=True))["a", "b"]}
+    decisions = [
+        decide(found, blocks, TWO_PERCENT, Terms(by_session=True)).decision for blocks in (10, 15, 20)
+    ]
+    assert decisions == [Decision.CONTINUE, Decision.CONTINUE, Decision.AT_MAXIMUM]
 
 
 def test_one_open_comparison_keeps_it_going():

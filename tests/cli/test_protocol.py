@@ -41,6 +41,19 @@ def test_a_dry_run_names_the_sessions_and_counts_their_pauses(run):
     assert "about 2" in out.splitlines()[-1]
 
 
+@pytest.mark.parametrize(
+    ("sessions", "words"),
+    [
+        (3, "3 sessions are too few for a verdict, which needs five: the report shows their range"),
+        (6, "each session counts once: what they find depends on how days differ"),
+    ],
+)
+def test_a_dry_run_promises_no_power_of_blocks_where_sessions_count(run, sessions, words):
+    out = run(*APP, "--repeats", "4", "--sessions", str(sessions), "--pilot", "0s", "--dry-run").out
+    assert words in out
+    assert "nine times in ten" not in out
+
+
 def test_a_dry_run_says_how_long_the_pilot_takes(run):
     out = run(*APP, "--repeats", "5", "--pilot", "20s", "--dry-run").out
     looks = "pilot before the first block: 2 cells from a fresh start, about 31 s, at most 3 min;"

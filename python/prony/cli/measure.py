@@ -244,7 +244,7 @@ _USUAL_NOISE = (0.02, 0.05)
 def _power(plan: "Plan") -> "Iterator[str]":
     """Yield the difference that the study will find under a primary load, by the machine's noise if known."""
     from prony.analysis.answer import deciding_metrics
-    from prony.analysis.compare import LEAST_BLOCKS
+    from prony.analysis.compare import LEAST_BLOCKS, few_sessions
     from prony.analysis.noise_floor import floors_by_metric
     from prony.analysis.power import power_of, spread_of_floor
     from prony.cli.floors import floors_of
@@ -253,6 +253,12 @@ def _power(plan: "Plan") -> "Iterator[str]":
     primary = [cell for cell in plan.cells if cell.is_under(plan.design.primary)]
     subjects = len({cell.subject.name for cell in primary})
     if subjects < 2 or plan.blocks < LEAST_BLOCKS or plan.design.find_rate:
+        return
+    if 1 < (sessions := plan.design.sessions) < LEAST_BLOCKS:
+        yield f"{few_sessions(sessions)}: the report shows their range"
+        return
+    if sessions > 1:
+        yield "each session counts once: what they find depends on how days differ, which is not known"
         return
     known = floors_by_metric(floors_of(brief_fingerprint()), primary[0], plan.blocks)
     floor = known.get(deciding_metrics(primary[0])[0], 0.0)

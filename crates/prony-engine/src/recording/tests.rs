@@ -409,7 +409,10 @@ proptest! {
 }
 
 fn texts(parts: &[Recording]) -> Vec<String> {
-    parts.iter().map(|part| serde_json::to_string(part).unwrap()).collect()
+    parts
+        .iter()
+        .map(|part| serde_json::to_string(part).unwrap())
+        .collect()
 }
 
 #[test]
@@ -429,7 +432,10 @@ fn what_is_no_recording_is_refused_wherever_it_stands() {
     for place in 0..GENERATORS {
         let mut texts = texts.clone();
         texts[place] = "{}".to_owned();
-        assert!(Recording::of_machines(&texts, &[0; GENERATORS], 4).is_err(), "{place}");
+        assert!(
+            Recording::of_machines(&texts, &[0; GENERATORS], 4).is_err(),
+            "{place}"
+        );
     }
 }
 
