@@ -297,6 +297,19 @@ def test_failures_that_come_together_in_few_trials_are_no_proof_of_none():
     assert verdict(claim(ClaimKind.VALUE, metric="error_ratio", high=0.0001), whole) is OPEN
 
 
+def test_a_session_of_which_half_the_trials_lose_requests_speaks_for_neither_side():
+    clean, lossy = losing(0, 20), losing(0.1, 20)
+    days = [
+        replace(one, session=day)
+        for pair in zip(clean.counted, lossy.counted, strict=True)
+        for day, one in zip([pair[0].block] * 2, pair, strict=True)
+    ]
+    asked = claim(ClaimKind.FAILS, metric="error_ratio")
+    result = evaluate(asked, [replace(clean, counted=tuple(days), total=40)], Terms(by_session=True))
+    assert (result.verdict, result.n) == (OPEN, 20)
+    assert result.interval == (0, 1)
+
+
 def test_failures_of_half_the_trials_are_taken_for_none_in_at_most_one_study_of_twenty():
     asked, random = claim(ClaimKind.VALUE, metric="error_ratio", high=0.0001), Random(7)
     clean, bad = losing(0, 1).counted[0], losing(0.1, 1).counted[0]

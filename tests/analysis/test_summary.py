@@ -2,6 +2,8 @@
 can be said.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -12,7 +14,14 @@ from golden import build
 from prony.analysis.answer import answer, criterion, geometric_mean
 from prony.analysis.displayed import cell_trimmed_mean
 from prony.analysis.missing import Missing
-from prony.analysis.summary import Estimate, estimate_mean, estimate_skewed_mean, figures, summarise_cell
+from prony.analysis.summary import (
+    Estimate,
+    estimate_mean,
+    estimate_skewed_mean,
+    figures,
+    sessions_of,
+    summarise_cell,
+)
 from prony.analysis.trial_metrics import trial_metrics
 from prony.metrics import METRICS
 from prony.model import Cell, ClosedLoop, DurationStop, Failed, Invalid, OpenLoop, Workload
@@ -221,3 +230,12 @@ def test_the_percentile_from_which_requests_failed_has_itself_a_value():
     found = trial_metrics(build.trial(cell(), 0, 0, values(1, 180), errors={"reset": 20}))
     assert found["response_all_p90"] > 0
     assert found["response_all_p95"].reason == "requests failed above p90, which counts as infinite"
+
+
+def test_a_session_whose_only_trial_was_repeated_or_says_nothing_is_none():
+    again, late = trials(cell(), 2)
+    first = replace(again, attempt=0, outcome=Invalid("steal was 4 %"))
+    of_day_two = [replace(one, session=1) for one in (again, late)]
+    assert sessions_of([first, *of_day_two]) == {1}
+    assert sessions_of([replace(late, session=0, outcome=Invalid("steal was 4 %")), of_day_two[0]]) == {1}
+    assert sessions_of([replace(late, session=0), of_day_two[0]]) == {0, 1}

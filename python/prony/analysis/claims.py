@@ -7,6 +7,7 @@ and does not when one is shown not to hold. Must not know reports.
 of a claim that is the conjunction of its parts, each may be tested at the full level.
 """
 
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import fsum, log
@@ -290,9 +291,9 @@ def _counted(
     return found
 
 
-def _seen(claim: Claim, cells: Sequence[CellSummary], terms: Terms) -> Failures:
+def _seen(claim: Claim, cells: Sequence[CellSummary], terms: Terms, *, with_half: bool = False) -> Failures:
     """Return in how many trials it was as claimed; where sessions count, in how many it was so in most of
-    their trials.
+    their trials, or ``with_half`` in at least half of them.
     """
     found = [(trial.session, _as_claimed(claim, trial)) for cell in cells for trial in cell.judged]
     if not terms.by_session:
@@ -300,7 +301,8 @@ def _seen(claim: Claim, cells: Sequence[CellSummary], terms: Terms) -> Failures:
     sessions: dict[int, list[bool]] = {}
     for session, is_so in found:
         sessions.setdefault(session, []).append(is_so)
-    return Failures(sum(sum(one) > _MOST * len(one) for one in sessions.values()), len(sessions))
+    least = operator.ge if with_half else operator.gt
+    return Failures(sum(least(sum(one), _MOST * len(one)) for one in sessions.values()), len(sessions))
 
 
 def _as_claimed(claim: Claim, trial: TrialFigures) -> bool:
@@ -324,12 +326,16 @@ def _lost_share(claim: Claim, trial: TrialFigures) -> float:
 def _share(claim: Claim, cells: Sequence[CellSummary], terms: Terms) -> Part:
     """Return the share of the cells' trials that are as claimed, with its exact interval."""
     found, name = _seen(claim, cells, terms), _range(claim, cells)
+    # A session in which half of the trials were so speaks for neither side.
+    at_most = _seen(claim, cells, terms, with_half=True)
     if not found.total:
         return Part(where(cells[0]), 0)
 
     def interval(level: float) -> tuple[float, float]:
         # One-sided at the level: 5 of 5 trials show that most fail.
-        return clopper_pearson(found.failed, found.total, min(1.0, 2 * level))
+        low, _ = clopper_pearson(found.failed, found.total, min(1.0, 2 * level))
+        _, high = clopper_pearson(at_most.failed, at_most.total, min(1.0, 2 * level))
+        return low, high
 
     return Part(
         name=name,

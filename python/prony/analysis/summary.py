@@ -55,6 +55,7 @@ __all__ = [
     "figures",
     "latest_attempts",
     "lost_trials",
+    "sessions_of",
     "summarise_cell",
     "without_unsteady",
 ]
@@ -265,6 +266,14 @@ def latest_attempts(trials: Iterable[TrialFigures]) -> tuple[TrialFigures, ...]:
         if key not in latest or trial.attempt >= latest[key].attempt:
             latest[key] = trial
     return tuple(latest.values())
+
+
+def sessions_of(trials: Iterable[TrialFigures]) -> frozenset[int]:
+    """Return the sessions that say something about servers: one whose trials were all repeated later, or say
+    nothing about them, is none.
+    """
+    latest = latest_attempts(trials)
+    return frozenset(one.session for one in latest if isinstance(one.outcome, Ok | Failed))
 
 
 def estimate_mean(values: Sequence[float]) -> Estimate:

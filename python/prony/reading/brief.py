@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from prony.analysis.answer import OF_GENERATORS, deciding_metrics, geometric_mean
-from prony.analysis.compare import Comparison, Verdict
+from prony.analysis.compare import Comparison, Verdict, few_sessions
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.diagnosis import Symptom
@@ -255,7 +255,14 @@ def _ahead(group: Group) -> Iterator[Ahead]:
     for cell in sorted(group.cells, key=lambda cell: known.get(cell.name, 0.0)):
         is_ranked = cell.name == found.leader or cell.name in found.comparisons
         if lead is not None and not is_ranked and known.get(cell.name, lead) < lead:
-            yield Ahead(cell.name, cell.unqualified or f"only {len(cell.by_block)} of its trials count")
+            yield Ahead(cell.name, cell.unqualified or _too_few(cell))
+
+
+def _too_few(cell: CellSummary) -> str:
+    """Return that a cell has too few units for a verdict."""
+    if cell.by_session is not None:
+        return few_sessions(len(cell.units))
+    return f"only {len(cell.by_block)} of its trials count"
 
 
 def _limits(
