@@ -59,6 +59,11 @@ class Machine:
         if self.group is not None:
             (self.group / "cgroup.procs").write_text(str(pid))
 
+    def widen_ports(self) -> None:
+        """Let connections from there use all ports that need no rights."""
+        script = "echo 1024 65535 > /proc/sys/net/ipv4/ip_local_port_range"
+        subprocess.run(self.command(["sh", "-c", script]), check=True)
+
     def unplug(self) -> None:
         """Pull the cable out of the bridge."""
         _ip("-n", self.switch, "link", "set", self.port, "down")
