@@ -77,6 +77,8 @@ PLAIN = {
     str: TEXTS,
     bytes: st.binary(max_size=8),
     type(None): st.none(),
+    # A fact of a machine's fingerprint: any value of JSON.
+    object: TEXTS | WHOLE | st.none() | st.lists(TEXTS, max_size=2),
 }
 FULL = st.builds(Distribution, st.integers(1, 9), WHOLE, WHOLE, WHOLE, st.binary(max_size=8))
 _NUMBERS = [one for one in fields(Limit) if one.name not in ("kind", "level", "reason")]

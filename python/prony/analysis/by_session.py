@@ -16,7 +16,7 @@ from prony.analysis.missing import Missing, Value
 from prony.analysis.summary import CellSummary, Estimate, Estimated, TrialFigures, estimate_over
 from prony.metrics import METRICS
 
-__all__ = ["in_sessions", "over_sessions"]
+__all__ = ["in_sessions", "mean_of_sessions"]
 
 _NONE = Missing("no trial of the session has it")
 
@@ -64,14 +64,14 @@ def _in_sessions(cell: CellSummary, shared: _Shared) -> CellSummary:
             for session, trials in sessions.items()
         },
         metrics={
-            name: over_sessions(
+            name: mean_of_sessions(
                 value, name, [[one.metrics[name] for one in each] for each in sessions.values()]
             )
             for name, value in cell.metrics.items()
         },
         roles={
             role: {
-                name: over_sessions(value, name, [_of_role(one, role, name) for one in sessions.values()])
+                name: mean_of_sessions(value, name, [_of_role(one, role, name) for one in sessions.values()])
                 for name, value in metrics.items()
             }
             for role, metrics in cell.roles.items()
@@ -95,7 +95,7 @@ def _figure(trials: Sequence[TrialFigures], name: str, shared: frozenset[int] | 
     return 0.0 if min(values) <= 0 else ratio_of(fsum(map(log, values)) / len(values))
 
 
-def over_sessions(value: Estimated, name: str, sessions: Iterable[Sequence[Value]]) -> Estimated:
+def mean_of_sessions(value: Estimated, name: str, sessions: Iterable[Sequence[Value]]) -> Estimated:
     """Return an estimate with the mean of the sessions' means, and their interval where there are enough."""
     if not isinstance(value, Estimate):
         return value

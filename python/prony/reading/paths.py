@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from prony.analysis.account import Tally, together
-from prony.analysis.by_session import over_sessions
+from prony.analysis.by_session import mean_of_sessions
 from prony.analysis.missing import Missing
 from prony.analysis.paths import LoadPath
 from prony.analysis.summary import CellSummary, Estimated, estimate_skewed_mean, lost_trials
@@ -73,7 +73,7 @@ def _estimate(same: Sequence[LoadPath], name: str, sessions: Sequence[int] | Non
         return (
             estimate
             if sessions is None
-            else over_sessions(estimate, f"{same[0].kind}_", _in(sessions, known))
+            else mean_of_sessions(estimate, f"{same[0].kind}_", _in(sessions, known))
         )
     is_infinite = any(one.all.percentiles[name] is None and one.all.infinite_from is not None for one in same)
     few = "fewer than 10 requests lie above it"
