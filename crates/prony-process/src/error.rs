@@ -19,4 +19,14 @@ pub enum Error {
         /// Its line.
         line: String,
     },
+    /// The kernel does not let this user watch context switches, or has no room for it.
+    #[error(
+        "the kernel refuses to watch context switches: {source} (kernel.perf_event_paranoid is {paranoid})"
+    )]
+    Switches {
+        /// The setting by which it decides; empty where it has none.
+        paranoid: String,
+        /// The system's answer.
+        source: std::io::Error,
+    },
 }

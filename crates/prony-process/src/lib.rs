@@ -4,6 +4,7 @@
 //! - [`detail`] returns its threads, its open files and its peak memory; call it at both ends of the window.
 //! - [`memory`] splits a process's memory into shared and unshared; it is expensive, so call it rarely.
 //! - [`machine_cpu`] returns how busy the CPUs are.
+//! - [`SwitchWatch`] records when threads get and leave a CPU, for a trial of its own: it costs each switch something.
 //! - [`identity`] identifies a process, also when its number is reused.
 //!
 //! It does not know what a subject, a trial or a metric is, and keeps no history. Times are integer nanoseconds with the
@@ -24,13 +25,17 @@ mod cpu;
 mod detail;
 mod error;
 mod memory;
+mod perf;
 mod sampler;
 mod source;
 mod stat;
+mod switches;
 mod tree;
 
 pub use cpu::{machine_cpu, CpuTime, MachineCpu};
 pub use detail::{detail, Detail, ThreadSample};
 pub use error::Error;
 pub use memory::{memory, Memory};
+pub use perf::{may_watch_switches, SwitchWatch};
 pub use sampler::{cmdline, identity, Identity, ProcessSample, Sampler};
+pub use switches::ThreadSchedule;

@@ -14,6 +14,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Detail>()?;
     module.add_class::<CpuTime>()?;
     module.add_class::<MachineCpu>()?;
+    module.add_class::<SwitchWatch>()?;
+    module.add_class::<ThreadSchedule>()?;
     module.add_function(wrap_pyfunction!(process_memory, module)?)?;
     module.add_function(wrap_pyfunction!(process_detail, module)?)?;
     module.add_function(wrap_pyfunction!(process_identity, module)?)?;
@@ -209,4 +211,73 @@ fn machine_cpu(py: Python<'_>) -> PyResult<MachineCpu> {
         total: cpu.total.into(),
         cpus,
     })
+}
+
+/// Watches when threads get and leave some CPUs, by the kernel's records of their switches.
+#[pyclass(module = "prony._engine")]
+struct SwitchWatch {
+    inner: prony_process::SwitchWatch,
+}
+
+#[pymethods]
+impl SwitchWatch {
+    #[new]
+    fn new(cpus: Vec<u32>) -> SwitchWatch {
+        SwitchWatch {
+            inner: prony_process::SwitchWatch::new(&cpus),
+        }
+    }
+
+    /// Watch the threads of a process that are not watched yet, and what they start; return how many were added.
+    fn add(&mut self, py: Python<'_>, pid: u32) -> PyResult<usize> {
+        py.detach(|| self.inner.add(pid))
+            .map_err(|error| to_python(py, &error))
+    }
+
+    /// Count from now on.
+    fn begin(&mut self, py: Python<'_>) {
+        py.detach(|| self.inner.begin());
+    }
+
+    /// Read what was recorded, before the kernel's room for it is full.
+    fn drain(&mut self, py: Python<'_>) {
+        py.detach(|| self.inner.drain());
+    }
+
+    /// Return what every thread did since the begin, the busiest first, and how many records were lost.
+    fn finish(&mut self, py: Python<'_>) -> (Vec<ThreadSchedule>, u64) {
+        let (threads, lost) = py.detach(|| self.inner.finish());
+        (threads.into_iter().map(ThreadSchedule::from).collect(), lost)
+    }
+}
+
+/// What one thread did while it was watched; its four times add up to the time for which it was there.
+#[pyclass(frozen, get_all, skip_from_py_object, module = "prony._engine")]
+#[derive(Clone)]
+struct ThreadSchedule {
+    pid: u32,
+    tid: u32,
+    name: String,
+    running_ns: u64,
+    preempted_ns: u64,
+    blocked_ns: u64,
+    unknown_ns: u64,
+    preemptions: u64,
+    waits: u64,
+}
+
+impl From<prony_process::ThreadSchedule> for ThreadSchedule {
+    fn from(thread: prony_process::ThreadSchedule) -> ThreadSchedule {
+        ThreadSchedule {
+            pid: thread.pid,
+            tid: thread.tid,
+            name: thread.name,
+            running_ns: thread.running_ns,
+            preempted_ns: thread.preempted_ns,
+            blocked_ns: thread.blocked_ns,
+            unknown_ns: thread.unknown_ns,
+            preemptions: thread.preemptions,
+            waits: thread.waits,
+        }
+    }
 }

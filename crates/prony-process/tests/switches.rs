@@ -1,0 +1,107 @@
+//! The watch of context switches on real threads; where the kernel refuses it, the reason is said and nothing tested.
+
+#![allow(clippy::unwrap_used)]
+
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use prony_process::{may_watch_switches, SwitchWatch, ThreadSchedule};
+
+const ALL_CPUS: std::ops::Range<u32> = 0..256;
+
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+fn start(script: &str) -> Ended {
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).stdin(Stdio::null());
+    Ended(command.spawn().unwrap())
+}
+
+fn cpus() -> Vec<u32> {
+    ALL_CPUS
+        .filter(|cpu| std::fs::exists(format!("/sys/devices/system/cpu/cpu{cpu}")).unwrap())
+        .collect()
+}
+
+/// What the threads of a process did until `enough`, and how long that was; `None` where the kernel refuses.
+fn watched(
+    process: &Ended,
+    enough: impl Fn(Duration) -> bool,
+) -> Option<(Vec<ThreadSchedule>, u64, Duration)> {
+    if let Err(refused) = may_watch_switches() {
+        println!("not tested: {refused}");
+        return None;
+    }
+    let mut watch = SwitchWatch::new(&cpus());
+    assert_eq!(watch.add(process.0.id()).unwrap(), 1);
+    assert_eq!(watch.add(process.0.id()).unwrap(), 0, "it is watched already");
+    watch.begin();
+    let began = Instant::now();
+    while !enough(began.elapsed()) {
+        watch.drain();
+    }
+    let length = began.elapsed();
+    let (threads, lost) = watch.finish();
+    Some((threads, lost, length))
+}
+
+fn share(part_ns: u64, of: Duration) -> f64 {
+    part_ns as f64 / of.as_nanos() as f64
+}
+
+#[test]
+fn a_sleeping_process_is_blocked_all_the_time() {
+    let process = start("exec sleep 100");
+    let Some((threads, lost, length)) = watched(&process, |passed| passed > Duration::from_millis(200))
+    else {
+        return;
+    };
+    let [one] = &threads[..] else {
+        panic!("{threads:?}")
+    };
+    assert_eq!((one.pid, lost), (process.0.id(), 0));
+    assert!(share(one.blocked_ns, length) > 0.95, "{one:?} in {length:?}");
+}
+
+#[test]
+fn a_busy_process_runs_or_is_preempted_and_its_times_add_up() {
+    let process = start("while :; do :; done");
+    let Some((threads, _, length)) = watched(&process, |passed| passed > Duration::from_millis(200)) else {
+        return;
+    };
+    let one = &threads[0];
+    let sum_ns = one.running_ns + one.preempted_ns + one.blocked_ns + one.unknown_ns;
+    assert!(share(one.running_ns + one.preempted_ns, length) > 0.95, "{one:?}");
+    assert!(
+        (share(sum_ns, length) - 1.0).abs() < 0.05,
+        "{one:?} in {length:?}"
+    );
+    assert!(one.running_ns > 0 && one.name == "sh", "{one:?}");
+}
+
+#[test]
+fn what_a_process_starts_is_watched_from_its_begin_to_its_end() {
+    let process = start("while :; do sleep 0.01; done");
+    let Some((threads, ..)) = watched(&process, |passed| passed > Duration::from_millis(300)) else {
+        return;
+    };
+    let parent = threads.iter().find(|one| one.pid == process.0.id()).unwrap();
+    let children: Vec<_> = threads.iter().filter(|one| one.pid != process.0.id()).collect();
+    assert!(children.len() > 3, "{threads:?}");
+    assert!(children.iter().all(|one| one.running_ns > 0), "{children:?}");
+    assert!(parent.waits as usize >= children.len() - 1, "{parent:?}");
+}
+
+#[test]
+fn a_process_that_has_ended_adds_no_thread() {
+    let mut child = Command::new("true").spawn().unwrap();
+    child.wait().unwrap();
+    assert_eq!(SwitchWatch::new(&[0]).add(child.id()).unwrap(), 0);
+}
