@@ -48,6 +48,7 @@ from prony.monitor.memory import MemoryGauge
 from prony.monitor.processes import ProcessMonitor
 from prony.monitor.sock_diag import SockDiag
 from prony.monitor.waits import ThreadCounters
+from prony.monitor.workers import WorkerConnections
 from prony.sandbox import RunningSubject, Sandbox
 from prony.sandbox.carry_over import carried_over, read_sockets
 from prony.sandbox.ceilings import memory_bytes
@@ -193,7 +194,9 @@ def _load(task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Ca
     outgoing = others.inodes if others else frozenset
     threads = ThreadCounters(processes.serving, task.placement.generator_cpus, outgoing)
     ports = partial(in_network, subject.seat.network_namespace, read_port_range)
-    counters = (*_counters(task, subject), LimitCounters(processes.serving, ports), threads)
+    spread = _spread(task, subject, processes)
+    limits = LimitCounters(processes.serving, ports)
+    counters = (*_counters(task, subject), limits, spread, threads)
 
     def on_engine_event(event: Json) -> None:
         match event["event"]:
@@ -235,6 +238,11 @@ def _counters(task: Task, subject: RunningSubject) -> tuple[WindowCounters, ...]
         GroupCounters(subject.counters),
         EnvironmentCounters(cpus, os.getpid(), subject.tree_pid),
     )
+
+
+def _spread(task: Task, subject: RunningSubject, processes: ProcessMonitor) -> WorkerConnections:
+    network = subject.seat.network_namespace
+    return WorkerConnections(processes.workers, task.launch.address, lambda: in_network(network, SockDiag))
 
 
 def _listeners(task: Task, subject: RunningSubject) -> ListenerGauges:

@@ -7,6 +7,7 @@ import pytest
 from diagnosis.test_conclusion import loaded, record
 from diagnosis.test_rules import CELL, HEALTHY
 from golden import build
+from histograms import distribution
 from prony.diagnosis import Confidence, Evidence, Symptom, diagnose
 from prony.diagnosis.thread_time import ThreadState, thread_time
 from prony.model import Failed, LogTail, Phase, Placement, ProcessRow, Sample
@@ -348,3 +349,113 @@ def test_connections_for_each_request_that_a_full_queue_turns_away_are_not_starv
     answered = {"answered": {"connections": 50, "without_reply": 40, "min": 0, "max": 90}}
     trial = replace(trial, recording=with_parts(trial.recording, connections=answered))
     assert (Symptom.STARVED in kinds(trial, cell)) is named
+
+
+# --- connections of workers -------------------------------------------------------------------------------
+
+
+def held(most, least, workers=2, total=None, **parts):
+    """Workers of four threads each, of which one has so many kept connections, and one so few."""
+    counters = {
+        "workers__watched": workers,
+        "workers__connections": total or most + least,
+        "workers__connections_most": most,
+        "workers__connections_least": least,
+    }
+    return with_counters(loaded(in_flight=6.0, **parts), **counters)
+
+
+def of_two(**facts):
+    return record(slots=8, processes=2, **facts)
+
+
+def test_connections_that_stick_to_one_worker_that_waits_are_told():
+    found = one(held(7, 1), Symptom.UNEVEN_CONNECTIONS, subject=of_two())
+    assert (found.rule, found.numbers) == ("D18", {"workers": 2, "most": 7, "least": 1, "slots": 4})
+    assert "one had 7 connections, another 1, each works on 4 at once" in str(finding_words(found, ""))
+
+
+@pytest.mark.parametrize(
+    ("trial", "subject"),
+    [
+        (held(4, 0), of_two()),
+        (held(7, 4), of_two()),
+        (held(5, 3), of_two()),
+        (held(7, 1, cores=0.9), of_two()),
+        (held(7, 1), record(slots=None)),
+        (held(7, 1, workers=1), of_two()),
+    ],
+    ids=["none has too many", "none has room", "by chance", "its CPU is full", "event loops", "one"],
+)
+def test_connections_that_are_spread_well_enough_are_not_told(trial, subject):
+    assert Symptom.UNEVEN_CONNECTIONS not in kinds(trial, subject=subject)
+
+
+def test_connections_that_are_not_kept_do_not_stick():
+    closing = replace(CELL.workload, request=replace(CELL.workload.request, keep_alive=False))
+    assert Symptom.UNEVEN_CONNECTIONS not in kinds(
+        held(7, 1), cell=replace(CELL, workload=closing), subject=of_two()
+    )
+
+
+# --- what cannot be planted here: recorded evidence --------------------------------------------------------
+
+
+def test_a_table_of_connections_that_is_full_is_certain_in_a_network_of_its_own():
+    counters = {"conntrack__entries": 65536, "conntrack__dropped": 912, "conntrack__most": 65536}
+    found = one(with_counters(HEALTHY, **counters), Symptom.TRACKING_FULL)
+    assert (found.rule, found.confidence) == ("D07", Confidence.CERTAIN)
+    assert "was full (65,536 of 65,536): it dropped 912 packets" in str(finding_words(found, ""))
+
+
+@pytest.mark.parametrize(
+    ("dropped", "entries", "most", "sure"),
+    [
+        (3, 100, 65536, Confidence.LIKELY),
+        (3, 100, 0, Confidence.LIKELY),
+        (0, 63000, 65536, Confidence.POSSIBLE),
+        (0, 100, 65536, None),
+    ],
+)
+def test_drops_without_a_full_table_or_a_table_without_drops_are_less_sure(dropped, entries, most, sure):
+    counters = {"conntrack__entries": entries, "conntrack__dropped": dropped, "conntrack__most": most}
+    found = diagnose(Evidence(CELL, with_counters(HEALTHY, **counters), record()))
+    assert [one.confidence for one in found] == ([] if sure is None else [sure])
+
+
+@pytest.mark.parametrize(("huge", "migrated", "told"), [(16, 0, True), (0, 2048, True), (15, 2047, False)])
+def test_memory_that_changes_its_form_is_possible_beyond_a_few_pages(huge, migrated, told):
+    counters = {"machine__huge_pages": huge, "machine__migrated_pages": migrated}
+    found = diagnose(Evidence(CELL, with_counters(HEALTHY, **counters), record()))
+    assert [(one.rule, one.confidence) for one in found] == ([("D29", Confidence.POSSIBLE)] if told else [])
+
+
+# --- lost requests to connect -----------------------------------------------------------------------------
+
+
+def connected(*waits_ms, **counters):
+    """A trial whose connects took so long, with a hundred quick ones beside them."""
+    trial = build.trial(CELL, 0, 0, [MS] * 200)
+    times = distribution([MS] * 100 + [round(wait * MS) for wait in waits_ms])
+    slow = replace(trial, recording=with_parts(trial.recording, distributions={"connect": times}))
+    return with_counters(slow, **({"TCPSynRetrans": len(waits_ms)} | counters))
+
+
+def test_connects_that_took_the_steps_of_a_repeated_request_are_told_where_no_queue_counted_them():
+    found = one(connected(1004, 1010, 3020), Symptom.CONNECTS_REPEATED)
+    assert (found.rule, found.numbers) == ("D04", {"share": 3 / 103, "connects": 103})
+    assert "2.9 % of 103 connects took 1, 3 or 7 s" in str(finding_words(found, ""))
+
+
+@pytest.mark.parametrize(
+    "trial",
+    [
+        connected(500, 800, 2000),
+        connected(1004, 3020, TCPSynRetrans=0),
+        connected(1004, 3020, ListenOverflows=2, ListenDrops=2),
+        connected(),
+    ],
+    ids=["other waits", "nothing was repeated", "a full queue says it", "quick"],
+)
+def test_other_waits_to_connect_are_no_lost_requests(trial):
+    assert Symptom.CONNECTS_REPEATED not in kinds(trial)

@@ -95,3 +95,18 @@ def test_pressure_of_kernels_without_a_full_line_is_read() -> None:
 
 def test_a_process_that_is_gone_has_no_time() -> None:
     assert tree_cpu(2**22) == {}
+
+
+def test_memory_that_changes_its_form_is_counted_where_the_kernel_has_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("stat", "pressure/cpu"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    monkeypatch.setattr(environment, "_PROC", tmp_path)
+    counters = EnvironmentCounters(CPUS, os.getpid(), os.getpid())
+    for collapsed in (5, 25):
+        (tmp_path / "vmstat").write_text(f"nr 9\nthp_collapse_alloc {collapsed}\nthp_split_page 1\n")
+        (counters.open_window if collapsed == 5 else counters.close_window)()
+    counted, _ = counters.deltas()
+    assert counted["machine.huge_pages"] == 20
+    assert "machine.migrated_pages" not in counted

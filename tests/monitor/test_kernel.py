@@ -81,3 +81,40 @@ def test_a_window_that_never_closed_gives_the_reason() -> None:
     counted, missing = counters.deltas()
     assert "ListenOverflows" not in counted
     assert missing["ListenOverflows"] == "the window did not open and close"
+
+
+TRACKING = (
+    "entries searched found new invalid ignore delete delete_list insert insert_failed drop early_drop\n"
+)
+
+
+def track(net: Path, entries: int, dropped: int) -> None:
+    row = " ".join(f"{value:08x}" for value in (entries, *[0] * 8, dropped, 1, 2)) + "\n"
+    (net / "stat").mkdir(parents=True, exist_ok=True)
+    (net / "stat" / "nf_conntrack").write_text(TRACKING + row + row)
+
+
+def test_what_a_firewall_had_no_room_for_is_counted_over_the_window(tmp_path: Path) -> None:
+    net, most = tmp_path / "7" / "net", tmp_path / "sys" / "net" / "netfilter"
+    most.mkdir(parents=True)
+    (most / "nf_conntrack_max").write_text("65536\n")
+    counters = KernelCounters(7, tmp_path)
+    track(net, 60_000, 3)
+    counters.open_window()
+    track(net, 65_536, 8)
+    counters.close_window()
+    counted, _ = counters.deltas()
+    assert {name: value for name, value in counted.items() if name.startswith("conntrack.")} == {
+        "conntrack.entries": 65_536,
+        "conntrack.dropped": 10,
+        "conntrack.most": 65_536,
+    }
+
+
+def test_where_nothing_tracks_connections_there_is_nothing_to_miss(tmp_path: Path) -> None:
+    (tmp_path / "7" / "net").mkdir(parents=True)
+    counters = KernelCounters(7, tmp_path)
+    counters.open_window()
+    counters.close_window()
+    counted, missing = counters.deltas()
+    assert not any(name.startswith("conntrack.") for name in (*counted, *missing))

@@ -41,6 +41,7 @@ from prony.diagnosis.lock_held import lock_held
 from prony.diagnosis.meaning import MEANINGS, TURNED
 from prony.diagnosis.memory_growth import memory_growth
 from prony.diagnosis.memory_pressure import memory_pressure
+from prony.diagnosis.moved_pages import moved_pages
 from prony.diagnosis.network_limit import network_limit
 from prony.diagnosis.one_core import one_core
 from prony.diagnosis.other_programs import other_programs
@@ -54,6 +55,7 @@ from prony.diagnosis.starvation import starved
 from prony.diagnosis.still_cold import still_cold
 from prony.diagnosis.stolen_time import stolen_time
 from prony.diagnosis.throttled import throttled
+from prony.diagnosis.tracking_full import tracking_full
 from prony.diagnosis.uneven_workers import uneven_workers
 from prony.diagnosis.wrong_replies import wrong_replies
 from prony.model import Ok
@@ -91,15 +93,18 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "D22": restarted,
         "D08": descriptors,
         "D05": server_ports,
+        "D07": tracking_full,
         "D14": throttled,
         "D01": listen_queue,
         "D03": clipped_backlog,
         "D02": dropped_connects,
+        "D04": connect_ladder,
         "D11": silent_after_one,
         "D10": starved,
         "D25": network_limit,
         "D26": stolen_time,
         "D27": heat,
+        "D29": moved_pages,
         "D28": other_programs,
         "D20": memory_pressure,
         "D37": growing_pool,

@@ -74,10 +74,14 @@ class Symptom(StrEnum):
     """``longest`` at a ``limit``, of the name ``process``."""
     BACKLOG_CLIPPED = "backlog clipped"
     """``asked`` for, and ``given``."""
+    TRACKING_FULL = "table of connections full"
+    """``dropped`` packets; ``entries`` of ``most`` in the end, if known."""
     HALF_OPEN_QUEUE_FULL = "queue of half-open connections full"
     """``dropped`` requests to connect, ``half_open``: those that the kernel counts under this reason."""
     CONNECTS_DROPPED = "connects dropped"
     """``dropped`` requests to connect."""
+    CONNECTS_REPEATED = "connects repeated"
+    """``share`` of the ``connects`` that took 1, 3 or 7 s."""
     STARVED = "starved"
     """``served`` of ``connections``."""
     STARVED_BY_SLOTS = "starved by slots"
@@ -90,6 +94,8 @@ class Symptom(StrEnum):
     """``share``: of the time of the trial's CPUs."""
     HEAT = "slowed down for heat"
     """``times``."""
+    PAGES_MOVED = "memory changed its form"
+    """``huge_pages`` that came or went, ``migrated`` pages that went to another node, on the machine."""
     OTHERS_RAN = "other programs ran"
     """``share``: of the time of the trial's CPUs."""
     WAITED_FOR_MEMORY = "waited for memory"
@@ -133,6 +139,8 @@ class Symptom(StrEnum):
     """``forks`` for ``done`` requests."""
     UNEVEN_WORKERS = "uneven workers"
     """``workers``, of which the busiest used ``most_cores``, and the least busy ``least_cores``."""
+    UNEVEN_CONNECTIONS = "uneven connections"
+    """``workers``, of which one had ``most`` connections and one ``least``; each works on ``slots``."""
     STILL_COLD = "still warming up"
     """``early_per_s`` in the first seconds, ``late_per_s`` at the end; ``seconds`` until then."""
     DEBUGGING = "development mode"
@@ -197,6 +205,8 @@ class Advice(StrEnum):
     TURN_DEBUG_OFF = "turn development mode off"
     SHORTEN_LOCK = "shorten the lock"
     LOG_LATER = "write logs later"
+    RAISE_TRACKING = "raise the table of connections"
+    PIN_MEMORY = "pin memory"
     RAISE_POOL = "raise the pool of connections"
 
 
@@ -249,6 +259,8 @@ class Experiment(StrEnum):
     NO_LOCK = "without the lock"
     NO_LOG = "without its log"
     LARGER_POOL = "a larger pool"
+    LARGER_TABLE = "a larger table"
+    PINNED_MEMORY = "pinned memory"
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,7 @@ MEANINGS: Mapping[Symptom, Meaning] = MappingProxyType(
         Symptom.SELECT_FULL: replace(_STARVED, experiment=Experiment.FEWER_CONNECTIONS),
         Symptom.DESCRIPTORS_USED_UP: replace(_STARVED, experiment=Experiment.MORE_DESCRIPTORS),
         Symptom.SERVER_WITHOUT_PORTS: Meaning(Bearing.LIMITS, Consequence.OF_ERRORS, Experiment.MORE_PORTS),
+        Symptom.TRACKING_FULL: replace(_QUEUE, experiment=Experiment.LARGER_TABLE),
         Symptom.ENDED_UNDER_LOAD: _DEAD,
         Symptom.THROTTLED: Meaning(Bearing.LIMITS, Consequence.OF_THE_LIMIT, Experiment.MORE_QUOTA),
         Symptom.SILENT_AFTER_ONE: Meaning(Bearing.LIMITS, Consequence.OF_THE_SERVED, Experiment.KEPT_OPEN),
@@ -83,6 +84,9 @@ MEANINGS: Mapping[Symptom, Meaning] = MappingProxyType(
         Symptom.UNEVEN_WORKERS: Meaning(
             Bearing.LIMITS_IDLE, Consequence.OF_THE_FULLEST, Experiment.EVEN_CONNECTIONS
         ),
+        Symptom.UNEVEN_CONNECTIONS: Meaning(
+            Bearing.LIMITS_IDLE, Consequence.OF_THE_FULLEST, Experiment.EVEN_CONNECTIONS
+        ),
         Symptom.ONE_THREAD_FULL: _ONE_CORE,
         Symptom.ONE_CORE_FULL: _ONE_CORE,
         Symptom.SLOTS_BUSY: _WAITING,
@@ -90,6 +94,7 @@ MEANINGS: Mapping[Symptom, Meaning] = MappingProxyType(
         Symptom.STOLEN: _OTHERS,
         Symptom.QUEUE_FULL: _FULL,
         Symptom.SOME_QUEUE_OVERFLOWED: _FULL,
+        Symptom.CONNECTS_REPEATED: _FULL,
         Symptom.REFUSED: _WRONG,
         Symptom.WRONG_REPLIES: _WRONG,
         Symptom.DEBUGGING: Meaning(Bearing.ADDS, Consequence.WITH_CHECKS, Experiment.NO_DEBUG),
@@ -100,6 +105,7 @@ MEANINGS: Mapping[Symptom, Meaning] = MappingProxyType(
         Symptom.CROWDED: Meaning(Bearing.ADDS, Consequence.WITH_TURNS, Experiment.FEWER_PROCESSES),
         Symptom.STRAYED: _MACHINE,
         Symptom.HEAT: _MACHINE,
+        Symptom.PAGES_MOVED: replace(_MACHINE, experiment=Experiment.PINNED_MEMORY),
         Symptom.MACHINE_WAITED_FOR_MEMORY: _MACHINE,
     }
 )

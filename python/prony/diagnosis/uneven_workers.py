@@ -1,24 +1,34 @@
 """D18: one worker had most of the work while another had little: its connections stick to it.
 
 Workers that share a listening socket take what they can when they wake, and keep those connections for good.
+Where they wait more than they work, their CPUs show nothing, but whose the connections are does.
 *Source*: granian issues 544 and 849; gunicorn, `reuse_port`; proc_pid_stat(5), CPU time by process.
 """
 
 from prony.analysis.resources import window_samples
+from prony.diagnosis.consumption import Resource, consumption_of
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
-from prony.model import Ok, Sample
+from prony.model import ClosedLoop, Ok, Sample, SubjectFacts
 
 __all__ = ["uneven_workers"]
 
 # In cores: the busiest has hardly room for more, and the least busy much.
 _BUSY = 0.8
 _MOST_OF_IT = 0.5
+# Over the mean of all workers; of the CPUs' time.
+_UNEVEN, _MOST_CPU = 1.5, 0.7
 
 
 def uneven_workers(evidence: Evidence) -> list[Finding]:
-    """Return a finding when the busiest worker filled a core, and another did at most half as much."""
+    """Return a finding when the busiest worker filled a core, and another did at most half as much; or when
+    one had more kept connections than it works on at once, and another fewer.
+    """
     if not isinstance(evidence.trial.outcome, Ok) or evidence.trial.recording is None:
         return []
+    return _by_cpu(evidence) or _by_connections(evidence)
+
+
+def _by_cpu(evidence: Evidence) -> list[Finding]:
     used = sorted(_cores(window_samples(evidence.trial.samples)))
     if len(used) < 2 or used[-1] < _BUSY or used[0] > _MOST_OF_IT * used[-1]:
         return []
@@ -32,6 +42,41 @@ def uneven_workers(evidence: Evidence) -> list[Finding]:
             shareable=True,
         )
     ]
+
+
+def _by_connections(evidence: Evidence) -> list[Finding]:
+    counters, each = evidence.trial.counters, _slots_of_each(evidence)
+    workers, held = counters.get("workers.watched", 0), counters.get("workers.connections", 0)
+    if each is None or workers < 2 or not held or not _keeps_connections(evidence):
+        return []
+    most, least = counters["workers.connections_most"], counters["workers.connections_least"]
+    usage = consumption_of(evidence)
+    if usage is None or usage.shares.get(Resource.CPU, 1.0) > _MOST_CPU:
+        return []
+    if not (least < each < most and most >= _UNEVEN * held / workers):
+        return []
+    return [
+        Finding(
+            rule="D18",
+            kind=Symptom.UNEVEN_CONNECTIONS,
+            confidence=Confidence.LIKELY,
+            numbers={"workers": workers, "most": most, "least": least, "slots": each},
+            advice=Advice.SPREAD_CONNECTIONS,
+            shareable=True,
+        )
+    ]
+
+
+def _slots_of_each(evidence: Evidence) -> int | None:
+    """Return how many requests one worker works on at once; null where that is not fixed."""
+    facts = evidence.subject.facts.of_server if evidence.subject else SubjectFacts().of_server
+    return facts.slots // facts.processes if facts.slots and facts.processes else None
+
+
+def _keeps_connections(evidence: Evidence) -> bool:
+    """Return whether each connection stays, and has a request nearly all the time."""
+    load = evidence.cell.workload
+    return isinstance(load.loop, ClosedLoop) and load.request.keep_alive
 
 
 def _cores(window: tuple[Sample, ...]) -> list[float]:

@@ -17,6 +17,7 @@ __all__ = ["JudgedPlant", "Named", "judge_plants", "named_by"]
 _OF_MACHINE = frozenset(
     (
         *(Symptom.STOLEN, Symptom.HEAT, Symptom.STRAYED, Symptom.MACHINE_WAITED_FOR_MEMORY),
+        Symptom.PAGES_MOVED,
         *(Symptom.OTHERS_RAN, Symptom.QUEUE_FULL, Symptom.SOME_QUEUE_OVERFLOWED),
     )
 )

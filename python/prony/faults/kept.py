@@ -17,6 +17,7 @@ from prony.archive.codec import (
     encode_workload,
 )
 from prony.diagnosis import Evidence
+from prony.diagnosis.connect_ladder import may_be_a_ladder
 from prony.diagnosis.held_back import may_be_held_back
 from prony.errors import FailureStage
 from prony.model import (
@@ -124,8 +125,12 @@ def _signs(log: str) -> str:
 def _small(recording: Recording) -> Recording:
     times = recording.distributions
     seconds = tuple(replace(second, latency=None, body_bytes=0) for second in recording.series)
-    # Of the latencies only what is held back is ever asked for, and a histogram is most of a trial's bytes.
-    needed = Distributions(ok_service=times.ok_service if may_be_held_back(times.ok_service) else None)
+    # Of all times only those of held replies and lost requests to connect are asked for, and a histogram is
+    # most of a trial's bytes.
+    needed = Distributions(
+        ok_service=times.ok_service if may_be_held_back(times.ok_service) else None,
+        connect=times.connect if may_be_a_ladder(times.connect) else None,
+    )
     engine = replace(recording.engine, command=None, caveats=(), missing={})
     return replace(
         recording, spec=None, series=seconds, distributions=needed, error_samples=(), engine=engine, stages=()

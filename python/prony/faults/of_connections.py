@@ -26,6 +26,13 @@ def _listen_queue(server: PlantedServer, connections: int) -> Pair:
     return Pair(alike.using(backlog=_LONG_QUEUE), alike.using(backlog=5))
 
 
+def _clipped_queue(server: PlantedServer, somaxconn: int) -> Pair:
+    """A long queue is asked for, and the kernel of the trial's network gives a short one."""
+    alike = _setup(server, "work", 2000).on(closed(150)).using(backlog=_LONG_QUEUE)
+    alike = replace(alike, kept_open=False, sysctl={"net.core.somaxconn": str(_LONG_QUEUE)})
+    return Pair(alike, replace(alike, sysctl={"net.core.somaxconn": str(somaxconn)}))
+
+
 def _starvation(server: PlantedServer, connections: int) -> Pair:
     """Kept connections hold all of four workers; the twin's clients open one for each request."""
     alike = replace(_setup(server, "work", 1000), settings=server.with_slots(4)).on(closed(connections))
@@ -102,6 +109,17 @@ OF_CONNECTIONS = (
         _QUEUES,
         {"many": 100, "more": 200},
         _listen_queue,
+        window_ns=8 * SECOND_NS,
+    ),
+    PlantedCause(
+        "clipped-queue",
+        "a listen queue that the kernel cuts",
+        "D03",
+        frozenset((Symptom.BACKLOG_CLIPPED, Symptom.QUEUE_OVERFLOWED)),
+        Harm.TAIL,
+        ("gunicorn", "gunicorn-gthread", "waitress", "cheroot", "uvicorn-quiet"),
+        {"short": 8, "less": 32},
+        _clipped_queue,
         window_ns=8 * SECOND_NS,
     ),
     PlantedCause(

@@ -63,6 +63,14 @@ def _uneven(server: PlantedServer, connections: int) -> Pair:
     return Pair(replace(alike, kept_open=False), replace(alike, kept_open=True))
 
 
+def _uneven_sleepers(server: PlantedServer, connections: int) -> Pair:
+    """The same where each request sleeps: no CPU shows it. Each worker has eight threads."""
+    alike = PlantedSide(server.page("sleep", 100), server.app, server.with_slots(_SLOTS))
+    alike = alike.using(**{server.processes: 2}).on(closed(connections))
+    alike = replace(alike, environment={"FAULTY_LATE": "2"}, warmup_ns=3 * SECOND_NS)
+    return Pair(replace(alike, kept_open=False), replace(alike, kept_open=True))
+
+
 def _log(server: PlantedServer, lines: int) -> Pair:
     """Each request's lines go to the disk before its reply."""
     return Pair(
@@ -165,6 +173,16 @@ OF_WORKERS = (
         ("uvicorn-quiet", "hypercorn", "granian", "gunicorn-gthread"),
         {"few": 8, "some": 16},
         _uneven,
+    ),
+    PlantedCause(
+        "uneven-sleepers",
+        "connections that stick to one worker, which waits",
+        "D18",
+        frozenset((Symptom.UNEVEN_CONNECTIONS, Symptom.UNEVEN_WORKERS)),
+        Harm.RATE,
+        ("gunicorn-gthread",),
+        {"few": 12, "some": 16},
+        _uneven_sleepers,
     ),
     PlantedCause(
         "slow-log",

@@ -9,6 +9,8 @@ Must not know the engine or the sandbox. Deltas over the window, in ns where the
 - ``softnet.dropped``, ``softnet.squeezed``: the kernel's queues of packets
 - ``machine.throttles``: how often a CPU was slowed down for heat; ``machine.suspended_ns``: time asleep
 - ``machine.forks``: processes and threads that were started
+- ``machine.huge_pages``: how often memory was put together into huge pages, or huge pages were split;
+  ``machine.migrated_pages``: pages that went to another memory node
 
 >>> sorted(EnvironmentCounters((), 1, 1).deltas()[0])
 []
@@ -79,6 +81,7 @@ class EnvironmentCounters:
             ("machine.throttles",): _throttles,
             ("machine.suspended_ns",): _suspended,
             ("machine.forks",): _forks,
+            ("machine.huge_pages", "machine.migrated_pages"): _moved_pages,
         }
 
     def _read(self) -> dict[str, int]:
@@ -137,6 +140,22 @@ def _forks() -> dict[str, int]:
     if counted is None:
         raise FileNotFoundError(2, "no such line", "processes in /proc/stat")
     return {"machine.forks": int(counted[1])}
+
+
+# proc_vmstat(5). A kernel without huge pages, or with one node, does not count them: nothing moves there.
+_MOVES = {
+    "machine.huge_pages": ("thp_collapse_alloc", "thp_split_page"),
+    "machine.migrated_pages": ("numa_pages_migrated",),
+}
+
+
+def _moved_pages() -> dict[str, int]:
+    counted = dict(line.split() for line in (_PROC / "vmstat").read_text().splitlines())
+    return {
+        name: sum(int(counted[one]) for one in each if one in counted)
+        for name, each in _MOVES.items()
+        if any(one in counted for one in each)
+    }
 
 
 def _suspended() -> dict[str, int]:

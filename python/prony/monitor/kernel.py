@@ -11,7 +11,7 @@ the whole machine.
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["KernelCounters", "parse_counters", "parse_time_wait"]
+__all__ = ["KernelCounters", "parse_counters", "parse_time_wait", "parse_tracking"]
 
 # Deltas. Each is read by a diagnosis or by the account of the transport.
 _FROM_NETSTAT = (
@@ -40,8 +40,12 @@ _FROM_SNMP = (
     "OutSegs",
     "OutRsts",
 )
+# Of connections that a firewall tracks: a new one found no room, or another one's.
+_TRACKING = ("drop", "early_drop", "insert_failed")
 # A gauge, not a counter: sockets that keep a port in use for 60 s.
 _TIME_WAIT = "TimeWait"
+# One limit for all networks of the machine.
+_MOST_TRACKED = "sys/net/netfilter/nf_conntrack_max"
 
 
 def parse_counters(text: str) -> dict[str, int]:
@@ -67,11 +71,29 @@ def parse_time_wait(text: str) -> int | None:
     return None
 
 
+def parse_tracking(text: str) -> dict[str, int]:
+    """Return from /proc/net/stat/nf_conntrack how many connections are tracked (``entries``), and how many
+    packets were ``dropped`` for want of room, over all CPUs; empty for another text.
+
+    *Source*: kernel, net/netfilter/nf_conntrack_standalone.c, ct_cpu_seq_show: hexadecimal, one row a CPU.
+
+    >>> parse_tracking("entries insert_failed drop early_drop\\n0000000a 1 2 3\\n0000000a 0 10 0\\n")
+    {'entries': 10, 'dropped': 22}
+    """
+    names, *rows = [line.split() for line in text.splitlines()] or [[]]
+    each = [dict(zip(names, (int(value, 16) for value in row), strict=False)) for row in rows]
+    if not each or "entries" not in each[0]:
+        return {}
+    dropped = sum(one.get(name, 0) for one in each for name in _TRACKING)
+    return {"entries": each[0]["entries"], "dropped": dropped}
+
+
 class KernelCounters:
     """Reads the network counters of process ``pid`` at the start and at the end of the window."""
 
-    def __init__(self, pid: int) -> None:
-        self._folder = Path(f"/proc/{pid}/net")
+    def __init__(self, pid: int, proc: Path = Path("/proc")) -> None:
+        self._folder = proc / str(pid) / "net"
+        self._most_tracked = proc / _MOST_TRACKED
         self._opened: Mapping[str, int] = {}
         self._closed: Mapping[str, int] = {}
         self._missing: dict[str, str] = {}
@@ -93,6 +115,13 @@ class KernelCounters:
                 counted[name] = self._closed[name] - self._opened[name]
             else:
                 missing[name] = self._reason()
+        for name in ("entries", "dropped"):
+            # Where nothing tracks connections there is nothing to miss.
+            if f"conntrack.{name}" in self._closed:
+                before = self._opened.get(f"conntrack.{name}", 0) if name == "dropped" else 0
+                counted[f"conntrack.{name}"] = self._closed[f"conntrack.{name}"] - before
+        if "conntrack.most" in self._closed:
+            counted["conntrack.most"] = self._closed["conntrack.most"]
         for name, source in (("TimeWaitAtOpen", self._opened), ("TimeWaitAtClose", self._closed)):
             if _TIME_WAIT in source:
                 counted[name] = source[_TIME_WAIT]
@@ -107,9 +136,19 @@ class KernelCounters:
         return "this kernel does not count it" if complete else "the window did not open and close"
 
     def _read(self) -> dict[str, int]:
-        counters = {**self._parse("netstat"), **self._parse("snmp")}
+        counters = {**self._parse("netstat"), **self._parse("snmp"), **self._tracking()}
         time_wait = parse_time_wait(self._text("sockstat"))
         return counters if time_wait is None else {**counters, _TIME_WAIT: time_wait}
+
+    def _tracking(self) -> dict[str, int]:
+        """Return what a firewall tracks; empty where none does."""
+        try:
+            found = parse_tracking((self._folder / "stat" / "nf_conntrack").read_text())
+            if found and self._most_tracked.exists():
+                found["most"] = int(self._most_tracked.read_text())
+        except (OSError, ValueError):
+            return {}
+        return {f"conntrack.{name}": value for name, value in found.items()}
 
     def _parse(self, name: str) -> dict[str, int]:
         return parse_counters(self._text(name))

@@ -124,6 +124,12 @@ class ProcessMonitor:
             rows = self._samples[-1].processes if self._samples else ()
             return tuple(row.pid for row in rows if row.role in _SERVING)
 
+    def workers(self) -> tuple[int, ...]:
+        """Return the workers of the last sample."""
+        with self._lock:
+            rows = self._samples[-1].processes if self._samples else ()
+            return tuple(row.pid for row in rows if row.role == "worker")
+
     def stop(self) -> None:
         """Stop watching; a second call does nothing.
 

@@ -126,6 +126,17 @@ class SockDiag:
         requests = (_inet_request(family, _ESTABLISHED) + at for family in _FAMILIES.values())
         return sum(count_messages(data) for request in requests for data in self._ask(request))
 
+    def tcp_accepted(self, host: str, port: int) -> frozenset[int]:
+        """Return the inodes of the connections at a local address that were accepted, and are open."""
+        at = _at_address(host, port)
+        inodes = (
+            _INET_ANSWER.unpack_from(message)[-1]
+            for family in _FAMILIES.values()
+            for data in self._ask(_inet_request(family, _ESTABLISHED) + at)
+            for message in _messages(data)
+        )
+        return frozenset(inode for inode in inodes if inode)
+
     def tcp_outgoing(self, ports: Collection[int]) -> list[Outgoing]:
         """Return the connections that were opened from here, without those that have one of ``ports`` at
         either end.

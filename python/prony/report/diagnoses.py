@@ -64,6 +64,8 @@ _CAUSES: Mapping[Symptom, str] = MappingProxyType(
         Symptom.DOWNSTREAM_BUSY: "what it asks of others",
         Symptom.LOCK_HELD: "a lock",
         Symptom.UNEVEN_WORKERS: "its fullest worker",
+        Symptom.UNEVEN_CONNECTIONS: "its fullest worker",
+        Symptom.TRACKING_FULL: "the kernel's table of connections",
         Symptom.OTHERS_RAN: "other programs",
         Symptom.STOLEN: "the hypervisor",
     }
@@ -114,6 +116,8 @@ _CONFIRMS: Mapping[Experiment, str] = MappingProxyType(
         Experiment.NO_DEBUG: "measure it as in production; CPU for a request falls",
         Experiment.NO_LOCK: "measure a page without it, or more processes; throughput rises",
         Experiment.NO_LOG: "measure with its log off, or in memory; the tail of the latency falls",
+        Experiment.LARGER_TABLE: "measure with twice the table, or untracked packets; none is dropped",
+        Experiment.PINNED_MEMORY: "measure with huge pages by madvise, on one memory node; trials are alike",
         Experiment.LARGER_POOL: "measure with twice the connections to others; throughput rises",
     }
 )

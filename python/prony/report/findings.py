@@ -143,6 +143,11 @@ _SENTENCES: Mapping[Symptom, _Sentence] = MappingProxyType(
         ),
         Symptom.HALF_OPEN_QUEUE_FULL: _Sentence(f"{_DROPPED}: the queue of half-open connections was full"),
         Symptom.CONNECTS_DROPPED: _Sentence(f"{_DROPPED}: the kernel lacked memory or a route"),
+        Symptom.CONNECTS_REPEATED: _Sentence(
+            "{share:.1%} of {connects:n connect} took {retries}: the first request was lost, and no queue "
+            "here counted it",
+            "connects took {retries}: the first request was lost, and no queue here counted it",
+        ),
         Symptom.STARVED: _Sentence(
             "only {served} of {connections} connections were answered in the window: throughput and "
             "latency describe only those"
@@ -236,6 +241,21 @@ _SENTENCES: Mapping[Symptom, _Sentence] = MappingProxyType(
             "connections stick to few of them",
             "one worker had most of the work: connections stick to few of them",
         ),
+        Symptom.UNEVEN_CONNECTIONS: _Sentence(
+            "of its {workers:n worker} one had {most:n connection}, another {least}, each works on {slots} "
+            "at once: connections stick to few of them",
+            "one worker had more connections than it works on at once, another fewer: connections stick to "
+            "few of them",
+        ),
+        Symptom.TRACKING_FULL: _Sentence(
+            "the kernel's table of tracked connections was full ({entries}{most: of}): it dropped "
+            "{dropped:n packet}"
+        ),
+        Symptom.PAGES_MOVED: _Sentence(
+            "memory of this machine changed its form within the window: {huge_pages:n huge page} came or "
+            "went, {migrated:n page} went to another node",
+            "memory of this machine changed its form within the window",
+        ),
         Symptom.STILL_COLD: _Sentence(
             "it did {early_per_s:rate} in the first {seconds:n second}, and {late_per_s:rate} after them: it "
             "was still warming up",
@@ -309,6 +329,8 @@ _ADVICE: Mapping[Advice, str] = MappingProxyType(
         Advice.SHORTEN_LOCK: "hold the lock for less, or give each process its own: add processes, not "
         "threads",
         Advice.LOG_LATER: "write its log to memory or to another process, and not to the disk line by line",
+        Advice.RAISE_TRACKING: "raise net.netfilter.nf_conntrack_max, or leave its packets untracked",
+        Advice.PIN_MEMORY: "set transparent_hugepage to madvise, and bind the server to one memory node",
         Advice.RAISE_POOL: "give it more connections to ask with, or make what it asks quicker",
     }
 )

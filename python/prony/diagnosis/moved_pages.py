@@ -1,0 +1,31 @@
+"""D29: memory changed its form within the window: huge pages came or went, or pages went to another node.
+
+Trials of one subject then differ by what the kernel happened to do. The kernel counts for the whole machine,
+so this is never more than possible.
+*Source*: kernel, Documentation/admin-guide/mm/transhuge.rst; proc_vmstat(5).
+"""
+
+from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+
+__all__ = ["moved_pages"]
+
+# 32 MiB of huge pages, 8 MiB of pages of 4 KiB: a server's memory, and not a few pages of a daemon.
+_HUGE_PAGES, _MIGRATED = 16, 2048
+
+
+def moved_pages(evidence: Evidence) -> list[Finding]:
+    """Return a finding when as much memory changed its form as a server has."""
+    counters = evidence.trial.counters
+    huge, migrated = counters.get("machine.huge_pages", 0), counters.get("machine.migrated_pages", 0)
+    if evidence.trial.recording is None or (huge < _HUGE_PAGES and migrated < _MIGRATED):
+        return []
+    return [
+        Finding(
+            rule="D29",
+            kind=Symptom.PAGES_MOVED,
+            confidence=Confidence.POSSIBLE,
+            numbers={"huge_pages": huge, "migrated": migrated},
+            advice=Advice.PIN_MEMORY,
+            shareable=True,
+        )
+    ]

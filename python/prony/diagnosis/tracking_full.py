@@ -1,0 +1,33 @@
+"""D07: the firewall's table of connections was full, so that packets of new ones were dropped.
+
+Only where something tracks connections: address translation of containers, a firewall with states.
+*Source*: kernel, Documentation/networking/nf_conntrack-sysctl.rst; net/netfilter/nf_conntrack_core.c.
+"""
+
+from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.model import Network
+
+__all__ = ["tracking_full"]
+
+_NEARLY_FULL = 0.95
+
+
+def tracking_full(evidence: Evidence) -> list[Finding]:
+    """Return a finding when packets were dropped for want of room in the table, or it is nearly full."""
+    counters = evidence.trial.counters
+    entries, dropped = counters.get("conntrack.entries", 0), counters.get("conntrack.dropped", 0)
+    most = counters.get("conntrack.most", 0)
+    full = most > 0 and entries >= _NEARLY_FULL * most
+    if not (dropped > 0 or full):
+        return []
+    of_host = evidence.subject is not None and evidence.subject.sandbox.network is Network.HOST
+    sure = Confidence.LIKELY if of_host or not (dropped > 0 and full) else Confidence.CERTAIN
+    return [
+        Finding(
+            rule="D07",
+            kind=Symptom.TRACKING_FULL,
+            confidence=sure if dropped > 0 else Confidence.POSSIBLE,
+            numbers={"dropped": dropped, "entries": entries} | ({"most": most} if most else {}),
+            advice=Advice.RAISE_TRACKING,
+        )
+    ]
