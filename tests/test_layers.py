@@ -221,7 +221,10 @@ def test_every_diagnosis_is_in_the_list_of_rules():
     from prony.diagnosis import RULES
 
     modules = {rule.__module__.rpartition(".")[2] for rule in RULES.values()}
-    others = {"evidence", "consumption", "bounds", "knobs", "meaning", "conclusion", "slots", "thread_time"}
+    others = {
+        *("evidence", "consumption", "bounds", "knobs", "meaning", "conclusion", "confirmation", "slots"),
+        "thread_time",
+    }
     assert modules == files_of("diagnosis") - others
 
 

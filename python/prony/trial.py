@@ -18,6 +18,8 @@ from prony.engine import Engine
 from prony.errors import EngineError, FailureStage, PronyError, SubjectError
 from prony.model import (
     Cell,
+    CloseLook,
+    CloseView,
     Contract,
     Failed,
     Fault,
@@ -41,12 +43,14 @@ from prony.monitor.downstream import DownstreamGauges
 from prony.monitor.environment import EnvironmentCounters
 from prony.monitor.frequency import FrequencyGauge
 from prony.monitor.groups import GroupCounters, oom_kills
+from prony.monitor.interpreter_lock import LockCounters
 from prony.monitor.kernel import KernelCounters
 from prony.monitor.limits import LimitCounters, read_port_range
 from prony.monitor.listeners import ListenerGauges, Watched
 from prony.monitor.memory import MemoryGauge
 from prony.monitor.processes import ProcessMonitor
 from prony.monitor.sock_diag import SockDiag
+from prony.monitor.switches import SwitchCounters
 from prony.monitor.waits import ThreadCounters
 from prony.monitor.workers import WorkerConnections
 from prony.sandbox import RunningSubject, Sandbox
@@ -63,7 +67,8 @@ __all__ = ["Position", "Task", "run_trial"]
 class Task:
     """Everything that one trial needs, resolved.
 
-    ``counts_disturbed``: even if the machine disturbs it, it counts, and is flagged.
+    ``counts_disturbed``: even if the machine disturbs it, it counts, and is flagged. ``looks``: what the
+    subject is looked at for closely, which disturbs it.
     """
 
     cell: Cell
@@ -75,6 +80,7 @@ class Task:
     placement: Placement
     nuisances: Mapping[str, str]
     counts_disturbed: bool = True
+    looks: tuple[CloseLook, ...] = ()
 
 
 @dataclass(slots=True)
@@ -194,9 +200,10 @@ def _load(task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Ca
     outgoing = others.inodes if others else frozenset
     threads = ThreadCounters(processes.serving, task.placement.generator_cpus, outgoing)
     ports = partial(in_network, subject.seat.network_namespace, read_port_range)
+    close = _close_looks(task, processes)
     spread = _spread(task, subject, processes)
     limits = LimitCounters(processes.serving, ports)
-    counters = (*_counters(task, subject), limits, spread, threads)
+    counters = (*_counters(task, subject), limits, spread, threads, *close)
 
     def on_engine_event(event: Json) -> None:
         match event["event"]:
@@ -221,11 +228,15 @@ def _load(task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Ca
             )
         finally:
             processes.stop()
+            for look in close:
+                look.close()
             evidence.samples = processes.samples()
             evidence.threads = processes.threads()
             deltas, evidence.missing = _deltas(counters)
             evidence.counters = {**evidence.counters, **deltas}
-            evidence.facts = replace(evidence.facts, listeners=tuple(listeners.usage()))
+            evidence.facts = replace(
+                evidence.facts, listeners=tuple(listeners.usage()), close=_close_view(task.cell.id, close)
+            )
             for each in gauges:
                 evidence.missing |= each.missing()
                 each.close()
@@ -243,6 +254,28 @@ def _counters(task: Task, subject: RunningSubject) -> tuple[WindowCounters, ...]
 def _spread(task: Task, subject: RunningSubject, processes: ProcessMonitor) -> WorkerConnections:
     network = subject.seat.network_namespace
     return WorkerConnections(processes.workers, task.launch.address, lambda: in_network(network, SockDiag))
+
+
+def _close_looks(task: Task, processes: ProcessMonitor) -> tuple[SwitchCounters | LockCounters, ...]:
+    """Return what looks closely at the subject, where that is asked for."""
+    placed = task.placement
+    found: list[SwitchCounters | LockCounters] = []
+    for look in task.looks:
+        match look:
+            case CloseLook.SWITCHES:
+                cpus = placed.server_cpus
+                found.append(SwitchCounters(processes.serving, cpus, placed.generator_cpus))
+            case CloseLook.GIL:
+                found.append(LockCounters(processes.serving))
+    return tuple(found)
+
+
+def _close_view(cell_id: int, close: tuple[SwitchCounters | LockCounters, ...]) -> CloseView | None:
+    """Return what single threads did, where somebody looked."""
+    if not close:
+        return None
+    threads = (one.schedules() for one in close if isinstance(one, SwitchCounters))
+    return CloseView(cell_id, next(threads, ()))
 
 
 def _listeners(task: Task, subject: RunningSubject) -> ListenerGauges:

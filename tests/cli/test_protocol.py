@@ -54,6 +54,25 @@ def test_a_dry_run_promises_no_power_of_blocks_where_sessions_count(run, session
     assert "nine times in ten" not in out
 
 
+def test_a_close_look_is_part_of_the_design_and_goes_on_with_the_study(run):
+    assert run(*APP, "--confirm", "switches", "--confirm", "gil", "--confirm", "gil", *OUT).status == 130
+    plan = run.task.plan
+    assert plan.design.confirm == ("switches", "gil")
+    run(*GO_ON)
+    assert run.task.plan.design == plan.design
+
+
+def test_a_dry_run_says_that_a_close_look_counts_for_no_figure(run):
+    out = run(*APP, "--confirm", "switches", "--dry-run").out
+    assert "after the last block a close look at each cell (switches), which counts for no figure" in out
+
+
+def test_a_close_look_needs_cells_and_a_search_has_none(run):
+    done = run(*APP, "--confirm", "switches", "--find-rate", "p99 < 50ms", *OUT)
+    assert done.status == 2
+    assert "`--confirm switches` and `--find-rate` exclude each other" in done.err
+
+
 def test_a_dry_run_says_how_long_the_pilot_takes(run):
     out = run(*APP, "--repeats", "5", "--pilot", "20s", "--dry-run").out
     looks = "pilot before the first block: 2 cells from a fresh start, about 31 s, at most 3 min;"

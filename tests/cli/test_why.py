@@ -48,3 +48,11 @@ def test_the_json_has_the_values_of_the_report_and_where_they_are(said, archive)
         _, _, group, _, cell, _ = one["at"].split("/")
         assert one["diagnosis"] == report["groups"][int(group)]["cells"][int(cell)]["diagnosis"]
     assert len(found) == len(report["groups"][0]["cells"])
+
+
+def test_it_reads_only_and_leaves_nothing(said, archive):
+    before, beside = archive.read_bytes(), sorted(archive.parent.iterdir())
+    said("why", archive)
+    said("why", archive, "--json")
+    assert archive.read_bytes() == before
+    assert sorted(archive.parent.iterdir()) == beside

@@ -316,6 +316,9 @@ def _protocol(task: "Study") -> "Iterator[str]":
         yield f"for each subject a search for the highest rate at which {plan.design.find_rate}"
         yield f"and {number_of(plan.blocks, 'fresh trial')} at the rate that it finds"
     yield from _pilot(plan)
+    if plan.design.confirm:
+        looks = " and ".join(plan.design.confirm)
+        yield f"after the last block a close look at each cell ({looks}), which counts for no figure"
     if plan.design.sessions > 1:
         pause = format_duration(plan.design.pause_ns)
         blocks = number_of(plan.session_blocks, "block")

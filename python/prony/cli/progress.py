@@ -159,7 +159,7 @@ class StudyProgress(StudyListener):
     def trial_started(self, cell: Cell, block: int, blocks: int) -> None:
         """Show the running trial."""
         self._began = time.monotonic()
-        where = f"block {block + 1}/{blocks}" if blocks else "search"
+        where = f"block {block + 1}/{blocks}" if blocks else "look"
         self._running = f"{where}  {cell.subject.name}  {cell.describe_load()}"
         self._line.show(self._status(""))
 

@@ -9,7 +9,9 @@ from prony.errors import UsageError
 from prony.units import SECOND_NS
 
 if TYPE_CHECKING:
-    from prony.model import Cell, Plan, Precision
+    from collections.abc import Sequence
+
+    from prony.model import Cell, CloseLook, Plan, Precision
 
 __all__ = ["cross_checks_of", "with_protocol", "with_usual_pilot"]
 
@@ -26,11 +28,13 @@ LOOKS = (10, 15, 20)
 
 
 def with_protocol(plan: "Plan", sure: SureOptions, find_rate: str | None) -> "Plan":
-    """Return the plan with its looks or its search, its pilot, and the errors that it allows.
+    """Return the plan with its looks or its search, its pilot, its close looks, and what errors it
+    allows.
 
     *Errors*: UsageError for invalid values, or options that contradict each other.
     """
     plan = _with_pilot(_with_blocks(plan, sure, find_rate), sure.pilot)
+    plan = _with_close_looks(plan, sure.confirm or ())
     if sure.allow_errors is None:
         return plan
     if find_rate is not None:
@@ -40,6 +44,19 @@ def with_protocol(plan: "Plan", sure: SureOptions, find_rate: str | None) -> "Pl
             hint="--find-rate 'p99 < 50ms, errors < 5%'",
         )
     return replace(plan, design=replace(plan.design, allow_errors=_share(sure.allow_errors)))
+
+
+def _with_close_looks(plan: "Plan", looks: "Sequence[CloseLook]") -> "Plan":
+    """Return the plan with a close look at each subject after the last block.
+
+    *Errors*: UsageError beside a search, which has no block.
+    """
+    if looks and plan.design.find_rate:
+        raise UsageError(
+            f"`--confirm {looks[0]}` and `--find-rate` exclude each other: a search has no cell to look at",
+            hint="measure at the rate that was found, with --rate and --confirm",
+        )
+    return replace(plan, design=replace(plan.design, confirm=tuple(dict.fromkeys(looks))))
 
 
 def _share(text: str) -> float:

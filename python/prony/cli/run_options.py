@@ -16,7 +16,7 @@ from prony.cli.options import MAX_SEED, MAX_THREADS
 from prony.cli.pacing_option import PacingOption
 from prony.cli.request_options import Body, Header, Method, RequestTimeout
 from prony.cli.sandbox_options import SandboxOptions
-from prony.model import Arrivals, Interface
+from prony.model import Arrivals, CloseLook, Interface
 from prony.runas import expanded
 
 __all__ = [
@@ -250,6 +250,13 @@ class SureOptions:
         str | None,
         typer.Option(
             help="Measure each cell with these generators too, e.g. wrk,ab.", autocompletion=engines_to
+        ),
+    ] = None
+    confirm: Annotated[
+        list[CloseLook] | None,
+        typer.Option(
+            help="After the last block look closely at each subject, in a trial that counts for nothing: "
+            "switches of its threads, or gil, who has CPython's lock (py-spy); may be repeated.",
         ),
     ] = None
     no_calibration: Annotated[

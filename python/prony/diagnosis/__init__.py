@@ -10,7 +10,9 @@ from types import MappingProxyType
 from prony.diagnosis.busy_slots import busy_slots
 from prony.diagnosis.clipped_backlog import clipped_backlog
 from prony.diagnosis.closed_after_each import closed_after_each
-from prony.diagnosis.conclusion import Diagnosis, DiagnosisKind, Frequent, Observed, conclude
+from prony.diagnosis.conclusion import Diagnosis, DiagnosisKind, Frequent, Observed, conclude, confirmed
+from prony.diagnosis.confirmation import Agreement, Confirmation
+from prony.diagnosis.connect_ladder import connect_ladder
 from prony.diagnosis.consumption import Resource, consumption_of
 from prony.diagnosis.crowded import crowded
 from prony.diagnosis.debugging import debugging
@@ -65,7 +67,9 @@ __all__ = [
     "RULES",
     "Advice",
     "Affected",
+    "Agreement",
     "Confidence",
+    "Confirmation",
     "Consequence",
     "Diagnosis",
     "DiagnosisKind",
@@ -78,6 +82,7 @@ __all__ = [
     "Rule",
     "Symptom",
     "conclude",
+    "confirmed",
     "diagnose",
     "observe",
 ]

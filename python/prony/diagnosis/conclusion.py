@@ -6,18 +6,19 @@ idle CPUs explain is none where the CPUs are full.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from statistics import fmean, median
 
 from prony.analysis.rates import KEPT_RATE, QUALIFIED_ERROR_RATIO
 from prony.diagnosis.bounds import Bound, bounds_of
+from prony.diagnosis.confirmation import Confirmation, confirmation_of
 from prony.diagnosis.consumption import Consumption, Resource
-from prony.diagnosis.evidence import Affected, Confidence, Experiment, Finding, Symptom
+from prony.diagnosis.evidence import Affected, Confidence, Evidence, Experiment, Finding, Symptom
 from prony.diagnosis.meaning import MEANINGS, Bearing
 from prony.diagnosis.thread_time import ThreadState
 
-__all__ = ["Diagnosis", "DiagnosisKind", "Frequent", "Observed", "conclude"]
+__all__ = ["Diagnosis", "DiagnosisKind", "Frequent", "Observed", "conclude", "confirmed"]
 
 # Of the CPUs' time, over the trials. Saturated servers here use 0.98 to 1.00 of it by the count of their
 # control groups, and 0.93 where it is sampled in ticks.
@@ -62,7 +63,7 @@ class Diagnosis:
     ``asked_per_s``: what was due in an open loop, ``in_flight``: how many requests were open at a time, of
     which it works on ``slots``. ``shares``: what was used of each resource; ``bounds``: what each allows, the
     nearest first; ``ruled_out``: those that were no limit. ``time``: what its threads did, by so many
-    ``looks`` in all.
+    ``looks`` in all. ``confirmation``: what a close look says of it, in a trial of its own; null without one.
     """
 
     kind: DiagnosisKind
@@ -79,6 +80,7 @@ class Diagnosis:
     ruled_out: tuple[Resource, ...] = ()
     time: Mapping[ThreadState, float] = field(default_factory=dict)
     looks: int = 0
+    confirmation: Confirmation | None = None
 
     @property
     def cause_kind(self) -> Symptom | None:
@@ -127,6 +129,12 @@ def conclude(trials: Sequence[Observed]) -> Diagnosis | None:
         time=_mean_time([one.time for one in usages if one.time]),
         looks=sum(one.looks for one in usages),
     )
+
+
+def confirmed(found: Diagnosis, close: Evidence) -> Diagnosis:
+    """Return a diagnosis with what a close look says of it."""
+    cpu_bound = found.kind is DiagnosisKind.CPU
+    return replace(found, confirmation=confirmation_of(close, found.cause_kind, cpu_bound=cpu_bound))
 
 
 def _frequent(trials: Sequence[Observed]) -> Iterator[Frequent]:

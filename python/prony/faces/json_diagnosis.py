@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 from prony.diagnosis import MEANINGS, Diagnosis, Finding, Frequent
 from prony.model import Json
+from prony.model.shapes import encode
 from prony.report.diagnoses import diagnosis_words
 from prony.report.findings import advice_words, finding_words
 
@@ -48,6 +49,7 @@ def diagnosis_json(found: Diagnosis | None) -> Json | None:
         "time": {state.value: share for state, share in found.time.items()},
         "looks": found.looks,
         "ruled_out": [resource.value for resource in found.ruled_out],
+        "confirmation": None if found.confirmation is None else encode(found.confirmation),
     }
 
 

@@ -282,7 +282,7 @@ def _plan(plan: Plan) -> Json:
         "seed": plan.seed,
         "source": plan.source,
         "notes": list(plan.notes),
-        "design": asdict(plan.design),
+        "design": {**asdict(plan.design), "confirm": list(plan.design.confirm)},
     }
 
 

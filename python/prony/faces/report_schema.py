@@ -248,6 +248,7 @@ class DiagnosisShape:
     ruled_out: Sequence[str]
     looks: int
     time: Mapping[str, float]
+    confirmation: Object | None
 
 
 @dataclass(frozen=True, slots=True)

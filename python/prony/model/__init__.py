@@ -13,6 +13,8 @@ from prony.model.availability import INSTALLABLE, READY, Availability, Availabil
 from prony.model.claims import ERROR_RATIO, TOLERANT, Claim, ClaimKind, Needs, Original
 from prony.model.exchange import Check, Contract, Request
 from prony.model.facts import (
+    CloseLook,
+    CloseView,
     Fingerprint,
     Fitness,
     GeneratorFitness,
@@ -24,7 +26,15 @@ from prony.model.facts import (
 from prony.model.fault import Fault, FaultKind
 from prony.model.launch import Launch, Readiness, RoleRule, StopRule
 from prony.model.limit import GeneratorVerdict, Limit, Limited, LimitKind
-from prony.model.observation import ListenerUsage, LogTail, Phase, ProcessRow, Sample, ThreadUsage
+from prony.model.observation import (
+    ListenerUsage,
+    LogTail,
+    Phase,
+    ProcessRow,
+    Sample,
+    ThreadSchedule,
+    ThreadUsage,
+)
 from prony.model.plan import Cell, Design, Plan, Precision
 from prony.model.recording import Account, Recording
 from prony.model.records import Run, RunStatus, SubjectRecord, TrialRecord
@@ -89,6 +99,8 @@ __all__ = [
     "Check",
     "Claim",
     "ClaimKind",
+    "CloseLook",
+    "CloseView",
     "ClosedLoop",
     "ConnectionStage",
     "Contract",
@@ -147,6 +159,7 @@ __all__ = [
     "Subject",
     "SubjectFacts",
     "SubjectRecord",
+    "ThreadSchedule",
     "ThreadUsage",
     "Tls",
     "TlsKey",

@@ -14,10 +14,12 @@ from enum import StrEnum
 
 from prony.errors import FailureStage
 from prony.model.limit import Limit
-from prony.model.observation import ListenerUsage
+from prony.model.observation import ListenerUsage, ThreadSchedule
 from prony.model.shapes import INLINE, OPTIONAL, REST
 
 __all__ = [
+    "CloseLook",
+    "CloseView",
     "DeclaredFacts",
     "Fingerprint",
     "Fitness",
@@ -273,19 +275,40 @@ class PilotStep:
     reason: str = field(default="", metadata=OPTIONAL)
 
 
+class CloseLook(StrEnum):
+    """What a subject is looked at for in a trial of its own, because it disturbs. Public: `--confirm` and
+    archives have these names.
+    """
+
+    SWITCHES = "switches"
+    """When each of its threads got and left a CPU, by the kernel's own records."""
+    GIL = "gil"
+    """Whether CPython's lock is held, by a sampling profiler where there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class CloseView:
+    """What a close look saw of the subject of the plan's cell ``cell_id``; ``threads``: the busiest first."""
+
+    cell_id: int
+    threads: tuple[ThreadSchedule, ...] = field(default=(), metadata=OPTIONAL)
+
+
 @dataclass(frozen=True, slots=True)
 class TrialFacts:
     """What was learnt of a trial's sandbox and surroundings.
 
     ``strays``: how many of its processes might run on other CPUs than the server's when the window closed.
     ``listeners``: each listening socket in its fullest state of the window. ``find_rate``: in a search, what
-    it says of its rate. ``pilot``: of a pilot, what it says of its cell's warm-up.
+    it says of its rate. ``pilot``: of a pilot, what it says of its cell's warm-up. ``close``: of a close
+    look, what it saw.
     """
 
     strays: int | None = field(default=None, metadata=OPTIONAL)
     listeners: tuple[ListenerUsage, ...] = field(default=(), metadata=OPTIONAL)
     find_rate: TrialStep | None = field(default=None, metadata=OPTIONAL)
     pilot: PilotStep | None = field(default=None, metadata=OPTIONAL)
+    close: CloseView | None = field(default=None, metadata=OPTIONAL)
     free: Mapping[str, object] = field(default_factory=dict, metadata=REST)
 
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from prony.model.address import AddressKind
 
-__all__ = ["ListenerUsage", "LogTail", "Phase", "ProcessRow", "Sample", "ThreadUsage"]
+__all__ = ["ListenerUsage", "LogTail", "Phase", "ProcessRow", "Sample", "ThreadSchedule", "ThreadUsage"]
 
 
 class Phase(StrEnum):
@@ -59,6 +59,27 @@ class ThreadUsage:
     tid: int
     name: str
     cpu_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadSchedule:
+    """What one thread did while its switches were watched. Its four times add up to the time for which it was
+    there.
+
+    ``blocked_ns``: it waited for something, and then for a CPU: the kernel records no waking.
+    ``unknown_ns``: records were lost. ``preemptions``: how often another thread took its CPU; ``waits``: how
+    often it left its CPU by itself.
+    """
+
+    pid: int
+    tid: int
+    name: str
+    running_ns: int
+    preempted_ns: int
+    blocked_ns: int
+    unknown_ns: int
+    preemptions: int
+    waits: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from typing import TypeVar
 
 from prony.model.claims import Claim, Original
+from prony.model.facts import CloseLook
 from prony.model.sandbox import SandboxChoice
 from prony.model.shapes import OPTIONAL
 from prony.model.subject import Subject, is_of
@@ -84,7 +85,8 @@ class Design:
     is.
     ``allow_errors``: the largest share of failed requests with which speed is compared; null: the usual one.
     ``pilot_ns``: before the first block, look for how long each server warms up, at most so long; null: do
-    not.
+    not. ``confirm``: after the last block, look at each subject closely, in a trial whose figures enter
+    nothing.
     """
 
     margin: float = 0.02
@@ -97,6 +99,7 @@ class Design:
     pilot_ns: int | None = field(default=None, metadata=OPTIONAL)
     editions: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
     allow_errors: float | None = field(default=None, metadata=OPTIONAL)
+    confirm: tuple[CloseLook, ...] = field(default=(), metadata=OPTIONAL)
 
 
 _Number = TypeVar("_Number", int, float)

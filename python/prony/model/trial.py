@@ -30,6 +30,7 @@ class TrialRole(StrEnum):
     CROSS_CHECK = "cross-check"
     FIND_RATE = "find-rate"
     PILOT = "pilot"
+    CONFIRMATION = "confirmation"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,11 @@ __all__ = [
     "NativeDetail",
     "NativeMemory",
     "NativeProcess",
+    "NativeSchedule",
     "NativeThread",
+    "NativeWatch",
     "ProcessSource",
+    "open_switch_watch",
     "tree_cpu",
 ]
 
@@ -76,6 +79,49 @@ class NativeDetail(Protocol):
     def threads(self) -> Sequence[NativeThread]: ...  # noqa: D102
 
 
+class NativeSchedule(Protocol):
+    """What one thread did while its switches were watched, in ns; see `prony.model.ThreadSchedule`."""
+
+    @property
+    def pid(self) -> int: ...  # noqa: D102
+    @property
+    def tid(self) -> int: ...  # noqa: D102
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def running_ns(self) -> int: ...  # noqa: D102
+    @property
+    def preempted_ns(self) -> int: ...  # noqa: D102
+    @property
+    def blocked_ns(self) -> int: ...  # noqa: D102
+    @property
+    def unknown_ns(self) -> int: ...  # noqa: D102
+    @property
+    def preemptions(self) -> int: ...  # noqa: D102
+    @property
+    def waits(self) -> int: ...  # noqa: D102
+
+
+class NativeWatch(Protocol):
+    """Watches the switches of threads. *Errors*: RuntimeError where the kernel refuses."""
+
+    def add(self, pid: int, /) -> int:
+        """Watch a process's threads that are not watched yet; return how many were added."""
+        ...
+
+    def begin(self) -> None:
+        """Count from now on."""
+        ...
+
+    def drain(self) -> None:
+        """Read what was recorded."""
+        ...
+
+    def finish(self) -> tuple[Sequence[NativeSchedule], int]:
+        """Return what each thread did, the busiest first, and how many records were lost."""
+        ...
+
+
 class ProcessSource(Protocol):
     """Where samples of the processes below a root come from."""
 
@@ -117,6 +163,13 @@ class CompiledSource:
     def detail(self, pid: int) -> NativeDetail | None:
         """Return a process's detail; null when it is gone or may not be read."""
         return self._detail(pid)
+
+
+def open_switch_watch(cpus: Sequence[int]) -> NativeWatch:
+    """Return a watch of no thread yet; only what runs on ``cpus`` is seen."""
+    from prony import _engine
+
+    return _engine.SwitchWatch(list(cpus))
 
 
 def tree_cpu(root: int) -> dict[tuple[int, int], int]:

@@ -14,7 +14,7 @@ from prony.analysis.editions import Then, of_the_time
 from prony.analysis.noise_floor import floors_by_metric
 from prony.analysis.summary import CellSummary, TrialFigures, figures, sessions_of, summarise_cell
 from prony.archive import Archive
-from prony.diagnosis import Diagnosis, Evidence, Observed, conclude, observe
+from prony.diagnosis import Diagnosis, Evidence, Observed, conclude, confirmed, observe
 from prony.model import (
     Cell,
     Claim,
@@ -243,12 +243,18 @@ def _merged(diagnosed: Iterable[_Diagnosed]) -> tuple[Found, ...]:
     return merged(findings, Counter(one.subject for one in every))
 
 
-def _concluded(diagnosed: Mapping[tuple[int, int], _Diagnosed]) -> dict[int, Diagnosis]:
+def _concluded(
+    diagnosed: Mapping[tuple[int, int], _Diagnosed], closely: Mapping[int, Evidence]
+) -> dict[int, Diagnosis]:
     trials: dict[int, list[Observed]] = {}
     for (cell, _), one in diagnosed.items():
         trials.setdefault(cell, []).append(one.observed)
     found = {cell: conclude(each) for cell, each in trials.items()}
-    return {cell: one for cell, one in found.items() if one is not None}
+    return {
+        cell: confirmed(one, closely[cell]) if cell in closely else one
+        for cell, one in found.items()
+        if one is not None
+    }
 
 
 def read(  # noqa: PLR0913 - what an archive holds
@@ -273,6 +279,7 @@ def read(  # noqa: PLR0913 - what an archive holds
     searched = {cell.id: cell.subject.name for cell in (added or {}).get(TrialRole.FIND_RATE, ())}
     tried: dict[tuple[int, int], tuple[str, TrialStep]] = {}
     looks: dict[tuple[int, int], PilotStep] = {}
+    closely: dict[int, Evidence] = {}
     for record in trials:
         trial = record.trial
         taken.append(replace(figures(trial), session=session(record)))
@@ -282,6 +289,9 @@ def read(  # noqa: PLR0913 - what an archive holds
             tried[trial.cell_id, trial.block] = step
         if trial.role is TrialRole.PILOT and trial.facts.pilot is not None:
             looks[trial.cell_id, trial.block] = trial.facts.pilot
+        close = trial.facts.close
+        if trial.role is TrialRole.CONFIRMATION and close is not None and close.cell_id in own_cells:
+            closely[close.cell_id] = Evidence(own_cells[close.cell_id], trial)
         if trial.role is not TrialRole.SUBJECT or trial.cell_id not in own_cells:
             continue
         cell, key = own_cells[trial.cell_id], (trial.cell_id, trial.block)
@@ -308,7 +318,7 @@ def read(  # noqa: PLR0913 - what an archive holds
         subjects=subjects,
         groups=groups,
         findings=_merged(diagnosed.values()),
-        diagnoses=_concluded(diagnosed),
+        diagnoses=_concluded(diagnosed, closely),
         placements=tuple(dict.fromkeys(trial.placement for trial in own if trial.placement is not None)),
         trials=tuple(taken),
         claims=claims,

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from prony.diagnosis import Diagnosis, Frequent, Resource
 from prony.diagnosis.bounds import Bound
 from prony.reading.limits import LimitedCell
+from prony.report.confirmation import confirmation_blocks
 from prony.report.diagnoses import cause_note, diagnosis_words, resource_words, ruled_out_words
 from prony.report.document import Bars, Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
 from prony.report.findings import finding_words
@@ -43,6 +44,8 @@ def _blocks(found: Diagnosis, at: str) -> Iterator[Block]:
     if found.time:
         yield Paragraph(time_heading(found, at))
         yield Bars(tuple(time_rows(found, at)))
+    if found.confirmation is not None:
+        yield from confirmation_blocks(found.confirmation, at + pointer("confirmation"))
     yield Notes(tuple(("", words) for words in _remarks(found, at)))
 
 

@@ -155,6 +155,7 @@ def _task(bench: Bench, turn: Turn) -> Task:
         placement=equivalent(bench.placement_of(cell.subject), bench.cpus, Random(nuisance.draw_seed)),  # noqa: S311
         nuisances={**nuisance.as_text(), "port": str(launch.address.port)},
         counts_disturbed=_counts_disturbed(bench.study, at),
+        looks=bench.study.plan.design.confirm if at.role is TrialRole.CONFIRMATION else (),
     )
 
 

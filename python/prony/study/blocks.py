@@ -66,7 +66,7 @@ def _shown(turn: Turn, blocks: int) -> tuple[int, int]:
     known.
     """
     at = turn.position
-    if at.role is TrialRole.PILOT:
+    if at.role in (TrialRole.PILOT, TrialRole.CONFIRMATION):
         return 0, 0
     if at.role is not TrialRole.FIND_RATE:
         return at.block, blocks

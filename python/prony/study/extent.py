@@ -53,6 +53,7 @@ def extent_of(plan: "Plan", cross_checks: "Sequence[Cell]" = ()) -> Extent:
     """Return how much a plan is, with calibration, cross-checks and the first looks of a pilot, but without
     repeats of invalid trials and without what no generator here can measure.
     """
+    from prony.study.confirming import close_looks
     from prony.study.generators import foreseen
     from prony.study.pilot import piloted
 
@@ -65,7 +66,9 @@ def extent_of(plan: "Plan", cross_checks: "Sequence[Cell]" = ()) -> Extent:
     least = precision.looks[0] if precision else plan.blocks
     length_s = sum(map(_length_s, block))
     pauses_s = (plan.design.sessions - 1) * seconds(plan.design.pause_ns)
-    looks, before_s = len(piloted(plan)), pilot_seconds(plan)[0] + pauses_s
+    closely = close_looks(plan)
+    looks = len(piloted(plan)) + len(closely)
+    before_s = pilot_seconds(plan)[0] + pauses_s + sum(map(_length_s, closely))
     return Extent(
         (looks + least * len(block), looks + plan.blocks * len(block)),
         (least * length_s + before_s, plan.blocks * length_s + before_s),

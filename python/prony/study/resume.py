@@ -25,7 +25,8 @@ __all__ = ["Earlier", "changes", "read_earlier", "refuse"]
 class Earlier:
     """What was measured before: trials by key, subjects as they were resolved, the machine's facts.
 
-    ``rate_cells``: the cells that a search for rates had created; ``pilot_cells``: those of a pilot.
+    ``rate_cells``: the cells that a search for rates had created; ``pilot_cells``: those of a pilot;
+    ``close_cells``: those of close looks.
     ``measured``: the subjects that have trials.
     """
 
@@ -34,6 +35,7 @@ class Earlier:
     fingerprint: Fingerprint
     rate_cells: tuple[Cell, ...]
     pilot_cells: tuple[Cell, ...]
+    close_cells: tuple[Cell, ...]
     measured: frozenset[str]
 
 
@@ -51,6 +53,7 @@ def read_earlier(path: Path) -> Earlier:
             fingerprint=archive.fingerprint(),
             rate_cells=archive.cells(TrialRole.FIND_RATE),
             pilot_cells=archive.cells(TrialRole.PILOT),
+            close_cells=archive.cells(TrialRole.CONFIRMATION),
             measured=frozenset(names[cell] for cell, *_ in entries if cell in names),
         )
 

@@ -31,6 +31,7 @@ from prony.study.admission import admit
 from prony.study.base import Study, StudyListener
 from prony.study.bench import Bench, beside_the_generator
 from prony.study.blocks import run_block
+from prony.study.confirming import close_looks, confirm
 from prony.study.first_look import first_look
 from prony.study.generators import left_out, left_out_words
 from prony.study.ledger import Ledger
@@ -174,10 +175,11 @@ def _measured(
     bench = run_pilot(bench, ledger, earlier.pilot_cells if earlier else (), listener)
     each = with_pauses(plan, ledger, listener, partial(run_block, bench, ledger=ledger, listener=listener))
     stopped = run_until_known(bench.study, ledger, each)
-    if stopped is None:
-        return facts
-    listener.notice(f"stopped after {stopped.blocks} blocks: {stopped.words}")
-    return replace(facts, stopped=stopped)
+    if stopped is not None:
+        listener.notice(f"stopped after {stopped.blocks} blocks: {stopped.words}")
+        facts = replace(facts, stopped=stopped)
+    confirm(bench, ledger, earlier.close_cells if earlier else (), listener)
+    return facts
 
 
 def _left(bench: Bench, ledger: Ledger) -> int:
@@ -190,6 +192,8 @@ def _left(bench: Bench, ledger: Ledger) -> int:
     )
     cells = {key[0] for key in ledger.entries if key[-1] is TrialRole.PILOT}
     looks = max(0, len(piloted(study.plan)) - len(cells))
+    closely = {key[0] for key in ledger.entries if key[-1] is TrialRole.CONFIRMATION}
+    looks += max(0, len(close_looks(study.plan)) - len(closely))
     return looks + sum(bench.has(turn) and not ledger.has(turn) for turn in turns)
 
 
