@@ -497,3 +497,29 @@ def test_behind_a_frontend_a_queue_that_no_sample_shows_has_no_setting():
 def test_one_connection_cannot_show_what_a_pool_can_do():
     cell = replace(CELL, workload=replace(CELL.workload, loop=ClosedLoop(1)))
     assert concluded(loaded(in_flight=1, cell=cell), cell=cell).kind is DiagnosisKind.NOT_AT_LIMIT
+
+
+# --- the next limit ---------------------------------------------------------------------------------------
+
+
+def at_rate(*shares):
+    """Trials that kept up with 100 requests a second, and used so much of the CPU."""
+    return [Consumption(100, 100.0, 100.0, 1.0, {Resource.CPU: share}) for share in shares]
+
+
+def test_the_next_limit_has_the_interval_of_its_trials():
+    found = conclude([Observed((), one) for one in at_rate(0.46, 0.48, 0.5)])
+    (bound,) = found.bounds
+    assert (bound.times_low, bound.times_high) == pytest.approx((bound.low / 100, bound.high / 100))
+    assert line(found).endswith("next limit: its CPU, at about 2.1 times this rate (1.9 to 2.3)")
+
+
+def test_of_one_trial_the_next_limit_has_no_interval():
+    found = conclude([Observed((), one) for one in at_rate(0.48)])
+    assert found.bounds[0].times_low is None
+    assert line(found).endswith("at about 2.1 times this rate")
+
+
+def test_a_limit_that_was_not_passed_is_not_below_what_was_carried():
+    (bound,) = bounds_of(at_rate(0.4, 0.9))
+    assert bound.low < 100 and bound.times_low == 1.0

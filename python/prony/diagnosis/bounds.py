@@ -31,7 +31,8 @@ _BOUNDING = (Resource.CORES, Resource.CPU, Resource.SLOTS, Resource.GENERATOR)
 class Bound:
     """The requests per second that a resource allows, as a mean over the trials.
 
-    ``low`` and ``high``: its 95 % interval, null for one trial; ``times``: over what was carried.
+    ``low`` and ``high``: its 95 % interval, null for one trial; ``times``: over what was carried, with
+    the interval ``times_low`` to ``times_high``, null for one trial.
     """
 
     resource: Resource
@@ -39,6 +40,8 @@ class Bound:
     low: float | None
     high: float | None
     times: float
+    times_low: float | None = None
+    times_high: float | None = None
 
 
 def bounds_of(usages: Sequence[Consumption]) -> tuple[Bound, ...]:
@@ -50,9 +53,18 @@ def bounds_of(usages: Sequence[Consumption]) -> tuple[Bound, ...]:
         del known[Resource.SLOTS]
     carried = fmean(one.done_per_s for one in usages) if usages else 0.0
     bounds = (
-        Bound(resource, one.mean, one.low, one.high, one.mean / carried) for resource, one in known.items()
+        Bound(resource, one.mean, one.low, one.high, one.mean / carried, *_times(one, carried))
+        for resource, one in known.items()
     )
     return tuple(sorted(bounds, key=lambda one: one.per_s))
+
+
+def _times(found: Estimate, carried: float) -> tuple[float | None, float | None]:
+    """Return between which multiples of what was carried a limit is; null of one trial."""
+    if found.low is None or found.high is None:
+        return None, None
+    # A limit that was not passed is not below what was carried.
+    return max(found.low / carried, 1.0), found.high / carried
 
 
 def _ceiling(usages: Sequence[Consumption], resource: Resource) -> Estimate | None:

@@ -226,6 +226,8 @@ class BoundShape:
     low: float | None
     high: float | None
     times: float
+    times_low: float | None
+    times_high: float | None
 
 
 @dataclass(frozen=True, slots=True)

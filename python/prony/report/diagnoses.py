@@ -183,7 +183,19 @@ def _next(found: Sequence[Placed]) -> Text:
         return EMPTY
     values = [(one.bounds[0].times, at + pointer("bounds", 0, "times")) for one, at in found]
     nearest = _RESOURCES[found[0][0].bounds[0].resource]
-    return text("; next limit: {}, at about {} times this rate", nearest, _range(values, digits(1)))
+    between = _between(*found[0]) if len(found) == 1 else EMPTY
+    times = _range(values, digits(1))
+    return text("; next limit: {}, at about {} times this rate{}", nearest, times, between)
+
+
+def _between(found: Diagnosis, at: str) -> Text:
+    """Return the interval of the next limit; empty where it looks like one value, or is not known."""
+    bound, where = found.bounds[0], at + pointer("bounds", 0)
+    if bound.times_low is None or bound.times_high is None:
+        return EMPTY
+    low = Figure(bound.times_low, digits(1), where + pointer("times_low"))
+    high = Figure(bound.times_high, digits(1), where + pointer("times_high"))
+    return EMPTY if str(low) == str(high) else text(" ({} to {})", low, high)
 
 
 def _rate(found: Sequence[Placed], name: str = "done_per_s") -> Text:
