@@ -56,6 +56,8 @@ from prony.monitor.workers import WorkerConnections
 from prony.sandbox import RunningSubject, Sandbox
 from prony.sandbox.carry_over import carried_over, read_sockets
 from prony.sandbox.ceilings import memory_bytes
+from prony.sandbox.cgroup.base import Counters
+from prony.sandbox.cgroup.foreign import ForeignGroups
 from prony.sandbox.linux import in_network
 from prony.schedule import Position
 from prony.units import format_bytes
@@ -160,16 +162,17 @@ def _on_running(
     if subject.seat.network_namespace is None:
         # What earlier trials left, read before this trial opens its own sockets.
         evidence.counters = carried_over(subject.address.port, read_sockets()).as_counters()
+    groups = _Groups(subject)
     try:
         subject.wait_until_ready(task.cell.workload.request)
         broken = subject.verify(task.contract)
     except SubjectError as error:
-        killed = _out_of_memory(task, subject)
+        killed = _out_of_memory(task, groups)
         raise SubjectError(killed, stage=error.stage, log=error.log) if killed else error from None
     if broken is not None:
-        return Failed(FailureStage.CONTRACT, _out_of_memory(task, subject) or broken)
-    _load(task, subject, evidence, on_event)
-    killed = _out_of_memory(task, subject)
+        return Failed(FailureStage.CONTRACT, _out_of_memory(task, groups) or broken)
+    _load(task, subject, groups, evidence, on_event)
+    killed = _out_of_memory(task, groups)
     if killed is not None:
         return Failed(FailureStage.LOAD, killed)
     died = subject.exit_reason()
@@ -178,19 +181,42 @@ def _on_running(
     return Ok()
 
 
-def _out_of_memory(task: Task, subject: RunningSubject) -> str | None:
+class _Groups:
+    """The control groups of a subject: its sandbox's, else those that somebody else has put it into."""
+
+    def __init__(self, subject: RunningSubject) -> None:
+        self._subject, self._foreign = subject, ForeignGroups(subject.pids)
+
+    def counters(self) -> Mapping[str, Counters]:
+        """Return the kernel's counters of each group; nothing without groups."""
+        return self._subject.counters() or self._foreign.counters()
+
+    @property
+    def are_own(self) -> bool:
+        """Whether the sandbox made them."""
+        return bool(self._subject.counters())
+
+
+def _out_of_memory(task: Task, groups: _Groups) -> str | None:
     """Return which of its processes the kernel killed because memory ran out, in words; null: none."""
-    killed = oom_kills(subject.counters())
+    killed = oom_kills(groups.counters())
     if not killed:
         return None
     limit = task.cell.sandbox.memory_bytes
     own = f": no limit was asked for, and Prony's own ceiling is {format_bytes(memory_bytes())}"
     at = own if limit is None else f" at its limit of {format_bytes(limit)}"
+    at = at if groups.are_own else " at the limit of a control group that is not Prony's"
     parts = (f"{count} process{'es' if count != 1 else ''} of the {name}" for name, count in killed.items())
     return f"out of memory: the kernel killed {', '.join(parts)}{at}"
 
 
-def _load(task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Callable[[Json], None]) -> None:
+def _load(
+    task: Task,
+    subject: RunningSubject,
+    groups: _Groups,
+    evidence: _Evidence,
+    on_event: Callable[[Json], None],
+) -> None:
     mains = {subject.pids[one.name]: one.roles for one in (task.launch, *task.launch.processes)}
     listeners = _listeners(task, subject)
     others = _downstream(task, subject)
@@ -203,7 +229,7 @@ def _load(task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Ca
     close = _close_looks(task, processes)
     spread = _spread(task, subject, processes)
     limits = LimitCounters(processes.serving, ports)
-    counters = (*_counters(task, subject), limits, spread, threads, *close)
+    counters = (*_counters(task, subject, groups), limits, spread, threads, *close)
 
     def on_engine_event(event: Json) -> None:
         match event["event"]:
@@ -242,11 +268,11 @@ def _load(task: Task, subject: RunningSubject, evidence: _Evidence, on_event: Ca
                 each.close()
 
 
-def _counters(task: Task, subject: RunningSubject) -> tuple[WindowCounters, ...]:
+def _counters(task: Task, subject: RunningSubject, groups: _Groups) -> tuple[WindowCounters, ...]:
     cpus = {*task.placement.server_cpus, *task.placement.generator_cpus}
     return (
         KernelCounters(subject.network_pid),
-        GroupCounters(subject.counters),
+        GroupCounters(groups.counters),
         EnvironmentCounters(cpus, os.getpid(), subject.tree_pid),
     )
 

@@ -6,6 +6,9 @@ Must not know who created it.
 True
 """
 
+import contextlib
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +19,7 @@ from prony.sandbox.cgroup.sources import merge
 from prony.sandbox.cgroup.v1 import read_v1
 from prony.sandbox.cgroup.v2 import read_v2
 
-__all__ = ["ForeignGroup"]
+__all__ = ["ForeignGroup", "ForeignGroups"]
 
 _KERNEL = KernelFiles()
 
@@ -44,3 +47,25 @@ class ForeignGroup:
         if folders:
             readings.append(read_v1(files, folders.get))
         return merge(readings)
+
+
+class ForeignGroups:
+    """The groups of a subject's processes, by their names, where somebody else has put them into any.
+
+    A hierarchy in which Prony is in the same group says nothing of the subject alone. Of a process that has
+    ended, the group in which it was seen last counts on.
+    """
+
+    def __init__(self, pids: Mapping[str, int]) -> None:
+        self._pids = dict(pids)
+        self._groups: dict[str, ForeignGroup] = {}
+
+    def counters(self) -> dict[str, Counters]:
+        """Return the kernel's counters of each group; nothing where they share Prony's own."""
+        for name, pid in self._pids.items():
+            with contextlib.suppress(OSError):
+                own = ForeignGroup.of(os.getpid()).hierarchies
+                alone = tuple(one for one in ForeignGroup.of(pid).hierarchies if one not in own)
+                if alone:
+                    self._groups[name] = ForeignGroup(alone)
+        return {name: group.counters() for name, group in self._groups.items()}

@@ -1,0 +1,38 @@
+"""A control group into which somebody else has put a server: read, and told from Prony's own."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from prony.sandbox.cgroup.base import CgroupTree, NoCgroups
+from prony.sandbox.cgroup.foreign import ForeignGroups
+from prony.sandbox.cgroup.tree import open_cgroups
+
+
+@pytest.fixture
+def tree() -> Iterator[CgroupTree]:
+    found = open_cgroups()
+    if isinstance(found, NoCgroups):
+        pytest.skip(found.reason)
+    with found:
+        yield found
+
+
+def test_a_server_that_somebody_put_into_a_group_is_counted_there_and_after_its_end(tree: CgroupTree) -> None:
+    with tree.create("planted") as group, subprocess.Popen(["sleep", "100"]) as child:
+        groups = ForeignGroups({"server": child.pid})
+        assert groups.counters() == {}
+        for path in group.join_paths:
+            Path(path).write_text(str(child.pid))
+        assert groups.counters()["server"].cpu_ns is not None
+        child.kill()
+        child.wait()
+        assert groups.counters()["server"].cpu_ns is not None
+
+
+def test_a_server_that_has_ended_before_anybody_looked_has_no_group() -> None:
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    assert ForeignGroups({"server": gone.pid}).counters() == {}
