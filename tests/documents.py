@@ -20,7 +20,6 @@ from prony.analysis.load_pairs import compare_load_pairs
 from prony.calibration import to_json
 from prony.check import ServerCheck
 from prony.cli import main as entry
-from prony.cli.selftest_diagnosis import write_evidence
 from prony.errors import FailureStage
 from prony.faces.json_load import load_result
 from prony.faces.json_load_pairs import load_pairs_json
@@ -36,6 +35,7 @@ from prony.report.document import Document, Section
 from prony.report.load import load_document
 from prony.report.load_pairs import ComparedLoads, load_pairs_document
 from prony.sandbox import StopReport
+from prony.study.evidence_files import write_session
 from recordings import with_parts
 
 __all__ = ["REPORTS"]
@@ -238,7 +238,7 @@ def planted(path, **kwargs):
 
 def diagnosed(path, **kwargs):
     trials = [*test_judge.planted(test_judge.ASLEEP, **kwargs), *test_judge.planted(test_judge.LOCK)]
-    write_evidence(path, trials)
+    write_session(path, trials)
     return command("selftest", "diagnosis", path)
 
 

@@ -1,12 +1,15 @@
 """`prony selftest diagnosis`: what it plans, what it refuses, and what it shows of trials that are there."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from faults import test_judge
-from prony.cli.selftest_diagnosis import read_evidence, write_evidence
+from prony.cli.selftest_diagnosis import read_evidence
 from prony.faults import CAUSES
+from prony.faults.sessions import SessionFacts
+from prony.study.evidence_files import SessionFile, write_session
 
 
 @pytest.fixture(autouse=True)
@@ -15,16 +18,16 @@ def own_cache(said, tmp_path, monkeypatch):
 
 
 def evidence(path, **kwargs):
-    write_evidence(path, [*test_judge.planted(test_judge.ASLEEP, **kwargs)])
+    write_session(path, [*test_judge.planted(test_judge.ASLEEP, **kwargs)])
     return path
 
 
 def test_evidence_reads_as_it_was_written_and_the_same_trials_give_the_same_bytes(tmp_path):
     one, again = evidence(tmp_path / "a.xz"), tmp_path / "b.xz"
-    write_evidence(again, list(read_evidence(one)))
+    write_session(again, list(read_evidence(one)))
     assert list(read_evidence(again)) == list(read_evidence(one))
     once_more = tmp_path / "c.xz"
-    write_evidence(once_more, list(read_evidence(again)))
+    write_session(once_more, list(read_evidence(again)))
     assert once_more.read_bytes() == again.read_bytes()
 
 
@@ -47,6 +50,31 @@ def test_a_dry_run_shows_each_fault_with_its_length(said, tmp_path):
     assert done.out.count("lock-") == 8
     assert "8 faults, about 8 min" in done.out
     assert not (tmp_path / "none").exists()
+
+
+def known_folder(folder, plant, blocks=3):
+    """A folder of evidence that knows one fault, with its name."""
+    facts = SessionFacts(1_000_000_000, "0.1.0", "a" * 12, {"CPUs": "2"})
+    trials = [replace(one, planted=plant.digest) for one in test_judge.planted(plant, blocks=blocks)]
+    SessionFile(folder, facts).add(trials)
+    return folder
+
+
+@pytest.mark.parametrize(("blocks", "left"), [(3, 7), (2, 8)], ids=["as many pairs", "fewer"])
+def test_what_a_folder_of_evidence_knows_is_not_planted_again(said, tmp_path, blocks, left):
+    folder = known_folder(tmp_path / "evidence", test_judge.LOCK, blocks)
+    done = said("selftest", "diagnosis", "--dry-run", "--only", "lock", "--into", folder)
+    assert f"{left} faults, about" in done.out
+    assert (test_judge.LOCK.name in done.out) is (left == 8)
+
+
+def test_a_folder_of_evidence_is_judged_and_says_where_it_was_measured(said, tmp_path):
+    folder = known_folder(tmp_path / "evidence", test_judge.ASLEEP)
+    found = json.loads(said("selftest", "diagnosis", folder, "--json").out)
+    (session,) = found["sessions"]
+    assert (session["machine"], session["of_machine"], found["outdated"]) == ({"CPUs": "2"}, 1, [])
+    words = " ".join(said("selftest", "diagnosis", folder).out.split())
+    assert "1 session of Prony 0.1.0 on CPUs: 2" in words
 
 
 @pytest.mark.parametrize(

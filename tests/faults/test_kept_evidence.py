@@ -1,7 +1,7 @@
 """The rules judge committed evidence again: of planted faults in real servers, and of their twins.
 
 `tried.jsonl.xz` has one fault of most causes, tried on a busy machine, so generator and other programs are
-left out of it. `campaign.jsonl.xz` is what scripts/diagnosis-matrix writes of a campaign on a quiet machine.
+left out of it. `campaign` has what sessions on quiet machines measured: `prony selftest diagnosis --into`.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ from prony.faults.judge import judge_plants
 from prony.faults.matrix import matrix_of
 
 TRIED = Path(__file__).parent / "tried.jsonl.xz"
-CAMPAIGN = Path(__file__).parent / "campaign.jsonl.xz"
+CAMPAIGN = Path(__file__).parent / "campaign"
 CAUSE_OF = {plant.name: plant.cause for plant in PLANTS}
 BUSY = {
     *(kind for kind in Symptom if kind.name.startswith("GENERATOR_")),
@@ -56,7 +56,9 @@ def test_no_twin_that_was_tried_has_a_certain_finding(tried):
 
 def test_the_campaign_is_named_as_its_page_says():
     if not CAMPAIGN.exists():
-        pytest.skip("no campaign was measured with this version: scripts/diagnosis-matrix FOLDER")
+        pytest.skip("no campaign was measured yet: prony selftest diagnosis --into tests/faults/campaign")
     found = matrix_of(judge_plants(PLANTS, read_evidence(CAMPAIGN)), CAUSES, PlanPart.HELD_OUT)
     assert found.false_certain.count == 0
+    if {row.cause.name for row in found.rows} < {cause.name for cause in CAUSES if cause.of is None}:
+        pytest.skip("the campaign has not measured every cause yet")
     assert found.recall.value >= 0.9 and found.precision.value >= 0.9

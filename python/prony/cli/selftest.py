@@ -47,6 +47,8 @@ Examples:
 
   prony selftest diagnosis --only lock                one cause, on each of its servers
 
+  prony selftest diagnosis --for 40m --into evidence  what that folder does not know, on any machine
+
   prony selftest diagnosis selftest-diagnosis         what the rules make of what was measured
 """
 
@@ -114,6 +116,22 @@ def selftest(
     evidence: Annotated[
         Path | None, typer.Option(help="Write what the rules read of each trial to this file (diagnosis).")
     ] = None,
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            help="A folder of evidence: plant what it does not know, and add that to it (diagnosis)."
+        ),
+    ] = None,
+    rootless: Annotated[
+        bool,
+        typer.Option(
+            "--rootless",
+            help="As root: plant each cause once, and let an ordinary user's Prony observe (diagnosis).",
+        ),
+    ] = False,
+    through: Annotated[
+        int | None, typer.Option("--planted-through", hidden=True, help="The socket of a root that plants.")
+    ] = None,
     picture: Annotated[
         Path | None, typer.Option(help="Draw what was planted and what was named, as SVG (diagnosis).")
     ] = None,
@@ -138,6 +156,9 @@ def selftest(
         "--shard": shard,
         "--for": most,
         "--evidence": evidence,
+        "--into": into,
+        "--rootless": rootless or None,
+        "--planted-through": through,
         "--picture": picture,
         "--dry-run": dry_run,
     }
@@ -166,6 +187,9 @@ def selftest(
             run_as=run_as,
             dry=dry_run,
             evidence=evidence,
+            into=into,
+            rootless=rootless,
+            through=through,
             picture=picture,
             takes_disturbed=force,
         )

@@ -1,9 +1,9 @@
 """``prony selftest diagnosis``: plants faults in real servers, and shows which of them the rules name."""
 
+import contextlib
 import json
-import lzma
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,9 +16,19 @@ if TYPE_CHECKING:
     from prony.faults import Plant
     from prony.faults.judge import JudgedPlant
     from prony.faults.kept import Kept
+    from prony.faults.sessions import Session
     from prony.study.campaign import Campaign
+    from prony.study.evidence_files import SessionFile
 
-__all__ = ["FOLDER", "DiagnosisOptions", "read_evidence", "run_diagnosis", "show_diagnosis", "write_evidence"]
+__all__ = [
+    "FOLDER",
+    "DiagnosisOptions",
+    "read_evidence",
+    "rootless_of",
+    "run_diagnosis",
+    "sessions_of",
+    "show_diagnosis",
+]
 
 FOLDER = "selftest-diagnosis"
 _BLOCKS = 3
@@ -28,7 +38,9 @@ _BLOCKS = 3
 class DiagnosisOptions:
     """What is planted: causes, or plants, by name (empty: all), a server, a shard such as ``2/8``, for how
     long at most; ``blocks`` null: three. ``dry``: only show it. ``takes_disturbed``: count trials too that
-    other work on the machine disturbed.
+    other work on the machine disturbed. ``into``: a folder of evidence: what it knows is not planted, what is
+    planted is added to it. ``rootless``: root plants, and ``run_as`` observes. ``through``: the number of the
+    socket over which somebody else plants limits.
     """
 
     only: tuple[str, ...] = ()
@@ -40,32 +52,67 @@ class DiagnosisOptions:
     run_as: str | None = None
     dry: bool = False
     evidence: Path | None = None
+    into: Path | None = None
+    rootless: bool = False
+    through: int | None = None
     picture: Path | None = None
     takes_disturbed: bool = False
 
 
 def run_diagnosis(folder: Path, options: DiagnosisOptions, *, as_json: bool) -> int:
-    """Plant what the options ask for, in ``folder``, and show what became of all that is there.
+    """Plant what the options ask for, in ``folder``, and show what became of all that is there, or in the
+    folder of evidence.
 
     *Errors*: UsageError for names that there are not; HostError when nothing can be measured here.
     """
-    from prony.study.campaign import is_finished
+    from prony.faults.sessions import is_known
 
+    if options.rootless:
+        return _rootless(options, as_json=as_json)
     campaign, plants = _campaign(folder, options), _wanted(options)
-    left = [one for one in plants if options.dry or not is_finished(folder, one)]
+    there = list(read_evidence(options.into)) if options.into is not None and options.into.is_dir() else []
+    left = [one for one in plants if not is_known(one, there, campaign.blocks)]
     if options.dry:
         _show_plan(campaign, left)
         return ExitCode.DONE
     folder.mkdir(parents=True, exist_ok=True)
-    status = _measure(campaign, left, options)
-    return status or show_diagnosis(folder, options, as_json=as_json)
+    if options.into is not None and len(left) < len(plants):
+        say(f"`{options.into}` knows {len(plants) - len(left)} of {len(plants)} faults")
+    with contextlib.closing(campaign.outsider) if campaign.outsider else contextlib.nullcontext():
+        status = _measure_into(campaign, left, options)
+    return status or show_diagnosis(options.into or folder, options, as_json=as_json)
+
+
+def _rootless(options: DiagnosisOptions, *, as_json: bool) -> int:
+    from prony.cli.selftest_rootless import run_rootless
+
+    if options.into is None:
+        raise UsageError("`--rootless` needs a folder of evidence", hint="--rootless --into FOLDER")
+    run_rootless(_wanted(options), options.into, options.run_as, blocks=options.blocks or _BLOCKS)
+    return show_diagnosis(options.into, options, as_json=as_json)
+
+
+def _measure_into(campaign: "Campaign", plants: "Sequence[Plant]", options: DiagnosisOptions) -> int:
+    """Measure what is left, and add it to the folder of evidence where there is one."""
+    from prony.study.campaign import begun_session
+    from prony.study.evidence_files import SessionFile
+
+    if options.into is None:
+        return _measure(campaign, plants, options, None)
+    file = SessionFile(options.into, begun_session())
+    try:
+        return _measure(campaign, plants, options, file)
+    finally:
+        file.close()
 
 
 def _wanted(options: DiagnosisOptions) -> "tuple[Plant, ...]":
+    """Return what is asked for, so that each part of it has some of every cause."""
     from prony.faults import CAUSES, PLANTS
+    from prony.faults.sessions import spread_out
     from prony.study.campaign import in_shard, matching
 
-    found = matching(PLANTS, options.only, options.server)
+    found = spread_out(matching(PLANTS, options.only, options.server))
     if not found:
         names = ", ".join(one.name for one in CAUSES)
         raise UsageError("no planted fault has such a cause and server", hint=f"causes: {names}")
@@ -84,12 +131,14 @@ def _campaign(folder: Path, options: DiagnosisOptions) -> "Campaign":
     from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox
     from prony.runas import resolve_user
     from prony.study.campaign import Campaign
+    from prony.study.outside import Outsider
     from prony.study.planting import with_planted_servers
 
     chosen = chosen_sandbox(SandboxOptions(run_as=options.run_as), own_app=False)
     known = with_planted_servers(load_catalog(()))
     user = resolve_user(options.run_as)
-    return Campaign(folder, known, user, chosen, options.blocks or _BLOCKS, options.seed)
+    outsider = None if options.through is None else Outsider(options.through)
+    return Campaign(folder, known, user, chosen, options.blocks or _BLOCKS, options.seed, outsider)
 
 
 def _show_plan(campaign: "Campaign", plants: "Sequence[Plant]") -> None:
@@ -102,22 +151,42 @@ def _show_plan(campaign: "Campaign", plants: "Sequence[Plant]") -> None:
     show(f"{len(plants)} faults, about {total / 60:.0f} min")
 
 
-def _measure(campaign: "Campaign", plants: "Sequence[Plant]", options: DiagnosisOptions) -> int:
+def _measure(
+    campaign: "Campaign", plants: "Sequence[Plant]", options: DiagnosisOptions, into: "SessionFile | None"
+) -> int:
+    """Measure plants that have no finished archive, and add the evidence of each one as it is finished."""
     from prony.cli.interrupt import Terminated, terminate_as_interrupt
+    from prony.study.campaign import is_finished
 
     until = None if options.most is None else time.monotonic() + seconds(_length("--for", options.most))
     with terminate_as_interrupt():
         try:
             for number, plant in enumerate(plants):
+                if is_finished(campaign.folder, plant):
+                    # A session that was killed, or that kept no evidence, had measured it.
+                    _add(into, campaign, plant)
+                    continue
                 if until is not None and time.monotonic() + campaign.length_s(plant) > until:
                     say(f"stopped in time: {len(plants) - number} faults are left")
                     break
                 say(f"{number + 1} of {len(plants)}: {plant.name}")
                 _plant(campaign, plant)
+                if is_finished(campaign.folder, plant):
+                    _add(into, campaign, plant)
         except KeyboardInterrupt as interrupt:
             say(f"interrupted; to go on: `prony selftest diagnosis --out {campaign.folder}`")
             return ExitCode.TERMINATED if isinstance(interrupt, Terminated) else ExitCode.INTERRUPTED
     return ExitCode.DONE
+
+
+def _add(into: "SessionFile | None", campaign: "Campaign", plant: "Plant") -> None:
+    """Keep the evidence of a plant where there is a folder for it; its archive is no longer needed then."""
+    from prony.archive import remove_unheld
+    from prony.study.campaign import archive_of, kept_trials
+
+    if into is not None:
+        into.add(tuple(kept_trials(campaign.folder, plant)))
+        remove_unheld(archive_of(campaign.folder, plant))
 
 
 def _length(option: str, text: str) -> int:
@@ -147,7 +216,7 @@ def _plant(campaign: "Campaign", plant: "Plant") -> None:
 
 
 def show_diagnosis(place: Path, options: DiagnosisOptions, *, as_json: bool) -> int:
-    """Show what the rules make of the trials in a folder, or of evidence that was written from one.
+    """Show what the rules make of the trials in a folder of archives or of evidence, or in such a file.
 
     *Errors*: UsageError where there is none; ArchiveError.
     """
@@ -155,22 +224,26 @@ def show_diagnosis(place: Path, options: DiagnosisOptions, *, as_json: bool) -> 
     from prony.faces.terminal import TerminalReporter
     from prony.faults import PLANTS
     from prony.faults.judge import judge_plants
+    from prony.faults.sessions import trials_that_count
     from prony.report.faults import faults_document
+    from prony.study.evidence_files import write_session
 
-    trials = list(read_evidence(place))
-    if not trials:
+    sessions, rootless = sessions_of(place), rootless_of(place)
+    trials, outdated = trials_that_count(sessions, PLANTS)
+    if not trials and not rootless:
         raise UsageError(f"`{place}` has no planted trials", hint="prony selftest diagnosis")
     if options.evidence is not None:
-        write_evidence(options.evidence, trials)
+        write_session(options.evidence, trials)
     if options.takes_disturbed:
-        trials = [replace(one, disturbed=False) for one in trials]
+        trials = tuple(replace(one, disturbed=False) for one in trials)
     judged = judge_plants(PLANTS, trials)
+    measured = tuple(one.facts for one in sessions if one.facts is not None)
     if options.picture is not None:
         _draw(options.picture, judged)
     if as_json:
-        show(json.dumps(faults_json(str(place), judged), indent=2))
+        show(json.dumps(faults_json(str(place), judged, measured, outdated, rootless), indent=2))
     else:
-        TerminalReporter().write_report(faults_document(str(place), judged))
+        TerminalReporter().write_report(faults_document(str(place), judged, measured, outdated, rootless))
     return ExitCode.VERDICT_NEGATIVE if any(one.false_alarms for one in judged) else ExitCode.DONE
 
 
@@ -183,32 +256,45 @@ def _draw(file: Path, judged: "Sequence[JudgedPlant]") -> None:
     file.write_text(svg(confusion(matrix_of(judged, CAUSES, PlanPart.HELD_OUT))))
 
 
-def read_evidence(place: Path) -> "Iterator[Kept]":
-    """Yield the planted trials of a folder of archives, or of a file of evidence.
+def read_evidence(place: Path) -> "tuple[Kept, ...]":
+    """Return the planted trials that count, of a folder of archives or of evidence, or of a file of evidence.
 
     *Errors*: UsageError for a file that is none; ArchiveError.
     """
     from prony.faults import PLANTS
-    from prony.faults.kept import decode_kept
+    from prony.faults.sessions import trials_that_count
+
+    return trials_that_count(sessions_of(place), PLANTS)[0]
+
+
+def sessions_of(place: Path) -> "tuple[Session, ...]":
+    """Return the sessions of a folder of evidence; a folder of archives, or a file of evidence, is one.
+
+    *Errors*: UsageError for a file that is none; ArchiveError.
+    """
+    from prony.faults import PLANTS
+    from prony.faults.sessions import Session
     from prony.study.campaign import kept_trials
+    from prony.study.evidence_files import read_file, sessions_in
 
-    if place.is_dir():
-        for plant in PLANTS:
-            yield from kept_trials(place, plant)
-        return
-    try:
-        with lzma.open(place, "rt", encoding="utf-8") as lines:
-            for line in lines:
-                yield decode_kept(json.loads(line))
-    except (OSError, EOFError, ValueError, lzma.LZMAError) as error:
-        raise UsageError(f"`{place}` holds no evidence of planted faults: {error}") from error
+    if not place.is_dir():
+        return (read_file(place),)
+    found = sessions_in(place)
+    if found:
+        return found
+    return (Session(None, tuple(one for plant in PLANTS for one in kept_trials(place, plant))),)
 
 
-def write_evidence(file: Path, trials: "Sequence[Kept]") -> None:
-    """Write trials as lines of JSON, compressed; the same trials give the same bytes."""
-    from prony.faults.kept import encode_kept
+def rootless_of(place: Path) -> "tuple[JudgedPlant, ...]":
+    """Return what became of the plants in a folder of evidence that an ordinary user observed.
 
-    text = "".join(
-        json.dumps(encode_kept(one), separators=(",", ":"), sort_keys=True) + "\n" for one in trials
-    )
-    file.write_bytes(lzma.compress(text.encode(), preset=9))
+    *Errors*: UsageError for a file that holds something else.
+    """
+    from prony.faults import PLANTS
+    from prony.faults.judge import judge_plants
+    from prony.faults.sessions import trials_that_count
+    from prony.study.evidence_files import sessions_in
+
+    if not place.is_dir():
+        return ()
+    return judge_plants(PLANTS, trials_that_count(sessions_in(place, rootless=True), PLANTS)[0])

@@ -1,11 +1,13 @@
 """Planted faults and what was named of them, as JSON (`prony selftest diagnosis --json`)."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from prony.faults import CAUSES, DOUBLES, PlanPart
 from prony.faults.dominance import JudgedDouble, judge_doubles, share_of
-from prony.faults.judge import JudgedPlant, Named
+from prony.faults.judge import JudgedPlant, Named, lost_causes
 from prony.faults.matrix import CauseRow, Macro, Matrix, Share, matrix_of
+from prony.faults.sessions import SessionFacts
 from prony.model import Json
 
 __all__ = ["VERSION", "faults_json"]
@@ -13,14 +15,23 @@ __all__ = ["VERSION", "faults_json"]
 VERSION = 1
 
 
-def faults_json(archive: str, judged: Sequence[JudgedPlant]) -> Json:
+def faults_json(
+    archive: str,
+    judged: Sequence[JudgedPlant],
+    sessions: Sequence[SessionFacts] = (),
+    outdated: Sequence[str] = (),
+    rootless: Sequence[JudgedPlant] = (),
+) -> Json:
     """Return what became of each plant, and the matrix of each part and of all. ``archive``: where they were
-    read, in words.
+    read, in words; the rest as `prony.report.faults.faults_document`.
     """
     doubles = judge_doubles(DOUBLES, judged)
     return {
         "version": VERSION,
         "archive": archive,
+        "sessions": [_session(one, sessions) for one in sessions],
+        "outdated": list(outdated),
+        "rootless": _rootless(rootless),
         "parts": {
             "held_out": _matrix(matrix_of(judged, CAUSES, PlanPart.HELD_OUT)),
             "calibration": _matrix(matrix_of(judged, CAUSES, PlanPart.CALIBRATION)),
@@ -30,6 +41,20 @@ def faults_json(archive: str, judged: Sequence[JudgedPlant]) -> Json:
         "doubles": {"right": _share(share_of(doubles)), "each": [_double(one) for one in doubles]},
         "plants": [_plant(one) for one in judged],
     }
+
+
+def _rootless(judged: Sequence[JudgedPlant]) -> Json | None:
+    """Return what an ordinary user observed; null where nobody did."""
+    hurt, lost = {one.plant.cause.name for one in judged if one.hurt}, lost_causes(judged)
+    if not judged:
+        return None
+    plants = [_plant(one) for one in judged]
+    return {"causes": len(hurt), "named": len(hurt) - len(lost), "lost": list(lost), "plants": plants}
+
+
+def _session(one: SessionFacts, sessions: Sequence[SessionFacts]) -> Json:
+    of_machine = sum(other.machine_key == one.machine_key for other in sessions)
+    return {**asdict(one), "of_machine": of_machine}
 
 
 def _double(one: JudgedDouble) -> Json:

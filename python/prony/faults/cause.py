@@ -3,9 +3,11 @@
 Pure. Must not know how a plant is measured or judged.
 """
 
+import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from enum import Enum, StrEnum
 
 from prony.diagnosis import Symptom
 from prony.faults.servers import CALIBRATED_ON, SERVERS, PlantedServer
@@ -83,6 +85,41 @@ class Plant:
         return PlanPart.CALIBRATION if on_known else PlanPart.HELD_OUT
 
     @property
+    def is_calibrated_on(self) -> bool:
+        """Whether thresholds may be set by it."""
+        return self.part is PlanPart.CALIBRATION
+
+    @property
     def pair(self) -> Pair:
         """The fault and its twin."""
         return self.cause.pair(self.server, self.cause.levels[self.level])
+
+    @property
+    def digest(self) -> str:
+        """Twelve letters that change when what is planted does: then earlier evidence is of another fault.
+
+        Fields that have their usual value are left out, so that a new field changes nothing.
+        """
+        what = [self.server.name, self.cause.window_ns, _in_full(self.pair)]
+        return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _in_full(value: object) -> object:
+    """Return a value as JSON has it, without what is usual."""
+    match value:
+        case Enum():
+            return value.value
+        case Mapping():
+            return {str(name): _in_full(one) for name, one in value.items()}
+        case tuple() | list():
+            return [_in_full(one) for one in value]
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            own = {one.name: getattr(value, one.name) for one in fields(value) if not _is_usual(value, one)}
+            return {"of": type(value).__name__, **{name: _in_full(one) for name, one in own.items()}}
+        case _:
+            return value
+
+
+def _is_usual(value: object, one: "Field[object]") -> bool:
+    usual = one.default if one.default_factory is MISSING else one.default_factory()
+    return bool(getattr(value, one.name) == usual)

@@ -11,7 +11,7 @@ from prony.faults.cause import Harm, PlanPart, Plant
 from prony.faults.harm import hurts, mean_gain
 from prony.faults.kept import Kept
 
-__all__ = ["JudgedPlant", "Named", "judge_plants", "named_by"]
+__all__ = ["JudgedPlant", "Named", "judge_plants", "lost_causes", "named_by"]
 
 # What disturbs a machine is not planted, but where a neighbour is; small disturbances are everywhere.
 _OF_MACHINE = frozenset(
@@ -65,6 +65,16 @@ class JudgedPlant:
         if self.plant.part is PlanPart.DOUBLE:
             return ()
         return tuple(one for one in self.healthy if one.certain)
+
+
+def lost_causes(judged: Iterable[JudgedPlant]) -> tuple[str, ...]:
+    """Return the causes that hurt, and are named in no more than half of their trials."""
+    trials: dict[str, list[bool]] = {}
+    for one in judged:
+        if one.hurt:
+            named = [trial in one.right for trial in one.faulty]
+            trials.setdefault(one.plant.cause.name, []).extend(named)
+    return tuple(name for name, found in trials.items() if 2 * sum(found) <= len(found))
 
 
 def judge_plants(plants: Iterable[Plant], trials: Iterable[Kept]) -> tuple[JudgedPlant, ...]:

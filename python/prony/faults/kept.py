@@ -62,7 +62,7 @@ class Kept:
     """A trial of the plant ``plant``: of its ``healthy`` twin or of the fault, in a ``block``.
 
     ``harmed``: the figure that the fault makes worse; null where it is missing. ``disturbed``: other work on
-    the machine, so that it does not count.
+    the machine, so that it does not count. ``planted``: the digest of what was planted; empty: not known.
     """
 
     plant: str
@@ -71,6 +71,7 @@ class Kept:
     harmed: float | None
     disturbed: bool
     evidence: Evidence
+    planted: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,7 @@ class _Stored:
     log: str = ""
     stage: str = field(default="", metadata=OPTIONAL)
     reason: str = field(default="", metadata=OPTIONAL)
+    planted: str = field(default="", metadata=OPTIONAL)
 
 
 def slimmed(one: Kept) -> Kept:
@@ -215,6 +217,7 @@ def encode_kept(one: Kept) -> Json:
         trial.log.text,
         trial.outcome.stage if isinstance(trial.outcome, Failed) else "",
         "" if isinstance(trial.outcome, Ok) else trial.outcome.reason,
+        one.planted,
     )
     found: Json = encode(stored)
     return found
@@ -255,7 +258,9 @@ def decode_kept(value: object) -> Kept:
     )
     record = SubjectRecord(subject.name, sandbox=stored.sandbox, facts=stored.subject)
     evidence = Evidence(known, trial, record)
-    return Kept(stored.plant, stored.healthy, stored.block, stored.harmed, stored.disturbed, evidence)
+    return Kept(
+        stored.plant, stored.healthy, stored.block, stored.harmed, stored.disturbed, evidence, stored.planted
+    )
 
 
 def _object(value: object) -> Json:

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from prony.diagnosis import Symptom
 from prony.faults import CAUSES, DOUBLES, PlanPart
 from prony.faults.dominance import JudgedDouble, judge_doubles, share_of
-from prony.faults.judge import JudgedPlant
+from prony.faults.judge import JudgedPlant, lost_causes
 from prony.faults.matrix import HEALTHY, CauseRow, Macro, Matrix, Share, matrix_of
+from prony.faults.sessions import SessionFacts
 from prony.report.document import Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
 from prony.report.forms import count, percent, whole_percent
 from prony.report.text import EMPTY, Figure, Name, Text, counted, joined, pointer, text
@@ -29,8 +30,17 @@ _NOTES = (
 )
 
 
-def faults_document(place: str, judged: Sequence[JudgedPlant]) -> Document:
-    """Return what became of planted faults. ``place``: where they were read, in words."""
+def faults_document(
+    place: str,
+    judged: Sequence[JudgedPlant],
+    sessions: Sequence[SessionFacts] = (),
+    outdated: Sequence[str] = (),
+    rootless: Sequence[JudgedPlant] = (),
+) -> Document:
+    """Return what became of planted faults. ``place``: where they were read, in words; ``sessions``: when and
+    where they were measured; ``outdated``: plants of which there is only evidence of an earlier form.
+    ``rootless``: what an ordinary user observed of what root planted.
+    """
     sections = [
         Section(heading, tuple(_part(matrix_of(judged, CAUSES, part), pointer("parts", key))))
         for part, key, heading in _PARTS
@@ -39,10 +49,57 @@ def faults_document(place: str, judged: Sequence[JudgedPlant]) -> Document:
     doubles = judge_doubles(DOUBLES, judged)
     if doubles:
         sections.append(Section("Two faults at once", tuple(_doubles(doubles))))
+    if rootless:
+        sections.append(Section("As an ordinary user", tuple(_rootless(rootless))))
     alarms = tuple(_alarms(judged))
     more = [Section("Healthy trials with a certain finding", alarms)] if alarms else []
+    measured = tuple(_measured(sessions, outdated))
+    more += [Section("Where it was measured", measured)] if measured else []
     notes = Section("Notes", (Notes(tuple(("", note) for note in _NOTES)),))
     return Document(text("Planted faults: {}", Name(place)), (*sections, *more, notes))
+
+
+def _rootless(judged: Sequence[JudgedPlant]) -> Iterator[Block]:
+    hurt, lost = {one.plant.cause.name for one in judged if one.hurt}, lost_causes(judged)
+    at = pointer("rootless")
+    said = text(
+        "Root planted each cause once, and an ordinary user observed: {} of {} are named in most trials.",
+        Figure(len(hurt) - len(lost), count, at + pointer("named")),
+        counted(Figure(len(hurt), count, at + pointer("causes")), "cause"),
+    )
+    yield Paragraph(said)
+    if lost:
+        yield Paragraph(text("Lost: {}.", joined(Name(one) for one in lost)), Tone.WARNING)
+
+
+def _measured(sessions: Sequence[SessionFacts], outdated: Sequence[str]) -> Iterator[Block]:
+    """Yield the machines, with how many sessions each had; and what is to be measured again."""
+    by_machine: dict[str, list[SessionFacts]] = {}
+    for one in sessions:
+        by_machine.setdefault(one.machine_key, []).append(one)
+    places = {id(one): place for place, one in enumerate(sessions)}
+    rows = [
+        text(
+            "{} of Prony {} on {}",
+            counted(_sessions(len(same), places[id(same[0])]), "session"),
+            Name(", ".join(dict.fromkeys(one.prony for one in same))),
+            Name(_machine(same[0])),
+        )
+        for same in by_machine.values()
+    ]
+    if rows:
+        yield Notes(tuple(("", one) for one in rows))
+    if outdated:
+        names = joined(Name(one) for one in outdated)
+        yield Paragraph(text("Left out, for what is planted has changed since: {}.", names), Tone.WARNING)
+
+
+def _sessions(number: int, place: int) -> Figure:
+    return Figure(number, count, pointer("sessions", place, "of_machine"))
+
+
+def _machine(one: SessionFacts) -> str:
+    return "; ".join(f"{name}: {fact}" for name, fact in one.machine.items()) or "an unknown machine"
 
 
 def _part(found: Matrix, at: str) -> Iterator[Block]:

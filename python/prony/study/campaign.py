@@ -8,33 +8,51 @@ Must not know the command line.
 (True, True)
 """
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from prony.analysis.fingerprints import WHAT_MATTERS, machine_key
 from prony.archive import open_archive
 from prony.catalog.schema.loader import Catalog
 from prony.diagnosis import Evidence
 from prony.faults import Plant
 from prony.faults.harm import harm_of
 from prony.faults.kept import Kept, slimmed
+from prony.faults.sessions import SessionFacts
+from prony.host.fingerprint import brief_fingerprint
 from prony.model import FaultKind, Invalid, Plan, RunStatus, Trial, TrialRole
+from prony.model.facts import Unknown
 from prony.runas import RunAs
 from prony.sandbox.choice import Chosen
 from prony.study.base import Study, StudyListener
 from prony.study.extent import extent_of
+from prony.study.outside import Outsider
 from prony.study.planting import HEALTHY, PlantingListener, plan_of_plant
 from prony.study.run import run_study
+from prony.version import prony_version
 
-__all__ = ["Campaign", "archive_of", "in_shard", "is_finished", "kept_trials", "matching", "run_plant"]
+__all__ = [
+    "Campaign",
+    "archive_of",
+    "begun_session",
+    "in_shard",
+    "is_finished",
+    "kept_trials",
+    "matching",
+    "run_plant",
+]
 
 _OF_MACHINE = (FaultKind.OTHER_LOAD, FaultKind.STOLEN_TIME, FaultKind.SLEPT)
 
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """Where faults are planted, and how: ``folder`` has the archives, each of ``blocks`` blocks."""
+    """Where faults are planted, and how: ``folder`` has the archives, each of ``blocks`` blocks.
+    ``outsider``: somebody else sets the limits of servers.
+    """
 
     folder: Path
     known: Catalog
@@ -42,13 +60,17 @@ class Campaign:
     sandbox: Chosen
     blocks: int
     seed: int
+    outsider: Outsider | None = None
 
     def plan(self, plant: Plant) -> Plan:
         """Return the plan of one plant.
 
         *Errors*: UsageError for a server or a setting that the catalogue does not have.
         """
-        return plan_of_plant(plant, self.known, self.sandbox.choice, blocks=self.blocks, seed=self.seed)
+        limited = self.outsider is None
+        return plan_of_plant(
+            plant, self.known, self.sandbox.choice, blocks=self.blocks, seed=self.seed, limited=limited
+        )
 
     def length_s(self, plant: Plant) -> float:
         """Return about how long a plant takes."""
@@ -87,6 +109,14 @@ def is_finished(folder: Path, plant: Plant) -> bool:
         return any(run.status is RunStatus.FINISHED for run in archive.runs())
 
 
+def begun_session(*, rootless: bool = False) -> SessionFacts:
+    """Return that a session begins now, on this machine."""
+    machine = brief_fingerprint()
+    facts = {name: machine.fact(*path) for name, path in WHAT_MATTERS.items()}
+    words = {name: str(fact) for name, fact in facts.items() if not isinstance(fact, Unknown)}
+    return SessionFacts(int(time.time()), prony_version(), machine_key(machine), words, rootless)
+
+
 def run_plant(campaign: Campaign, plant: Plant, listener: StudyListener) -> None:
     """Measure a plant, or the trials that it lacks.
 
@@ -104,7 +134,7 @@ def run_plant(campaign: Campaign, plant: Plant, listener: StudyListener) -> None
         resumes=path.exists(),
         retries=0,
     )
-    planting = PlantingListener(plant, campaign.sandbox.choice, listener)
+    planting = PlantingListener(plant, campaign.sandbox.choice, listener, campaign.outsider)
     try:
         run_study(study, planting)
     finally:
@@ -130,7 +160,8 @@ def kept_trials(folder: Path, plant: Plant) -> Iterator[Kept]:
             healthy = trial.cell_id == HEALTHY
             disturbed = _disturbed(plant, trial, healthy=healthy)
             harmed = harm_of(plant.cause.harm, trial)
-            yield slimmed(Kept(plant.name, healthy, trial.block, harmed, disturbed, evidence))
+            kept = Kept(plant.name, healthy, trial.block, harmed, disturbed, evidence, plant.digest)
+            yield slimmed(kept)
 
 
 def _disturbed(plant: Plant, trial: Trial, *, healthy: bool) -> bool:

@@ -36,6 +36,7 @@ from prony.model import (
 )
 from prony.sandbox.placement import place_in
 from prony.study.base import StudyListener
+from prony.study.outside import LoadSign, Outsider
 from prony.units import SECOND_NS
 
 __all__ = ["FAULTY", "HEALTHY", "PlantingListener", "plan_of_plant", "with_planted_servers"]
@@ -54,13 +55,19 @@ def with_planted_servers(known: Catalog) -> Catalog:
     return known
 
 
-def plan_of_plant(plant: Plant, known: Catalog, sandbox: SandboxChoice, *, blocks: int, seed: int) -> Plan:
-    """Return the plan of a plant: its twin and its fault, in random order in each block.
+def plan_of_plant(  # noqa: PLR0913 - what a plan of a plant depends on
+    plant: Plant, known: Catalog, sandbox: SandboxChoice, *, blocks: int, seed: int, limited: bool = True
+) -> Plan:
+    """Return the plan of a plant: its twin and its fault, in random order in each block. ``limited``: with
+    its limits; else somebody else sets them.
 
     *Errors*: UsageError for a setting that a server does not have.
     """
     pair = plant.pair
-    both = (pair.healthy, pair.faulty)
+    both = tuple(
+        side if limited else replace(side, cpu_quota=None, memory_bytes=None)
+        for side in (pair.healthy, pair.faulty)
+    )
     # The fault comes first: its limits are those that the machine is tried for.
     cells = tuple(_cell(number, plant, both[number], known, sandbox) for number in (FAULTY, HEALTHY))
     title = f"{plant.cause.title} on {plant.server.name} ({plant.level})"
@@ -118,11 +125,19 @@ def _subject(plant: Plant, setup: PlantedSide, known: Catalog, side: str) -> Sub
 class PlantingListener(StudyListener):
     """Does to a trial's surroundings what its side asks for, and hands everything on to ``listener``.
 
-    A neighbour runs from before the server starts until after it ended.
+    A neighbour runs from before the server starts until after it ended. ``outsider``: where somebody else
+    limits the server, from the first sign of its load on.
     """
 
-    def __init__(self, plant: Plant, sandbox: SandboxChoice, listener: StudyListener) -> None:
+    def __init__(
+        self,
+        plant: Plant,
+        sandbox: SandboxChoice,
+        listener: StudyListener,
+        outsider: Outsider | None = None,
+    ) -> None:
         pair = plant.pair
+        self._outsider, self._shown = outsider, False
         self._setups = (pair.healthy, pair.faulty)
         self._listener = listener
         # Before the study: it holds this process to the generator's CPUs.
@@ -153,12 +168,18 @@ class PlantingListener(StudyListener):
         self._listener.trial_started(cell, block, blocks)
 
     def trial_event(self, cell: Cell, event: Json) -> None:
-        """Hand it on."""
+        """Let the server be limited as its load begins, and hand it on."""
+        if self._outsider is not None and not self._shown:
+            self._outsider.show(LoadSign(cell.id, began=True))
+            self._shown = True
         self._listener.trial_event(cell, event)
 
     def trial_ended(self, cell: Cell, trial: Trial) -> None:
-        """End the neighbour."""
+        """End the neighbour, and the limits."""
         self.close()
+        if self._outsider is not None and self._shown:
+            self._outsider.show(LoadSign(cell.id, began=False))
+            self._shown = False
         self._listener.trial_ended(cell, trial)
 
     def close(self) -> None:

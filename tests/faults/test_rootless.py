@@ -1,0 +1,142 @@
+"""What root plants from outside, and which causes an ordinary user loses."""
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import threading
+from dataclasses import replace
+
+import pytest
+
+from faults.test_doubles import judged
+from faults.test_judge import ASLEEP, LOCK
+from prony.catalog.schema.loader import load_catalog
+from prony.cli.selftest_rootless import first_of_each
+from prony.faces.json_faults import faults_json
+from prony.faults import CAUSES, PLANTS
+from prony.faults.judge import lost_causes
+from prony.faults.sessions import spread_out
+from prony.model import SandboxChoice
+from prony.report.faults import faults_document
+from prony.sandbox.cgroup.base import Limits
+from prony.study.outside import LoadSign, Outsider, limits_of, plant_from_outside
+from prony.study.planting import FAULTY, HEALTHY, plan_of_plant, with_planted_servers
+
+QUOTA = next(one for one in PLANTS if one.cause.name == "quota")
+
+
+class Group:
+    def __init__(self, folder, log):
+        self.join_paths, self._log = (str(folder / "procs"),), log
+
+    def set_limits(self, limits):
+        self._log.append(limits)
+        return {}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._log.append("gone")
+
+
+class Tree:
+    """Control groups of paper: what was asked for, in order."""
+
+    def __init__(self, folder):
+        self._folder, self.log = folder, []
+
+    def create(self, name):
+        return Group(self._folder, self.log)
+
+
+def observed(tree, plant, observer, *told):
+    """Let another thread say this, and plant what it says."""
+    ours, theirs = socket.socketpair()
+
+    def say():
+        with contextlib.closing(Outsider(theirs.detach())) as outsider:
+            for one in told:
+                outsider.show(one)
+
+    saying = threading.Thread(target=say)
+    saying.start()
+    with ours:
+        plant_from_outside(ours, plant, observer, tree)
+    saying.join()
+
+
+# --- from outside -----------------------------------------------------------------------------------------
+
+
+def test_a_side_is_limited_from_the_begin_of_its_load_to_its_end(tmp_path):
+    tree = Tree(tmp_path)
+    with subprocess.Popen(["sleep", "100"]) as child:
+        observed(tree, QUOTA, os.getpid(), LoadSign(FAULTY, began=True), LoadSign(FAULTY, began=False))
+        child.kill()
+    assert tree.log == [Limits(cpu_quota=QUOTA.pair.faulty.cpu_quota), "gone"]
+    assert (tmp_path / "procs").read_text() == str(child.pid)
+
+
+def test_a_twin_without_limits_gets_no_group(tmp_path):
+    tree = Tree(tmp_path)
+    observed(tree, QUOTA, os.getpid(), LoadSign(HEALTHY, began=True), LoadSign(HEALTHY, began=False))
+    assert tree.log == []
+
+
+def test_a_side_whose_end_nobody_says_is_limited_no_longer_than_its_observer_lives(tmp_path):
+    tree = Tree(tmp_path)
+    observed(tree, QUOTA, os.getpid(), LoadSign(FAULTY, began=True))
+    assert tree.log[-1] == "gone"
+
+
+def test_an_observer_whom_nobody_heeds_ends():
+    ours, theirs = socket.socketpair()
+    ours.close()
+    outsider = Outsider(theirs.detach())
+    with pytest.raises(OSError, match=r"."):
+        outsider.show(LoadSign(FAULTY, began=True))
+    with contextlib.suppress(OSError):
+        outsider.close()
+
+
+def test_what_root_limits_is_not_in_the_plan_of_the_observer():
+    known = with_planted_servers(load_catalog(()))
+    cells = plan_of_plant(QUOTA, known, SandboxChoice(), blocks=3, seed=1, limited=False).cells
+    assert {cell.sandbox.cpu_quota for cell in cells} == {None}
+    assert limits_of(QUOTA.pair.faulty).asked() == {"cpu_quota": QUOTA.pair.faulty.cpu_quota}
+    limited = plan_of_plant(QUOTA, known, SandboxChoice(), blocks=3, seed=1).cells
+    assert {cell.sandbox.cpu_quota for cell in limited} == {None, QUOTA.pair.faulty.cpu_quota}
+
+
+def test_each_cause_is_planted_once_and_no_public_case_and_no_pair():
+    found = first_of_each(spread_out(PLANTS))
+    assert [one.cause.name for one in found] == [one.name for one in CAUSES if one.of is None and one.named]
+
+
+# --- what is lost -----------------------------------------------------------------------------------------
+
+
+def named(plant, *symptoms):
+    return judged(plant, 2.0, *symptoms)
+
+
+def test_a_cause_is_lost_that_is_named_in_half_of_its_trials_or_less():
+    (kind,), (other,) = ASLEEP.cause.named, LOCK.cause.named
+    found = [named(ASLEEP, kind, kind, None), named(LOCK, other, kind, None)]
+    assert lost_causes(found) == ("lock",)
+    assert lost_causes([replace(found[1], hurt=False)]) == ()
+
+
+def test_the_report_and_its_json_count_what_an_ordinary_user_loses():
+    (kind,) = ASLEEP.cause.named
+    found = [named(ASLEEP, kind, kind, kind), named(LOCK, kind, None, None)]
+    document = faults_document("x", (), rootless=found)
+    (section,) = (one for one in document.sections if "ordinary user" in str(one.heading))
+    said = " ".join(str(block.text) for block in section.blocks)
+    assert "1 of 2 causes are named in most trials" in said and "Lost: lock." in said
+    told = json.loads(json.dumps(faults_json("x", (), rootless=found)))["rootless"]
+    assert (told["causes"], told["named"], told["lost"]) == (2, 1, ["lock"])
+    assert faults_json("x", ())["rootless"] is None
