@@ -7,19 +7,22 @@ import socket
 import subprocess
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from faults.test_doubles import judged
 from faults.test_judge import ASLEEP, LOCK
 from prony.catalog.schema.loader import load_catalog
-from prony.cli.selftest_rootless import first_of_each
+from prony.cli.selftest_rootless import _observed, first_of_each
+from prony.errors import HostError
 from prony.faces.json_faults import faults_json
 from prony.faults import CAUSES, PLANTS
 from prony.faults.judge import lost_causes
 from prony.faults.sessions import spread_out
 from prony.model import SandboxChoice
 from prony.report.faults import faults_document
+from prony.runas import RunAs
 from prony.sandbox.cgroup.base import Limits
 from prony.study.outside import LoadSign, Outsider, limits_of, plant_from_outside
 from prony.study.planting import FAULTY, HEALTHY, plan_of_plant, with_planted_servers
@@ -140,3 +143,16 @@ def test_the_report_and_its_json_count_what_an_ordinary_user_loses():
     told = json.loads(json.dumps(faults_json("x", (), rootless=found)))["rootless"]
     assert (told["causes"], told["named"], told["lost"]) == (2, 1, ["lock"])
     assert faults_json("x", ())["rootless"] is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_user_who_cannot_run_this_prony_is_named_with_the_reason(tmp_path, monkeypatch):
+    """Nobody may run what lies in a folder that is closed to all but root."""
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    program = closed / "python"
+    program.symlink_to("/bin/true")
+    monkeypatch.setattr("prony.cli.selftest_rootless.own_command", lambda *words: [str(program), *words])
+    nobody = RunAs("nobody", 65534, 65534, True, tmp_path)
+    with pytest.raises(HostError, match=r"`nobody` cannot run this Prony: .*Permission denied"):
+        _observed(QUOTA, Path("/"), nobody, Tree(tmp_path), 1)

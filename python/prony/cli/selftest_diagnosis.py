@@ -228,7 +228,8 @@ def show_diagnosis(place: Path, options: DiagnosisOptions, *, as_json: bool) -> 
     from prony.report.faults import faults_document
     from prony.study.evidence_files import write_session
 
-    sessions, rootless = sessions_of(place), rootless_of(place)
+    sessions = sessions_of(place)
+    rootless = rootless_of(place, takes_disturbed=options.takes_disturbed)
     trials, outdated = trials_that_count(sessions, PLANTS)
     if not trials and not rootless:
         raise UsageError(f"`{place}` has no planted trials", hint="prony selftest diagnosis")
@@ -285,8 +286,9 @@ def sessions_of(place: Path) -> "tuple[Session, ...]":
     return (Session(None, tuple(one for plant in PLANTS for one in kept_trials(place, plant))),)
 
 
-def rootless_of(place: Path) -> "tuple[JudgedPlant, ...]":
+def rootless_of(place: Path, *, takes_disturbed: bool = False) -> "tuple[JudgedPlant, ...]":
     """Return what became of the plants in a folder of evidence that an ordinary user observed.
+    ``takes_disturbed``: trials count too that other work on the machine disturbed.
 
     *Errors*: UsageError for a file that holds something else.
     """
@@ -297,4 +299,7 @@ def rootless_of(place: Path) -> "tuple[JudgedPlant, ...]":
 
     if not place.is_dir():
         return ()
-    return judge_plants(PLANTS, trials_that_count(sessions_in(place, rootless=True), PLANTS)[0])
+    trials, _ = trials_that_count(sessions_in(place, rootless=True), PLANTS)
+    return judge_plants(
+        PLANTS, (replace(one, disturbed=one.disturbed and not takes_disturbed) for one in trials)
+    )

@@ -71,7 +71,7 @@ def run_rootless(plants: "Sequence[Plant]", into: Path, run_as: str | None, *, b
 def _observed(plant: "Plant", folder: Path, user: "RunAs", tree: "CgroupTree", blocks: int) -> None:
     """Let an ordinary user's Prony measure one plant, and limit its servers meanwhile.
 
-    *Errors*: UsageError when that Prony ends otherwise than it should.
+    *Errors*: HostError where that user cannot run it; UsageError when it ends otherwise than it should.
     """
     from prony.study.outside import plant_from_outside
 
@@ -80,18 +80,24 @@ def _observed(plant: "Plant", folder: Path, user: "RunAs", tree: "CgroupTree", b
     words += ["--out", str(folder), "--planted-through", str(theirs.fileno())]
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH") if name in os.environ}
     environment = {**kept, "HOME": str(folder), "PRONY_CACHE": str(folder / "cache")}
-    with ours:
-        observer = subprocess.Popen(
-            words,
-            user=user.uid,
-            group=user.gid,
-            extra_groups=list(user.groups()),
-            cwd=folder,
-            env=environment,
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-        )
+    with ours, theirs:
+        try:
+            observer = subprocess.Popen(
+                words,
+                user=user.uid,
+                group=user.gid,
+                extra_groups=list(user.groups()),
+                cwd=folder,
+                env=environment,
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+            )
+        except OSError as error:
+            raise HostError(
+                f"`{user.name}` cannot run this Prony: `{words[0]}`: {error.strerror}",
+                hint="use a Python that every user may run, such as the system's, with Prony on PYTHONPATH",
+            ) from error
         theirs.close()
         try:
             plant_from_outside(ours, plant, observer.pid, tree)

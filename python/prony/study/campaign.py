@@ -113,7 +113,8 @@ def begun_session(*, rootless: bool = False) -> SessionFacts:
     """Return that a session begins now, on this machine."""
     machine = brief_fingerprint()
     facts = {name: machine.fact(*path) for name, path in WHAT_MATTERS.items()}
-    words = {name: str(fact) for name, fact in facts.items() if not isinstance(fact, Unknown)}
+    known = {name: fact for name, fact in facts.items() if fact is not None}
+    words = {name: str(fact) for name, fact in known.items() if not isinstance(fact, Unknown)}
     return SessionFacts(int(time.time()), prony_version(), machine_key(machine), words, rootless)
 
 
