@@ -19,7 +19,7 @@ from prony.analysis.summary import (
     estimate_mean,
     estimate_skewed_mean,
     figures,
-    sessions_of,
+    judged_sessions,
     summarise_cell,
 )
 from prony.analysis.trial_metrics import trial_metrics
@@ -236,6 +236,6 @@ def test_a_session_whose_only_trial_was_repeated_or_says_nothing_is_none():
     again, late = trials(cell(), 2)
     first = replace(again, attempt=0, outcome=Invalid("steal was 4 %"))
     of_day_two = [replace(one, session=1) for one in (again, late)]
-    assert sessions_of([first, *of_day_two]) == {1}
-    assert sessions_of([replace(late, session=0, outcome=Invalid("steal was 4 %")), of_day_two[0]]) == {1}
-    assert sessions_of([replace(late, session=0), of_day_two[0]]) == {0, 1}
+    assert judged_sessions([first, *of_day_two]) == {1}
+    assert judged_sessions([replace(late, session=0, outcome=Invalid("steal was 4 %")), of_day_two[0]]) == {1}
+    assert judged_sessions([replace(late, session=0), of_day_two[0]]) == {0, 1}

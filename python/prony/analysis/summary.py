@@ -53,9 +53,9 @@ __all__ = [
     "estimate_over",
     "estimate_skewed_mean",
     "figures",
+    "judged_sessions",
     "latest_attempts",
     "lost_trials",
-    "sessions_of",
     "summarise_cell",
     "without_unsteady",
 ]
@@ -268,7 +268,7 @@ def latest_attempts(trials: Iterable[TrialFigures]) -> tuple[TrialFigures, ...]:
     return tuple(latest.values())
 
 
-def sessions_of(trials: Iterable[TrialFigures]) -> frozenset[int]:
+def judged_sessions(trials: Iterable[TrialFigures]) -> frozenset[int]:
     """Return the sessions that say something about servers: one whose trials were all repeated later, or say
     nothing about them, is none.
     """

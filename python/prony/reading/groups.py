@@ -17,7 +17,13 @@ from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.spending import Look
 from prony.analysis.stalls import Stall, stalled
 from prony.analysis.standings import GENERATOR_MEASURES, MEASURES, Standing, standings
-from prony.analysis.summary import CellSummary, TrialFigures, sessions_of, summarise_cell, without_unsteady
+from prony.analysis.summary import (
+    CellSummary,
+    TrialFigures,
+    judged_sessions,
+    summarise_cell,
+    without_unsteady,
+)
 from prony.factors import shared_sandbox
 from prony.metrics import METRICS, Better
 from prony.model import Cell, ClosedLoop, EngineChoice, OpenLoop, Plan, SandboxChoice, Workload
@@ -105,7 +111,7 @@ def agreed_terms(plan: Plan, trials: Sequence[TrialFigures], widening: float = 1
     `Terms`. Where they are of several sessions, these are counted, and no look at blocks was planned.
     """
     found = terms(plan, blocks_of(trials))
-    if len(sessions_of(trials)) > 1:
+    if len(judged_sessions(trials)) > 1:
         return replace(found, by_session=True, look=None)
     return replace(found, widening=widening)
 
@@ -115,7 +121,7 @@ def blocks_of(trials: Sequence[TrialFigures]) -> int:
     these the noise floor is chosen.
     """
     sessions: dict[int, set[int]] = {}
-    judged = sessions_of(trials)
+    judged = judged_sessions(trials)
     for trial in trials:
         if not judged or trial.session in judged:
             sessions.setdefault(trial.session, set()).add(trial.block)

@@ -12,7 +12,7 @@ from prony.analysis.compare import Comparison, Terms
 from prony.analysis.dependence import Dependence
 from prony.analysis.editions import Then, of_the_time
 from prony.analysis.noise_floor import floors_by_metric
-from prony.analysis.summary import CellSummary, TrialFigures, figures, sessions_of, summarise_cell
+from prony.analysis.summary import CellSummary, TrialFigures, figures, judged_sessions, summarise_cell
 from prony.archive import Archive
 from prony.diagnosis import Diagnosis, Evidence, Observed, conclude, confirmed, observe
 from prony.model import (
@@ -101,7 +101,7 @@ class Reading:
     @property
     def sessions(self) -> int:
         """How many sessions the trials of subjects are of, as far as these say something about them."""
-        return len(sessions_of(one for one in self.trials if one.role is TrialRole.SUBJECT)) or 1
+        return len(judged_sessions(one for one in self.trials if one.role is TrialRole.SUBJECT)) or 1
 
     @property
     def verdicts(self) -> Mapping[ClaimVerdict, int]:
@@ -299,7 +299,7 @@ def read(  # noqa: PLR0913 - what an archive holds
             evidence = Evidence(cell, trial, subjects.get(cell.subject.name))
             diagnosed[key] = _Diagnosed(cell.subject.name, trial.attempt, observe(evidence))
     own = [one for one in taken if one.role is TrialRole.SUBJECT and one.cell_id in own_cells]
-    several = len(sessions_of(own)) > 1
+    several = len(judged_sessions(own)) > 1
     # Where sessions are counted, it does not matter how their blocks depend on each other.
     depends = None if several else dependence_of(plan, taken)
     agreed, blocks = agreed_terms(plan, own, depends.widening if depends else 1.0), blocks_of(own)
