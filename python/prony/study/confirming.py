@@ -21,7 +21,7 @@ from prony.study.ledger import Ledger
 __all__ = ["close_looks", "confirm", "number_of_look"]
 
 # Beyond the cells of any plan, its pilot and its searches, so that a study that goes on finds the same ones.
-_FIRST = 1_000_000
+_FIRST = 5_000_000
 
 
 def number_of_look(cell_id: int) -> int:
