@@ -111,6 +111,9 @@ pub struct Recorder {
     pub start_late_ns: Option<u64>,
     /// Requests that ended within the window, those that were carried in too: the throughput.
     pub completed: Completed,
+    /// When the window opens, for all workers.
+    opened_ns: u64,
+    /// The part of it in which this worker's requests are its own: all of it, unless the worker learns too late that it has opened.
     window: Range<u64>,
     in_flight: InFlight,
     outstanding: u64,
@@ -161,20 +164,34 @@ impl Recorder {
             sent_in_window: 0,
             last_ended_ns: 0,
             completed: Completed::default(),
+            opened_ns: 0,
             window: 0..u64::MAX,
             in_flight: InFlight::default(),
             outstanding: 0,
         }
     }
 
-    /// Sets which requests, and which ends, belong to the window, and where its seconds begin.
-    pub fn set_window(&mut self, open_ns: u64, close_ns: u64) {
+    /// Sets which requests, and which ends, belong to the window, and where its seconds begin. What was begun by `now_ns` stays what it
+    /// was counted as: begun before the window. So for a worker that is too busy to learn of the opening in time it begins later.
+    pub fn set_window(&mut self, open_ns: u64, close_ns: u64, now_ns: u64) {
         self.seconds.begin_at(open_ns);
         if let Some(stages) = &mut self.stages {
             stages.begin_at(open_ns);
         }
-        self.window = open_ns..close_ns;
-        self.in_flight.changed_ns = open_ns;
+        let own_from_ns = open_ns.max(now_ns.saturating_add(1));
+        self.opened_ns = open_ns;
+        self.window = own_from_ns..close_ns;
+        self.in_flight.changed_ns = own_from_ns;
+    }
+
+    /// From when on requests, and ends, belong to the window.
+    pub fn own_from_ns(&self) -> u64 {
+        self.window.start
+    }
+
+    /// Whether a moment lies in the window.
+    pub fn is_in_window(&self, at_ns: u64) -> bool {
+        self.window.contains(&at_ns)
     }
 
     /// Whether a request is one of the window's own; if not, it was begun before.
@@ -212,7 +229,7 @@ impl Recorder {
     pub fn sent<Q>(&mut self, flight: &Flight<Q>, now_ns: u64, free_since_ns: u64) {
         self.in_flight.step(now_ns);
         self.in_flight.count += 1;
-        self.sent_in_window += u64::from(self.window.contains(&now_ns));
+        self.sent_in_window += u64::from(self.is_in_window(now_ns));
         if !self.is_own(flight) {
             return;
         }
@@ -265,7 +282,7 @@ impl Recorder {
             }
             return;
         }
-        if self.window.contains(&now_ns) {
+        if self.is_in_window(now_ns) {
             self.completed.count(class);
         }
         if is_own {
@@ -290,7 +307,7 @@ impl Recorder {
             stages.ended(flight, end);
         }
         if let Some(raw) = &mut self.raw {
-            raw.ended(flight, self.window.start, end);
+            raw.ended(flight, self.opened_ns, end);
         }
     }
 
@@ -464,7 +481,7 @@ mod tests {
     /// A recorder whose window is 100 to 200, and which has seen requests begin at 90 and 120 and end so.
     fn around_the_opening(ends: &[(u64, Class, u64)]) -> Recorder {
         let mut recorder = Recorder::new(false, Seconds::detached());
-        recorder.set_window(100, 200);
+        recorder.set_window(100, 200, 0);
         for &(begun_ns, class, ended_ns) in ends {
             let one = flight(begun_ns, begun_ns);
             recorder.scheduled(&one);
@@ -504,6 +521,31 @@ mod tests {
         ];
         assert_eq!(shown.map(Distribution::max_ns), [Some(30), Some(10), Some(160)]);
         assert_eq!(recorder.ended_so_far(), Completed { ok: 2, failed: 2 });
+    }
+
+    #[test]
+    fn what_a_worker_began_before_it_learned_of_the_opening_was_begun_before_the_window() {
+        let mut recorder = Recorder::new(false, Seconds::detached());
+        recorder.set_window(u64::MAX, u64::MAX, 0);
+        let begun = [90, 110, 130].map(|at_ns| flight(at_ns, at_ns));
+        for one in &begun {
+            recorder.scheduled(one);
+            recorder.sent(one, one.intended_ns, one.intended_ns);
+        }
+        recorder.ended(&begun[1], &End::without_reply(Class::Ok, 120, ""));
+        recorder.set_window(100, 200, 130);
+        let own = flight(140, 140);
+        recorder.scheduled(&own);
+        recorder.sent(&own, 140, 140);
+        for (one, ended_ns) in [(&begun[0], 150), (&begun[2], 160), (&own, 170)] {
+            recorder.ended(one, &End::without_reply(Class::Ok, ended_ns, ""));
+        }
+        let account = &recorder.account;
+        assert!(account.check().is_ok());
+        assert_eq!((account.scheduled, account.ok, account.carried_in.answered), (1, 1, 2));
+        assert_eq!(recorder.completed, Completed { ok: 3, failed: 0 });
+        let little = recorder.little();
+        assert_eq!(little.in_flight_integral_ns, little.sojourn_sum_ns);
     }
 
     #[test]

@@ -155,7 +155,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             task.connections
         };
         let epoch_ns = task.times.epoch_ns;
-        recorder.set_window(task.times.open_ns, task.times.close_ns);
+        recorder.set_window(task.times.open_ns, task.times.close_ns, 0);
         let next_due_ns = task
             .schedule
             .as_mut()
@@ -291,10 +291,6 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         at_ns >= self.task.times.open_ns
     }
 
-    fn in_window(&self, at_ns: u64) -> bool {
-        at_ns >= self.task.times.open_ns && at_ns < self.task.times.close_ns
-    }
-
     /// Everything that falls due by itself.
     fn tick(&mut self, now_ns: u64) {
         self.follow_plan(now_ns);
@@ -307,7 +303,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
     fn take_due(&mut self, now_ns: u64) {
         while let Some(due_ns) = self.next_due_ns.filter(|&due_ns| due_ns <= now_ns) {
-            let is_own = self.in_window(due_ns);
+            let is_own = self.recorder.is_in_window(due_ns);
             if due_ns >= self.task.times.close_ns || (is_own && !self.take_from_budget()) {
                 self.next_due_ns = None;
                 return;
@@ -373,7 +369,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         if is_open && !self.may_load(slot) {
             return;
         }
-        let is_own = self.in_window(now_ns);
+        let is_own = self.recorder.is_in_window(now_ns);
         let may_begin = now_ns < self.task.times.close_ns && (!is_own || self.take_from_budget());
         if !may_begin {
             return;

@@ -26,7 +26,7 @@ pub struct Opening {
 }
 
 const UNKNOWN: u64 = u64::MAX;
-// A worker looks at least this often, and the window opens later than that: so all know it in time.
+// A worker that waits looks at least this often, and the window opens later than that: so all know it in time.
 pub(super) const LOOK_EVERY_NS: u64 = 5_000_000;
 const LEAST_LEAD_NS: u64 = 4 * LOOK_EVERY_NS;
 
@@ -191,10 +191,21 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             self.closed.extend(self.opened.resting.drain(..));
             self.task.opening.ready(now_ns);
         }
+        self.learn_opening(now_ns);
+    }
+
+    /// Within a long round, too: a worker with very many connections may need longer for one than the window's opening is ahead.
+    pub(super) fn look_between_events(&mut self) {
+        if self.is_opening() {
+            self.learn_opening(self.clock.now());
+        }
+    }
+
+    fn learn_opening(&mut self, now_ns: u64) {
         if let Some(open_ns) = self.task.opening.open_ns() {
             self.task.times = self.task.times.opening_at(open_ns);
             let times = &self.task.times;
-            self.recorder.set_window(times.open_ns, times.close_ns);
+            self.recorder.set_window(times.open_ns, times.close_ns, now_ns);
             self.begin_plan();
         }
     }
@@ -218,9 +229,10 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
     fn fail_one_unopened(&mut self, slot: usize, now_ns: u64) {
         let open_ns = self.task.times.open_ns;
+        let own_from_ns = self.recorder.own_from_ns();
         let flight = Flight {
             request: self.protocol.next(),
-            intended_ns: open_ns,
+            intended_ns: own_from_ns,
             sent_ns: None,
         };
         self.recorder.scheduled(&flight);
@@ -234,7 +246,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let detail = format!("not open when the window opened: {why}");
         self.counts.failures += u64::from(connection.failure.is_some() || is_on_its_way);
         // All connections are wanted from the start on.
-        let mut end = End::without_reply(class, now_ns, &detail);
+        let mut end = End::without_reply(class, now_ns.max(own_from_ns), &detail);
         end.waited_from_ns = Some(self.task.times.epoch_ns);
         self.recorder.ended(&flight, &end);
         if is_on_its_way {

@@ -15,7 +15,7 @@ use crate::recording::check_paths;
 use crate::schedule::{ConnectionPlan, Share};
 use crate::spec::{ConnectionStage, Spec};
 use base64::Engine as _;
-use network::{Network, Script, Tally, World, BODY};
+use network::{Network, Script, Tally, World, BODY, CALL_NS};
 use proptest::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -43,6 +43,8 @@ struct Case {
     stages: Vec<ConnectionStage>,
     /// The weights of the paths; none: one path.
     mix: Vec<f64>,
+    /// What a call to the kernel takes.
+    call_ns: u64,
 }
 
 impl Case {
@@ -138,6 +140,7 @@ fn cases() -> impl Strategy<Value = Case> {
             choices,
             stages: Vec::new(),
             mix: Vec::new(),
+            call_ns: CALL_NS,
         }
         .in_stages(stages.unwrap_or_default())
     })
@@ -198,6 +201,7 @@ fn run_of<P: Protocol>(case: &Case, protocol: P, requests: Vec<Vec<u8>>) -> Run<
     clock.advance_to(EPOCH_NS);
     let script = Script::new(case.choices.clone());
     let mut world = World::new(clock.clone(), script, requests, case.connections);
+    world.call_ns = case.call_ns;
     world.cancel_ns = case.cancel_ns.map_or(u64::MAX, |after_ns| EPOCH_NS + after_ns);
     let cancelled = Rc::clone(&world.cancelled);
     let world = Rc::new(RefCell::new(world));
@@ -345,6 +349,14 @@ proptest! {
         prop_assert!(run.tally.most_owed <= case.connections);
     }
 
+    /// As one with very many connections: a round takes longer than the opening of the window is ahead.
+    #[test]
+    fn a_worker_that_learns_late_of_the_opening_has_one_end_for_each_request(case in cases(), call_ms in 1u64..15) {
+        let case = Case { rate_per_s: None, call_ns: call_ms * MS, duration_ns: 400 * MS, stages: Vec::new(), ..case };
+        let mut run = run(&case);
+        run.check_account();
+    }
+
     #[test]
     fn a_worker_waits_instead_of_asking_again_and_again(mut case in cases(), rate in 1u64..200) {
         // No spinning, which asks on purpose.
@@ -396,6 +408,7 @@ fn requests_that_the_kernel_takes_in_halves_arrive_whole() {
         choices: vec![54; 4000],
         stages: Vec::new(),
         mix: Vec::new(),
+        call_ns: CALL_NS,
     };
     let run = run(&case);
     assert_eq!(run.worker.recorder.account.ok, 50);
@@ -418,6 +431,7 @@ fn well(connections: usize, rate_per_s: Option<u64>) -> Case {
         choices: Vec::new(),
         stages: Vec::new(),
         mix: Vec::new(),
+        call_ns: CALL_NS,
     }
 }
 

@@ -19,6 +19,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     pub(super) fn handle_ready(&mut self) {
         let ready = std::mem::take(&mut self.ready);
         for event in &ready {
+            self.look_between_events();
             self.connections[event.slot].hangup |= event.hangup;
             // An edge comes once: what arrived together with the connection must be read now.
             if event.writable && matches!(self.connections[event.slot].state, State::Connecting { .. }) {

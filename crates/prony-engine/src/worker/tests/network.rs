@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The body that is expected.
 pub const BODY: &str = "hello";
 // Every call takes some time, as in life; it also keeps a worker that spins from standing still.
-const CALL_NS: u64 = 300;
+pub const CALL_NS: u64 = 300;
 const DELAYS_NS: [u64; 6] = [900_000, 0, 700, 40_000, 7_000_000, 60_000_000];
 
 /// Choices, in order; when they run out, the network and the server are perfect.
@@ -152,6 +152,7 @@ pub struct World {
     pub tally: Tally,
     pub requests: Vec<Vec<u8>>,
     pub cancel_ns: u64,
+    pub call_ns: u64,
     pub cancelled: Rc<AtomicBool>,
     sockets: Vec<Option<Socket>>,
 }
@@ -165,6 +166,7 @@ impl World {
             tally: Tally::default(),
             requests,
             cancel_ns: u64::MAX,
+            call_ns: CALL_NS,
             cancelled: Rc::default(),
             sockets: (0..slots).map(|_| None).collect(),
         }
@@ -172,7 +174,7 @@ impl World {
 
     fn call(&mut self) -> u64 {
         self.tally.calls += 1;
-        self.clock.advance_to(self.clock.now() + CALL_NS);
+        self.clock.advance_to(self.clock.now() + self.call_ns);
         self.clock.now()
     }
 
@@ -390,7 +392,7 @@ impl World {
         let attempts = self.tally.attempts - self.tally.attempts_at_last_wait;
         self.tally.most_attempts_at_once = self.tally.most_attempts_at_once.max(attempts);
         self.tally.attempts_at_last_wait = self.tally.attempts;
-        let now_ns = self.clock.now() + CALL_NS;
+        let now_ns = self.clock.now() + self.call_ns;
         let edges = self.sockets.iter().flatten().flat_map(|socket| &socket.edges);
         let next_ns = edges.min().copied().unwrap_or(u64::MAX);
         self.clock
