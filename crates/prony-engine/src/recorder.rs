@@ -542,7 +542,10 @@ mod tests {
         }
         let account = &recorder.account;
         assert!(account.check().is_ok());
-        assert_eq!((account.scheduled, account.ok, account.carried_in.answered), (1, 1, 2));
+        assert_eq!(
+            (account.scheduled, account.ok, account.carried_in.answered),
+            (1, 1, 2)
+        );
         assert_eq!(recorder.completed, Completed { ok: 3, failed: 0 });
         let little = recorder.little();
         assert_eq!(little.in_flight_integral_ns, little.sojourn_sum_ns);
