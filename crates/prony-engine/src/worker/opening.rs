@@ -58,7 +58,7 @@ impl Opening {
     }
 
     /// One more worker need not be waited for; each says so once.
-    fn ready(&self, now_ns: u64) {
+    pub(super) fn ready(&self, now_ns: u64) {
         self.last_ns.fetch_max(now_ns, Ordering::AcqRel);
         if self.waiting.fetch_sub(1, Ordering::AcqRel) == 1 {
             let open_ns = self.last_ns.load(Ordering::Acquire) + self.lead_ns;

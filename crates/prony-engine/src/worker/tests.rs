@@ -19,6 +19,7 @@ use network::{Network, Script, Tally, World, BODY, CALL_NS};
 use proptest::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 const EPOCH_NS: u64 = 5_000_000_000;
 const MS: u64 = 1_000_000;
@@ -45,6 +46,8 @@ struct Case {
     mix: Vec<f64>,
     /// What a call to the kernel takes.
     call_ns: u64,
+    /// When a second worker, which is not run, has opened its connections; null: there is none.
+    other_ready_ns: Option<u64>,
 }
 
 impl Case {
@@ -87,7 +90,7 @@ impl Case {
                 "request": {"method": self.method, "path": "/", "headers": [], "body": null, "keep_alive": self.keep_alive},
                 "expect": {"status": null, "body": body}
             },
-            "threads": 1, "cpus": null, "pacing": self.pacing
+            "threads": 1 + usize::from(self.other_ready_ns.is_some()), "cpus": null, "pacing": self.pacing
         });
         let mut spec = spec;
         let place = |number| {
@@ -141,6 +144,7 @@ fn cases() -> impl Strategy<Value = Case> {
             stages: Vec::new(),
             mix: Vec::new(),
             call_ns: CALL_NS,
+            other_ready_ns: None,
         }
         .in_stages(stages.unwrap_or_default())
     })
@@ -202,6 +206,8 @@ fn run_of<P: Protocol>(case: &Case, protocol: P, requests: Vec<Vec<u8>>) -> Run<
     let script = Script::new(case.choices.clone());
     let mut world = World::new(clock.clone(), script, requests, case.connections);
     world.call_ns = case.call_ns;
+    let other = case.other_ready_ns.filter(|_| common.workers > 1);
+    world.other = other.map(|after_ns| (EPOCH_NS + after_ns, Arc::clone(&common.opening)));
     world.cancel_ns = case.cancel_ns.map_or(u64::MAX, |after_ns| EPOCH_NS + after_ns);
     let cancelled = Rc::clone(&world.cancelled);
     let world = Rc::new(RefCell::new(world));
@@ -349,12 +355,21 @@ proptest! {
         prop_assert!(run.tally.most_owed <= case.connections);
     }
 
-    /// As one with very many connections: a round takes longer than the opening of the window is ahead.
+    /// As one with very many connections, whose round takes longer than the opening of the window is ahead.
     #[test]
-    fn a_worker_that_learns_late_of_the_opening_has_one_end_for_each_request(case in cases(), call_ms in 1u64..15) {
-        let case = Case { rate_per_s: None, call_ns: call_ms * MS, duration_ns: 400 * MS, stages: Vec::new(), ..case };
-        let mut run = run(&case);
-        run.check_account();
+    fn a_worker_that_learns_late_of_the_opening_has_one_end_for_each_request(
+        case in cases(), call_ms in 1u64..40, other_ready_ns in 0..400 * MS
+    ) {
+        let case = Case {
+            rate_per_s: None,
+            connections: 2 * case.connections,
+            call_ns: call_ms * MS,
+            duration_ns: 400 * MS,
+            stages: Vec::new(),
+            other_ready_ns: Some(other_ready_ns),
+            ..case
+        };
+        run(&case).check_account();
     }
 
     #[test]
@@ -409,6 +424,7 @@ fn requests_that_the_kernel_takes_in_halves_arrive_whole() {
         stages: Vec::new(),
         mix: Vec::new(),
         call_ns: CALL_NS,
+        other_ready_ns: None,
     };
     let run = run(&case);
     assert_eq!(run.worker.recorder.account.ok, 50);
@@ -432,6 +448,7 @@ fn well(connections: usize, rate_per_s: Option<u64>) -> Case {
         stages: Vec::new(),
         mix: Vec::new(),
         call_ns: CALL_NS,
+        other_ready_ns: None,
     }
 }
 

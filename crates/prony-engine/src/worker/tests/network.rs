@@ -6,11 +6,13 @@
 
 use crate::clock::{Clock, Simulated};
 use crate::driver::{Driver, Ready, Received, RECEIVE_BYTES};
+use crate::worker::Opening;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 
 /// The body that is expected.
 pub const BODY: &str = "hello";
@@ -152,7 +154,10 @@ pub struct World {
     pub tally: Tally,
     pub requests: Vec<Vec<u8>>,
     pub cancel_ns: u64,
+    /// What each call takes.
     pub call_ns: u64,
+    /// When another worker has opened its connections, which it says then.
+    pub other: Option<(u64, Arc<Opening>)>,
     pub cancelled: Rc<AtomicBool>,
     sockets: Vec<Option<Socket>>,
 }
@@ -167,6 +172,7 @@ impl World {
             requests,
             cancel_ns: u64::MAX,
             call_ns: CALL_NS,
+            other: None,
             cancelled: Rc::default(),
             sockets: (0..slots).map(|_| None).collect(),
         }
@@ -175,7 +181,15 @@ impl World {
     fn call(&mut self) -> u64 {
         self.tally.calls += 1;
         self.clock.advance_to(self.clock.now() + self.call_ns);
+        self.hear_the_other();
         self.clock.now()
+    }
+
+    fn hear_the_other(&mut self) {
+        let now_ns = self.clock.now();
+        if let Some((at_ns, opening)) = self.other.take_if(|(at_ns, _)| *at_ns <= now_ns) {
+            opening.ready(at_ns);
+        }
     }
 
     fn begin(&mut self, slot: usize) -> io::Result<bool> {
@@ -397,6 +411,7 @@ impl World {
         let next_ns = edges.min().copied().unwrap_or(u64::MAX);
         self.clock
             .advance_to(next_ns.min(now_ns.saturating_add(timeout_ns)).max(now_ns));
+        self.hear_the_other();
         let now_ns = self.clock.now();
         for (slot, socket) in self.sockets.iter_mut().enumerate() {
             let Some(socket) = socket else { continue };
