@@ -149,6 +149,16 @@ def test_a_subject_that_loses_requests_is_neither_fast_nor_a_rival():
     assert (found.verdict, found.reason.endswith("its requests fail")) == (OPEN, True)
 
 
+def test_a_load_at_which_no_rival_qualifies_decides_nothing():
+    fast, slow = cell("a", around(300)), cell("b", around(100, spread=0.02))
+    alone = [cell("a", around(300), at=10_000), cell("b", around(100), at=10_000, errors={"reset": 200})]
+    found = evaluate(claim(ClaimKind.HIGHEST), [fast, slow, *alone])
+    assert (found.verdict, found.n) == (OPEN, 0)
+    assert found.reason == "a+hello, closed loop, 10000 connections, 2 s: no other server's speed qualifies"
+    # What is slower than one that qualifies is refuted all the same.
+    assert verdict(claim(ClaimKind.HIGHEST), cell("a", around(50)), slow, *alone) is NOT
+
+
 def test_its_memory_counts_whether_or_not_its_requests_fail():
     cells = [
         cell("a", around(9e6), metric="rss_peak", errors={"reset": 200}),

@@ -11,15 +11,21 @@ from cells import cell_of, measured
 from cli.test_report_sessions import DAY, session
 from golden import build
 from prony.analysis.answer import answer
-from prony.analysis.by_session import in_sessions
-from prony.analysis.claims import ClaimVerdict, evaluate
+from prony.analysis.by_session import in_sessions, is_failed, shares_of
+from prony.analysis.claims import ClaimVerdict, _more, evaluate
 from prony.analysis.compare import Terms, Verdict
+from prony.analysis.failure_rates import Failures
+from prony.analysis.missing import Missing
 from prony.analysis.standings import standings
+from prony.analysis.summary import summarise_cell
+from prony.analysis.versus import Match, versus
 from prony.archive import open_archive, resume
 from prony.faces.json_report import reading_json
 from prony.faces.markdown import markdown
-from prony.model import Claim, ClaimKind
+from prony.model import Claim, ClaimKind, EngineChoice, Failed
 from prony.reading.brief import brief_of
+from prony.reading.checks import cross_checks
+from prony.reading.failures import failure_tests
 from prony.reading.study import read_archive
 from prony.report.brief import brief_report
 from prony.report.study import full_page, study_report
@@ -175,6 +181,151 @@ def test_what_is_resumed_on_another_machine_is_another_session(tmp_path):
         reading = read_archive(archive)
     assert (reading.sessions, reading.groups[0].answer.leader) == (2, None)
     assert len(reading.across.parts) == 2
+
+
+# --- which blocks of a session count ----------------------------------------------------------------------
+
+
+def in_days(cell, rates, failed=(), each=4, lost=0):
+    """The summary of a cell: the rate of each block that was measured, and the blocks in which its server
+    failed. A session has so many blocks; ``lost``: so many requests of each trial.
+    """
+    model = measured(cell, lost=lost, ok_per_s=[1.0]).counted[0]
+    ran = [
+        replace(model, block=block, session=block // each, metrics={**model.metrics, "ok_per_s": rate})
+        for block, rate in rates.items()
+    ]
+    broken = [
+        replace(model, block=block, session=block // each, outcome=Failed("load", "it died"))
+        for block in failed
+    ]
+    return summarise_cell(cell, [*ran, *broken])
+
+
+def tried(name, number, blocks, fails, each=4):
+    """A cell that was tried in these blocks, and failed in some of them."""
+    rates = {block: 1000.0 for block in blocks if block not in fails}
+    return in_days(cell_of(f"{name}+hello", number=number), rates, fails, each)
+
+
+def test_one_that_was_tried_more_often_does_not_fail_in_more_sessions():
+    # In ten sessions `once` has the first block, `often` all four; each fails one time in two.
+    rng, studies = np.random.default_rng(3), 200
+    shown = 0
+    for _ in range(studies):
+        half = [block for block in range(40) if rng.random() < 0.5]
+        other = [block for block in range(0, 40, 4) if rng.random() < 0.5]
+        cells = in_sessions([tried("often", 1, range(40), half), tried("once", 2, range(0, 40, 4), other)])
+        shown += any(one.shown for one in failure_tests(cells))
+    assert shown / studies <= 0.05
+
+
+def test_each_pair_of_a_group_is_counted_over_the_blocks_that_both_have():
+    # `rare` has the first block of each session alone, and binds nobody but those it is compared with.
+    never, rare = tried("never", 1, range(20), ()), tried("rare", 2, range(0, 20, 4), (0,))
+    last = tried("last", 3, range(20), [block for block in range(20) if block % 4 == 3])
+    found = {one.name: one for one in failure_tests(in_sessions([never, rare, last]))}
+    assert (found["last+hello"].count, found["last+hello"].least) == (Failures(5, 5), Failures(0, 5))
+    assert found["last+hello"].shown
+    assert (found["rare+hello"].count, found["rare+hello"].least) == (Failures(1, 5), Failures(0, 5))
+    assert shares_of(*in_sessions([rare, last]), is_failed) == (Failures(1, 5), Failures(0, 5))
+
+
+def test_a_session_without_a_block_that_both_have_says_nothing_of_failures():
+    cells = in_sessions([tried("first", 1, [0, 1, 4, 8], (0, 4)), tried("second", 2, [2, 3, 4, 9], (9,))])
+    assert shares_of(*cells, is_failed) == (Failures(1, 1), Failures(0, 1))
+
+
+def test_a_session_without_a_block_that_all_have_has_no_figure():
+    # Every second block is twice as fast, and each of two equal subjects has the blocks of one kind.
+    fast, slow = ({block: 1000.0 * (2 - block % 2) for block in range(k, 20, 2)} for k in (0, 1))
+    cells = in_sessions(
+        [in_days(cell_of("a+hello", number=1), fast), in_days(cell_of("b+hello", number=2), slow)]
+    )
+    for cell in cells:
+        assert {type(one["ok_per_s"]) for one in cell.by_session.values()} == {Missing}
+    assert answer(cells, Terms(by_session=True)).leader is None
+
+
+def test_a_subject_that_is_not_compared_takes_no_block_from_others(tmp_path):
+    # The broken one has the first, cold block of each session alone.
+    slow_first = {block: 500.0 if block % 4 == 0 else 1000.0 for block in range(20)}
+    whole = in_days(cell_of("whole+hello", number=1), slow_first)
+    broken = in_days(cell_of("broken+hello", number=2), {0: 1.0, 4: 1.0}, [1, 2, 3, 5, 6, 7])
+    assert broken.unqualified
+    over = [cell for cell in (whole, broken) if not cell.unqualified]
+    alone, beside = in_sessions([whole])[0], in_sessions([whole, broken], over)[0]
+    assert alone.by_session[0]["ok_per_s"] == beside.by_session[0]["ok_per_s"]
+
+
+RISING = {block: 1000.0 * 2 ** (block % 4) * (1 + block / 1e5) for block in range(20)}
+
+
+@pytest.mark.parametrize("lost", [(0, 0), (100, 0), (0, 100), (100, 100)])
+def test_a_check_by_another_generator_compares_the_blocks_that_both_have(lost):
+    # The rate doubles within a session; the check was run in the first block of each alone, and agrees. That
+    # one of both does not qualify changes nothing: checks are of all cells.
+    own = cell_of("bjoern+hello", number=1)
+    other = replace(own, id=2, engine=EngineChoice("wrk"))
+    first = in_days(own, RISING, lost=lost[0])
+    second = in_days(other, {block: RISING[block] for block in range(0, 20, 4)}, lost=lost[1])
+    assert [bool(one.unqualified) for one in (first, second)] == [bool(requests) for requests in lost]
+    found = {
+        one.metric: one.comparison
+        for one in cross_checks(in_sessions([first], [first]), in_sessions([second], [second]), 0.02)
+    }
+    assert found["ok_per_s"].effect == pytest.approx(0, abs=1e-9)
+
+
+def rows(first, second, *, is_paired=True):
+    terms = Terms(by_session=True)
+    return versus([Match(first, second)], is_paired, lambda match, blocks: terms, ["ok_per_s"])
+
+
+def test_two_subjects_of_one_study_are_compared_over_the_blocks_that_both_have():
+    # In their group a third binds both to the first block, which says nothing of these two.
+    whole = in_days(cell_of("a+hello", number=1), RISING)
+    half = in_days(cell_of("b+hello", number=2), {k: v for k, v in RISING.items() if k % 4 in (1, 3)})
+    first, second, _ = in_sessions([whole, half, tried("c", 3, range(0, 20, 4), ())])
+    assert isinstance(second.by_session[0]["ok_per_s"], Missing)
+    (row,) = (one for one in rows(first, second).rows if one.metric == "ok_per_s")
+    assert row.comparison.effect == pytest.approx(0, abs=1e-9)
+
+
+def test_failures_of_two_archives_are_of_equally_many_trials_a_session():
+    # Five sessions of four blocks and five of two: their blocks have nothing to do with each other.
+    dead, well = tried("a", 1, range(20), range(20)), tried("a", 1, range(10), (), each=2)
+    (found,) = rows(*(in_sessions([one])[0] for one in (dead, well)), is_paired=False).failures
+    assert (found.first, found.second, found.differs) == (Failures(5, 5), Failures(0, 5), True)
+
+
+@pytest.mark.parametrize("blocks", [1, 2])
+def test_more_trials_a_session_are_no_more_failures_of_an_archive(blocks):
+    rng, studies = np.random.default_rng(4), 200
+    shown = 0
+    for _ in range(studies):
+        often = tried("a", 1, range(40), [block for block in range(40) if rng.random() < 0.3])
+        few = range(10 * blocks)
+        once = tried("a", 1, few, [block for block in few if rng.random() < 0.3], each=blocks)
+        (found,) = rows(*(in_sessions([one])[0] for one in (often, once)), is_paired=False).failures
+        shown += found.differs
+    assert shown / studies <= 0.05 + 3 * (0.05 * 0.95 / studies) ** 0.5
+
+
+@pytest.mark.parametrize("sessions", [10, 20])
+def test_a_claim_that_one_fails_more_counts_the_blocks_that_both_have(sessions):
+    # Most of one trial fail more easily than most of four.
+    asked = Claim("c", "a fails more", ClaimKind.FAILS, "error_ratio", "a+*", against="b+*")
+    rng, studies = np.random.default_rng(5), 100
+    told = 0
+    for _ in range(studies):
+        one, all_ = range(0, 4 * sessions, 4), range(4 * sessions)
+        a = tried("a", 1, one, [block for block in one if rng.random() < 0.4])
+        b = tried("b", 2, all_, [block for block in all_ if rng.random() < 0.4])
+        terms = Terms(by_session=True)
+        found = _more(asked, *in_sessions([a, b]), terms, 0.01)
+        told += found.verdict is ClaimVerdict.HOLDS
+    assert told / studies <= 0.05
 
 
 # --- simulated --------------------------------------------------------------------------------------------

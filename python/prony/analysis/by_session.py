@@ -6,46 +6,116 @@ for all of them: intervals that count blocks would shrink with their number, tho
 Must not know groups or archives.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import fsum, log
+from typing import TypeVar
 
 from prony.analysis.compare import LEAST_BLOCKS
+from prony.analysis.failure_rates import Failures
 from prony.analysis.logs import ratio_of
 from prony.analysis.missing import Missing, Value
 from prony.analysis.summary import CellSummary, Estimate, Estimated, TrialFigures, estimate_over
 from prony.metrics import METRICS
+from prony.model import Failed
 
-__all__ = ["in_sessions", "mean_of_sessions"]
+__all__ = ["in_sessions", "is_failed", "judged_in_common", "mean_of_sessions", "shares_of"]
 
 _NONE = Missing("no trial of the session has it")
+_NONE_IN_COMMON = Missing("the session has no block that all of them have")
 
 
-def in_sessions(cells: Sequence[CellSummary]) -> list[CellSummary]:
+def in_sessions(cells: Sequence[CellSummary], over: Sequence[CellSummary] | None = None) -> list[CellSummary]:
     """Return cells whose units are sessions, and whose figures are means over these.
 
-    *Definition*: a session's figure for comparisons is the geometric mean over the blocks that all cells have
-    there, over its own where there are none such; 0 if one of them is. Means are those of the sessions'
-    means. Their intervals are over sessions, from five on; with fewer there are none.
+    *Definition*: a session's figure for comparisons is the geometric mean over the blocks that all of the
+    cells ``over`` have there, which are those that are compared (null: all); 0 if one of them is. Without
+    such blocks it is missing: of different blocks the figures would differ because the blocks do. Means are
+    those of the sessions' means. Their intervals are over sessions, from five on; with fewer there are none.
     *Assumptions*: sessions are independent of each other.
     """
-    shared = _shared(cells)
-    return [_in_sessions(cell, shared) for cell in cells]
+    common = _common(_measured_blocks(cell) for cell in (cells if over is None else over))
+    return [_in_sessions(cell, common) for cell in cells]
 
 
-# The session and the metric, and the blocks that all cells have there.
-_Shared = Mapping[tuple[int, str], frozenset[int]]
+def is_failed(trial: TrialFigures) -> bool:
+    """Return whether the server failed in a trial."""
+    return isinstance(trial.outcome, Failed)
 
 
-def _shared(cells: Iterable[CellSummary]) -> _Shared:
-    found: dict[tuple[int, str], frozenset[int]] = {}
-    for cell in cells:
-        for session, trials in _by_session(cell.counted).items():
-            for metric in METRICS:
-                own = frozenset(t.block for t in trials if not isinstance(t.metrics[metric], Missing))
-                if own:
-                    found[session, metric] = found.get((session, metric), own) & own
+def shares_of(
+    first: CellSummary,
+    second: CellSummary,
+    is_one: Callable[[TrialFigures], bool],
+    *,
+    is_paired: bool = True,
+) -> tuple[Failures, Failures]:
+    """Return for each of two cells in how many trials something is so, of those that say something about the
+    server; where sessions count, in how many of these it is so in some trial.
+
+    *Definition*: more trials are more chances. So of a session the blocks count that both have there; of two
+    archives, whose blocks have nothing to do with each other (``is_paired`` false), the first trials of each
+    session, as many as the session with the fewest has. A session without such trials does not count.
+    """
+    pair = first, second
+    if all(cell.by_session is None for cell in pair):
+        one, other = (Failures(sum(map(is_one, cell.judged)), len(cell.judged)) for cell in pair)
+    else:
+        kept = judged_in_common(*pair) if is_paired else _equally_many(pair)
+        one, other = (_share_of_sessions(trials, is_one) for trials in kept)
+    return one, other
+
+
+def judged_in_common(
+    first: CellSummary, second: CellSummary
+) -> tuple[list[TrialFigures], list[TrialFigures]]:
+    """Return of each of two cells the trials that say something about the server, of the blocks that both
+    have.
+    """
+    mine, theirs = ({(one.session, one.block) for one in cell.judged} for cell in (first, second))
+    one, other = (
+        [trial for trial in cell.judged if (trial.session, trial.block) in mine & theirs]
+        for cell in (first, second)
+    )
+    return one, other
+
+
+def _equally_many(pair: tuple[CellSummary, CellSummary]) -> list[list[TrialFigures]]:
+    by_cell = [_by_session(sorted(cell.judged, key=lambda one: one.block)) for cell in pair]
+    fewest = min((len(trials) for cell in by_cell for trials in cell.values()), default=0)
+    return [[one for trials in cell.values() for one in trials[:fewest]] for cell in by_cell]
+
+
+def _share_of_sessions(trials: Iterable[TrialFigures], is_one: Callable[[TrialFigures], bool]) -> Failures:
+    by_session = _by_session(trials).values()
+    return Failures(sum(any(map(is_one, one)) for one in by_session), len(by_session))
+
+
+_Key = TypeVar("_Key")
+
+
+def _common(own: Iterable[Mapping[_Key, frozenset[int]]]) -> dict[_Key, frozenset[int]]:
+    """Return the blocks that all have, of those that have some."""
+    found: dict[_Key, frozenset[int]] = {}
+    for one in own:
+        for key, blocks in one.items():
+            if blocks:
+                found[key] = found.get(key, blocks) & blocks
     return found
+
+
+# The session and the metric, and the blocks that have it there.
+_Blocks = Mapping[tuple[int, str], frozenset[int]]
+
+
+def _measured_blocks(cell: CellSummary) -> _Blocks:
+    return {
+        (session, metric): frozenset(
+            one.block for one in trials if not isinstance(one.metrics[metric], Missing)
+        )
+        for session, trials in _by_session(cell.counted).items()
+        for metric in METRICS
+    }
 
 
 def _by_session(trials: Iterable[TrialFigures]) -> dict[int, list[TrialFigures]]:
@@ -55,12 +125,12 @@ def _by_session(trials: Iterable[TrialFigures]) -> dict[int, list[TrialFigures]]
     return found
 
 
-def _in_sessions(cell: CellSummary, shared: _Shared) -> CellSummary:
+def _in_sessions(cell: CellSummary, common: _Blocks) -> CellSummary:
     sessions = _by_session(cell.counted)
     return replace(
         cell,
         by_session={
-            session: {name: _figure(trials, name, shared.get((session, name))) for name in METRICS}
+            session: {name: _figure(trials, name, common.get((session, name))) for name in METRICS}
             for session, trials in sessions.items()
         },
         metrics={
@@ -87,11 +157,12 @@ def _known(values: Iterable[Value]) -> list[float]:
     return [value for value in values if not isinstance(value, Missing)]
 
 
-def _figure(trials: Sequence[TrialFigures], name: str, shared: frozenset[int] | None) -> Value:
-    """Return the geometric mean of a metric over a session's blocks."""
-    values = _known(trial.metrics[name] for trial in trials if not shared or trial.block in shared)
+def _figure(trials: Sequence[TrialFigures], name: str, common: frozenset[int] | None) -> Value:
+    """Return the geometric mean of a metric over those of a session's blocks; null: over all."""
+    known = [trial for trial in trials if not isinstance(trial.metrics[name], Missing)]
+    values = _known(trial.metrics[name] for trial in known if common is None or trial.block in common)
     if not values:
-        return _NONE
+        return _NONE_IN_COMMON if known else _NONE
     return 0.0 if min(values) <= 0 else ratio_of(fsum(map(log, values)) / len(values))
 
 

@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 from prony.analysis.account import ending_named
 from prony.analysis.at_least import Bounded, Open, ends_of, open_end
+from prony.analysis.by_session import judged_in_common
 from prony.analysis.claim_cells import Place, by_block, claimed, rivals, unsampled, where
 from prony.analysis.claim_needs import UnmetNeed, blocks_needed, tested, unmet
 from prony.analysis.claim_parts import (
@@ -67,9 +68,7 @@ def _combined(parts: Sequence[ClaimResult]) -> ClaimResult:
         for part in parts:
             if part.verdict is verdict:
                 return part
-    if not parts:
-        return ClaimResult(ClaimVerdict.CANNOT_TELL, reason="no other server produced usable figures")
-    return parts[0]
+    return parts[0] if parts else ClaimResult(ClaimVerdict.CANNOT_TELL, reason="nobody to compare with")
 
 
 # --- orders and ratios ------------------------------------------------------------------------------------
@@ -107,14 +106,20 @@ def _order(
     """Estimand: the ratio to each rival under the same load. It holds where every interval lies on the
     claimed side of 1, by more than the noise floor and the claim's tolerance, and does not where one lies on
     the other side by as much: in between the difference is of no interest, or the machine cannot say. Rivals
-    whose speed does not qualify are no rivals.
+    whose speed does not qualify are no rivals; a load at which none is left cannot tell.
     """
     least = max(terms.noise_floor, claim.tolerance)
     bar, doubt = 1 + least, (1 + least) ** 2
     highest = claim.kind is ClaimKind.HIGHEST
     bounds = Bounds(bar, None, doubt) if highest else Bounds(None, 1 / bar, doubt)
-    fit = [(cell, other) for cell, other in _pairs(claim, own, cells) if _unqualified(claim, other) is None]
-    return _compared(claim, fit, bounds, terms)
+    pairs = list(_pairs(claim, own, cells))
+    fit = [(cell, other) for cell, other in pairs if _unqualified(claim, other) is None]
+    met = {id(cell) for cell, _ in fit}
+    alone = {where(cell): None for cell, _ in pairs if id(cell) not in met}
+    return _compared(claim, fit, bounds, terms) + [
+        ClaimResult(ClaimVerdict.CANNOT_TELL, 0, reason=f"{one}: no other server's speed qualifies")
+        for one in alone
+    ]
 
 
 def _ratio(
@@ -291,11 +296,11 @@ def _counted(
     return found
 
 
-def _seen(claim: Claim, cells: Sequence[CellSummary], terms: Terms, *, with_half: bool = False) -> Failures:
+def _seen(claim: Claim, trials: Sequence[TrialFigures], terms: Terms, *, with_half: bool = False) -> Failures:
     """Return in how many trials it was as claimed; where sessions count, in how many it was so in most of
     their trials, or ``with_half`` in at least half of them.
     """
-    found = [(trial.session, _as_claimed(claim, trial)) for cell in cells for trial in cell.judged]
+    found = [(trial.session, _as_claimed(claim, trial)) for trial in trials]
     if not terms.by_session:
         return Failures(sum(is_so for _, is_so in found), len(found))
     sessions: dict[int, list[bool]] = {}
@@ -325,9 +330,10 @@ def _lost_share(claim: Claim, trial: TrialFigures) -> float:
 
 def _share(claim: Claim, cells: Sequence[CellSummary], terms: Terms) -> Part:
     """Return the share of the cells' trials that are as claimed, with its exact interval."""
-    found, name = _seen(claim, cells, terms), _range(claim, cells)
+    trials, name = [trial for cell in cells for trial in cell.judged], _range(claim, cells)
+    found = _seen(claim, trials, terms)
     # A session in which half of the trials were so speaks for neither side.
-    at_most = _seen(claim, cells, terms, with_half=True)
+    at_most = _seen(claim, trials, terms, with_half=True)
     if not found.total:
         return Part(where(cells[0]), 0)
 
@@ -370,7 +376,9 @@ def _more(claim: Claim, cell: CellSummary, other: CellSummary, terms: Terms, ref
     """Return whether a cell's trials fail more often than a rival's: at the full level, for all rivals must
     agree, and refuted at the level ``refuting``, for one is enough.
     """
-    mine, theirs = _seen(claim, [cell], terms), _seen(claim, [other], terms)
+    # Of a few trials most fail by chance more easily than of many.
+    judged = judged_in_common(cell, other) if terms.by_session else (cell.judged, other.judged)
+    mine, theirs = (_seen(claim, trials, terms) for trials in judged)
     name = f"{where(cell)}, against {other.name}"
     if not mine.total or not theirs.total:
         return ClaimResult(ClaimVerdict.CANNOT_TELL, 0, reason=f"{name}: no trial counts")

@@ -6,12 +6,13 @@ True
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations
 from math import comb
 
 from prony.analysis.multiplicity import holm
 
 __all__ = ["FailureComparison", "Failures", "clopper_pearson", "compare_failures", "separated"]
+
+Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ def _fisher(first: Failures, second: Failures) -> float:
     return sum(count for count in ways.values() if count <= observed) / comb(total, failed)
 
 
-def separated(counts: Mapping[str, Failures], level: float = 0.05) -> set[tuple[str, str]]:
+def separated(pairs: Mapping[Pair, tuple[Failures, Failures]], level: float = 0.05) -> set[Pair]:
     """Return the pairs of which the first is shown to fail less often than the second.
 
     *Definition*: Fisher's exact test of every pair, at the levels of Holm: whoever fails least by chance, in
@@ -65,20 +66,16 @@ def separated(counts: Mapping[str, Failures], level: float = 0.05) -> set[tuple[
     *Assumptions*: trials are independent. Few of them separate nothing: of five each, all against none has p
     = 0.008, which is enough for six pairs at most.
 
-    >>> found = separated({"a": Failures(10, 10), "b": Failures(0, 10), "c": Failures(1, 10)})
-    >>> sorted(found)
+    >>> none, one, all_ = Failures(0, 10), Failures(1, 10), Failures(10, 10)
+    >>> sorted(separated({("b", "a"): (none, all_), ("c", "a"): (one, all_), ("b", "c"): (none, one)}))
     [('b', 'a'), ('c', 'a')]
     """
-    ranked = sorted(counts, key=lambda name: counts[name].share)
-    found = {
-        (less, more): compare_failures(counts[less], counts[more]).p_value
-        for less, more in combinations(ranked, 2)
-    }
+    found = {pair: compare_failures(*counts).p_value for pair, counts in pairs.items()}
     levels = holm(found, level)
     return {
         pair
-        for pair, p_value in found.items()
-        if p_value <= levels[pair] and counts[pair[0]].share < counts[pair[1]].share
+        for pair, (less, more) in pairs.items()
+        if found[pair] <= levels[pair] and less.share < more.share
     }
 
 

@@ -6,14 +6,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from prony.analysis.answer import ranked_cells
+from prony.analysis.by_session import is_failed, shares_of
 from prony.analysis.compare import LEAST_BLOCKS, Terms, few_sessions
 from prony.analysis.failure_rates import Failures, separated
 from prony.analysis.groups import friedman, letters
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate, lost_trials
-from prony.model import ClosedLoop, Failed
+from prony.model import ClosedLoop
 
 __all__ = ["GENERATOR_MEASURES", "MEASURES", "Measure", "Standing", "standing", "standings"]
 
@@ -151,8 +153,7 @@ def _complete_blocks(cells: Sequence[CellSummary], metric: str) -> list[dict[str
 
 
 def _by_errors(cells: Sequence[CellSummary], terms: Terms) -> Standing:
-    counts = {cell.name: _losing(cell) for cell in cells}
-    ranked = sorted(cells, key=lambda cell: (counts[cell.name].share, cell.error_ratio or 0.0))
+    ranked = sorted(cells, key=lambda cell: (_losing(cell, cell)[0].share, cell.error_ratio or 0.0))
     names = tuple(cell.name for cell in ranked)
     clean = tuple(cell.name for cell in ranked if _is_clean(cell))
     blocks = min(len(cell.units) for cell in ranked)
@@ -165,7 +166,9 @@ def _by_errors(cells: Sequence[CellSummary], terms: Terms) -> Standing:
         return Standing("", "error_ratio", names, blocks=blocks, reason=few_sessions(blocks))
     if blocks < LEAST_BLOCKS:
         return Standing("", "error_ratio", names, clean, None, blocks)
-    different = separated(counts)
+    different = separated(
+        {(one.name, other.name): _losing(one, other) for one, other in combinations(ranked, 2)}
+    )
     best = tuple(name for name in names if (names[0], name) not in different)
     marks = letters(names, different)
     if not set(best) <= set(clean):
@@ -173,19 +176,18 @@ def _by_errors(cells: Sequence[CellSummary], terms: Terms) -> Standing:
     return Standing("", "error_ratio", names, best, marks, blocks)
 
 
-def _losing(cell: CellSummary) -> Failures:
-    """Return in how many trials the server failed, or lost more requests than are allowed; of several
-    sessions, in how many of these it did in some trial.
+def _losing(first: CellSummary, second: CellSummary) -> tuple[Failures, Failures]:
+    """Return for each of two in how many trials, or sessions, its server failed or lost more requests than
+    are allowed.
     """
-    return cell.share_of(
-        lambda trial: (
-            isinstance(trial.outcome, Failed) or (trial.account.error_ratio or 0.0) > cell.allowed_errors
-        )
+    allowed = first.allowed_errors
+    return shares_of(
+        first, second, lambda trial: is_failed(trial) or (trial.account.error_ratio or 0.0) > allowed
     )
 
 
 def _is_clean(cell: CellSummary) -> bool:
     """Return whether a cell loses no more requests, and its server no more trials, than it may."""
-    failed = sum(isinstance(trial.outcome, Failed) for trial in cell.others)
+    failed = sum(map(is_failed, cell.others))
     lost = lost_trials(cell.ok, cell.ok + failed)
     return lost is None and cell.error_ratio is not None and cell.error_ratio <= cell.allowed_errors

@@ -4,7 +4,7 @@ One trial gives one number per metric, and trials are the replicates: a percenti
 and these per-trial values are summarised. Percentiles of windows or threads are never averaged.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum, inf, log, sqrt
 from statistics import median
@@ -13,7 +13,6 @@ from prony.analysis.account import ClassKind, Tally, kind_of, tally, together
 from prony.analysis.at_least import is_at_least, is_throughput, rate_reach
 from prony.analysis.compare import MARGIN
 from prony.analysis.effects import student_t
-from prony.analysis.failure_rates import Failures
 from prony.analysis.handshakes import Agreed, agreed_by_all, agreed_in
 from prony.analysis.latency import latency_summaries
 from prony.analysis.listeners import SharedAddress, shared_addresses
@@ -176,15 +175,6 @@ class CellSummary:
     def judged(self) -> tuple[TrialFigures, ...]:
         """The trials that say something about the server: those that count, and those that it failed."""
         return *self.counted, *(trial for trial in self.others if isinstance(trial.outcome, Failed))
-
-    def share_of(self, is_one: Callable[[TrialFigures], bool]) -> Failures:
-        """Return in how many of these trials something is so; of several sessions, in how many of these it is
-        so in some trial.
-        """
-        if self.by_session is None:
-            return Failures(sum(map(is_one, self.judged)), len(self.judged))
-        sessions = {trial.session for trial in self.judged}
-        return Failures(len({trial.session for trial in self.judged if is_one(trial)}), len(sessions))
 
     def reach(self, metric: str) -> float:
         """Return the factor by which a figure of speed may be better; 1 where it is no bound."""

@@ -9,13 +9,13 @@ from math import log
 
 from prony.analysis.answer import criterion, deciding_metrics, log_ratios
 from prony.analysis.at_least import Bounded, heeded
+from prony.analysis.by_session import in_sessions, is_failed, shares_of
 from prony.analysis.compare import LEAST_BLOCKS, Comparison, Terms, compare_effects, with_range
 from prony.analysis.effects import Effect, paired, unpaired
-from prony.analysis.failure_rates import FailureComparison, Failures, compare_failures
+from prony.analysis.failure_rates import FailureComparison, compare_failures
 from prony.analysis.missing import Missing
 from prony.analysis.rates import is_speed
 from prony.analysis.summary import CellSummary
-from prony.model import Failed
 
 __all__ = ["METRICS_COMPARED", "Match", "Row", "Versus", "differing_parts", "matches", "versus"]
 
@@ -103,6 +103,9 @@ def versus(
     *Assumptions*: of two archives nothing but the subject changed. It did: the effect includes the machine's
     drift.
     """
+    by_session = any(_has_sessions(match) for match in found)
+    if by_session:
+        found = [_in_sessions(match, is_paired) for match in found]
     wanted = {k: set(primary) or {_criterion(one)} for k, one in enumerate(found)}
     effects = {
         (k, metric): _effect(match, metric, is_paired)
@@ -110,7 +113,6 @@ def versus(
         for metric in METRICS_COMPARED
         if _both_have(match, metric)
     }
-    by_session = any(_has_sessions(match) for match in found)
     ranges = {
         (k, metric): log_ratios(found[k].first, found[k].second, metric)
         for k, metric in effects
@@ -121,11 +123,21 @@ def versus(
         Row(found[k], metric, compared.get((k, metric)), metric not in wanted[k], _reason(effect))
         for (k, metric), effect in effects.items()
     )
-    return Versus(tuple(found), rows, tuple(_failures(match) for match in found), is_paired, by_session)
+    failures = tuple(_failures(match, is_paired) for match in found)
+    return Versus(tuple(found), rows, failures, is_paired, by_session)
 
 
 def _has_sessions(match: Match) -> bool:
     return match.first.by_session is not None or match.second.by_session is not None
+
+
+def _in_sessions(match: Match, is_paired: bool) -> Match:
+    """Return a match in which sessions count, over the blocks that both have; of two archives each by itself,
+    for blocks of the one have nothing to do with those of the other.
+    """
+    if is_paired:
+        return Match(*in_sessions((match.first, match.second)))
+    return Match(*in_sessions((match.first,)), *in_sessions((match.second,)))
 
 
 def _criterion(match: Match) -> str:
@@ -190,11 +202,7 @@ def _reason(effect: Effect | Missing) -> str | None:
     return effect.reason if isinstance(effect, Missing) else None
 
 
-def _failures(match: Match) -> FailureComparison:
-    found = compare_failures(_failed(match.first), _failed(match.second))
+def _failures(match: Match, is_paired: bool) -> FailureComparison:
+    found = compare_failures(*shares_of(match.first, match.second, is_failed, is_paired=is_paired))
     few = min(found.first.total, found.second.total) < LEAST_BLOCKS
     return replace(found, differs=False) if few and _has_sessions(match) else found
-
-
-def _failed(cell: CellSummary) -> Failures:
-    return cell.share_of(lambda trial: isinstance(trial.outcome, Failed))

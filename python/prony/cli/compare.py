@@ -109,8 +109,7 @@ def _archives(
 
     before, after = _read(first, force=force), _read(second, force=force)
     single = all(len(reading.plan.subjects()) == 1 for reading in (before, after))
-    first_cells, second_cells = _counted_alike(before, after)
-    found = matches(first_cells, second_cells, alike=not single)
+    found = matches(before.cells, after.cells, alike=not single)
     differ = _differences(before, after, found)
     if differ and not force:
         raise UsageError(
@@ -119,15 +118,6 @@ def _archives(
         )
     sides = Sides(str(first), str(second), differ)
     return _printed(after, sides, found, limits, is_paired=False, as_json=as_json)
-
-
-def _counted_alike(before: "Reading", after: "Reading") -> "list[Sequence[CellSummary]]":
-    """Return the cells of both archives, with sessions as units where one of them has several."""
-    from prony.analysis.by_session import in_sessions
-
-    if before.sessions == after.sessions == 1:
-        return [before.cells, after.cells]
-    return [one.cells if one.sessions > 1 else in_sessions(one.cells) for one in (before, after)]
 
 
 def _differences(before: "Reading", after: "Reading", found: Sequence["Match"]) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from prony.analysis.answer import log_ratios
+from prony.analysis.by_session import in_sessions
 from prony.analysis.compare import Comparison, Terms, compare_family
 from prony.analysis.drift import CALIBRATED, Drift, drift
 from prony.analysis.missing import Missing
@@ -69,16 +70,22 @@ def cross_checks(
 ) -> tuple[CrossCheck, ...]:
     """Return the comparison of each of ``cells`` with its ``checks``: the same cell, another generator.
 
-    *Definition*: all comparisons are one family; each is by block, or by session where there are several.
+    *Definition*: all comparisons are one family; each is by block, or by session where there are several,
+    over the blocks of a session that both have.
     """
     pairs = [(own, other) for other in checks for own in cells if _checks(own, other)]
     triples = [
         (own, other, metric) for own, other in pairs for metric in CHECKED if _both(own, other, metric)
     ]
-    family = {k: log_ratios(own, other, metric) for k, (own, other, metric) in enumerate(triples)}
     by_session = any(own.by_session is not None for own, _ in pairs)
+    family = {k: _ratios(*triple, by_session=by_session) for k, triple in enumerate(triples)}
     found = compare_family(family, Terms(margin=margin, by_session=by_session))
     return tuple(CrossCheck(*triple, found[k]) for k, triple in enumerate(triples))
+
+
+def _ratios(own: CellSummary, other: CellSummary, metric: str, *, by_session: bool) -> tuple[float, ...]:
+    first, second = in_sessions((own, other)) if by_session else (own, other)
+    return log_ratios(first, second, metric)
 
 
 def _checks(own: CellSummary, other: CellSummary) -> bool:

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from prony.analysis.account import RequestClass
+from prony.analysis.by_session import is_failed, shares_of
 from prony.analysis.compare import LEAST_BLOCKS
-from prony.analysis.failure_rates import Failures, compare_failures
+from prony.analysis.failure_rates import FailureComparison, Failures, compare_failures
 from prony.analysis.multiplicity import holm
 from prony.analysis.summary import CellSummary, TrialFigures
-from prony.model import Failed, Invalid, TrialRole
+from prony.model import Invalid, TrialRole
 from prony.reading.causes import Cause, by_cause
 
 __all__ = [
@@ -38,7 +39,7 @@ class FailureTest:
 
     ``p_value``: of Fisher's exact test; ``level``: its limit, by Holm over the subjects of one
     load; ``shown``: it is at most that. ``by_session``: not trials but the sessions are counted in which some
-    trial failed.
+    trial failed, over the blocks that both have.
     """
 
     name: str
@@ -61,25 +62,25 @@ def failure_tests(cells: Sequence[CellSummary]) -> tuple[FailureTest, ...]:
 
     *Source*: Fisher's exact test (`analysis.failure_rates`), its levels by Holm (`analysis.multiplicity`).
     """
-    counts = {cell.name: _failures(cell) for cell in cells if cell.total}
-    by_session = any(cell.by_session is not None for cell in cells)
-    if by_session and max((count.total for count in counts.values()), default=0) < LEAST_BLOCKS:
+    tried = [cell for cell in cells if cell.total]
+    if not tried:
         return ()
-    least = min(counts, key=lambda name: counts[name].share, default="")
+    least = min(tried, key=lambda cell: shares_of(cell, cell, is_failed)[0].share)
     found = {
-        name: compare_failures(counts[least], count)
-        for name, count in counts.items()
-        if count.share > counts[least].share
+        cell.name: one for cell in tried if (one := _against(least, cell)).second.share > one.first.share
     }
+    by_session = any(cell.by_session is not None for cell in cells)
+    if by_session:
+        found = {name: one for name, one in found.items() if one.first.total >= LEAST_BLOCKS}
     levels = holm({name: one.p_value for name, one in found.items()}, _LEVEL)
     return tuple(
-        FailureTest(name, least, one.second, one.first, one.p_value, levels[name], by_session)
+        FailureTest(name, least.name, one.second, one.first, one.p_value, levels[name], by_session)
         for name, one in found.items()
     )
 
 
-def _failures(cell: CellSummary) -> Failures:
-    return cell.share_of(lambda trial: isinstance(trial.outcome, Failed))
+def _against(least: CellSummary, other: CellSummary) -> FailureComparison:
+    return compare_failures(*shares_of(least, other, is_failed))
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,7 +178,9 @@ def generator_name(cell: Cell) -> str:
 def _group(
     plan: Plan, found: Sequence[CellSummary], floors: Sequence[Floor], of_study: Terms, blocks: int
 ) -> Group:
-    cells = in_sessions(found) if of_study.by_session else found
+    # One whose speed is not compared takes no blocks from the others.
+    over = [cell for cell in found if not cell.unqualified]
+    cells = in_sessions(found, over) if of_study.by_session else found
     first = cells[0].cell
     of_generators = _compares_generators(plan)
     primary = first.is_under(plan.design.primary)
