@@ -364,24 +364,28 @@ def noise_floors(runs: Sequence[Run]) -> tuple[Floor, ...]:
     return runs[-1].facts.noise_floors if runs else ()
 
 
-def read_archive(archive: Archive, *, takes_unsteady: bool = False) -> Reading:
-    """Return the Reading of ``archive``; the rest as ``read``."""
-    plan = archive.plan()
+def read_archive(archive: Archive, *, takes_unsteady: bool = False, plan: Plan | None = None) -> Reading:
+    """Return the Reading of ``archive``. ``plan``: its own with other claims or published figures; the rest
+    as ``read``.
+    """
+    plan = plan or archive.plan()
     reasons = (role for role in TrialRole if role is not TrialRole.SUBJECT)
     added: dict[TrialRole, Sequence[Cell]] = {role: archive.cells(role) for role in reasons}
     known = (plan, archive.runs(), archive.subjects(), archive.trials(), added)
     reading = read(*known, takes_unsteady=takes_unsteady)
     if reading.sessions == 1:
         return reading
-    parts = read_sessions(archive, "", takes_unsteady=takes_unsteady)
+    parts = read_sessions(archive, "", takes_unsteady=takes_unsteady, plan=plan)
     return replace(reading, across=over_sessions(parts, plan.design.margin)) if len(parts) > 1 else reading
 
 
-def read_sessions(archive: Archive, name: str, *, takes_unsteady: bool = False) -> tuple[SessionPart, ...]:
+def read_sessions(
+    archive: Archive, name: str, *, takes_unsteady: bool = False, plan: Plan | None = None
+) -> tuple[SessionPart, ...]:
     """Return each session of ``archive`` that has trials of subjects, read by itself. ``name``: of the
     archive; the rest as ``read_archive``.
     """
-    plan, runs, subjects = archive.plan(), archive.runs(), archive.subjects()
+    plan, runs, subjects = plan or archive.plan(), archive.runs(), archive.subjects()
     stretch = stretches(runs)
     own = (one for one in archive.trials() if one.trial.role is TrialRole.SUBJECT)
     found = sorted({session_of(one, plan, stretch) for one in own})
