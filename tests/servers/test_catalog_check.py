@@ -130,10 +130,6 @@ def rows_of(name):
     return list(subjects_to_check(CATALOG, names_to_check(CATALOG, [name]), CATALOG.app("hello")))
 
 
-# Software of its time that compilers and libraries of today may refuse to build: each says so at the install.
-MAY_NOT_BUILD = ("uwsgi-as-of-2016",)
-
-
 @pytest.mark.parametrize("name", [entry.name for entry in CHECKED])
 def test_every_row_of_an_entry_passes(name, checks):
     if name in checks.missed:
@@ -143,9 +139,6 @@ def test_every_row_of_an_entry_passes(name, checks):
     assert {row["server"] for row in rows} >= set(wanted) - set(checks.missed)
     for row in rows:
         what = f"{row['server']} {row['interface']} {row['wire']}"
-        if name in MAY_NOT_BUILD and row["stage"] == "install":
-            assert "error: " in f"{row['reason']}\n{row['log']}", what
-            continue
         assert row["passed"], f"{what}: {row['stage']}: {row['reason']}\n{row['log']}"
         assert row["requests"]["ok"] > 0, what
         assert row["version"], what

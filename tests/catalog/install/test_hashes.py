@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from commands import passable_folder
-from prony.catalog.install.build import _filled, _Recipe
+from prony.catalog.install.build import _filled, _Recipe, environment_name
 from prony.catalog.install.child import FinishedCommand
 from prony.catalog.install.environment import EnvironmentRequest
 from prony.catalog.install.interpreter import Interpreter
@@ -53,6 +53,31 @@ def resolved(user, answer):
         _Recipe(uv, python, found),
     )
     return found, uvs.commands
+
+
+def test_builds_read_the_variables_that_the_entry_names(user):
+    seen = []
+
+    class Seeing(Uvs):
+        def run(self, command, environment, folder, **more):
+            seen.append(environment)
+            return super().run(command, environment, folder, **more)
+
+    server = load_catalog().server("wsgiref")
+    uv = Uv("uv", {"HOME": "/home"}, user.cache, Seeing(builder_for(user), HASHED, []))
+    python = Interpreter(user.cache / "python", "CPython 3.11.2", (3, 11))
+    recipe = _Recipe(uv, python, Lock(HASHED, hashed=True), {"CFLAGS": "-Wno-error"})
+    _filled(EnvironmentRequest("x", server), user.cache / "venv", user.cache / "lock.txt", recipe)
+    assert seen == [{"HOME": "/home", "CFLAGS": "-Wno-error"}] * 2
+
+
+def test_packages_that_are_built_in_another_way_are_another_environment(user):
+    server, lock = load_catalog().server("uwsgi-as-of-2016"), Lock(HASHED, hashed=True)
+    python = Interpreter(user.cache / "python", "CPython 2.7.18", (2, 7))
+    install = server.install
+    plain = install.model_copy(update={"variables": {}})
+    names = [environment_name(server, one, lock, python, user) for one in (install, plain, install)]
+    assert names[0] == names[2] != names[1]
 
 
 def test_uv_is_asked_for_hashes_and_must_compare_them(user):

@@ -71,6 +71,14 @@ def test_its_own_pip_installs_with_hashes_and_nothing_that_the_lock_does_not_nam
     assert {by for *_, by in recorded.commands} == {children.builder}
 
 
+def test_builds_read_the_variables_that_the_entry_names(old, lock, children):
+    recorded = Recorded(children)
+    filled_by_pip(recorded, old, lock, lock.parent / "venv", {"CFLAGS": "-Wno-error", "PYTHONPATH": "/else"})
+    for _, environment, _ in recorded.commands:
+        assert environment["CFLAGS"] == "-Wno-error"
+        assert environment["PYTHONPATH"].endswith("site-packages")
+
+
 def test_what_failed_begins_with_the_error_and_not_with_what_pip_says_of_itself(old, lock, children):
     log = (
         "DEPRECATION: Python 2.7 will end\n  core/ssl.c:26:24: error: invalid use of `SSL`\nERROR: see above"

@@ -10,7 +10,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock as ThreadLock
 
@@ -62,11 +62,12 @@ print(json.dumps({"missing": missing, "packages": packages, "interpreter": inter
 
 @dataclass(frozen=True, slots=True)
 class _Recipe:
-    """The uv, interpreter and lock of a virtual environment."""
+    """The uv, interpreter and lock of a virtual environment, and the variables of its packages' builds."""
 
     uv: Uv
     interpreter: Interpreter
     lock: Lock
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 class Builder:
@@ -144,7 +145,7 @@ class Builder:
         lock = self._chosen_lock(request, install, uv, interpreter)
         if isinstance(lock, Unresolved):
             return Unavailable(request.key, lock.reason, lock.log)
-        name = environment_name(request.server, lock, interpreter, self._user)
+        name = environment_name(request.server, install, lock, interpreter, self._user)
         folder = self._user.cache / "environments" / name
         with locked(folder, self._children):
             mark = read_mark(folder)
@@ -152,7 +153,9 @@ class Builder:
             if mark is None or changed:
                 on_build(changed)
                 with filling(folder):
-                    return self._built(request, install, folder, _Recipe(uv, interpreter, lock))
+                    return self._built(
+                        request, install, folder, _Recipe(uv, interpreter, lock, install.variables)
+                    )
             return _environment(request.key, install, mark, _python_of(folder), lock.digest)
 
     def _system(self, request: EnvironmentRequest, install: SystemInstall) -> Environment | Unavailable:
@@ -264,11 +267,14 @@ class Builder:
         return _environment(key, install, report, python, digest)
 
 
-def environment_name(server: ProcessEntry, lock: Lock, interpreter: Interpreter, user: RunAs) -> str:
-    """Return the name of an environment's folder: the same for the same packages on the same interpreter, run
-    by the same user.
+def environment_name(
+    server: ProcessEntry, install: PythonInstall, lock: Lock, interpreter: Interpreter, user: RunAs
+) -> str:
+    """Return the name of an environment's folder: the same for the same packages, built in the same way, on
+    the same interpreter, run by the same user.
     """
     parts = [_RECIPE, lock.digest, str(interpreter.path), interpreter.name, builder_for(user).name]
+    parts += [f"{name}={value}" for name, value in sorted(install.variables.items())]
     digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
     return f"{server.name}-{digest[:16]}-{user.name}"
 
@@ -280,8 +286,9 @@ def _python_of(folder: Path) -> Path:
 def _filled(request: EnvironmentRequest, venv: Path, lock_file: Path, recipe: _Recipe) -> Unavailable | None:
     """Install what the lock says; return null, or why that failed."""
     if recipe.interpreter.is_old:
-        done = filled_by_pip(recipe.uv.children, recipe.interpreter, lock_file, venv)
+        done = filled_by_pip(recipe.uv.children, recipe.interpreter, lock_file, venv, recipe.variables)
         return None if done.ok else _not_installed(request, done)
+    uv = replace(recipe.uv, environment={**recipe.uv.environment, **recipe.variables})
     python = venv / "bin" / "python"
     interpreter = str(recipe.interpreter.path)
     create = ["venv", "--allow-existing", "--no-project", "--python", interpreter, str(venv)]
@@ -297,7 +304,7 @@ def _filled(request: EnvironmentRequest, venv: Path, lock_file: Path, recipe: _R
         *hashes,
     ]
     for command in (create, [*fill, str(lock_file)]):
-        done = recipe.uv.run(*command)
+        done = uv.run(*command)
         if not done.ok:
             return _not_installed(request, done)
     return None
@@ -316,11 +323,9 @@ def _sealed(request: EnvironmentRequest, venv: Path, builder: RunAs) -> Tree | U
 
 
 def _missing_program(server: ProcessEntry, folder: Path) -> list[str]:
-    program = server.command[0]
-    if not isinstance(program, str) or not program.startswith("{bin}/"):
-        return []
-    path = folder / program.removeprefix("{bin}/")
-    return [] if path.is_file() else [f"there is no program `{path}`"]
+    named = (part for part in server.command if isinstance(part, str) and part.startswith("{bin}/"))
+    paths = (folder / part.removeprefix("{bin}/") for part in named)
+    return [f"there is no program `{path}`" for path in paths if not path.is_file()]
 
 
 def _environment(

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 from prony.catalog.install.child import Children, FinishedCommand
 from prony.catalog.install.interpreter import Interpreter
@@ -44,9 +45,14 @@ for name in os.listdir(folder):
 
 
 def filled_by_pip(
-    children: Children, interpreter: Interpreter, lock_file: Path, target: Path
+    children: Children,
+    interpreter: Interpreter,
+    lock_file: Path,
+    target: Path,
+    variables: Mapping[str, str] = MappingProxyType({}),
 ) -> FinishedCommand:
-    """Install what ``lock_file`` says below ``target``, and return how the last command ended.
+    """Install what ``lock_file`` says below ``target``, and return how the last command ended. ``variables``:
+    what the packages' builds read from their environment.
 
     Afterwards ``target/bin/python`` is the interpreter with these packages, also in the programs beside it.
 
@@ -56,7 +62,9 @@ def filled_by_pip(
     if pip is None:
         return FinishedCommand(127, "", f"`{interpreter.path}` has no pip of its own (ensurepip)")
     packages = target / "lib" / f"python{interpreter.minor}" / "site-packages"
-    environment = {**_environment(children), **_libraries(interpreter), "PYTHONPATH": str(packages)}
+    environment = _environment(children)
+    environment = {**environment, **_libraries(interpreter, environment.get("LDFLAGS", "")), **variables}
+    environment |= {"PYTHONPATH": str(packages)}
     install = [str(interpreter.path), "-s", str(pip), "install", "--no-deps", "--require-hashes"]
     install += ["--ignore-installed", "--no-cache-dir", "--no-warn-script-location", "--prefix", str(target)]
     tools = lock_file.with_name("tools.txt")
@@ -79,13 +87,16 @@ def _cause(done: FinishedCommand) -> str:
     return next((f"error: {line}" for line in lines if _NAMES_AN_ERROR.search(line)), "")
 
 
-def _libraries(interpreter: Interpreter) -> Mapping[str, str]:
-    """Return how a compiler finds the library of an interpreter that is not where it was built.
+def _libraries(interpreter: Interpreter, flags: str) -> Mapping[str, str]:
+    """Return how a compiler finds the library of an interpreter that is not where it was built. ``flags``:
+    what the linker gets otherwise.
 
-    *Source*: GCC manual, Environment Variables; ld(1), -rpath.
+    *Source*: GCC manual, Environment Variables; ld(1), -rpath: a build that names such a path, as that of the
+    interpreter does, ignores LD_RUN_PATH.
     """
     folder = str(interpreter.path.parent.parent / "lib")
-    return {"LIBRARY_PATH": folder, "LD_RUN_PATH": folder}
+    linked = f"{flags} -Wl,-rpath,{folder}".strip()
+    return {"LIBRARY_PATH": folder, "LD_RUN_PATH": folder, "LDFLAGS": linked}
 
 
 def _pip(interpreter: Interpreter) -> Path | None:

@@ -215,6 +215,7 @@ class PythonInstall(_Install):
     ``python``: the minor version of CPython that it needs, such as ``3.8``; absent: the usual one. Before 3.8
     the requirements are all packages that are installed, and nothing is resolved. ``hashes``: of the sources
     of those of them that uv cannot lock. ``prony``: whether it needs Prony's own compiled part.
+    ``variables``: what its packages' builds read from their environment, such as flags of a compiler.
     """
 
     kind: Literal["python"]
@@ -226,6 +227,7 @@ class PythonInstall(_Install):
         default_factory=dict
     )
     imports: tuple[Line, ...] = ()
+    variables: dict[Variable, Line] = Field(default_factory=dict)
 
 
 class SystemInstall(_Install):

@@ -120,7 +120,9 @@ def _install(entry: ProcessEntry) -> Iterator[Problem]:
     programs = frozenset(install.programs)
     match install:
         case PythonInstall():
-            if isinstance(entry, ServerEntry) and install.requirements and not install.imports:
+            # What installs a program shows by that.
+            shown = install.imports or any(str(part).startswith("{bin}/") for part in entry.command)
+            if isinstance(entry, ServerEntry) and install.requirements and not shown:
                 yield Problem(("install", "imports"), "nothing", "the modules that show that it is installed")
         case SystemInstall():
             for index, text in enumerate(install.interpreter or ()):
