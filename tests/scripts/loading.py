@@ -13,7 +13,11 @@ def load(name):
     """Return a script as a module, without leaving its bytecode beside it."""
     loader = SourceFileLoader(name.replace("-", "_"), str(SCRIPTS / name))
     module = module_from_spec(spec_from_loader(loader.name, loader))
-    exec(loader.get_code(loader.name), module.__dict__)
+    sys.path.insert(0, str(SCRIPTS))
+    try:
+        exec(loader.get_code(loader.name), module.__dict__)
+    finally:
+        sys.path.pop(0)
     return module
 
 

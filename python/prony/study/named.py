@@ -1,6 +1,5 @@
 """A study's name, or its file, as a plan: what ``prony run`` measures and ``prony studies`` shows."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from prony.plan import PlanOptions
     from prony.study_document import StudyDocument
 
-__all__ = ["checks_of_study", "judged_anew", "plan_of_study", "sandbox_of_study", "study_source"]
+__all__ = ["checks_of_study", "plan_of_study", "sandbox_of_study", "study_source"]
 
 
 def plan_of_study(name: str, known: "Catalog", options: "PlanOptions") -> "Plan":
@@ -34,17 +33,6 @@ def plan_of_study(name: str, known: "Catalog", options: "PlanOptions") -> "Plan"
             hint=f"look at prony.d/{unasked[0]}.toml, then add --catalog prony.d/{unasked[0]}.toml",
         )
     return plan
-
-
-def judged_anew(plan: "Plan", known: "Catalog") -> "Plan":
-    """Return the plan of an archive with the claims and the published figures that its study has now.
-
-    *Errors*: UsageError as `plan_of_study`.
-    """
-    from prony.plan import PlanOptions
-
-    now = plan_of_study(plan.name, known, PlanOptions(profile=plan.profile))
-    return replace(plan, claims=now.claims, originals=now.originals)
 
 
 def checks_of_study(name: str, known: "Catalog", plan: "Plan") -> "tuple[Cell, ...]":
