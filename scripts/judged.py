@@ -1,4 +1,4 @@
-"""Archives of studies, read by the claims and the published figures that the catalogue has now.
+"""Archives of studies, read by the claims, notes and published figures that the catalogue has now.
 
 Claims are corrected, and an archive of hours shall not be lost by that. For scripts that write docs/studies.
 """
@@ -18,5 +18,7 @@ def read_now(archive: Archive) -> Reading:
     plan = archive.plan()
     if plan.name not in built_in_studies():
         return read_archive(archive)
-    now = plan_of_study(plan.name, load_catalog(), PlanOptions(profile=plan.profile))
-    return read_archive(archive, plan=replace(plan, claims=now.claims, originals=now.originals))
+    now = plan_of_study(plan.name, load_catalog(), PlanOptions(profile=plan.profile, blocks=plan.blocks))
+    # The notes say beside which metric a published figure stands.
+    current = replace(plan, claims=now.claims, originals=now.originals, notes=now.notes)
+    return read_archive(archive, plan=current)

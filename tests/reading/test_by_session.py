@@ -247,7 +247,7 @@ def test_a_session_without_a_block_that_all_have_has_no_figure():
     assert answer(cells, Terms(by_session=True)).leader is None
 
 
-def test_a_subject_that_is_not_compared_takes_no_block_from_others(tmp_path):
+def test_a_subject_that_is_not_compared_takes_no_block_from_others():
     # The broken one has the first, cold block of each session alone.
     slow_first = {block: 500.0 if block % 4 == 0 else 1000.0 for block in range(20)}
     whole = in_days(cell_of("whole+hello", number=1), slow_first)
