@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from diagnosis.test_conclusion import loaded, record
+from diagnosis.test_conclusion import concluded, loaded, record
 from diagnosis.test_rules import CELL, HEALTHY
 from golden import build
 from histograms import distribution
 from prony.diagnosis import Confidence, Evidence, Symptom, diagnose
+from prony.diagnosis.knobs import Knob
 from prony.diagnosis.thread_time import ThreadState, thread_time
 from prony.model import Failed, LogTail, Phase, Placement, ProcessRow, Sample
 from prony.report.findings import finding_words
@@ -125,6 +126,65 @@ def test_a_server_that_select_ended_is_diagnosed_by_its_log():
         samples=(sample(0, established__server=1020),),
     )
     assert one(trial, Symptom.SELECT_FULL).numbers == {"connections": 1020}
+
+
+# --- what earlier trials left -----------------------------------------------------------------------------
+
+NO_PORT = LogTail("OSError: [Errno 99] Cannot assign requested address")
+
+
+def carried(count, waiting, log=NO_PORT):
+    trial = with_counters(HEALTHY, ports=200, CarriedTimeWait=count, TimeWaitAtClose=waiting)
+    return replace(trial, log=log)
+
+
+def test_ports_that_earlier_trials_keep_are_named_first_and_are_not_the_servers_own():
+    trial = carried(180, 198)
+    found = one(trial, Symptom.PORTS_KEPT_BY_EARLIER)
+    assert (found.rule, found.confidence) == ("D06", Confidence.CERTAIN)
+    assert "had left 180 sockets in TIME_WAIT on the host's network, which has 200 ports" in str(
+        finding_words(found, "")
+    )
+    assert Symptom.SERVER_WITHOUT_PORTS not in kinds(trial)
+    assert concluded(trial).cause_kind is Symptom.PORTS_KEPT_BY_EARLIER
+
+
+def test_sockets_of_the_generators_own_connections_are_not_the_servers_need():
+    trial = carried(120, 340)
+    connections = replace(trial.recording.connections, opened=140, requests_sent=200)
+    closing = replace(trial, recording=replace(trial.recording, connections=connections))
+    assert one(closing, Symptom.PORTS_KEPT_BY_EARLIER).confidence is Confidence.CERTAIN
+
+
+def test_ports_that_mostly_earlier_trials_keep_are_likely_theirs_where_many_are_free():
+    # Of 43 a new connection of the generator took the place: it may use a port that waits at the server's.
+    trial = carried(120, 157)
+    assert one(trial, Symptom.PORTS_KEPT_BY_EARLIER).confidence is Confidence.LIKELY
+    assert concluded(trial).cause_kind is Symptom.PORTS_KEPT_BY_EARLIER
+    assert Symptom.SERVER_WITHOUT_PORTS not in kinds(trial)
+
+
+def test_a_generator_without_ports_shows_what_earlier_trials_kept():
+    failing = replace(carried(180, 198, LogTail("")), recording=without_ports(HEALTHY.recording))
+    assert concluded(failing).cause_kind is Symptom.PORTS_KEPT_BY_EARLIER
+
+
+def without_ports(recording):
+    evidence = [{"kind": "ports", "level": "yes", "requests": 40}]
+    return with_parts(recording, generator={"limited": "yes", "evidence": evidence})
+
+
+def test_ports_that_the_server_would_have_used_up_alone_are_only_possibly_theirs():
+    trial = carried(20, 200)
+    assert one(trial, Symptom.PORTS_KEPT_BY_EARLIER).confidence is Confidence.POSSIBLE
+    assert one(trial, Symptom.SERVER_WITHOUT_PORTS).confidence is Confidence.CERTAIN
+
+
+@pytest.mark.parametrize(
+    "trial", [carried(180, 198, LogTail("")), carried(15, 198)], ids=["nobody lacked one", "few were left"]
+)
+def test_what_earlier_trials_left_is_no_finding_by_itself(trial):
+    assert Symptom.PORTS_KEPT_BY_EARLIER not in kinds(trial)
 
 
 # --- Nagle ------------------------------------------------------------------------------------------------
@@ -349,6 +409,69 @@ def test_connections_for_each_request_that_a_full_queue_turns_away_are_not_starv
     answered = {"answered": {"connections": 50, "without_reply": 40, "min": 0, "max": 90}}
     trial = replace(trial, recording=with_parts(trial.recording, connections=answered))
     assert (Symptom.STARVED in kinds(trial, cell)) is named
+
+
+# --- a cap of open connections ----------------------------------------------------------------------------
+
+WAITRESS = {"server": {"name": "waitress"}, "settings": {"threads": 4, "connection_limit": 20}}
+
+
+def capped(*taken, waiting=82, served=18, sockets=1, total=100):
+    """A trial in which the server had so many of its connections open at each look, and others waited."""
+    answered = {"answered": {"connections": total, "without_reply": total - served, "min": 0, "max": 90}}
+    gauges = {"listen__server__queued": waiting, "listen__server__sockets": sockets}
+    looks = [sample(k, established__server=one + waiting, **gauges) for k, one in enumerate(taken)]
+    recording = with_parts(HEALTHY.recording, connections=answered)
+    return replace(HEALTHY, recording=recording, samples=tuple(looks))
+
+
+def test_a_server_that_takes_no_more_connections_than_its_setting_says_is_at_its_cap():
+    found = one(capped(18, 18, 18), Symptom.CONNECTION_CAP, subject=record(entry=WAITRESS))
+    assert (found.rule, found.confidence) == ("D09", Confidence.CERTAIN)
+    assert found.numbers == {"cap": 18, "waiting": 82, "connections": 100}
+    assert found.knob == Knob("waitress", "connection_limit", 20)
+    assert "it had 18 connections open of 100" in str(finding_words(found, ""))
+
+
+@pytest.mark.parametrize("later", [164, 84])
+def test_a_queue_of_clients_that_gave_up_does_not_hide_the_cap(later):
+    trial = capped(58, 58, waiting=42, served=58, total=100)
+    longer = replace(trial.samples[0], gauges={**trial.samples[0].gauges, "listen.server.queued": later})
+    assert Symptom.CONNECTION_CAP in kinds(replace(trial, samples=(*trial.samples, longer)))
+
+
+def test_a_server_whose_workers_nobody_knows_is_at_its_cap_only_where_a_setting_says_so():
+    unknown = record(slots=None, entry=WAITRESS)
+    assert one(capped(18, 18), Symptom.CONNECTION_CAP, subject=unknown).confidence is Confidence.CERTAIN
+
+
+def test_a_cap_that_no_setting_explains_is_likely_and_is_no_starvation():
+    trial = capped(18, 18)
+    assert one(trial, Symptom.CONNECTION_CAP).confidence is Confidence.LIKELY
+    assert Symptom.STARVED not in kinds(trial)
+
+
+@pytest.mark.parametrize(
+    ("trial", "subject"),
+    [
+        (capped(18, 18), record(slots=18)),
+        (capped(18, 18), record(slots=17)),
+        (capped(18, 18), record(slots=None)),
+        (capped(10, 18), record()),
+        (capped(18, 18, waiting=0), record()),
+        (capped(40, 40), record()),
+        (capped(18, 18, sockets=2), record()),
+        (capped(18), record()),
+    ],
+    ids=[
+        *("its workers", "one more than these", "nobody knows its workers", "it still takes", "none waits"),
+        *("it serves fewer", "several sockets", "one look"),
+    ],
+)
+def test_other_connections_that_starve_are_at_no_cap(trial, subject):
+    found = kinds(trial, subject=subject)
+    assert Symptom.CONNECTION_CAP not in found
+    assert {Symptom.STARVED, Symptom.STARVED_BY_SLOTS} & set(found)
 
 
 # --- connections of workers -------------------------------------------------------------------------------

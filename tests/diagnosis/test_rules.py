@@ -193,10 +193,11 @@ def test_every_symptom_has_words_for_its_numbers_and_every_advice_too():
         "percentile wait_ns requests at_ns sent_per_s ceiling_per_s wrong done waiting ports used "
         "first_bytes grown_bytes per_request_bytes forks workers most_cores least_cores early_per_s "
         "late_per_s seconds slots "
-        "same_share port most least entries huge_pages migrated connects"
+        "same_share port most least entries huge_pages migrated connects cap carried off own_bytes "
+        "other_bytes"
     )
     numbers = dict.fromkeys(known.split(" "), 2.0)
-    names = {"reason": "why", "role": "worker", "process": "frontend", "sign": "--reload"}
+    names = {"reason": "why", "role": "worker", "process": "frontend", "sign": "--reload", "other": "b+x"}
     for kind in Symptom:
         found = Finding("D01", kind, Confidence.CERTAIN, numbers, names)
         assert sentence(found) and str(shared_words(found, ""))

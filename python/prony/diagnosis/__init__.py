@@ -13,6 +13,7 @@ from prony.diagnosis.closed_after_each import closed_after_each
 from prony.diagnosis.conclusion import Diagnosis, DiagnosisKind, Frequent, Observed, conclude, confirmed
 from prony.diagnosis.confirmation import Agreement, Confirmation
 from prony.diagnosis.connect_ladder import connect_ladder
+from prony.diagnosis.connection_cap import connection_cap
 from prony.diagnosis.consumption import Resource, consumption_of
 from prony.diagnosis.crowded import crowded
 from prony.diagnosis.debugging import debugging
@@ -20,6 +21,7 @@ from prony.diagnosis.descriptors import descriptors
 from prony.diagnosis.disk import disk
 from prony.diagnosis.downstream import downstream
 from prony.diagnosis.dropped_connects import dropped_connects
+from prony.diagnosis.earlier_trials import earlier_trials
 from prony.diagnosis.evidence import (
     Advice,
     Affected,
@@ -97,6 +99,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "D19": killed,
         "D22": restarted,
         "D08": descriptors,
+        "D06": earlier_trials,
         "D05": server_ports,
         "D07": tracking_full,
         "D14": throttled,
@@ -105,6 +108,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "D02": dropped_connects,
         "D04": connect_ladder,
         "D11": silent_after_one,
+        "D09": connection_cap,
         "D10": starved,
         "D25": network_limit,
         "D26": stolen_time,

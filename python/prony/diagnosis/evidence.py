@@ -115,12 +115,16 @@ class Symptom(StrEnum):
     """``asked_per_s``, ``done_per_s``, and how many requests it ``owed`` at the end."""
     CLOSED_AFTER_EACH = "closed after each reply"
     """``reconnects``, for ``done`` requests."""
+    CONNECTION_CAP = "connections at a cap"
+    """``cap``: how many it has open at most, of ``connections``; ``waiting``: those in its queue, always."""
     SILENT_AFTER_ONE = "silent after one reply"
     """Of ``served`` connections no one got a second reply; ``waited``: requests in vain."""
     WRONG_REPLIES = "wrong replies"
     """``wrong`` of ``done`` replies; ``share``."""
     REFUSED = "requests refused"
     """``refused`` of ``done`` replies, most of them with ``status``."""
+    PORTS_KEPT_BY_EARLIER = "ports kept by earlier trials"
+    """``carried``: sockets in TIME_WAIT when the trial began; ``ports`` of the host's network."""
     SERVER_WITHOUT_PORTS = "server without ports"
     """``ports`` of its network, ``waiting``: sockets in TIME_WAIT at the window's end."""
     DESCRIPTORS_USED_UP = "descriptors used up"
@@ -208,6 +212,8 @@ class Advice(StrEnum):
     RAISE_TRACKING = "raise the table of connections"
     PIN_MEMORY = "pin memory"
     RAISE_POOL = "raise the pool of connections"
+    RAISE_CONNECTION_CAP = "raise the cap of connections"
+    OWN_NETWORK = "a network of its own"
 
 
 class Consequence(StrEnum):
@@ -261,6 +267,7 @@ class Experiment(StrEnum):
     LARGER_POOL = "a larger pool"
     LARGER_TABLE = "a larger table"
     PINNED_MEMORY = "pinned memory"
+    FRESH_NETWORK = "a fresh network"
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ class Turned(StrEnum):
     THREADS = "threads"
     BACKLOG = "backlog"
     FRONTEND_BACKLOG = "frontend's backlog"
+    CONNECTIONS = "connections"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +53,15 @@ def declared_entry(facts: SubjectFacts, part: str) -> Mapping[str, object]:
 def knob_of(facts: SubjectFacts, turned: Turned) -> Knob | None:
     """Return the setting that changes something; null where the entry has none.
 
-    Threads are what multiplies slots beside processes; a server whose slots are its processes has none.
+    Threads are what multiplies slots beside processes; a server whose slots are its processes has none. A cap
+    of connections is called so by its name.
     """
     part = "frontend" if turned is Turned.FRONTEND_BACKLOG else "server"
     entry = declared_entry(facts, part)
     declared = _object(entry, "facts")
     concurrency = _object(declared, "concurrency")
     processes = _settings(concurrency.get("processes"))
+    values = _object(facts.entry or {}, "frontend_settings" if part == "frontend" else "settings")
     match turned:
         case Turned.PROCESSES:
             names = processes
@@ -66,9 +69,10 @@ def knob_of(facts: SubjectFacts, turned: Turned) -> Knob | None:
             names = [name for name in _settings(concurrency.get("slots")) if name not in processes]
         case Turned.BACKLOG | Turned.FRONTEND_BACKLOG:
             names = _settings(_object(declared, "backlog").get("value"))
+        case Turned.CONNECTIONS:
+            names = [name for name in values if "connection" in name]
     if not names:
         return None
-    values = _object(facts.entry or {}, "frontend_settings" if part == "frontend" else "settings")
     value = values.get(names[0])
     return Knob(str(entry.get("name", part)), names[0], value if isinstance(value, int | str) else None)
 

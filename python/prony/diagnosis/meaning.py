@@ -51,6 +51,9 @@ _WAITING = Meaning(Bearing.LIMITS_IDLE, Consequence.OF_THE_WAITING, Experiment.M
 MEANINGS: Mapping[Symptom, Meaning] = MappingProxyType(
     {
         # In the order of precedence: the first that limits a subject is the one that its line names.
+        Symptom.PORTS_KEPT_BY_EARLIER: Meaning(
+            Bearing.LIMITS, Consequence.OF_ERRORS, Experiment.FRESH_NETWORK
+        ),
         **{kind: _GENERATOR for kind in Symptom if kind.name.startswith("GENERATOR_")},
         Symptom.KILLED_FOR_MEMORY: _DEAD,
         Symptom.SELECT_FULL: replace(_STARVED, experiment=Experiment.FEWER_CONNECTIONS),
@@ -60,6 +63,7 @@ MEANINGS: Mapping[Symptom, Meaning] = MappingProxyType(
         Symptom.ENDED_UNDER_LOAD: _DEAD,
         Symptom.THROTTLED: Meaning(Bearing.LIMITS, Consequence.OF_THE_LIMIT, Experiment.MORE_QUOTA),
         Symptom.SILENT_AFTER_ONE: Meaning(Bearing.LIMITS, Consequence.OF_THE_SERVED, Experiment.KEPT_OPEN),
+        Symptom.CONNECTION_CAP: _STARVED,
         Symptom.STARVED_BY_SLOTS: _STARVED,
         Symptom.STARVED: _STARVED,
         Symptom.OVERLOADED: Meaning(Bearing.ADDS, Consequence.OF_A_QUEUE, Experiment.LOWER_RATE),
@@ -118,6 +122,7 @@ TURNED: Mapping[Advice, tuple[Turned, ...]] = MappingProxyType(
         Advice.ADD_PROCESSES: (Turned.PROCESSES,),
         Advice.FEWER_WORKERS: (Turned.THREADS, Turned.PROCESSES),
         Advice.RAISE_BACKLOG: (Turned.BACKLOG,),
+        Advice.RAISE_CONNECTION_CAP: (Turned.CONNECTIONS,),
     }
 )
 """What advice turns: the first that the subject's catalogue entry has a setting for."""

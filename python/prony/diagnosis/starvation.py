@@ -4,6 +4,7 @@
 """
 
 from prony.analysis.starvation import starvation
+from prony.diagnosis.connection_cap import connection_cap
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import Ok, SubjectFacts
 
@@ -11,9 +12,13 @@ __all__ = ["starved"]
 
 
 def starved(evidence: Evidence) -> list[Finding]:
-    """Return a finding when a closed loop's connections starved in a trial that ran its window."""
+    """Return a finding when a closed loop's connections starved in a trial that ran its window; none where a
+    cap of open connections explains it.
+    """
     found = starvation(evidence.trial.recording)
     if found is None or not isinstance(evidence.trial.outcome, Ok) or _waits_to_connect(evidence):
+        return []
+    if connection_cap(evidence):
         return []
     facts = evidence.subject.facts if evidence.subject else SubjectFacts()
     slots, kept = facts.declared.slots, facts.declared.keep_alive is True

@@ -145,8 +145,8 @@ OF_CONNECTIONS = (
     PlantedCause(
         "connection-cap",
         "a cap of open connections",
-        "D10",
-        frozenset((Symptom.STARVED, Symptom.STARVED_BY_SLOTS)),
+        "D09",
+        frozenset((Symptom.CONNECTION_CAP,)),
         Harm.FAILED,
         ("waitress",),
         {"low": 20, "middle": 60},

@@ -42,6 +42,7 @@ _CAUSES: Mapping[Symptom, str] = MappingProxyType(
         Symptom.KILLED_FOR_MEMORY: "its memory limit",
         Symptom.ENDED_UNDER_LOAD: "its own end",
         Symptom.SILENT_AFTER_ONE: "connections that it leaves after one reply",
+        Symptom.CONNECTION_CAP: "its cap of open connections",
         Symptom.STARVED: "connections that keep others out",
         Symptom.STARVED_BY_SLOTS: "connections that keep its workers",
         Symptom.QUEUE_OVERFLOWED: "a full listen queue",
@@ -59,6 +60,7 @@ _CAUSES: Mapping[Symptom, str] = MappingProxyType(
         Symptom.SELECT_FULL: "select()",
         Symptom.DESCRIPTORS_USED_UP: "its limit of open files",
         Symptom.SERVER_WITHOUT_PORTS: "its ports",
+        Symptom.PORTS_KEPT_BY_EARLIER: "ports that earlier trials keep",
         Symptom.REPLIES_HELD_BACK: "replies that are held back",
         Symptom.DISK_WAITED: "the disk",
         Symptom.DOWNSTREAM_BUSY: "what it asks of others",
@@ -118,6 +120,7 @@ _CONFIRMS: Mapping[Experiment, str] = MappingProxyType(
         Experiment.NO_LOG: "measure with its log off, or in memory; the tail of the latency falls",
         Experiment.LARGER_TABLE: "measure with twice the table, or untracked packets; none is dropped",
         Experiment.PINNED_MEMORY: "measure with huge pages by madvise, on one memory node; trials are alike",
+        Experiment.FRESH_NETWORK: "measure in a network of its own, or a minute later; failures end",
         Experiment.LARGER_POOL: "measure with twice the connections to others; throughput rises",
     }
 )

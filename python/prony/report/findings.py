@@ -156,6 +156,10 @@ _SENTENCES: Mapping[Symptom, _Sentence] = MappingProxyType(
             "only {served} of {connections} connections were answered in the window, as many as it has "
             "workers and threads: throughput and latency describe only those"
         ),
+        Symptom.CONNECTION_CAP: _Sentence(
+            "it had {cap:n connection} open of {connections}, no more and no fewer, and {waiting} or more "
+            "waited in its listen queue all the time: throughput and latency describe only those it took"
+        ),
         Symptom.PACKETS_DROPPED: _Sentence(f"{_PACKETS}: it dropped {{dropped:n packet}}", _PACKETS),
         Symptom.KERNEL_BUSY: _Sentence(
             f"{_PACKETS}: one CPU did nothing else for {{softirq_share:.0%}} of the time", _PACKETS
@@ -208,6 +212,10 @@ _SENTENCES: Mapping[Symptom, _Sentence] = MappingProxyType(
         Symptom.REFUSED: _Sentence(
             "it refused {refused:n request} of {done} as they were sent, most with status {status:d}",
             "it refused requests as they were sent",
+        ),
+        Symptom.PORTS_KEPT_BY_EARLIER: _Sentence(
+            "no port was free: earlier trials had left {carried:n socket} in TIME_WAIT on the host's "
+            "network, which has {ports:n port}"
         ),
         Symptom.SERVER_WITHOUT_PORTS: _Sentence(
             "it ran out of ports for its own connections to others: {waiting:n socket} in TIME_WAIT"
@@ -331,6 +339,10 @@ _ADVICE: Mapping[Advice, str] = MappingProxyType(
         Advice.LOG_LATER: "write its log to memory or to another process, and not to the disk line by line",
         Advice.RAISE_TRACKING: "raise net.netfilter.nf_conntrack_max, or leave its packets untracked",
         Advice.PIN_MEMORY: "set transparent_hugepage to madvise, and bind the server to one memory node",
+        Advice.RAISE_CONNECTION_CAP: "raise the number of connections that it may have open, or put a proxy "
+        "in front",
+        Advice.OWN_NETWORK: "measure in a network of its own (as root, or where users may have one), or wait "
+        "a minute between trials",
         Advice.RAISE_POOL: "give it more connections to ask with, or make what it asks quicker",
     }
 )

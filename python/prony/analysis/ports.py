@@ -1,0 +1,47 @@
+"""Ports of a trial's network: who found none, and how many wait after the server's own connections.
+
+Pure. *Source*: RFC 9293, section 3.6.1: who closes a connection first keeps its port for 60 s (TIME_WAIT);
+errno(3), EADDRNOTAVAIL; kernel, Documentation/networking/ip-sysctl.rst, ip_local_port_range.
+"""
+
+import re
+
+from prony.archive.limits import decode_verdict
+from prony.model import LimitKind, Trial
+from prony.model.recording import Recording
+
+__all__ = ["NEARLY_ALL_PORTS", "generator_lacked_ports", "own_waiting", "server_lacked_ports"]
+
+NEARLY_ALL_PORTS = 0.8
+"""Of the ports that the kernel gives out: where so many wait, the rest are those of open connections."""
+
+_NO_PORT = re.compile(r"(?i)cannot assign requested address|EADDRNOTAVAIL")
+
+
+def server_lacked_ports(trial: Trial) -> bool:
+    """Return whether the server's log says that it found no port."""
+    return _NO_PORT.search(trial.log.text) is not None
+
+
+def generator_lacked_ports(trial: Trial) -> bool:
+    """Return whether the generator says that it found no port."""
+    limits = () if trial.recording is None else decode_verdict(trial.recording.generator).evidence
+    return any(one.kind is LimitKind.PORTS for one in limits)
+
+
+def own_waiting(trial: Trial) -> int:
+    """Return the sockets in TIME_WAIT that only its own connections to others explain; at least so many.
+
+    The kernel counts those of all programs together: those that were there before the trial, and one for
+    each connection of the generator, are none of the server's.
+    """
+    waiting = trial.counters.get("TimeWaitAtClose", 0) - trial.counters.get("CarriedTimeWait", 0)
+    return max(0, waiting - _connects(trial.recording))
+
+
+def _connects(recording: Recording | None) -> int:
+    """Return the generator's connects, with those of the warm-up, of which only the requests are counted."""
+    if recording is None or not recording.completed.all:
+        return 0
+    connections, done = recording.connections, recording.completed.all
+    return (connections.opened or 0) * max(connections.requests_sent or 0, done) // done

@@ -1,0 +1,95 @@
+"""D09: the server has as many connections open as it may, and takes no more: the others wait in its queue.
+
+*Source*: waitress/adjustments.py, connection_limit; gunicorn/workers/gthread.py, worker_connections; what is
+taken: sock_diag(7), connections at its address less those that wait to be accepted.
+"""
+
+from collections.abc import Sequence
+
+from prony.analysis.accept_queue import entrance
+from prony.analysis.resources import window_samples
+from prony.analysis.starvation import starvation
+from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.knobs import declared_entry
+from prony.model import Ok, Sample, SubjectFacts
+
+__all__ = ["connection_cap"]
+
+# Of the cap: what a plateau may vary by, and how far what was served may be from it.
+_FLAT = 0.01
+_LEAST_LOOKS = 2
+# Sockets of its own that a server counts as well.
+_MOST_OF_ITS_OWN = 2
+
+
+def connection_cap(evidence: Evidence) -> list[Finding]:
+    """Return a finding when connections starve in the queue, while the server holds a number of others that
+    never changes, serves all of these, and works on fewer at once.
+
+    Certain: one of its settings says so many connections.
+    """
+    starved = starvation(evidence.trial.recording)
+    if starved is None or not isinstance(evidence.trial.outcome, Ok):
+        return []
+    taken, waiting = _taken(window_samples(evidence.trial.samples))
+    if len(taken) < _LEAST_LOOKS:
+        return []
+    cap = max(taken)
+    sure = _how_sure(evidence, cap)
+    if sure is None or not (_alike(min(taken), cap) and _alike(starved.served, cap)):
+        return []
+    return [
+        Finding(
+            rule="D09",
+            kind=Symptom.CONNECTION_CAP,
+            confidence=sure,
+            numbers={"cap": cap, "waiting": waiting, "connections": starved.connections},
+            advice=Advice.RAISE_CONNECTION_CAP,
+        )
+    ]
+
+
+def _taken(window: Sequence[Sample]) -> tuple[list[int], int]:
+    """Return how many connections it had taken at each look, and the fewest that waited; none where the queue
+    was empty once, or several sockets share the address. Clients that gave up stay in the queue, and are no
+    connections any more: looks at a longer queue say nothing.
+    """
+    process = entrance(window)
+    names = (f"established.{process}", f"listen.{process}.queued", f"listen.{process}.sockets")
+    looks = [[one.gauges.get(name) for name in names] for one in window]
+    known = [
+        (held, queued)
+        for held, queued, sockets in looks
+        if held is not None and queued is not None and sockets == 1
+    ]
+    shortest = min((queued for _, queued in known), default=0)
+    return [held - queued for held, queued in known if shortest and _alike(queued, shortest)], shortest
+
+
+def _how_sure(evidence: Evidence, cap: int) -> Confidence | None:
+    """Return how sure it is that a cap keeps others out; null where its workers and threads may: each holds a
+    connection, and each process may have accepted another one. Of a server whose workers nobody knows only
+    its settings say.
+    """
+    declared = _facts(evidence).declared
+    if cap > (declared.slots or 0) and _is_set(evidence, cap):
+        return Confidence.CERTAIN
+    if declared.slots is None or cap <= declared.slots + (declared.processes or 1):
+        return None
+    return Confidence.LIKELY
+
+
+def _is_set(evidence: Evidence, cap: int) -> bool:
+    facts = _facts(evidence)
+    settings = {**declared_entry(facts, "settings"), **evidence.cell.subject.settings}
+    limits = [value for name, value in settings.items() if "connection" in name and isinstance(value, int)]
+    own = [one * (facts.declared.processes or 1) - cap for one in limits]
+    return any(0 <= one <= _MOST_OF_ITS_OWN for one in own)
+
+
+def _alike(count: int, cap: int) -> bool:
+    return abs(count - cap) <= max(1, _FLAT * cap)
+
+
+def _facts(evidence: Evidence) -> SubjectFacts:
+    return evidence.subject.facts if evidence.subject else SubjectFacts()
