@@ -31,8 +31,10 @@ def tried():
 def test_evidence_is_kept_of_all_causes_but_those_that_need_a_quiet_machine(tried):
     planted = {cause.name for cause in CAUSES if cause.named and cause.of is None}
     assert planted - {CAUSE_OF[one.plant].name for one in tried} <= {
+        "carried-over",
         "clipped-queue",
         "cold",
+        "frontend-ports",
         "lazy-start",
         "one-core",
         "uneven-sleepers",

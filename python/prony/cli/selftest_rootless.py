@@ -6,7 +6,7 @@ Each cause is planted once, in three blocks, by its first plant: which of them d
 import os
 import socket
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -53,7 +53,7 @@ def run_rootless(plants: "Sequence[Plant]", into: Path, run_as: str | None, *, b
     if isinstance(tree, NoCgroups):
         raise HostError(f"`--rootless` plants limits, and there are no control groups: {tree.reason}")
     there, _ = trials_that_count(sessions_in(into, rootless=True) if into.is_dir() else (), plants)
-    left = [one for one in first_of_each(plants) if not is_known(one, there, blocks)]
+    left = [one for one in _possible(first_of_each(plants)) if not is_known(one, there, blocks)]
     file = SessionFile(into, begun_session(rootless=True))
     with tree, TemporaryDirectory(prefix="prony-rootless-") as place:
         folder = Path(place)
@@ -66,6 +66,17 @@ def run_rootless(plants: "Sequence[Plant]", into: Path, run_as: str | None, *, b
                 file.add(trials)
                 archive_of(folder, plant).unlink()
     file.close()
+
+
+def _possible(plants: "Sequence[Plant]") -> "Iterator[Plant]":
+    """Yield the plants that an ordinary user can observe, and name the others: only root moves to a network
+    that stands in for the machine's.
+    """
+    for plant in plants:
+        if plant.pair.faulty.on_host:
+            say(f"left out: {plant.name} needs root")
+        else:
+            yield plant
 
 
 def _observed(plant: "Plant", folder: Path, user: "RunAs", tree: "CgroupTree", blocks: int) -> None:

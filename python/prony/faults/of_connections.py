@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from prony.diagnosis import Symptom
 from prony.faults.cause import Harm, PlantedCause
-from prony.faults.servers import PlantedServer
+from prony.faults.servers import PlantedServer, ServerKind
 from prony.faults.setup import Pair, PlantedSide, closed, open_at
+from prony.model import Arrivals, OpenLoop
 from prony.units import SECOND_NS
 
 __all__ = ["OF_CONNECTIONS"]
@@ -76,9 +77,38 @@ def _select(server: PlantedServer, connections: int) -> Pair:
 
 def _ports(server: PlantedServer, ports: int) -> Pair:
     """Each request opens a connection to another server, and closes it first; the twin keeps its own."""
-    few = {"net.ipv4.ip_local_port_range": f"40000 {40000 + ports - 1}", "net.ipv4.tcp_tw_reuse": "0"}
-    alike = replace(_setup(server, "call", 0), settings=server.with_slots(4), sysctl=few).on(open_at(150, 40))
+    alike = replace(_calling(server), sysctl=_few(ports)).on(open_at(150, 40))
     return Pair(replace(alike, path=server.page("kept-call", 0)), alike)
+
+
+def _frontend_ports(server: PlantedServer, ports: int) -> Pair:
+    """A frontend that keeps one connection to the server, and closes all that it opens beside it; the twin
+    keeps as many as there are clients. Arrivals at random: evenly spaced ones would take turns on the one.
+    """
+    alike = replace(_setup(server, "sleep", 50), settings=server.with_slots(32), sysctl=_few(ports))
+    alike = alike.on(OpenLoop(150, Arrivals.POISSON, connections=40))
+    kept, closing = ({"upstream_keep_alive": count} for count in (64, 1))
+    return Pair(replace(alike, frontend_settings=kept), replace(alike, frontend_settings=closing))
+
+
+def _carried_over(server: PlantedServer, left: int) -> Pair:
+    """Of 200 ports earlier trials have left some in TIME_WAIT, towards the peer that the app asks too.
+
+    Each request needs a port: 140 of them in all.
+    """
+    alike = replace(_calling(server), sysctl=_few(200), on_host=True).on(open_at(20, 10))
+    return Pair(alike, replace(alike, carried=left))
+
+
+def _calling(server: PlantedServer) -> PlantedSide:
+    """Return a page that asks another server; no client offers to keep what is closed anyway."""
+    kept = server.kind is not ServerKind.PREFORK
+    return replace(_setup(server, "call", 0), settings=server.with_slots(4), kept_open=kept)
+
+
+def _few(ports: int) -> dict[str, str]:
+    """Return the settings of a kernel that has few ports, and uses none again before its minute is over."""
+    return {"net.ipv4.ip_local_port_range": f"40000 {40000 + ports - 1}", "net.ipv4.tcp_tw_reuse": "0"}
 
 
 def _nagle(server: PlantedServer, connections: int) -> Pair:
@@ -98,6 +128,7 @@ _QUEUES = (
     *("uvicorn-quiet", "hypercorn", "tornado"),
 )
 _APPS = ("gunicorn-gthread", "waitress", "cheroot", "twisted")
+_BEHIND_NGINX = ("gunicorn-gthread@nginx", "waitress@nginx", "cheroot@nginx", "uvicorn-quiet@nginx")
 
 OF_CONNECTIONS = (
     PlantedCause(
@@ -181,6 +212,26 @@ OF_CONNECTIONS = (
         (*_APPS, "gunicorn"),
         {"few": 200, "more": 400},
         _ports,
+    ),
+    PlantedCause(
+        "frontend-ports",
+        "ports of a frontend exhausted",
+        "D05",
+        frozenset((Symptom.SERVER_WITHOUT_PORTS,)),
+        Harm.FAILED,
+        _BEHIND_NGINX,
+        {"few": 200, "more": 300},
+        _frontend_ports,
+    ),
+    PlantedCause(
+        "carried-over",
+        "ports that earlier trials keep",
+        "D06",
+        frozenset((Symptom.PORTS_KEPT_BY_EARLIER,)),
+        Harm.FAILED,
+        (*_APPS, "gunicorn"),
+        {"most": 180, "half": 120},
+        _carried_over,
     ),
     PlantedCause(
         "nagle",

@@ -43,7 +43,9 @@ class PlantedSide:
     ``environment``: of the app; ``kept_open``: clients offer to keep their connections. ``cpu_quota`` and
     ``memory_bytes``: limits of the server; ``shares_cpus``: server and generator may use every CPU, for
     faults of several cores. ``sysctl``: settings of the kernel in the trial's network.
-    ``neighbour``: the share of a CPU that another program takes.
+    ``neighbour``: the share of a CPU that another program takes. ``on_host``: all meet on the host's network,
+    for which one with these settings stands in, with a peer of the app at a fixed port; ``carried``: sockets
+    in TIME_WAIT that earlier trials have left there.
     """
 
     path: str
@@ -60,6 +62,8 @@ class PlantedSide:
     sysctl: Mapping[str, str] = field(default_factory=dict)
     neighbour: float = 0.0
     neighbour_of: NeighbourOf = NeighbourOf.SERVER
+    on_host: bool = False
+    carried: int = 0
 
     def on(self, load: Loop) -> Self:
         """Return it under another load."""

@@ -18,6 +18,7 @@ from prony.analysis.fingerprints import WHAT_MATTERS, machine_key
 from prony.archive import open_archive
 from prony.catalog.schema.loader import Catalog
 from prony.diagnosis import Evidence
+from prony.errors import UsageError
 from prony.faults import Plant
 from prony.faults.harm import harm_of
 from prony.faults.kept import Kept, slimmed
@@ -27,6 +28,7 @@ from prony.model import FaultKind, Invalid, Plan, RunStatus, Trial, TrialRole
 from prony.model.facts import Unknown
 from prony.runas import RunAs
 from prony.sandbox.choice import Chosen
+from prony.sandbox.linux import may_enter_networks
 from prony.study.base import Study, StudyListener
 from prony.study.extent import extent_of
 from prony.study.outside import Outsider
@@ -121,8 +123,11 @@ def begun_session(*, rootless: bool = False) -> SessionFacts:
 def run_plant(campaign: Campaign, plant: Plant, listener: StudyListener) -> None:
     """Measure a plant, or the trials that it lacks.
 
-    *Errors*: as `prony.study.run_study`.
+    *Errors*: as `prony.study.run_study`; UsageError for one on the host's network without root: a network
+    stands in for it.
     """
+    if plant.pair.faulty.on_host and not may_enter_networks():
+        raise UsageError(f"`{plant.name}` needs root: another network stands in for the machine's")
     path = archive_of(campaign.folder, plant)
     plan = campaign.plan(plant)
     study = Study(

@@ -26,6 +26,7 @@ from prony.model import (
     Frontend,
     Interface,
     Json,
+    Network,
     Pacing,
     Placement,
     Plan,
@@ -37,6 +38,7 @@ from prony.model import (
 from prony.sandbox.placement import place_in
 from prony.study.base import StudyListener
 from prony.study.outside import LoadSign, Outsider
+from prony.study.stand_in import PEER_PORT, StandIn, stand_in_network
 from prony.units import SECOND_NS
 
 __all__ = ["FAULTY", "HEALTHY", "PlantingListener", "plan_of_plant", "with_planted_servers"]
@@ -93,12 +95,15 @@ def _cell(number: int, plant: Plant, setup: PlantedSide, known: Catalog, sandbox
         timeout_ns=_TIMEOUT_NS,
         grace_ns=SECOND_NS,
     )
+    # What stands in for the host's network gets its settings from outside: a trial may not change the host's.
+    own = {} if setup.on_host else setup.sysctl
     limits = replace(
         sandbox,
+        network=Network.HOST if setup.on_host else sandbox.network,
         share_cpus=shared,
         cpu_quota=setup.cpu_quota,
         memory_bytes=setup.memory_bytes,
-        sysctl=tuple(sorted((name, as_written(value)) for name, value in setup.sysctl.items())),
+        sysctl=tuple(sorted((name, as_written(value)) for name, value in own.items())),
     )
     return Cell(number, subject, load, EngineChoice(pacing=Pacing.usual(shares_cpus=shared)), limits)
 
@@ -108,7 +113,9 @@ def _subject(plant: Plant, setup: PlantedSide, known: Catalog, side: str) -> Sub
     entry, variant = known.split(server)
     app = known.app(setup.app)
     request = replace(app.contract.checks[0].request, path=setup.path)
-    app = replace(app, contract=Contract((Check(request, 200, None),)), environment=dict(setup.environment))
+    peer = {"FAULTY_PEER": str(PEER_PORT)} if setup.on_host else {}
+    environment = {**setup.environment, **peer}
+    app = replace(app, contract=Contract((Check(request, 200, None),)), environment=environment)
     speaks = known.interfaces(server)
     frontend = known.frontend(front) if front else None
     return Subject(
@@ -125,8 +132,8 @@ def _subject(plant: Plant, setup: PlantedSide, known: Catalog, side: str) -> Sub
 class PlantingListener(StudyListener):
     """Does to a trial's surroundings what its side asks for, and hands everything on to ``listener``.
 
-    A neighbour runs from before the server starts until after it ended. ``outsider``: where somebody else
-    limits the server, from the first sign of its load on.
+    A neighbour runs from before the server starts until after it ended; so does what stands in for the host's
+    network. ``outsider``: where somebody else limits the server, from the first sign of its load on.
     """
 
     def __init__(
@@ -142,7 +149,7 @@ class PlantingListener(StudyListener):
         self._listener = listener
         # Before the study: it holds this process to the generator's CPUs.
         self._placement = place_in(sandbox, available_cpus())
-        self._neighbours = contextlib.ExitStack()
+        self._surroundings = contextlib.ExitStack()
 
     def notice(self, text: str) -> None:
         """Hand it on."""
@@ -161,10 +168,13 @@ class PlantingListener(StudyListener):
         self._listener.paused(left_s, words)
 
     def trial_started(self, cell: Cell, block: int, blocks: int) -> None:
-        """Start the neighbour."""
-        setup = self._setups[cell.id]
+        """Start the neighbour, or move to what stands in for the host's network."""
+        setup, around = self._setups[cell.id], self._surroundings
         if setup.neighbour:
-            self._neighbours.enter_context(_neighbour(setup, self._placement))
+            around.enter_context(_neighbour(setup, self._placement))
+        if setup.on_host:
+            network = StandIn(setup.sysctl, setup.carried)
+            around.enter_context(stand_in_network(network, self._placement.generator_cpus))
         self._listener.trial_started(cell, block, blocks)
 
     def trial_event(self, cell: Cell, event: Json) -> None:
@@ -184,7 +194,7 @@ class PlantingListener(StudyListener):
 
     def close(self) -> None:
         """End what may still run."""
-        self._neighbours.close()
+        self._surroundings.close()
 
 
 _BURN = """

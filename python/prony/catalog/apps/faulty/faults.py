@@ -89,7 +89,11 @@ def kept_call(_):
 
 
 def peer():
-    """Return the address of a server within this process that answers each byte with one."""
+    """Return the address of a server that answers each byte with one: at the port that the environment names,
+    or within this process.
+    """
+    if os.environ.get("FAULTY_PEER"):
+        return "127.0.0.1", int(os.environ["FAULTY_PEER"])
     if not _peer:
         listener = socket.create_server(("127.0.0.1", 0), backlog=512)
         _peer.append(listener.getsockname())
