@@ -8,6 +8,7 @@ import pytest
 from faults import test_judge
 from prony.cli.selftest_diagnosis import read_evidence
 from prony.faults import CAUSES
+from prony.faults.judge import MOST_OF_A_CPU
 from prony.faults.sessions import SessionFacts
 from prony.study.evidence_files import SessionFile, write_session
 
@@ -103,3 +104,4 @@ def test_each_cause_is_planted_once_and_named(prony, cause):
     (found,) = json.loads(done.out)["plants"]
     assert {one["named"] for one in found["faulty"]} <= {kind.value for kind in plant.cause.named}
     assert [one["certain"] for one in found["healthy"]] == [[]]
+    assert (found["generator_cpus"] or 0.0) <= MOST_OF_A_CPU

@@ -8,6 +8,7 @@ from diagnosis.test_conclusion import loaded, record
 from diagnosis.test_rules import CELL, HEALTHY
 from golden import build
 from prony.diagnosis import Evidence, Symptom, observe
+from prony.faces.json_faults import faults_json
 from prony.faults import CAUSES, PLANTS, Harm, PlanPart
 from prony.faults.harm import harm_of, hurts
 from prony.faults.judge import judge_plants
@@ -15,6 +16,7 @@ from prony.faults.kept import Kept, decode_kept, encode_kept, slimmed
 from prony.faults.matrix import HEALTHY as NOTHING
 from prony.faults.matrix import matrix_of
 from prony.model import Failed
+from prony.report.faults import faults_document
 
 ASLEEP = next(one for one in PLANTS if one.cause.name == "asleep" and one.part is PlanPart.HELD_OUT)
 LOCK = next(one for one in PLANTS if one.cause.name == "lock" and one.part is PlanPart.HELD_OUT)
@@ -108,6 +110,39 @@ def test_the_parts_of_the_plan_are_kept_apart():
     judged = judge_plants(PLANTS, planted(ASLEEP))
     assert matrix_of(judged, CAUSES, PlanPart.CALIBRATION).rows == ()
     assert len(matrix_of(judged, CAUSES, PlanPart.HELD_OUT).rows) == 1
+
+
+# --- the generator beside a server that has all CPUs ------------------------------------------------------
+
+ONE_CORE = next(one for one in PLANTS if one.cause.name == "one-core")
+
+
+def test_what_a_generator_takes_of_the_cpus_that_a_fault_needs_is_measured_and_shown():
+    trials = planted(ONE_CORE, faulty=loaded(threads=[0.04, 0.03]), healthy=loaded(threads=[0.02]))
+    judged = judge_plants(PLANTS, trials)
+    assert judged[0].generator_cpus == pytest.approx(0.07)
+    assert faults_json("x", judged)["plants"][0]["generator_cpus"] == judged[0].generator_cpus
+    assert beside_the_server(judged) == [
+        "Beside servers that may use every CPU the generator used 7.00 % of one at most; 10 % is allowed."
+    ]
+
+
+def test_a_generator_that_takes_more_than_a_tenth_is_named_with_its_fault():
+    judged = judge_plants(PLANTS, planted(ONE_CORE, faulty=loaded(threads=[0.12])))
+    assert beside_the_server(judged)[1] == (
+        f"It used more, so that these may be faults of its own: {ONE_CORE.name}."
+    )
+
+
+def test_a_generator_with_cpus_of_its_own_may_use_them():
+    judged = judge_plants(PLANTS, planted(ASLEEP, faulty=loaded(threads=[0.9])))
+    assert (judged[0].generator_cpus, beside_the_server(judged)) == (None, [])
+
+
+def beside_the_server(judged):
+    found = faults_document("x", judged).sections
+    blocks = [block for one in found if "has all CPUs" in str(one.heading) for block in one.blocks]
+    return [str(one.text) for one in blocks]
 
 
 # --- evidence that is kept --------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pytest
 from prony.cli.selftest_diagnosis import read_evidence
 from prony.diagnosis import Confidence, Symptom, observe
 from prony.faults import CAUSES, PLANTS, PlanPart
-from prony.faults.judge import judge_plants
+from prony.faults.judge import MOST_OF_A_CPU, judge_plants
 from prony.faults.matrix import matrix_of
 
 TRIED = Path(__file__).parent / "tried.jsonl.xz"
@@ -56,10 +56,20 @@ def test_no_twin_that_was_tried_has_a_certain_finding(tried):
         assert not (one.healthy and certain), (one.plant, certain)
 
 
-def test_the_campaign_is_named_as_its_page_says():
+@pytest.fixture(scope="module")
+def campaign():
     if not CAMPAIGN.exists():
         pytest.skip("no campaign was measured yet: prony selftest diagnosis --into tests/faults/campaign")
-    found = matrix_of(judge_plants(PLANTS, read_evidence(CAMPAIGN)), CAUSES, PlanPart.HELD_OUT)
+    return judge_plants(PLANTS, read_evidence(CAMPAIGN))
+
+
+def test_no_generator_of_the_campaign_took_the_cores_that_a_fault_needs(campaign):
+    used = {one.plant.name: one.generator_cpus for one in campaign if one.generator_cpus is not None}
+    assert {name: share for name, share in used.items() if share > MOST_OF_A_CPU} == {}
+
+
+def test_the_campaign_is_named_as_its_page_says(campaign):
+    found = matrix_of(campaign, CAUSES, PlanPart.HELD_OUT)
     assert found.false_certain.count == 0
     if {row.cause.name for row in found.rows} < {cause.name for cause in CAUSES if cause.of is None}:
         pytest.skip("the campaign has not measured every cause yet")

@@ -111,6 +111,7 @@ def _plant(one: JudgedPlant) -> Json:
         "part": one.plant.part.value,
         "hurt": one.hurt,
         "disturbed": one.disturbed,
+        "generator_cpus": one.generator_cpus,
         "faulty": [_named(trial) for trial in one.faulty],
         "healthy": [_named(trial) for trial in one.healthy],
     }

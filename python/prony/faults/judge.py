@@ -10,8 +10,12 @@ from prony.diagnosis import Confidence, Diagnosis, DiagnosisKind, Symptom, concl
 from prony.faults.cause import Harm, PlanPart, Plant
 from prony.faults.harm import hurts, mean_gain
 from prony.faults.kept import Kept
+from prony.model.recording import Recording
 
-__all__ = ["JudgedPlant", "Named", "judge_plants", "lost_causes", "named_by"]
+__all__ = ["MOST_OF_A_CPU", "JudgedPlant", "Named", "judge_plants", "lost_causes", "named_by"]
+
+MOST_OF_A_CPU = 0.1
+"""What a generator may use beside a server that has all CPUs: with more, it may be the fault itself."""
 
 # What disturbs a machine is not planted, but where a neighbour is; small disturbances are everywhere.
 _OF_MACHINE = frozenset(
@@ -42,7 +46,8 @@ class Named:
 class JudgedPlant:
     """A plant: whether it ``hurt`` (null: it was not measured), and what was named of each trial of its twin
     and of its fault. ``gain``: how many times better its twin is, where that is a ratio. ``disturbed``:
-    trials that do not count, for other work on the machine.
+    trials that do not count, for other work on the machine. ``generator_cpus``: the most of a CPU that the
+    generator used in one trial; null where server and generator have CPUs of their own.
     """
 
     plant: Plant
@@ -51,6 +56,7 @@ class JudgedPlant:
     faulty: tuple[Named, ...]
     disturbed: int
     gain: float | None = None
+    generator_cpus: float | None = None
 
     @property
     def right(self) -> tuple[Named, ...]:
@@ -95,7 +101,23 @@ def _judged(plant: Plant, trials: Sequence[Kept]) -> JudgedPlant:
         tuple(one for one in found if not one.healthy and plant.cause.named),
         len(trials) - len(counting),
         None if harm is Harm.FAILED else mean_gain(harm, pairs),
+        _generator_cpus(plant, counting),
     )
+
+
+def _generator_cpus(plant: Plant, trials: Iterable[Kept]) -> float | None:
+    pair = plant.pair
+    beside = (one for one in trials if (pair.healthy if one.healthy else pair.faulty).shares_cpus)
+    known = (_cpus_of(one.evidence.trial.recording) for one in beside)
+    return max((one for one in known if one is not None), default=None)
+
+
+def _cpus_of(recording: Recording | None) -> float | None:
+    """Return how many CPUs' time a generator used in its window, with what it spins."""
+    length_ns = recording.window.length_ns if recording else None
+    if recording is None or not length_ns:
+        return None
+    return sum(one.user_ns + one.system_ns for one in recording.generator.threads) / length_ns
 
 
 def _pairs(trials: Sequence[Kept]) -> list[tuple[float, float]]:

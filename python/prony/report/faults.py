@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from prony.diagnosis import Symptom
 from prony.faults import CAUSES, DOUBLES, PlanPart
 from prony.faults.dominance import JudgedDouble, judge_doubles, share_of
-from prony.faults.judge import JudgedPlant, lost_causes
+from prony.faults.judge import MOST_OF_A_CPU, JudgedPlant, lost_causes
 from prony.faults.matrix import HEALTHY, CauseRow, Macro, Matrix, Share, matrix_of
 from prony.faults.sessions import SessionFacts
 from prony.report.document import Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
@@ -49,6 +49,9 @@ def faults_document(
     doubles = judge_doubles(DOUBLES, judged)
     if doubles:
         sections.append(Section("Two faults at once", tuple(_doubles(doubles))))
+    beside = tuple(_beside_the_server(judged))
+    if beside:
+        sections.append(Section("Where the server has all CPUs", beside))
     if rootless:
         sections.append(Section("As an ordinary user", tuple(_rootless(rootless))))
     alarms = tuple(_alarms(judged))
@@ -57,6 +60,25 @@ def faults_document(
     more += [Section("Where it was measured", measured)] if measured else []
     notes = Section("Notes", (Notes(tuple(("", note) for note in _NOTES)),))
     return Document(text("Planted faults: {}", Name(place)), (*sections, *more, notes))
+
+
+def _beside_the_server(judged: Sequence[JudgedPlant]) -> Iterator[Block]:
+    """Yield how much of a CPU the generator used beside servers that have all of them, and where too much."""
+    used = {place: one.generator_cpus for place, one in enumerate(judged) if one.generator_cpus is not None}
+    if not used:
+        return
+    most = max(used, key=lambda place: used[place])
+    yield Paragraph(
+        text(
+            "Beside servers that may use every CPU the generator used {} of one at most; {} is allowed.",
+            Figure(used[most], percent, pointer("plants", most, "generator_cpus")),
+            Name(f"{MOST_OF_A_CPU:.0%}".replace("%", " %")),
+        )
+    )
+    above = [judged[place].plant.name for place, share in used.items() if share > MOST_OF_A_CPU]
+    if above:
+        words = text("It used more, so that these may be faults of its own: {}.", joined(map(Name, above)))
+        yield Paragraph(words, Tone.WARNING)
 
 
 def _rootless(judged: Sequence[JudgedPlant]) -> Iterator[Block]:
