@@ -411,6 +411,25 @@ def test_connections_for_each_request_that_a_full_queue_turns_away_are_not_starv
     assert (Symptom.STARVED in kinds(trial, cell)) is named
 
 
+@pytest.mark.parametrize(
+    ("ok", "failed", "reconnects", "failures", "named"),
+    [(24_529, 67_057, 30_681, 63_496, False), (121_970, 49_019, 19_097, 32_375, True)],
+    ids=["it closes each", "it keeps them"],
+)
+def test_a_server_that_closes_each_connection_starves_nobody_by_keeping_some(
+    ok, failed, reconnects, failures, named
+):
+    answered = {"connections": 10_000, "without_reply": 5284, "min": 0, "max": 12}
+    recording = with_parts(
+        HEALTHY.recording,
+        completed={"ok": ok, "failed": failed},
+        connections={"answered": answered, "reconnects": reconnects, "connect_failures": failures},
+    )
+    trial = replace(with_counters(HEALTHY, ListenOverflows=170_000), recording=recording)
+    assert (Symptom.STARVED in kinds(trial)) is named
+    assert (concluded(trial).cause_kind is Symptom.QUEUE_OVERFLOWED) is not named
+
+
 # --- a cap of open connections ----------------------------------------------------------------------------
 
 WAITRESS = {"server": {"name": "waitress"}, "settings": {"threads": 4, "connection_limit": 20}}

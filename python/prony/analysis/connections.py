@@ -10,7 +10,10 @@ from prony.analysis.generator import missing_reason
 from prony.analysis.missing import Missing, Value
 from prony.model.recording import Recording, WorkerThread
 
-__all__ = ["connection_metrics", "longest_wait_ns"]
+__all__ = ["closes_each", "connection_metrics", "longest_wait_ns"]
+
+# Of the valid replies: the rest went over connections that were kept.
+_LEAST_CLOSED = 0.9
 
 
 def connection_metrics(recording: Recording) -> dict[str, Value]:
@@ -26,6 +29,19 @@ def connection_metrics(recording: Recording) -> dict[str, Value]:
         "connections_without_reply": absent if answered is None else float(answered.without_reply),
         "generator_run_queue_percent": _run_queue(recording),
     }
+
+
+def closes_each(recording: Recording) -> bool:
+    """Return whether the server closed a connection after nine of ten valid replies at least.
+
+    *Definition*: connections that were opened in place of ended ones, over valid replies. A failed request
+    may have ended one too, unless it did not connect at all, and so counts against it.
+    """
+    again, failures = recording.connections.reconnects, recording.connections.connect_failures or 0
+    if again is None or not recording.completed.ok:
+        return False
+    lost = max(0, recording.completed.failed - failures)
+    return again - lost >= _LEAST_CLOSED * recording.completed.ok
 
 
 def _run_queue(recording: Recording) -> Value:

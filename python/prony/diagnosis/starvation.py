@@ -3,6 +3,7 @@
 *Source*: cheroot issue 91; cherrypy issues 1344 and 1764.
 """
 
+from prony.analysis.connections import closes_each
 from prony.analysis.starvation import starvation
 from prony.diagnosis.connection_cap import connection_cap
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
@@ -34,6 +35,8 @@ def starved(evidence: Evidence) -> list[Finding]:
 
 
 def _waits_to_connect(evidence: Evidence) -> bool:
-    """Return whether clients open a connection for each request, and a full queue turns them away."""
-    turned_away = evidence.trial.counters.get("ListenOverflows", 0) > 0
-    return turned_away and not evidence.cell.workload.request.keep_alive
+    """Return whether each request has a connection of its own, and a full queue turns clients away."""
+    if not evidence.trial.counters.get("ListenOverflows", 0):
+        return False
+    recording = evidence.trial.recording
+    return not evidence.cell.workload.request.keep_alive or (recording is not None and closes_each(recording))
