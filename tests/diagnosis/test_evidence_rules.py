@@ -22,6 +22,7 @@ from prony.model import (
 )
 from prony.model.facts import DeclaredFacts, FrontendFacts
 from prony.report.findings import finding_words
+from recordings import with_parts
 
 SECOND = build.SECOND
 FULL = {"listen.server.queued": 6, "listen.server.limit": 5}
@@ -232,6 +233,14 @@ def test_a_cpu_that_was_slowed_down_for_heat_is_told(times, rules):
 )
 def test_network_work_of_the_kernel_that_fills_a_cpu_is_told(counters, rules):
     assert ids(observed(sample(0, row(1)), sample(10, row(1)), counters=counters)) == rules
+
+
+@pytest.mark.parametrize(("requests", "confidence"), [(1000, Confidence.LIKELY), (1001, Confidence.POSSIBLE)])
+def test_packets_that_were_dropped_for_few_of_the_requests_limit_nothing(requests, confidence):
+    completed = with_parts(HEALTHY.recording, completed={"ok": requests, "failed": 0})
+    trial = observed(sample(0, row(1)), sample(10, row(1)), counters={"softnet.dropped": 1})
+    (found,) = findings(replace(trial, recording=completed))
+    assert (found.rule, found.confidence) == ("D25", confidence)
 
 
 @pytest.mark.parametrize(
