@@ -533,6 +533,15 @@ def test_connections_that_are_spread_well_enough_are_not_told(trial, subject):
     assert Symptom.UNEVEN_CONNECTIONS not in kinds(trial, subject=subject)
 
 
+def test_connections_that_find_no_room_however_they_are_spread_wait_for_workers_and_threads():
+    # Recorded: Gunicorn with 4 x 4 threads and 60 clients, on a busy machine.
+    trial = replace(held(54, 0, workers=4, total=60), recording=loaded(in_flight=64.0).recording)
+    found = kinds(trial, subject=record(slots=16, processes=4))
+    assert (Symptom.SLOTS_BUSY in found, Symptom.UNEVEN_CONNECTIONS in found) == (True, False)
+    busy = one(trial, Symptom.SLOTS_BUSY, subject=record(slots=16, processes=4))
+    assert busy.confidence is Confidence.LIKELY
+
+
 def test_connections_that_are_not_kept_do_not_stick():
     closing = replace(CELL.workload, request=replace(CELL.workload.request, keep_alive=False))
     assert Symptom.UNEVEN_CONNECTIONS not in kinds(

@@ -5,9 +5,10 @@ database, a slow client. Rules on what it waits for name that first.
 """
 
 from prony.diagnosis.consumption import Consumption, Resource, consumption_of
-from prony.diagnosis.evidence import Advice, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.diagnosis.slots import slots_busy
 from prony.diagnosis.thread_time import ThreadState
+from prony.diagnosis.uneven_workers import has_idle_slots
 from prony.model import Ok
 from prony.units import SECOND_NS
 
@@ -19,11 +20,15 @@ _AWAKE = (ThreadState.RUNNING, ThreadState.READY)
 
 
 def busy_slots(evidence: Evidence) -> list[Finding]:
-    """Return a finding when more requests waited than can be worked on at once, and it had CPUs to spare."""
+    """Return a finding when more requests waited than can be worked on at once, and it had CPUs to spare.
+
+    Likely: a worker had fewer connections than it works on, so that some slots were idle.
+    """
     usage = consumption_of(evidence)
     sure = slots_busy(usage)
     if usage is None or sure is None or not isinstance(evidence.trial.outcome, Ok):
         return []
+    sure = Confidence.LIKELY if has_idle_slots(evidence) else sure
     return [
         Finding(
             rule="D17",

@@ -10,7 +10,7 @@ from prony.diagnosis.consumption import Resource, consumption_of
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import ClosedLoop, Ok, Sample, SubjectFacts
 
-__all__ = ["uneven_workers"]
+__all__ = ["has_idle_slots", "uneven_workers"]
 
 # In cores: the busiest has hardly room for more, and the least busy much.
 _BUSY = 0.8
@@ -21,7 +21,8 @@ _UNEVEN, _MOST_CPU = 1.5, 0.7
 
 def uneven_workers(evidence: Evidence) -> list[Finding]:
     """Return a finding when the busiest worker filled a core, and another did at most half as much; or when
-    one had more kept connections than it works on at once, and another fewer.
+    one had more kept connections than it works on at once, and another fewer, though all of them would find
+    room if they were spread.
     """
     if not isinstance(evidence.trial.outcome, Ok) or evidence.trial.recording is None:
         return []
@@ -53,7 +54,7 @@ def _by_connections(evidence: Evidence) -> list[Finding]:
     usage = consumption_of(evidence)
     if usage is None or usage.shares.get(Resource.CPU, 1.0) > _MOST_CPU:
         return []
-    if not (least < each < most and most >= _UNEVEN * held / workers):
+    if not (least < each < most and _UNEVEN * held / workers <= most and held <= each * workers):
         return []
     return [
         Finding(
@@ -65,6 +66,12 @@ def _by_connections(evidence: Evidence) -> list[Finding]:
             shareable=True,
         )
     ]
+
+
+def has_idle_slots(evidence: Evidence) -> bool:
+    """Return whether a worker had fewer kept connections than it works on: not all slots were busy."""
+    least, each = evidence.trial.counters.get("workers.connections_least"), _slots_of_each(evidence)
+    return least is not None and each is not None and _keeps_connections(evidence) and least < each
 
 
 def _slots_of_each(evidence: Evidence) -> int | None:
