@@ -480,6 +480,46 @@ def test_a_setting_is_found_where_the_entry_declares_what_it_changes(turned, set
 
 
 @pytest.mark.parametrize(
+    ("turned", "settings", "setting"),
+    [
+        (Turned.LIFE, {"timeout": 30, "max_requests": 0}, "timeout"),
+        (Turned.LIFE, {"timeout": 30, "max_requests": 100}, "max_requests"),
+        (Turned.LIFE, {"keepalive_timeout": 5, "timeout": 0}, None),
+        (Turned.NO_DELAY, {"no_delay": False}, "no_delay"),
+        (Turned.OWN_SOCKETS, {"reuse_port": False}, "reuse_port"),
+        (Turned.LOG, {"access_log": True}, "access_log"),
+        (Turned.LOG, {"access_log": False}, None),
+        (Turned.CONNECTIONS, {"connection_limit": 20}, "connection_limit"),
+    ],
+)
+def test_a_setting_that_nothing_declares_is_found_by_its_name_where_it_can_be_the_reason(
+    turned, settings, setting
+):
+    found = knob_of(record(entry={**ENTRY, "settings": settings}).facts, turned)
+    assert (found and found.setting) == setting
+
+
+KEEP_ALIVE = [
+    {"when": {"if": "keep_alive", "is": False}, "on": False},
+    {"when": {"if": "worker_class", "is": "gthread"}, "on": True},
+    {"when": None, "on": False},
+]
+
+
+@pytest.mark.parametrize(
+    ("settings", "knob"),
+    [
+        ({"keep_alive": False, "worker_class": "gthread"}, Knob("gunicorn", "keep_alive", False)),
+        ({"keep_alive": True, "worker_class": "sync"}, Knob("gunicorn", "worker_class", "sync")),
+    ],
+)
+def test_keep_alive_is_turned_by_what_turns_it_off_or_else_by_what_would_turn_it_on(settings, knob):
+    server = {"name": "gunicorn", "facts": {**FACTS, "keep_alive": KEEP_ALIVE}}
+    facts = record(entry={"server": server, "settings": settings}).facts
+    assert knob_of(facts, Turned.KEEP_ALIVE) == knob
+
+
+@pytest.mark.parametrize(
     "entry", [None, {}, {"server": 7}, {"server": {"facts": {"concurrency": [], "backlog": {"value": 5}}}}]
 )
 def test_an_entry_of_another_shape_has_no_settings(entry):

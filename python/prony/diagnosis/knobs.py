@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 
 from prony.model import SubjectFacts
 
@@ -29,6 +30,24 @@ class Turned(StrEnum):
     BACKLOG = "backlog"
     FRONTEND_BACKLOG = "frontend's backlog"
     CONNECTIONS = "connections"
+    KEEP_ALIVE = "keep-alive"
+    LIFE = "a worker's life"
+    NO_DELAY = "delays of packets"
+    OWN_SOCKETS = "a socket for each worker"
+    LOG = "log"
+
+
+# What no fact of an entry declares: how settings of the catalogue are called, and whether only one that is in
+# force, and not zero or off, can be the reason.
+_CALLED: Mapping[Turned, tuple[re.Pattern[str], bool]] = MappingProxyType(
+    {
+        Turned.CONNECTIONS: (re.compile(r"\w*connection\w*"), True),
+        Turned.LIFE: (re.compile(r"max_req\w*|timeout"), True),
+        Turned.NO_DELAY: (re.compile(r"no_?delay"), False),
+        Turned.OWN_SOCKETS: (re.compile(r"reuse_port"), False),
+        Turned.LOG: (re.compile(r"\w+_log"), True),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +72,7 @@ def declared_entry(facts: SubjectFacts, part: str) -> Mapping[str, object]:
 def knob_of(facts: SubjectFacts, turned: Turned) -> Knob | None:
     """Return the setting that changes something; null where the entry has none.
 
-    Threads are what multiplies slots beside processes; a server whose slots are its processes has none. A cap
-    of connections is called so by its name.
+    Threads are what multiplies slots beside processes; a server whose slots are its processes has none.
     """
     part = "frontend" if turned is Turned.FRONTEND_BACKLOG else "server"
     entry = declared_entry(facts, part)
@@ -69,12 +87,34 @@ def knob_of(facts: SubjectFacts, turned: Turned) -> Knob | None:
             names = [name for name in _settings(concurrency.get("slots")) if name not in processes]
         case Turned.BACKLOG | Turned.FRONTEND_BACKLOG:
             names = _settings(_object(declared, "backlog").get("value"))
-        case Turned.CONNECTIONS:
-            names = [name for name in values if "connection" in name]
+        case Turned.KEEP_ALIVE:
+            names = _of_keep_alive(declared.get("keep_alive"), values)
+        case _:
+            names = _called(turned, values)
     if not names:
         return None
     value = values.get(names[0])
     return Knob(str(entry.get("name", part)), names[0], value if isinstance(value, int | str) else None)
+
+
+def _called(turned: Turned, values: Mapping[str, object]) -> list[str]:
+    """Return the settings with such names; of limits only those that are in force."""
+    pattern, in_force = _CALLED[turned]
+    return sorted(
+        name for name, value in values.items() if pattern.fullmatch(name) and (value or not in_force)
+    )
+
+
+def _of_keep_alive(facts: object, values: Mapping[str, object]) -> list[str]:
+    """Return the settings that turn keep-alive off as they are, then those that would turn it on."""
+    known = [one for one in facts if isinstance(one, Mapping)] if isinstance(facts, list) else []
+    conditions = [(bool(one.get("on")), _object(one, "when")) for one in known]
+    off = [when for on, when in conditions if not on and "is" in when and _value(when, values) == when["is"]]
+    return [str(when["if"]) for when in (*off, *(when for on, when in conditions if on)) if "if" in when]
+
+
+def _value(when: Mapping[str, object], values: Mapping[str, object]) -> object:
+    return values.get(str(when.get("if")))
 
 
 def _object(found: Mapping[str, object], name: str) -> Mapping[str, object]:

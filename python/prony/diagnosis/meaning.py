@@ -123,6 +123,11 @@ TURNED: Mapping[Advice, tuple[Turned, ...]] = MappingProxyType(
         Advice.FEWER_WORKERS: (Turned.THREADS, Turned.PROCESSES),
         Advice.RAISE_BACKLOG: (Turned.BACKLOG,),
         Advice.RAISE_CONNECTION_CAP: (Turned.CONNECTIONS,),
+        Advice.KEEP_ALIVE: (Turned.KEEP_ALIVE,),
+        Advice.READ_LOG_FOR_LIMITS: (Turned.LIFE,),
+        Advice.SEND_AT_ONCE: (Turned.NO_DELAY,),
+        Advice.SPREAD_CONNECTIONS: (Turned.OWN_SOCKETS, Turned.PROCESSES),
+        Advice.LOG_LATER: (Turned.LOG,),
     }
 )
 """What advice turns: the first that the subject's catalogue entry has a setting for."""
