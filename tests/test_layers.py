@@ -223,7 +223,8 @@ def test_every_diagnosis_is_in_the_list_of_rules():
     modules = {rule.__module__.rpartition(".")[2] for rule in RULES.values()}
     others = {
         *("evidence", "consumption", "bounds", "knobs", "meaning", "conclusion", "confirmation", "slots"),
-        "thread_time",
+        # Of several subjects, which no trial has: `reading.work` asks it.
+        *("thread_time", "unequal_work"),
     }
     assert modules == files_of("diagnosis") - others
 

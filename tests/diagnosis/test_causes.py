@@ -8,10 +8,12 @@ from diagnosis.test_conclusion import concluded, loaded, record
 from diagnosis.test_rules import CELL, HEALTHY
 from golden import build
 from histograms import distribution
+from prony.analysis.validity import Circumstances, judge
 from prony.diagnosis import Confidence, Evidence, Symptom, diagnose
 from prony.diagnosis.knobs import Knob
 from prony.diagnosis.thread_time import ThreadState, thread_time
-from prony.model import Failed, LogTail, Phase, Placement, ProcessRow, Sample
+from prony.model import Failed, Invalid, LogTail, Phase, Placement, ProcessRow, Sample
+from prony.report.diagnoses import diagnosis_words
 from prony.report.findings import finding_words
 from prony.units import MIB
 from recordings import with_parts
@@ -550,6 +552,28 @@ def test_connections_that_are_not_kept_do_not_stick():
 
 
 # --- what cannot be planted here: recorded evidence --------------------------------------------------------
+
+
+def off(residual, integral_ns=SECOND):
+    little = {"residual": residual, "in_flight_integral_ns": integral_ns}
+    return replace(HEALTHY, recording=with_parts(HEALTHY.recording, little=little))
+
+
+@pytest.mark.parametrize("residual", [-0.5, 0.11])
+def test_figures_of_a_generator_that_contradict_each_other_are_named_before_all_else(residual):
+    trial = off(residual)
+    found = one(trial, Symptom.FIGURES_CONTRADICT)
+    assert (found.rule, found.confidence) == ("D39", Confidence.CERTAIN)
+    assert found.numbers == {"off": abs(residual)}
+    spoilt = judge(with_counters(trial, ListenOverflows=99), Circumstances())
+    assert isinstance(spoilt.outcome, Invalid)
+    said = str(diagnosis_words([(concluded(spoilt), "")]))
+    assert said.startswith("limited by a generator whose figures contradict each other")
+
+
+@pytest.mark.parametrize("trial", [off(0.09), off(-0.5, 50 * MS), off(None)])
+def test_figures_that_agree_within_a_tenth_or_of_next_to_nothing_contradict_nothing(trial):
+    assert kinds(trial) == []
 
 
 def test_a_table_of_connections_that_is_full_is_certain_in_a_network_of_its_own():

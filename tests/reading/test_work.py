@@ -8,6 +8,7 @@ from golden import build
 from pages import studies
 from prony.model import Cell
 from prony.reading.work import unequal_replies
+from prony.report.diagnoses import cause_note
 from prony.report.sections.work import work_notes
 from recordings import with_parts
 
@@ -39,6 +40,30 @@ def test_the_smallest_and_the_largest_replies_are_told(tmp_path):
 def test_replies_of_about_one_size_and_unknown_ones_are_not(tmp_path, sizes):
     (group,) = study(tmp_path / "a.prony", **sizes).groups
     assert unequal_replies(group.cells) is None
+
+
+def test_each_subject_is_told_beside_its_limit_whose_replies_differ_most_from_its_own(tmp_path):
+    found = study(tmp_path / "a.prony", a=150, b=145, c=100, d=None)
+    said = [
+        [
+            (one.finding.rule, dict(one.finding.names), dict(one.finding.numbers), one.trials)
+            for one in found.diagnoses[cell.cell.id].beside
+        ]
+        for cell in found.cells
+    ]
+    assert said == [
+        [("D32", {"other": "c+x"}, {"own_bytes": 150, "other_bytes": 100}, 3)],
+        [("D32", {"other": "c+x"}, {"own_bytes": 145, "other_bytes": 100}, 3)],
+        [("D32", {"other": "a+x"}, {"own_bytes": 100, "other_bytes": 150}, 3)],
+        [],
+    ]
+    words = str(cause_note(found.diagnoses[0].beside[0].finding, ""))
+    assert "a part of a difference in speed may be of the work" in words
+
+
+def test_a_subject_without_others_is_compared_with_none(tmp_path):
+    found = study(tmp_path / "a.prony", a=150)
+    assert [one.beside for one in found.diagnoses.values()] == [()]
 
 
 def test_a_size_is_of_all_that_was_answered(tmp_path):

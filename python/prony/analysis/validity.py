@@ -18,7 +18,7 @@ from prony.errors import FailureStage
 from prony.model import Failed, Fault, FaultKind, Invalid, Ok, Recording, Trial
 from prony.units import MILLISECOND_NS, seconds
 
-__all__ = ["FAULT_WORDS", "Circumstances", "in_words", "judge"]
+__all__ = ["FAULT_WORDS", "Circumstances", "in_words", "judge", "off_little"]
 
 # Little's law: the engine's integral of requests in flight against its own stamps. They measure the same
 # thing, so a larger difference means that one of them is wrong; no smaller one makes a trial invalid.
@@ -98,12 +98,21 @@ def _generator_fault(recording: Recording | None) -> Fault | None:
         return Fault(FaultKind.NO_RECORDING)
     if recording.window.interrupted:
         return Fault(FaultKind.INTERRUPTED)
+    residual = off_little(recording)
+    return None if residual is None else Fault(FaultKind.LITTLES_LAW, share=residual)
+
+
+def off_little(recording: Recording) -> float | None:
+    """Return by which share a recording breaks Little's law; null where it holds, or next to nothing was in
+    flight.
+
+    *Definition*: the integral of requests in flight over that of the requests' own times, less one.
+    *Source*: Little, "A Proof for the Queuing Formula: L = lambda W", Operations Research 9 (1961).
+    """
     little = recording.little
     residual = little.residual
     large = (little.in_flight_integral_ns or 0) > MIN_LITTLE_INTEGRAL_NS
-    if residual is not None and large and abs(residual) > MAX_LITTLE_RESIDUAL:
-        return Fault(FaultKind.LITTLES_LAW, share=residual)
-    return None
+    return residual if residual is not None and large and abs(residual) > MAX_LITTLE_RESIDUAL else None
 
 
 def _together(broke: Fault | None, around: Fault | None, left: str | None) -> Fault | None:

@@ -41,6 +41,7 @@ from prony.diagnosis.held_back import held_back
 from prony.diagnosis.killed import killed
 from prony.diagnosis.knobs import Knob, Turned, knob_of
 from prony.diagnosis.listen_queue import listen_queue
+from prony.diagnosis.littles_law import littles_law
 from prony.diagnosis.lock_held import lock_held
 from prony.diagnosis.meaning import MEANINGS, TURNED
 from prony.diagnosis.memory_growth import memory_growth
@@ -94,6 +95,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "D38": refused,
         "D31": wrong_replies,
         "D33": debugging,
+        "D39": littles_law,
         "D23": generator_limited,
         "D24": shared_cpus,
         "D19": killed,

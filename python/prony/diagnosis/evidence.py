@@ -123,6 +123,11 @@ class Symptom(StrEnum):
     """``wrong`` of ``done`` replies; ``share``."""
     REFUSED = "requests refused"
     """``refused`` of ``done`` replies, most of them with ``status``."""
+    FIGURES_CONTRADICT = "figures that contradict each other"
+    """``off``: by which share requests in flight differ from rate times latency."""
+    UNEQUAL_WORK = "unequal work"
+    """``own_bytes`` of its replies, heads included, and ``other_bytes`` of those of the subject named
+    ``other``."""
     PORTS_KEPT_BY_EARLIER = "ports kept by earlier trials"
     """``carried``: sockets in TIME_WAIT when the trial began; ``ports`` of the host's network."""
     SERVER_WITHOUT_PORTS = "server without ports"
@@ -214,6 +219,8 @@ class Advice(StrEnum):
     RAISE_POOL = "raise the pool of connections"
     RAISE_CONNECTION_CAP = "raise the cap of connections"
     OWN_NETWORK = "a network of its own"
+    CROSS_CHECK = "another generator beside it"
+    SEND_THE_SAME = "send the same"
 
 
 class Consequence(StrEnum):
@@ -236,6 +243,8 @@ class Consequence(StrEnum):
     WITH_A_PROGRAM = "with a program for each"
     OF_THE_FULLEST = "of the fullest worker"
     WITH_CHECKS = "with checks of development"
+    OF_NOTHING = "of nothing"
+    OF_OTHER_WORK = "of other work too"
 
 
 class Experiment(StrEnum):
@@ -268,6 +277,8 @@ class Experiment(StrEnum):
     LARGER_TABLE = "a larger table"
     PINNED_MEMORY = "pinned memory"
     FRESH_NETWORK = "a fresh network"
+    OTHER_GENERATOR = "another generator"
+    SAME_REPLIES = "the same replies"
 
 
 @dataclass(frozen=True, slots=True)

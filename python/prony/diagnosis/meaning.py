@@ -51,6 +51,9 @@ _WAITING = Meaning(Bearing.LIMITS_IDLE, Consequence.OF_THE_WAITING, Experiment.M
 MEANINGS: Mapping[Symptom, Meaning] = MappingProxyType(
     {
         # In the order of precedence: the first that limits a subject is the one that its line names.
+        Symptom.FIGURES_CONTRADICT: Meaning(
+            Bearing.LIMITS, Consequence.OF_NOTHING, Experiment.OTHER_GENERATOR
+        ),
         Symptom.PORTS_KEPT_BY_EARLIER: Meaning(
             Bearing.LIMITS, Consequence.OF_ERRORS, Experiment.FRESH_NETWORK
         ),
@@ -102,6 +105,7 @@ MEANINGS: Mapping[Symptom, Meaning] = MappingProxyType(
         Symptom.REFUSED: _WRONG,
         Symptom.WRONG_REPLIES: _WRONG,
         Symptom.DEBUGGING: Meaning(Bearing.ADDS, Consequence.WITH_CHECKS, Experiment.NO_DEBUG),
+        Symptom.UNEQUAL_WORK: Meaning(Bearing.ADDS, Consequence.OF_OTHER_WORK, Experiment.SAME_REPLIES),
         Symptom.MEMORY_GREW: Meaning(Bearing.ADDS, Consequence.CHANGING, Experiment.LONGER_RUN),
         Symptom.CLOSED_AFTER_EACH: Meaning(Bearing.ADDS, Consequence.WITH_CONNECTS, Experiment.KEPT_OPEN),
         Symptom.POOL_GREW: Meaning(Bearing.ADDS, Consequence.CHANGING, Experiment.LONGER_WARM_UP),

@@ -25,7 +25,7 @@ _OF_THE_BENCH = frozenset(
     {
         *(one for one in Symptom if one.name.startswith("GENERATOR_")),
         *(Symptom.STRAYED, Symptom.STOLEN, Symptom.HEAT, Symptom.OTHERS_RAN),
-        Symptom.MACHINE_WAITED_FOR_MEMORY,
+        *(Symptom.MACHINE_WAITED_FOR_MEMORY, Symptom.FIGURES_CONTRADICT),
     }
 )
 

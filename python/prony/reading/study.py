@@ -44,6 +44,7 @@ from prony.reading.senders import Sender, senders
 from prony.reading.sessions import session_of, stretches
 from prony.reading.sweeps import Sweep, sweeps_of
 from prony.reading.warm_ups import WarmUp, warm_ups
+from prony.reading.work import with_unequal_work
 from prony.units import MILLISECOND_NS, seconds
 
 __all__ = ["Reading", "noise_floors", "read", "read_archive", "read_sessions"]
@@ -318,7 +319,7 @@ def read(  # noqa: PLR0913 - what an archive holds
         subjects=subjects,
         groups=groups,
         findings=_merged(diagnosed.values()),
-        diagnoses=_concluded(diagnosed, closely),
+        diagnoses=with_unequal_work(groups, _concluded(diagnosed, closely)),
         placements=tuple(dict.fromkeys(trial.placement for trial in own if trial.placement is not None)),
         trials=tuple(taken),
         claims=claims,

@@ -39,6 +39,7 @@ _RESOURCES: Mapping[Resource, str] = MappingProxyType(
 _CAUSES: Mapping[Symptom, str] = MappingProxyType(
     {
         **{kind: "the generator" for kind in Symptom if kind.name.startswith("GENERATOR_")},
+        Symptom.FIGURES_CONTRADICT: "a generator whose figures contradict each other",
         Symptom.KILLED_FOR_MEMORY: "its memory limit",
         Symptom.ENDED_UNDER_LOAD: "its own end",
         Symptom.SILENT_AFTER_ONE: "connections that it leaves after one reply",
@@ -91,6 +92,8 @@ _MEANS: Mapping[Consequence, str] = MappingProxyType(
         Consequence.WITH_A_PROGRAM: "CPU and latency of each request contain the start of a program",
         Consequence.OF_THE_FULLEST: "throughput and the tail of the latency are those of one worker",
         Consequence.WITH_CHECKS: "CPU for a request contains checks that production does without",
+        Consequence.OF_NOTHING: "none of its figures counts",
+        Consequence.OF_OTHER_WORK: "a part of a difference in speed may be of the work, not of the server",
     }
 )
 _CONFIRMS: Mapping[Experiment, str] = MappingProxyType(
@@ -121,6 +124,8 @@ _CONFIRMS: Mapping[Experiment, str] = MappingProxyType(
         Experiment.LARGER_TABLE: "measure with twice the table, or untracked packets; none is dropped",
         Experiment.PINNED_MEMORY: "measure with huge pages by madvise, on one memory node; trials are alike",
         Experiment.FRESH_NETWORK: "measure in a network of its own, or a minute later; failures end",
+        Experiment.OTHER_GENERATOR: "measure with another generator; its figures agree with each other",
+        Experiment.SAME_REPLIES: "measure replies of one size; what then differs is the server's",
         Experiment.LARGER_POOL: "measure with twice the connections to others; throughput rises",
     }
 )

@@ -213,6 +213,15 @@ _SENTENCES: Mapping[Symptom, _Sentence] = MappingProxyType(
             "it refused {refused:n request} of {done} as they were sent, most with status {status:d}",
             "it refused requests as they were sent",
         ),
+        Symptom.FIGURES_CONTRADICT: _Sentence(
+            "requests in flight differ by {off:.0%} from rate times latency (Little's law): the generator's "
+            "figures cannot all be true",
+            "requests in flight are not rate times latency (Little's law): the generator's figures cannot "
+            "all be true",
+        ),
+        Symptom.UNEQUAL_WORK: _Sentence(
+            "its replies have {own_bytes:bytes}, heads included, and those of {other} {other_bytes:bytes}"
+        ),
         Symptom.PORTS_KEPT_BY_EARLIER: _Sentence(
             "no port was free: earlier trials had left {carried:n socket} in TIME_WAIT on the host's "
             "network, which has {ports:n port}"
@@ -343,6 +352,8 @@ _ADVICE: Mapping[Advice, str] = MappingProxyType(
         "in front",
         Advice.OWN_NETWORK: "measure in a network of its own (as root, or where users may have one), or wait "
         "a minute between trials",
+        Advice.CROSS_CHECK: "measure with another generator beside it (--cross-check), and report it",
+        Advice.SEND_THE_SAME: "let all send the same page and header fields, or say it beside the figures",
         Advice.RAISE_POOL: "give it more connections to ask with, or make what it asks quicker",
     }
 )

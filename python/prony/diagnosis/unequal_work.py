@@ -1,0 +1,45 @@
+"""D32: subjects that are compared do not send the same: who sends fewer bytes has less to do.
+
+The only rule that needs more than one trial: the mean sizes of all subjects' replies under one load. It is no
+limit of a subject, but a part of a difference between two. *Source*: RFC 9110, 6.3 and 8: a server chooses
+which header fields it sends.
+
+>>> unequal_work(100.0, {"b": 105.0}) is None
+True
+>>> unequal_work(100.0, {"b": 105.0, "c": 250.0}).names
+{'other': 'c'}
+"""
+
+from collections.abc import Mapping
+
+from prony.diagnosis.evidence import Advice, Confidence, Finding, Symptom
+
+__all__ = ["ALIKE", "unequal_work"]
+
+ALIKE = 1.1
+"""Up to such a ratio of their sizes replies are of one size: `Date` and `Server` fields differ by so much."""
+
+
+def unequal_work(own_bytes: float, others: Mapping[str, float]) -> Finding | None:
+    """Return a finding about a subject whose replies are a tenth larger or smaller than another's; null: none
+    is. ``others``: mean bytes of their replies, heads included, by name; that which differs most is named.
+
+    Likely: the sizes are counted, but not how much of a difference in speed they explain.
+    """
+    if not others or own_bytes <= 0 or min(others.values()) <= 0:
+        return None
+    name = max(others, key=lambda other: (_apart(own_bytes, others[other]), other))
+    if _apart(own_bytes, others[name]) <= ALIKE:
+        return None
+    return Finding(
+        rule="D32",
+        kind=Symptom.UNEQUAL_WORK,
+        confidence=Confidence.LIKELY,
+        numbers={"own_bytes": own_bytes, "other_bytes": others[name]},
+        names={"other": name},
+        advice=Advice.SEND_THE_SAME,
+    )
+
+
+def _apart(one: float, another: float) -> float:
+    return max(one, another) / min(one, another)
