@@ -7,6 +7,7 @@ import pytest
 
 from faults import test_judge
 from prony.cli.selftest_diagnosis import read_evidence
+from prony.diagnosis import Symptom
 from prony.faults import CAUSES
 from prony.faults.judge import MOST_OF_A_CPU
 from prony.faults.sessions import SessionFacts
@@ -92,6 +93,14 @@ def test_what_cannot_be_planted_or_read_is_a_misuse(said, arguments, said_of_it)
     assert (done.status, said_of_it in " ".join(done.err.split())) == (2, True), done.err
 
 
+# What a connect costs on the loopback is too little to be told from one pair of trials.
+HURTS_NOTHING_TO_SEE = {"museum-uwsgi-1097"}
+
+
+# What a cure does besides: workers are replaced after 100 connections, which is what bounds their memory.
+OF_CURES = {"museum-starman-124": {Symptom.RESTARTED.value}}
+
+
 @pytest.mark.servers
 @pytest.mark.slow
 @pytest.mark.parametrize("cause", [one.name for one in CAUSES if one.named])
@@ -102,6 +111,9 @@ def test_each_cause_is_planted_once_and_named(prony, cause):
     # Where the machine spoilt a trial three times, the message says by what.
     assert done.out, done.err
     (found,) = json.loads(done.out)["plants"]
-    assert {one["named"] for one in found["faulty"]} <= {kind.value for kind in plant.cause.named}
-    assert [one["certain"] for one in found["healthy"]] == [[]]
+    (faulty,) = found["faulty"]
+    assert faulty["named"] in {kind.value for kind in plant.cause.named}
+    (healthy,) = found["healthy"]
+    assert set(healthy["certain"]) <= OF_CURES.get(cause, set())
+    assert found["hurt"] or cause in HURTS_NOTHING_TO_SEE
     assert (found["generator_cpus"] or 0.0) <= MOST_OF_A_CPU

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from prony.cli.selftest_diagnosis import read_evidence
-from prony.diagnosis import Confidence, Symptom, observe
-from prony.faults import CAUSES, PLANTS, PlanPart
-from prony.faults.judge import MOST_OF_A_CPU, judge_plants
+from prony.diagnosis import Confidence, Observed, Symptom, conclude, observe
+from prony.faults import CAUSES, DOUBLES, PLANTS, PlanPart
+from prony.faults.dominance import judge_doubles, share_of
+from prony.faults.judge import MOST_OF_A_CPU, JudgedPlant, judge_plants, named_by
 from prony.faults.matrix import matrix_of
 
 TRIED = Path(__file__).parent / "tried.jsonl.xz"
@@ -56,6 +57,28 @@ def test_no_twin_that_was_tried_has_a_certain_finding(tried):
         assert not (one.healthy and certain), (one.plant, certain)
 
 
+def first(one):
+    """Return what is named first of a trial, of all but what the other work on the machine did."""
+    observed = observe(one.evidence)
+    own = tuple(found for found in observed.findings if found.kind not in BUSY)
+    diagnosis = conclude([Observed(own, observed.usage)])
+    return diagnosis and named_by(diagnosis)
+
+
+# Its pool grows, and replaces processes meanwhile: what is named is that these ended.
+MISSED = ["lazy-start-flup-prefork-behind-nginx-many"]
+
+
+def test_what_was_tried_is_named_first_but_for_one(tried):
+    own = [one for one in tried if not (one.healthy or CAUSE_OF[one.plant].named & BUSY)]
+    assert [one.plant for one in own if first(one) not in CAUSE_OF[one.plant].named] == MISSED
+    assert len(own) - len(MISSED) >= 0.95 * len(own)
+
+
+def test_nothing_is_named_of_a_twin_that_was_tried(tried):
+    assert [one.plant for one in tried if one.healthy and first(one) is not None] == []
+
+
 @pytest.fixture(scope="module")
 def campaign():
     if not CAMPAIGN.exists():
@@ -68,9 +91,33 @@ def test_no_generator_of_the_campaign_took_the_cores_that_a_fault_needs(campaign
     assert {name: share for name, share in used.items() if share > MOST_OF_A_CPU} == {}
 
 
-def test_the_campaign_is_named_as_its_page_says(campaign):
+def unmeasured(matrix):
+    """Return the causes of the plan without a row: `healthy` has none, and is the last line of the matrix."""
+    planned = {cause.name for cause in CAUSES if cause.named and cause.of is None}
+    return sorted(planned - {row.cause.name for row in matrix.rows})
+
+
+def test_no_healthy_trial_of_the_campaign_has_a_certain_finding(campaign):
+    assert matrix_of(campaign, CAUSES, PlanPart.HELD_OUT).false_certain.count == 0
+
+
+def test_the_campaign_names_its_held_out_causes(campaign):
     found = matrix_of(campaign, CAUSES, PlanPart.HELD_OUT)
-    assert found.false_certain.count == 0
-    if {row.cause.name for row in found.rows} < {cause.name for cause in CAUSES if cause.of is None}:
-        pytest.skip("the campaign has not measured every cause yet")
-    assert found.recall.value >= 0.9 and found.precision.value >= 0.9
+    if unmeasured(found):
+        pytest.skip(f"the campaign has not measured {', '.join(unmeasured(found))} yet")
+    assert (found.recall.value >= 0.95, found.precision.value >= 0.95) == (True, True)
+    assert found.false_certain.total >= 300
+
+
+def test_the_campaign_names_the_dominant_of_two_faults(campaign):
+    doubles = judge_doubles(DOUBLES, campaign)
+    if len(doubles) < len(DOUBLES):
+        pytest.skip(f"the campaign has measured {len(doubles)} of {len(DOUBLES)} doubles")
+    assert share_of(doubles).value >= 0.8
+
+
+def test_a_campaign_counts_as_whole_once_each_cause_that_can_be_named_was_planted():
+    judged = [JudgedPlant(one, True, (), (), 0) for one in PLANTS if one.part is PlanPart.HELD_OUT]
+    assert unmeasured(matrix_of(judged, CAUSES, PlanPart.HELD_OUT)) == []
+    without = [one for one in judged if one.plant.cause.name != "lock"]
+    assert unmeasured(matrix_of(without, CAUSES, PlanPart.HELD_OUT)) == ["lock"]
