@@ -72,5 +72,5 @@ def test_shards_share_out_every_plant_once():
 
 def test_plants_are_found_by_cause_by_server_and_by_their_own_name():
     assert {one.cause.name for one in matching(PLANTS, ["lock"], None)} == {"lock"}
-    assert {one.server.name for one in matching(PLANTS, [], "cher*")} == {"cheroot", "cheroot@nginx"}
+    assert {one.server.name for one in matching(PLANTS, [], "cheroot*")} == {"cheroot", "cheroot@nginx"}
     assert [one.name for one in matching(PLANTS, ["lock-cheroot-long"], None)] == ["lock-cheroot-long"]

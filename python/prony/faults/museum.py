@@ -29,6 +29,12 @@ def _pool_of_eight(server: PlantedServer, clients: int) -> Pair:
     return Pair(alike.using(threads=clients), alike.using(threads=8))
 
 
+def _more_kept_than_threads(server: PlantedServer, clients: int) -> Pair:
+    """More kept connections than threads: the others wait in the server's own queue. Cure: more threads."""
+    alike = PlantedSide(server.page("hello", 0), server.app).on(closed(clients))
+    return Pair(alike.using(threads=clients), alike.using(threads=5))
+
+
 def _ten_with_keep_alive(server: PlantedServer, clients: int) -> Pair:
     """`ab -c 10 -k` against five workers: 1 to 30 requests a second. Cure: --disable-keepalive, 370."""
     alike = PlantedSide(server.page("work", 2000)).on(closed(clients))
@@ -133,6 +139,10 @@ MUSEUM = (
     _case("crossbario/crossbar 236", "D17", _SLOTS, Harm.RATE, "twisted", 50, _usual_pool),
     _case("all-of-us/raw-data-repository 2417", "D17", _SLOTS, Harm.RATE, _GTHREAD, 60, _four_by_four),
     _case("heroku/python-getting-started 242", "D17", _SLOTS, Harm.RATE, _GTHREAD, 10, _slow_backend),
+    _case(
+        *("cherrypy/cheroot 91", "D10", Symptom.STARVED_BY_SLOTS, Harm.FAILED),
+        *("cherrypy-as-of-2016", 10, _more_kept_than_threads),
+    ),
     _case(
         *("miyagawa/Starman 6", "D10", Symptom.STARVED_BY_SLOTS, Harm.FAILED),
         *("starman", 10, _ten_with_keep_alive),

@@ -76,6 +76,7 @@ _ALL = (
     PlantedServer("gunicorn-gthread@nginx", _THREADS, "python", "threads", "workers"),
     PlantedServer("waitress@nginx", _THREADS, "python", "threads", settings={"connection_limit": 4096}),
     PlantedServer("cheroot@nginx", _THREADS, "python", "threads", settings={"backlog": 1024}),
+    PlantedServer("cherrypy-as-of-2016", _THREADS, "python", "threads", app="hello"),
     PlantedServer("java-httpserver", _THREADS, "java", app="hello"),
     PlantedServer("uvicorn-quiet", _LOOP, "python", "", "workers"),
     PlantedServer("uvicorn-quiet@nginx", _LOOP, "python", "", "workers"),
