@@ -8,6 +8,7 @@ from diagnosis.test_rules import CELL, HEALTHY, answered, findings
 from golden import build
 from prony.diagnosis import (
     MEANINGS,
+    Affected,
     Confidence,
     DiagnosisKind,
     Evidence,
@@ -79,6 +80,22 @@ def test_slots_that_are_all_busy_while_the_cpu_is_idle_wait_for_something_else()
     (found,) = findings(loaded(), subject=record())
     assert (found.kind, found.confidence) == (Symptom.SLOTS_BUSY, Confidence.CERTAIN)
     assert found.numbers["held_ns"] == pytest.approx(100_000_000)
+
+
+@pytest.mark.parametrize(
+    ("generator", "cause", "named"),
+    [
+        (Confidence.LIKELY, Confidence.CERTAIN, Symptom.STARVED_BY_SLOTS),
+        (Confidence.LIKELY, Confidence.LIKELY, Symptom.GENERATOR_KEPT_WAITING),
+        (Confidence.CERTAIN, Confidence.CERTAIN, Symptom.GENERATOR_KEPT_WAITING),
+    ],
+)
+def test_a_generator_that_may_have_been_the_limit_steps_back_behind_a_cause_that_is_certain(
+    generator, cause, named
+):
+    kept_waiting = replace(finding(Symptom.GENERATOR_KEPT_WAITING, generator), affected=Affected.ALL)
+    found = conclude([observed(kept_waiting, finding(Symptom.STARVED_BY_SLOTS, cause))])
+    assert found.cause_kind is named
 
 
 def test_the_setting_that_gives_more_slots_is_named_as_the_server_calls_it():

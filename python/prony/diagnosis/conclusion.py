@@ -169,14 +169,31 @@ def _causes(
     usages: Sequence[Consumption],
     shares: Mapping[Resource, float],
 ) -> Iterator[Frequent]:
-    """Yield the findings that limit the subject, by precedence."""
+    """Yield the findings that limit the subject, by precedence.
+
+    A generator is only suspect where the server has no more to give: where its CPUs are full, or another
+    cause is certain.
+    """
     full = shares.get(Resource.CPU, 0.0) >= _FULL
+    limiting = list(_limiting(found, trials, usages, full=full))
+    exhausted = full or any(_is_certain(one) and one.finding.affected is None for one in limiting)
+    for one in limiting:
+        if one.finding.affected is None or _is_certain(one) or not exhausted:
+            yield one
+
+
+def _is_certain(one: Frequent) -> bool:
+    return one.finding.confidence is Confidence.CERTAIN
+
+
+def _limiting(
+    found: Sequence[Frequent], trials: Sequence[Observed], usages: Sequence[Consumption], *, full: bool
+) -> Iterator[Frequent]:
+    """Yield the findings that were seen often enough, and mattered, by precedence."""
     overloaded = any(one.finding.kind is Symptom.OVERLOADED for one in found)
     for one in found:
         bearing, finding = MEANINGS[one.finding.kind].bearing, one.finding
-        # A generator is only suspect where the server has no more to give.
-        doubted = finding.affected is not None and finding.confidence is not Confidence.CERTAIN
-        if bearing is Bearing.ADDS or (full and (doubted or bearing is Bearing.LIMITS_IDLE)):
+        if bearing is Bearing.ADDS or (full and bearing is Bearing.LIMITS_IDLE):
             continue
         often = one.trials > _MOST_TRIALS * len(trials) and finding.confidence is not Confidence.POSSIBLE
         if (
