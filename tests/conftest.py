@@ -44,6 +44,7 @@ BESIDE = (
     *("servers/test_catalog_check.py", "servers/test_frontends.py", "servers/test_old_interpreter.py"),
     *("servers/test_nginx_wsgi.py", "servers/test_psgi.py"),
     *("engine/fleet/test_clocks.py", "engine/fleet/test_liveness.py", "engine/fleet/test_address.py"),
+    "engine/fleet/test_progress.py",
     *("test_conversions.py", "test_data.py", "test_docs.py", "test_failing_system.py", "test_layers.py"),
     *("test_names.py", "test_public.py", "test_recording.py", "test_study*.py", "test_units.py"),
     "test_words.py",

@@ -22,6 +22,7 @@ from prony.engine.fleet.clocks import MOST_DRIFT_PPM, Offset, Probe, drift_of, o
 from prony.engine.fleet.cluster import Cluster, Submission, opened
 from prony.engine.fleet.liveness import Liveness
 from prony.engine.fleet.loss import OnLoss
+from prony.engine.fleet.progress import summed
 from prony.errors import EngineError
 from prony.model import Address, EngineChoice, Fingerprint, Json, Recording, Workload
 from prony.model.recording import GeneratorMachine
@@ -44,8 +45,6 @@ _TAKE_UP_NS = 5 * SECOND_NS
 # A machine's own line needs no histogram, and those of a thousand machines take seconds to read.
 _NO_TIMES: Json = {"series": [], "stages": [], "paths": [], "distributions": {}}
 _OPEN, _CLOSE = "window_open", "window_close"
-_COUNTS = ("ok", "failed", "in_flight", "queued", "connected")
-_PHASES = ("opening", "warmup", "window", "drain")
 
 
 class FleetEngine:
@@ -264,14 +263,11 @@ class _Run:
             self._latest[address] = beat["progress"]
 
     def _show(self) -> None:
-        """Report the progress of all: the sum of the counts, in the phase of the last of them."""
-        latest = [found for address, found in self._latest.items() if address not in self._lost]
-        if latest:
-            phase = min((str(one["phase"]) for one in latest), key=_PHASES.index)
-            sums = {name: sum(one[name] for one in latest) for name in _COUNTS}
-            elapsed_ns = min(one["elapsed_ns"] for one in latest if one["phase"] == phase)
-            event = {"event": "progress", "phase": phase, "elapsed_ns": elapsed_ns, "last_second": None}
-            self._on_event({**event, **sums})
+        """Report the progress of all that are not lost."""
+        latest = {address: found for address, found in self._latest.items() if address not in self._lost}
+        event = summed(latest, self._results)
+        if event is not None:
+            self._on_event(event)
 
     def _probe(self) -> None:
         """Take up the probes that were under way, and send others unless some still are."""
