@@ -19,6 +19,9 @@ Examples:
   prony fleet certificates ~/fleet --days 7         for a week
 """
 
+# Otherwise Dask's worker samples its threads all the time, beside the load.
+_PROFILE_OFF = "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED=False"
+
 
 class FleetWork(StrEnum):
     """What is to be made."""
@@ -43,5 +46,5 @@ def fleet(
         f"{folder}: whoever holds these can run code on every machine of the fleet. Copy it there, and start:"
     )
     show(f"  dask scheduler --protocol tls --no-dashboard {files}")
-    show(f"  dask worker tls://SCHEDULER:8786 --nthreads 1 --no-nanny --no-dashboard {files}")
+    show(f"  {_PROFILE_OFF} dask worker tls://SCHEDULER:8786 --nthreads 1 --no-nanny --no-dashboard {files}")
     show(f"  prony load URL --fleet tls://SCHEDULER:8786 --fleet-certificates {shlex.quote(str(folder))}")
