@@ -105,6 +105,9 @@ def test_servers_here_and_generators_beyond_a_cable(prony, folder, cable, hosts,
         assert sum(sample.phase == "window" for sample in trial.samples) >= 2
     assert f"took the load at {SERVER}" in " ".join(text.split())
     assert "Load from far-1, far-2: " in " ".join(text.split())
+    assert "each generator's verdict is its own" in " ".join(text.split()).lower()
+    rows = [line.split() for line in text.splitlines() if line.startswith("far-")]
+    assert [row[:2] for row in rows[:2]] == [["far-1", "2"], ["far-2", "2"]]
 
 
 def test_generators_elsewhere_are_named_again_when_a_study_goes_on(prony, folder, cable, hosts, trials):

@@ -592,7 +592,10 @@ class SenderShape:
 
     name: str
     trials: int
+    requests: int
     limited: int
+    certain: int
+    limits: Mapping[str, int]
     start_skew_ns: float | None
     clock_bound_ns: int | None
     fingerprint: Object | None

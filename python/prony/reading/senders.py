@@ -4,10 +4,11 @@
 ()
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from prony.model import Fingerprint, Limited
+from prony.model import Fingerprint, Limited, LimitKind
 from prony.model.recording import GeneratorMachine
 
 __all__ = ["Sender", "senders"]
@@ -15,14 +16,20 @@ __all__ = ["Sender", "senders"]
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """One generator over the trials of subjects. ``limited``: in how many of them it was the limit, or
-    perhaps; ``start_skew_ns``: how far it began from a common start at most, to within ``clock_bound_ns``;
-    null: it was alone. ``fingerprint``: of its machine, as of the first of the trials.
+    """One generator over the trials of subjects.
+
+    ``requests``: of its part of all accounts. ``limited``: in how many trials it was the limit, or perhaps;
+    ``certain``: in how many of them without doubt; ``limits``: in how many by what, of which one trial may
+    have several. ``start_skew_ns``: how far it began from a common start at most, to within
+    ``clock_bound_ns``; null: it was alone. ``fingerprint``: of its machine, as of the first of the trials.
     """
 
     name: str
     trials: int
+    requests: int
     limited: int
+    certain: int
+    limits: Mapping[LimitKind, int]
     start_skew_ns: float | None
     clock_bound_ns: int | None
     fingerprint: Fingerprint | None
@@ -40,10 +47,14 @@ def senders(trials: Iterable[Sequence[GeneratorMachine]]) -> tuple[Sender, ...]:
 def _sender(name: str, each: Sequence[GeneratorMachine]) -> Sender:
     skews = (abs(one.start_skew_ns) for one in each if one.start_skew_ns is not None)
     bounds = (one.clock_bound_ns for one in each if one.clock_bound_ns is not None)
+    limited = [one for one in each if one.limited in (Limited.SUSPECT, Limited.YES)]
     return Sender(
         name=name,
         trials=len(each),
-        limited=sum(one.limited in (Limited.SUSPECT, Limited.YES) for one in each),
+        requests=sum(one.requests or 0 for one in each),
+        limited=len(limited),
+        certain=sum(one.limited == Limited.YES for one in limited),
+        limits=Counter(kind for one in limited for kind in {limit.kind for limit in one.evidence}),
         start_skew_ns=max(skews, default=None),
         clock_bound_ns=max(bounds, default=None),
         fingerprint=next((one.fingerprint for one in each if one.fingerprint is not None), None),

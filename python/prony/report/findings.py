@@ -15,7 +15,14 @@ from prony.model import GeneratorVerdict, Limit, Limited, LimitKind
 from prony.report.text import Figure, Name, Part, Quote, Text, joined, pointer, text
 from prony.units import format_bytes, format_count, format_duration, format_rate
 
-__all__ = ["advice_words", "finding_words", "limit_words", "shared_words", "verdict_words"]
+__all__ = [
+    "advice_words",
+    "finding_words",
+    "limit_kind_words",
+    "limit_words",
+    "shared_words",
+    "verdict_words",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,6 +412,11 @@ def limit_words(limit: Limit, at: str) -> Text:
     """Return which part of a generator was the limit. ``at``: where the report's JSON has its numbers."""
     names = {"reason": limit.reason}
     return joined(_parts(_LIMITS[limit.kind].full, limit.numbers, names, (at, at)), by="")
+
+
+def limit_kind_words(kind: LimitKind) -> str:
+    """Return which part of a generator was the limit in several trials: without the numbers of one."""
+    return "for another reason" if kind is LimitKind.OTHER else _LIMITS[kind].shared
 
 
 def _filled(template: str, finding: Finding, at: str) -> Text:

@@ -13,7 +13,7 @@ from prony.report.findings import limit_words
 from prony.report.forms import as_typed, count, duration
 from prony.report.text import Figure, Part, Quote, Text, joined, listed, pointer, text
 
-__all__ = ["kinds_of_machines", "lost_words", "machines_section"]
+__all__ = ["figure_or_dash", "kinds_of_machines", "lost_words", "machines_section", "plus_minus"]
 
 _COLUMNS = (
     Column("generator", text=True),
@@ -89,14 +89,15 @@ def _row(k: int, one: GeneratorMachine) -> tuple[Entry, ...]:
     tone = Tone.PLAIN if one.limited == Limited.NO.value else Tone.WARNING
     return (
         name,
-        _entry(one.requests, count, _at(k, "requests")),
-        _entry(one.start_skew_ns, _signed, _at(k, "start_skew_ns")),
-        _entry(one.clock_bound_ns, _bound, _at(k, "clock_bound_ns")),
+        figure_or_dash(one.requests, count, _at(k, "requests")),
+        figure_or_dash(one.start_skew_ns, _signed, _at(k, "start_skew_ns")),
+        figure_or_dash(one.clock_bound_ns, plus_minus, _at(k, "clock_bound_ns")),
         Entry(words, tone),
     )
 
 
-def _entry(value: float | None, form: Callable[[float], str], at: str) -> Entry:
+def figure_or_dash(value: float | None, form: Callable[[float], str], at: str) -> Entry:
+    """Return a cell with a value, or with a dash where there is none. ``at``: where the JSON has it."""
     return _NOTHING if value is None else Entry(text("{}", Figure(value, form, at)))
 
 
@@ -105,7 +106,12 @@ def _signed(value_ns: float) -> str:
     return f"{sign}{duration(abs(value_ns))}"
 
 
-def _bound(value_ns: float) -> str:
+def plus_minus(value_ns: float) -> str:
+    """Return a time as the bound of another.
+
+    >>> plus_minus(2_000_000)
+    '± 2.00 ms'
+    """
     return f"± {duration(value_ns)}"
 
 

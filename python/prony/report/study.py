@@ -20,6 +20,7 @@ from prony.report.sections.paths import path_sections
 from prony.report.sections.processes import processes
 from prony.report.sections.rates import rates
 from prony.report.sections.saturation import saturations
+from prony.report.sections.senders import senders_section
 from prony.report.sections.sessions import session_sections
 from prony.report.sections.sweeps import sweep_sections
 from prony.report.sections.tls import handshakes
@@ -56,13 +57,18 @@ def study_parts(reading: Reading) -> Parts:
         claims=None if searches else claims(reading),
         figures=_given([rates(reading)] if searches else _figures(reading)),
         uncounted=() if searches else _given([uncounted(reading), unavailable(reading)]),
-        remarks=_given([differences(reading), *_sessions(reading), *_limits(reading), notes(reading)]),
+        remarks=_given(_remarks(reading)),
         answer=answer_section(reading),
     )
 
 
-def _limits(reading: Reading) -> Iterable[Section | None]:
-    return () if reading.is_search else (limits_of_each(reading),)
+def _remarks(reading: Reading) -> Iterator[Section | None]:
+    yield differences(reading)
+    yield from _sessions(reading)
+    if not reading.is_search:
+        yield limits_of_each(reading)
+    yield senders_section(reading)
+    yield notes(reading)
 
 
 def _sessions(reading: Reading) -> Iterable[Section | None]:

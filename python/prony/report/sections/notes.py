@@ -13,7 +13,6 @@ from prony.report.sections.checks import calibration_notes, dependence_notes, or
 from prony.report.sections.pace import evidence_notes, pace_notes
 from prony.report.sections.pacing import fitness_notes, pacing_notes
 from prony.report.sections.sandbox import sandbox_notes
-from prony.report.sections.senders import sender_notes
 from prony.report.sections.warm_ups import warm_up_notes
 from prony.report.sections.work import work_notes
 from prony.report.text import EMPTY, Figure, Name, Text, framed, joined, listed, pointer, text
@@ -186,7 +185,6 @@ def notes(reading: Reading) -> Section:
         *_stall_notes(reading),
         *_versions(reading),
         *sandbox_notes(reading),
-        *sender_notes(reading),
     )
     items = (*items, *_session_notes(reading))
     if any(cell.ok > 1 for group in reading.groups for cell in group.cells):

@@ -1,46 +1,66 @@
-"""Remarks on the generators of a study whose loads came from several machines, or from another one."""
+"""Where the loads of a study came from, if from several generators or from another machine: a line each."""
 
 from collections.abc import Iterator
 
 from prony.reading.senders import Sender
 from prony.reading.study import Reading
+from prony.report.document import Block, Column, Entry, Paragraph, Section, Table, Tone
+from prony.report.findings import limit_kind_words
 from prony.report.forms import count, duration
-from prony.report.machines import kinds_of_machines
-from prony.report.text import Figure, Quote, Text, listed, pointer, text
+from prony.report.machines import figure_or_dash, kinds_of_machines, plus_minus
+from prony.report.text import Figure, Quote, Text, framed, joined, pointer, text
 
-__all__ = ["sender_notes"]
+__all__ = ["senders_section"]
 
-_MOST = 6
-
-
-def sender_notes(reading: Reading) -> Iterator[Text]:
-    """Yield where loads came from, how far apart generators began, and which of them were the limit."""
-    found = tuple(enumerate(reading.machines))
-    for words in kinds_of_machines([(one.name, one.fingerprint) for _, one in found], "machines"):
-        yield text("Load from {}", words)
-    began = [(k, one) for k, one in found if one.start_skew_ns is not None]
-    if began:
-        yield _start(began)
-    limits = [_limit(k, one) for k, one in found if one.limited]
-    if limits:
-        said = "Of the generators, each by itself, these were the limit, or perhaps: {}."
-        yield text(said, listed(limits, _MOST))
+_COLUMNS = (
+    Column("generator", text=True),
+    Column("trials"),
+    Column("requests"),
+    Column("start"),
+    Column("known to"),
+    Column("was it the limit?", text=True),
+)
+_MEANING = (
+    "Each generator's verdict is its own, on its part of the load. start: how far from the common start it "
+    "began at most, as far as its clock is known. Each latency is of one clock."
+)
 
 
-def _start(began: list[tuple[int, Sender]]) -> Text:
-    skew_at, skew = max(began, key=lambda one: one[1].start_skew_ns or 0)
-    bound_at, bound = max(began, key=lambda one: one[1].clock_bound_ns or 0)
-    return text(
-        "Generators began at most {} from their common start, as far as their clocks are known (± {}).",
-        Figure(skew.start_skew_ns or 0, duration, pointer("machines", skew_at, "start_skew_ns")),
-        Figure(bound.clock_bound_ns or 0, duration, pointer("machines", bound_at, "clock_bound_ns")),
+def senders_section(reading: Reading) -> Section | None:
+    """Return the table of the generators, and on what machines they were; null where there was one alone,
+    beside the servers.
+    """
+    found = tuple((pointer("machines", k), one) for k, one in enumerate(reading.machines))
+    if not found:
+        return None
+    rows = tuple(_row(one, at) for at, one in found)
+    blocks: list[Block] = [Table(_COLUMNS, rows), Paragraph(_MEANING, Tone.QUIET)]
+    where = kinds_of_machines([(one.name, one.fingerprint) for _, one in found], "machines")
+    blocks += [Paragraph(text("Load from {}", words), Tone.QUIET) for words in where]
+    return Section("Where the load came from", tuple(blocks))
+
+
+def _row(one: Sender, at: str) -> tuple[Entry, ...]:
+    return (
+        Entry(text("{}", Quote(one.name, at + pointer("name")))),
+        figure_or_dash(one.trials, count, at + pointer("trials")),
+        figure_or_dash(one.requests, count, at + pointer("requests")),
+        figure_or_dash(one.start_skew_ns, duration, at + pointer("start_skew_ns")),
+        figure_or_dash(one.clock_bound_ns, plus_minus, at + pointer("clock_bound_ns")),
+        _verdict(one, at),
     )
 
 
-def _limit(k: int, one: Sender) -> Text:
-    return text(
-        "{} ({} of {} trials)",
-        Quote(one.name, pointer("machines", k, "name")),
-        Figure(one.limited, count, pointer("machines", k, "limited")),
-        Figure(one.trials, count, pointer("machines", k, "trials")),
-    )
+def _verdict(one: Sender, at: str) -> Entry:
+    """Return in how many trials it was the limit, in how many of these for certain, and by what."""
+    if not one.limited:
+        return Entry(text("no"))
+    names = {"limited": one.limited, "trials": one.trials, "certain": one.certain}
+    figures = (Figure(value, count, at + pointer(name)) for name, value in names.items())
+    words = text("in {} of {}, for certain in {}", *figures)
+    return Entry(text("{}{}", words, framed(": ", joined(_reasons(one, at), by="; "))), Tone.WARNING)
+
+
+def _reasons(one: Sender, at: str) -> Iterator[Text]:
+    for kind, trials in sorted(one.limits.items(), key=lambda item: -item[1]):
+        yield text("{} ({})", limit_kind_words(kind), Figure(trials, count, at + pointer("limits", kind)))
