@@ -526,7 +526,8 @@ class GeneratorMachine:
     ``clock_bound_ns``, what is known of its clock. ``clock_drift_ppm``: by how much it gains on the clock
     of whom it was started by, at least and at most. ``lost``: why it is not in the account, ``lost_at_ns``:
     when that was noticed, on the clock of whom it was started by; the rest is null. ``fingerprint``: of its
-    machine, what decides whether figures of two are comparable.
+    machine, what decides whether figures of two are comparable. ``ok_p50_ns`` and ``ok_p99_ns``: of its valid
+    replies, response times in an open loop, else service times.
     """
 
     name: str
@@ -540,6 +541,8 @@ class GeneratorMachine:
     lost: str | None = None
     lost_at_ns: int | None = None
     fingerprint: Fingerprint | None = None
+    ok_p50_ns: int | None = field(default=None, metadata=OPTIONAL)
+    ok_p99_ns: int | None = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)

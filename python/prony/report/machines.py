@@ -18,13 +18,15 @@ __all__ = ["figure_or_dash", "kinds_of_machines", "lost_words", "machines_sectio
 _COLUMNS = (
     Column("generator", text=True),
     Column("requests"),
+    Column("p50"),
+    Column("p99"),
     Column("start"),
     Column("known to"),
     Column("was it the limit?", text=True),
 )
-_START = (
-    "start: how long after the common start it began, as far as its clock is known. "
-    "Each latency is of one clock."
+_MEANING = (
+    "p50, p99: of its own valid replies. start: how long after the common start it began, as far as its "
+    "clock is known. Each latency is of one clock."
 )
 _VERDICTS = {Limited.NO.value: "no", Limited.SUSPECT.value: "perhaps", Limited.YES.value: "yes"}
 _NOTHING = Entry(text("—"))
@@ -48,7 +50,7 @@ def lost_words(machines: Sequence[GeneratorMachine]) -> tuple[Paragraph, ...]:
 def machines_section(machines: Sequence[GeneratorMachine]) -> Section:
     """Return the table of the generators."""
     rows = tuple(_row(k, machine) for k, machine in enumerate(machines))
-    blocks: list[Block] = [Table(_COLUMNS, rows), Paragraph(_START, Tone.QUIET)]
+    blocks: list[Block] = [Table(_COLUMNS, rows), Paragraph(_MEANING, Tone.QUIET)]
     where = kinds_of_machines([(one.name, one.fingerprint) for one in machines], "machines")
     blocks += [Paragraph(words, Tone.QUIET) for words in where]
     return Section("Generators", tuple(blocks))
@@ -82,7 +84,7 @@ def _machine(one: Fingerprint, at: str) -> Text:
 def _row(k: int, one: GeneratorMachine) -> tuple[Entry, ...]:
     name = Entry(text("{}", Quote(one.name, _at(k, "name"))))
     if one.lost:
-        return (name, _NOTHING, _NOTHING, _NOTHING, Entry(text("lost"), Tone.BAD))
+        return (name, *[_NOTHING] * (len(_COLUMNS) - 2), Entry(text("lost"), Tone.BAD))
     limits = (limit_words(limit, _at(k, "evidence", str(n))) for n, limit in enumerate(one.evidence))
     verdict = _VERDICTS.get(one.limited or "", "—")
     words = text(f"{verdict}: {{}}", joined(limits, by="; ")) if one.evidence else text(verdict)
@@ -90,6 +92,8 @@ def _row(k: int, one: GeneratorMachine) -> tuple[Entry, ...]:
     return (
         name,
         figure_or_dash(one.requests, count, _at(k, "requests")),
+        figure_or_dash(one.ok_p50_ns, duration, _at(k, "ok_p50_ns")),
+        figure_or_dash(one.ok_p99_ns, duration, _at(k, "ok_p99_ns")),
         figure_or_dash(one.start_skew_ns, _signed, _at(k, "start_skew_ns")),
         figure_or_dash(one.clock_bound_ns, plus_minus, _at(k, "clock_bound_ns")),
         Entry(words, tone),

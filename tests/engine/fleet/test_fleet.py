@@ -15,6 +15,7 @@ import pytest
 from commands import heed_all_signals_but
 from prony._engine import ReferenceServer
 from prony.analysis.fingerprints import machine_key
+from prony.analysis.latency import latency_summaries
 from prony.engine.fleet.address import fleet_of
 from prony.engine.fleet.certificates import write_certificates
 from prony.engine.fleet.cluster import opened
@@ -87,13 +88,22 @@ def test_t33_exactly_so_many_requests_whatever_the_number_of_generators(server):
 def test_no_more_generators_take_part_than_the_load_has_connections(server):
     found = run(server, ClosedLoop(2), CountStop(100), "local:3")
     assert [(one.name, one.requests) for one in found.machines] == [("generator-1", 50), ("generator-2", 50)]
+    # Too few are above p99 to know it.
+    assert [(one.ok_p50_ns is None, one.ok_p99_ns) for one in found.machines] == [(False, None)] * 2
 
 
 def test_an_open_loop_of_several_generators_sends_what_one_would(server):
-    found = run(server, OpenLoop(301.0), DurationStop(2 * SECOND_NS))
-    assert found.account.scheduled == counts(server)["requests"] == 602
-    assert [one.scheduled for one in found.series if one.scheduled] == [301, 301]
+    found = run(server, OpenLoop(1101.0), DurationStop(2 * SECOND_NS))
+    assert found.account.scheduled == counts(server)["requests"] == 2202
+    assert [one.scheduled for one in found.series if one.scheduled] == [1101, 1101]
     assert found.window.length_ns == 2 * SECOND_NS
+    # A percentile of all lies among those of the parts.
+    whole = latency_summaries(found)["ok", "response"].percentiles
+    for name, parts in (
+        ("50", [one.ok_p50_ns for one in found.machines]),
+        ("99", [one.ok_p99_ns for one in found.machines]),
+    ):
+        assert min(parts) <= whole[name] <= max(parts)
 
 
 def test_on_one_machine_all_clocks_are_one_and_the_bound_says_so(server):

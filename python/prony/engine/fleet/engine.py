@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 
+from prony.analysis.distribution import EMPTY, read_distribution
+from prony.analysis.latency import summarise
 from prony.engine.authority import text_of
 from prony.engine.base import OnEvent, recording_of
 from prony.engine.child_process import SPARE_NS
@@ -42,8 +44,10 @@ _PROGRESS_EVERY_NS = 250 * MILLISECOND_NS
 _LEAD_NS, _LEAD_EACH_NS = SECOND_NS, 10 * MILLISECOND_NS
 # Until a worker has taken up its order, and beats.
 _TAKE_UP_NS = 5 * SECOND_NS
-# A machine's own line needs no histogram, and those of a thousand machines take seconds to read.
-_NO_TIMES: Json = {"series": [], "stages": [], "paths": [], "distributions": {}}
+# A machine's own line needs two percentiles: all the histograms of a thousand machines take seconds to read.
+_NO_TIMES: Json = {"series": [], "stages": [], "paths": []}
+_OWN_TIMES = ("ok_response", "ok_service")
+_OWN_PERCENTILES = ("50", "99")
 _OPEN, _CLOSE = "window_open", "window_close"
 
 
@@ -309,26 +313,40 @@ class _Run:
         return replace(recording_of(json.loads(merged)), machines=machines)
 
     def _machine(self, address: str, offsets: Mapping[str, Offset], start_ns: int) -> GeneratorMachine:
-        name = self._cluster.names[address]
-        fingerprint = decode(Fingerprint, self._facts[address]["fingerprint"], "fingerprint")
+        facts = self._facts[address]
+        whole = GeneratorMachine(
+            name=self._cluster.names[address],
+            fingerprint=decode(Fingerprint, facts["fingerprint"], "fingerprint"),
+        )
         if address in self._lost:
-            at_ns = self._lost_at_ns[address]
-            return GeneratorMachine(
-                name=name, lost=self._lost[address], lost_at_ns=at_ns, fingerprint=fingerprint
-            )
-        own = recording_of({**json.loads(self._results[address]), **_NO_TIMES})
+            return replace(whole, lost=self._lost[address], lost_at_ns=self._lost_at_ns[address])
+        own = _brief(json.loads(self._results[address]))
+        times = _percentiles(own)
         offset, late_ns = offsets[address], own.generator.start_late_ns or 0
         drift = drift_of(self._probes[address])
         share = own.spec.share if own.spec else None
         planned_ns = share.start_ns if share and share.start_ns is not None else start_ns + offset.ns
-        return GeneratorMachine(
-            name=name,
+        return replace(
+            whole,
             requests=own.account.scheduled,
             ok=own.account.ok,
+            ok_p50_ns=times["50"],
+            ok_p99_ns=times["99"],
             start_skew_ns=planned_ns + late_ns - offset.ns - start_ns,
             clock_bound_ns=offset.bound_ns,
             clock_drift_ppm=(drift.low_ppm, drift.high_ppm) if drift else (),
             limited=own.generator.limited,
             evidence=own.generator.evidence,
-            fingerprint=fingerprint,
         )
+
+
+def _brief(found: Json) -> Recording:
+    """Return a Recording as one machine's line needs it."""
+    times = {name: found["distributions"][name] for name in _OWN_TIMES if name in found["distributions"]}
+    return recording_of({**found, **_NO_TIMES, "distributions": times})
+
+
+def _percentiles(own: Recording) -> Mapping[str, int | None]:
+    """Return percentiles of the valid replies: of response times in an open loop, else of service times."""
+    times = read_distribution(own.distributions.ok_response or own.distributions.ok_service)
+    return summarise(times or EMPTY, percentiles=_OWN_PERCENTILES).percentiles
