@@ -98,7 +98,7 @@ def load_pairs():
 MACHINES = [
     {
         **{"name": f"generator-{k + 1}", "requests": 1570 + k, "ok": 1545, "start_skew_ns": skew_ns},
-        **{"ok_p50_ns": 1_234_000 + k, "ok_p99_ns": 15_600_000 + k},
+        **{"ok_p50_ns": 1_234_000 + k, "ok_p99_ns": 15_600_000 + k, "as_root": k == 1},
         **{"clock_bound_ns": 431_000 + k, "clock_drift_ppm": [-0.5, 1.5], "limited": limited},
         "evidence": [{"kind": "busy", "level": limited, "share": 0.83}] if limited != "no" else [],
         "fingerprint": {

@@ -10,6 +10,7 @@ from prony.model.recording import GeneratorMachine
 from prony.model.shapes import decode
 from prony.reading.senders import senders
 from prony.reading.study import read_archive
+from prony.report.machines import machines_section
 from prony.report.sections.senders import senders_section
 from prony.report.study import study_report
 
@@ -114,3 +115,18 @@ def test_one_that_was_alone_has_no_start_in_the_table(tmp_path):
     alone = senders([[machine("near", start_skew_ns=None, clock_bound_ns=None)]])
     table = senders_section(replace(plain, machines=alone)).blocks[0]
     assert cells(table) == [["near", "1", "30", "—", "—", "no"]]
+
+
+def test_generators_that_ran_as_root_where_others_hold_certificates_are_named(tmp_path):
+    with open_archive(build.study_two(tmp_path / "two.prony")) as archive:
+        plain = read_archive(archive)
+    trials = [[machine("far-1"), machine("far-2", as_root=True)], [machine("far-1"), machine("far-2")]]
+    warned = senders_section(replace(plain, machines=senders(trials))).blocks[-1]
+    assert str(warned.text).startswith(
+        "Ran as root: far-2. Whoever holds the fleet's certificates is root there"
+    )
+    (said,) = [
+        block for block in machines_section(trials[0]).blocks if "root" in str(getattr(block, "text", ""))
+    ]
+    assert str(said.text) == str(warned.text)
+    assert said.text.parts[1].pointer == "/machines/1/name"

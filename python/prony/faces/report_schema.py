@@ -599,6 +599,7 @@ class SenderShape:
     start_skew_ns: float | None
     clock_bound_ns: int | None
     fingerprint: Object | None
+    as_root: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -527,7 +527,8 @@ class GeneratorMachine:
     of whom it was started by, at least and at most. ``lost``: why it is not in the account, ``lost_at_ns``:
     when that was noticed, on the clock of whom it was started by; the rest is null. ``fingerprint``: of its
     machine, what decides whether figures of two are comparable. ``ok_p50_ns`` and ``ok_p99_ns``: of its valid
-    replies, response times in an open loop, else service times.
+    replies, response times in an open loop, else service times. ``as_root``: whether it ran as root where
+    whoever holds the fleet's certificates can run code.
     """
 
     name: str
@@ -543,6 +544,7 @@ class GeneratorMachine:
     fingerprint: Fingerprint | None = None
     ok_p50_ns: int | None = field(default=None, metadata=OPTIONAL)
     ok_p99_ns: int | None = field(default=None, metadata=OPTIONAL)
+    as_root: bool = field(default=False, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ class Sender:
     ``certain``: in how many of them without doubt; ``limits``: in how many by what, of which one trial may
     have several. ``start_skew_ns``: how far it began from a common start at most, to within
     ``clock_bound_ns``; null: it was alone. ``fingerprint``: of its machine, as of the first of the trials.
+    ``as_root``: whether it ran as root in any.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Sender:
     start_skew_ns: float | None
     clock_bound_ns: int | None
     fingerprint: Fingerprint | None
+    as_root: bool
 
 
 def senders(trials: Iterable[Sequence[GeneratorMachine]]) -> tuple[Sender, ...]:
@@ -58,4 +60,5 @@ def _sender(name: str, each: Sequence[GeneratorMachine]) -> Sender:
         start_skew_ns=max(skews, default=None),
         clock_bound_ns=max(bounds, default=None),
         fingerprint=next((one.fingerprint for one in each if one.fingerprint is not None), None),
+        as_root=any(one.as_root for one in each),
     )

@@ -4,7 +4,7 @@
 ()
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from prony.model import Fingerprint, Limited
 from prony.model.recording import GeneratorMachine
@@ -13,7 +13,14 @@ from prony.report.findings import limit_words
 from prony.report.forms import as_typed, count, duration
 from prony.report.text import Figure, Part, Quote, Text, joined, listed, pointer, text
 
-__all__ = ["figure_or_dash", "kinds_of_machines", "lost_words", "machines_section", "plus_minus"]
+__all__ = [
+    "figure_or_dash",
+    "kinds_of_machines",
+    "lost_words",
+    "machines_section",
+    "plus_minus",
+    "root_words",
+]
 
 _COLUMNS = (
     Column("generator", text=True),
@@ -53,7 +60,18 @@ def machines_section(machines: Sequence[GeneratorMachine]) -> Section:
     blocks: list[Block] = [Table(_COLUMNS, rows), Paragraph(_MEANING, Tone.QUIET)]
     where = kinds_of_machines([(one.name, one.fingerprint) for one in machines], "machines")
     blocks += [Paragraph(words, Tone.QUIET) for words in where]
+    blocks += root_words((_at(k, "name"), one.name) for k, one in enumerate(machines) if one.as_root)
     return Section("Generators", tuple(blocks))
+
+
+def root_words(names: Iterable[tuple[str, str]]) -> Iterator[Paragraph]:
+    """Yield that generators ran as root and which; nothing where none did. ``names``: each with its place in
+    the JSON.
+    """
+    quotes = [Quote(name, at) for at, name in names]
+    if quotes:
+        words = "Ran as root: {}. Whoever holds the fleet's certificates is root there: take another user."
+        yield Paragraph(text(words, listed(quotes)), Tone.WARNING)
 
 
 def kinds_of_machines(machines: Sequence[tuple[str, Fingerprint | None]], place: str) -> Iterator[Text]:

@@ -83,6 +83,8 @@ def test_t33_exactly_so_many_requests_whatever_the_number_of_generators(server):
     assert [one.requests for one in found.machines] == [335, 334, 334]
     assert {machine_key(one.fingerprint) for one in found.machines} == {machine_key(brief_fingerprint())}
     assert found.spec.share is None
+    # Nobody else holds their certificates.
+    assert not any(one.as_root for one in found.machines)
 
 
 def test_no_more_generators_take_part_than_the_load_has_connections(server):
@@ -319,6 +321,7 @@ def test_a_scheduler_of_the_users_own_with_mutual_tls(server, secure, monkeypatc
         assert found.account.ok == 100
         assert counts(server)["requests"] == 100 * round_
     assert sorted(one.name for one in found.machines) == ["far-0", "far-1"]
+    assert [one.as_root for one in found.machines] == [os.geteuid() == 0] * 2
     monkeypatch.setattr("prony.engine.fleet.engine.prony_version", lambda: "99.0")
     with pytest.raises(EngineError, match=r"this is Prony 99\.0, and of the fleet far-\d has .*, far-\d has"):
         engine_of(secure).run(load, address, seat, lambda event: None)

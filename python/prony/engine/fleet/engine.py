@@ -74,6 +74,9 @@ class FleetEngine:
         cluster = cluster.at_most(spec["workload"]["loop"]["connections"] or len(cluster.names))
         found = _checked(cluster)
         threads = {address: self._threads or max(1, int(one["cpus"]) // 2) for address, one in found.items()}
+        if self._fleet.workers is not None:
+            # Nobody else holds the certificates of its own: they are in memory, and go with them.
+            found = {address: {**one, "is_root": False} for address, one in found.items()}
         self._run = _Run(cluster, found, self._on_loss, on_event)
         try:
             return self._run.load(spec, threads, limit_ns)
@@ -317,6 +320,7 @@ class _Run:
         whole = GeneratorMachine(
             name=self._cluster.names[address],
             fingerprint=decode(Fingerprint, facts["fingerprint"], "fingerprint"),
+            as_root=bool(facts["is_root"]),
         )
         if address in self._lost:
             return replace(whole, lost=self._lost[address], lost_at_ns=self._lost_at_ns[address])

@@ -41,6 +41,7 @@ def facts() -> Json:
         "host": socket.gethostname(),
         "cpus": len(os.sched_getaffinity(0)),
         "pid": os.getpid(),
+        "is_root": os.geteuid() == 0,
         "fingerprint": encode(generator_fingerprint()),
     }
 

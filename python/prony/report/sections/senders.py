@@ -7,7 +7,7 @@ from prony.reading.study import Reading
 from prony.report.document import Block, Column, Entry, Paragraph, Section, Table, Tone
 from prony.report.findings import limit_kind_words
 from prony.report.forms import count, duration
-from prony.report.machines import figure_or_dash, kinds_of_machines, plus_minus
+from prony.report.machines import figure_or_dash, kinds_of_machines, plus_minus, root_words
 from prony.report.text import Figure, Quote, Text, framed, joined, pointer, text
 
 __all__ = ["senders_section"]
@@ -37,6 +37,7 @@ def senders_section(reading: Reading) -> Section | None:
     blocks: list[Block] = [Table(_COLUMNS, rows), Paragraph(_MEANING, Tone.QUIET)]
     where = kinds_of_machines([(one.name, one.fingerprint) for _, one in found], "machines")
     blocks += [Paragraph(text("Load from {}", words), Tone.QUIET) for words in where]
+    blocks += root_words((at + pointer("name"), one.name) for at, one in found if one.as_root)
     return Section("Where the load came from", tuple(blocks))
 
 
