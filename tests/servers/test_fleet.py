@@ -3,6 +3,7 @@ by two ends of a cable.
 """
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from tempfile import gettempdir
 import pytest
 
 from commands import eventually
+from dask_workers import are_there, secure_scheduler
 from prony.archive import open_archive
 from prony.engine.fleet.certificates import write_certificates
 from prony.model import LimitKind, Network, Ok
@@ -66,6 +68,25 @@ def test_generators_with_a_quota_each_are_stopped_by_it(prony, folder, trials):
     kinds = [{found.kind for found in one.evidence} for one in machines]
     assert all(LimitKind.THROTTLED in own for own in kinds), kinds
     assert list(Path("/sys/fs/cgroup").rglob("generator-1")) == []
+
+
+def test_workers_of_a_scheduler_of_the_users_own_load_a_study_and_stay(prony, folder, trials):
+    keys = folder / "dask"
+    keys.mkdir()
+    with secure_scheduler(keys) as (url, certificates):
+        assert eventually(lambda: are_there((url, certificates)), timeout_s=60)
+        where = ("--fleet", url, "--fleet-certificates", certificates)
+        done = prony("run", *HERE, *where, "-c", "8", "--out", "a.prony", "--full", timeout_s=180)
+        assert done.status == 0, done.err
+        assert are_there((url, certificates))
+    (trial,) = trials(folder / "a.prony")
+    assert isinstance(trial.outcome, Ok)
+    machines = trial.recording.machines
+    assert {one.name for one in machines} == {"far-0", "far-1"}
+    assert sum(one.ok for one in machines) == trial.recording.account.ok > 0
+    names, text = ", ".join(one.name for one in machines), " ".join(done.out.split())
+    assert f"Load from {names}: " in text
+    assert (f"Ran as root: {names}." in text) == (os.geteuid() == 0)
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])

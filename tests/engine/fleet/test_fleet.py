@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from commands import heed_all_signals_but
+from dask_workers import are_there, secure_scheduler
 from prony._engine import ReferenceServer
 from prony.analysis.fingerprints import machine_key
 from prony.analysis.latency import latency_summaries
@@ -251,48 +251,11 @@ def test_nothing_listens_beyond_the_loopback_and_nothing_stays(server):
 # --- a scheduler of the user's own ------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def dask(kind, *arguments):
-    """Dask's own command, as the guide has it."""
-    environment = {**os.environ, "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", f"distributed.cli.dask_{kind}", "--no-dashboard", *arguments],
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-
-
 @pytest.fixture
 def secure(tmp_path):
     """The URL of a scheduler with two workers and mutual TLS, and its certificates."""
-    folder = tmp_path / "certificates"
-    write_certificates(folder, 1)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"tls://127.0.0.1:{free.getsockname()[1]}"
-    files = [
-        word
-        for option, name in (
-            ("--tls-ca-file", "ca.pem"),
-            ("--tls-cert", "certificate.pem"),
-            ("--tls-key", "key.pem"),
-        )
-        for word in (option, str(folder / name))
-    ]
-    with contextlib.ExitStack() as stack:
-        own_port = ("--dashboard-address", "127.0.0.1:0")
-        stack.enter_context(dask("scheduler", "--protocol", "tls", "--host", url, *own_port, *files))
-        for number in range(2):
-            place = ("--local-directory", str(tmp_path / str(number)), "--name", f"far-{number}")
-            one = ("--nthreads", "1", "--no-nanny", "--host", "127.0.0.1", *place)
-            stack.enter_context(dask("worker", url, *one, *files))
-        yield url, folder
+    with secure_scheduler(tmp_path) as found:
+        yield found
 
 
 def engine_of(secure):
@@ -302,13 +265,7 @@ def engine_of(secure):
 
 def when_there(secure):
     """Wait until both workers are connected."""
-
-    def are_there():
-        with contextlib.suppress(EngineError), opened(fleet_of(*secure)) as cluster:
-            return len(cluster.names) == 2
-        return False
-
-    until(are_there)
+    until(lambda: are_there(secure))
 
 
 def test_a_scheduler_of_the_users_own_with_mutual_tls(server, secure, monkeypatch):
