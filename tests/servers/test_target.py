@@ -13,7 +13,10 @@ from commands import eventually
 from prony.analysis.fingerprints import machine_key
 from prony.archive import open_archive
 from prony.host.fingerprint import brief_fingerprint
-from prony.model import Network, Ok
+from prony.model import LimitHolding, Network, Ok
+from prony.sandbox.cgroup.base import NoCgroups
+from prony.sandbox.cgroup.tree import open_cgroups
+from prony.units import MIB
 from servers.cable import BRIEF, GENERATORS, commands_with, installed, unplug
 from sshd import ssh_server
 
@@ -28,8 +31,15 @@ from pathlib import Path
 MENU = Path("data/menu.txt").read_text()
 
 
+def heard():
+    # The addresses at which anything in this network listens, as the kernel writes them.
+    files = (Path("/proc/net", name).read_text() for name in ("tcp", "tcp6"))
+    rows = (line.split() for text in files for line in text.splitlines()[1:])
+    return " ".join(sorted({row[1].partition(":")[0] for row in rows if row[3] == "0A"}))
+
+
 def app(environ, start_response):
-    text = (MENU + os.environ["SAUCE"]).encode()
+    text = f"{MENU}{os.environ['SAUCE']}, heard at {heard()}.".encode()
     start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", str(len(text)))])
     return [text]
 """
@@ -86,14 +96,32 @@ def on_target():
     return folders + commands_with("prony.engine.target_side")
 
 
+def has_groups():
+    """Return whether a server can be limited here, and so there."""
+    found = open_cgroups()
+    if isinstance(found, NoCgroups):
+        return False
+    found.close()
+    return True
+
+
 def test_servers_there_the_load_from_here_and_the_archive_here(folder, start, trials):
     out = folder / "there.prony"
-    process = start("--repeats", "1", "--out", out, "--expect-body-contains", "soup with garlic")
+    # Each reply says that nothing listens there but at the one address: the server, and sshd.
+    only = socket.inet_aton(TARGET)[::-1].hex().upper()
+    right = ("--expect-body-contains", "soup with garlic", "--expect-body-contains", f"heard at {only}.")
+    limits = ("--cpus", "0.5", "--memory", "768M") if has_groups() else ()
+    process = start("--repeats", "1", "--out", out, *right, *limits)
     text, said = process.communicate(timeout=180)
     assert process.returncode == 0, said + text
     with open_archive(out) as archive:
-        plan = archive.plan()
-    assert {(cell.sandbox.listen, cell.sandbox.network) for cell in plan.cells} == {(TARGET, Network.HOST)}
+        (cell,) = archive.plan().cells
+        (record,) = archive.subjects().values()
+    assert (cell.sandbox.listen, cell.sandbox.network) == (TARGET, Network.HOST)
+    if limits:
+        assert (cell.sandbox.cpu_quota, cell.sandbox.memory_bytes) == (0.5, 768 * MIB)
+        states = record.sandbox.limits
+        assert {states[name].holding for name in ("cpu_quota", "memory")} == {LimitHolding.ENFORCED}
     (found,) = trials(out)
     assert isinstance(found.outcome, Ok)
     assert found.recording.account.ok > 0
