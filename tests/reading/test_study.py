@@ -9,6 +9,7 @@ from golden import build
 from prony.analysis.claims import ClaimVerdict
 from prony.model import Claim, ClaimKind, Fingerprint, Invalid, Plan, Run, TrialRecord
 from prony.model.facts import Floor, RunFacts
+from prony.model.recording import GeneratorMachine
 from prony.reading.study import read
 
 CELLS = cell_of("a+hello", number=1), cell_of("b+hello", number=2)
@@ -55,6 +56,16 @@ def test_findings_are_those_of_the_attempts_that_count(first, second, found):
     findings = read(plan, (run,), {}, records).findings
     assert [one.trials for one in findings if one.finding.rule == "D01"] == found
     assert all(one.of == 2 for one in findings)
+
+
+def test_a_generator_is_counted_in_the_last_attempt_at_each_trial():
+    own = (GeneratorMachine("far-1", requests=10),)
+    records = [
+        TrialRecord(0, 1, replace(trial, recording=replace(trial.recording, machines=own)))
+        for trial in (_attempt(block, attempt, 0) for block in range(2) for attempt in (1, 2))
+    ]
+    (found,) = read(Plan("shop", "Shop", "", "quick", CELLS[:1], 2, 1), (), {}, records).machines
+    assert (found.name, found.trials, found.requests) == ("far-1", 2, 20)
 
 
 def _attempt(block, attempt, dropped):

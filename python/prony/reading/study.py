@@ -12,7 +12,14 @@ from prony.analysis.compare import Comparison, Terms
 from prony.analysis.dependence import Dependence
 from prony.analysis.editions import Then, of_the_time
 from prony.analysis.noise_floor import floors_by_metric
-from prony.analysis.summary import CellSummary, TrialFigures, figures, judged_sessions, summarise_cell
+from prony.analysis.summary import (
+    CellSummary,
+    TrialFigures,
+    figures,
+    judged_sessions,
+    latest_attempts,
+    summarise_cell,
+)
 from prony.archive import Archive
 from prony.diagnosis import Diagnosis, Evidence, Observed, conclude, confirmed, observe
 from prony.model import (
@@ -328,7 +335,7 @@ def read(  # noqa: PLR0913 - what an archive holds
         tried=tuple(tried.values()),
         warm_ups=warm_ups(plan, looks),
         sweeps=sweeps_of(groups, subjects, agreed_in),
-        machines=senders(one.machines for one in own),
+        machines=senders(one.machines for one in latest_attempts(own)),
         added={
             role: _added(plan, cells, [one for one in taken if one.role is role], by_session=several)
             for role, cells in (added or {}).items()
