@@ -38,7 +38,7 @@ fn run(
 ) -> PyResult<String> {
     let spec = Spec::from_json(spec).map_err(|error| to_python(py, &error))?;
     let latencies = latencies.map(File::create).transpose()?;
-    let (outcome, raised) = py.detach(|| {
+    let (written, raised) = py.detach(|| {
         let control = Control::new();
         let host = RefCell::new(Host {
             on_event,
@@ -53,11 +53,16 @@ fn run(
             &mut |event| host.borrow_mut().report(event),
             &mut || host.borrow_mut().look_for_signals(),
         );
-        (outcome, host.into_inner().raised)
+        // Other threads go on meanwhile, such as those that say that this machine is alive: to write the Recording of an
+        // hour takes half a second of a CPU, and far longer on a busy one.
+        (
+            outcome.map(|recording| to_json(&recording)),
+            host.into_inner().raised,
+        )
     });
     match raised {
         Some(exception) => Err(exception),
-        None => to_json(&outcome.map_err(|error| to_python(py, &error))?),
+        None => written.map_err(|error| to_python(py, &error))?,
     }
 }
 
@@ -69,8 +74,9 @@ fn run(
 #[pyfunction]
 fn merge_recordings(py: Python<'_>, recordings: Vec<String>, ahead_ns: Vec<i64>) -> PyResult<String> {
     let threads = available_parallelism().map_or(1, usize::from);
-    let merged = py.detach(|| Recording::of_machines(&recordings, &ahead_ns, threads));
-    to_json(&merged.map_err(|error| to_python(py, &error))?)
+    let written =
+        py.detach(|| Recording::of_machines(&recordings, &ahead_ns, threads).map(|merged| to_json(&merged)));
+    written.map_err(|error| to_python(py, &error))?
 }
 
 /// The Python program around a run.
