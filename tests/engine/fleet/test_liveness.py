@@ -40,6 +40,14 @@ def test_the_first_beat_may_take_longer_and_no_other():
     assert list(looks(watch, 4 * SECOND_NS, 8 * SECOND_NS)) == ["starting"]
 
 
+def test_whose_load_has_ended_may_be_silent_for_longer_and_not_for_ever():
+    watch = Liveness(["sending", "loading"], 0)
+    watch.beat("sending", 10 * SECOND_NS)
+    lost = looks(watch, 0, 20 * SECOND_NS)
+    assert list(lost) == ["loading", "sending"]
+    assert 10 * SECOND_NS < lost["sending"] < 12 * SECOND_NS
+
+
 def test_silence_while_this_side_was_stopped_is_nobodys():
     watch = Liveness(["a", "b"], 0)
     assert watch.look(60 * SECOND_NS) == ()

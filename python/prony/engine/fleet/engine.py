@@ -48,6 +48,8 @@ _TAKE_UP_NS = 5 * SECOND_NS
 _NO_TIMES: Json = {"series": [], "stages": [], "paths": []}
 _OWN_TIMES = ("ok_response", "ok_service")
 _OWN_PERCENTILES = ("50", "99")
+# From the last beat until the Recording is here: that of an hour is some megabytes.
+_ARRIVE_NS = 10 * SECOND_NS
 _OPEN, _CLOSE = "window_open", "window_close"
 
 
@@ -262,7 +264,7 @@ class _Run:
     # --- signs of life, and clocks ------------------------------------------------------------------------
 
     def _on_beat(self, address: str, beat: Json) -> None:
-        self._liveness.beat(address)
+        self._liveness.beat(address, _ARRIVE_NS if "has_ended" in beat else 0)
         if "event" in beat:
             self._said.append((address, beat["event"]))
             self._is_said.set()

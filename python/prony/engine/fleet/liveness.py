@@ -38,10 +38,10 @@ class Liveness:
         self._awake_ns = 0
         self._heard_ns = dict.fromkeys(names, grace_ns)
 
-    def beat(self, name: str) -> None:
-        """Note a sign of life."""
+    def beat(self, name: str, grace_ns: int = 0) -> None:
+        """Note a sign of life; until the next one there may be so much more silence."""
         if name in self._heard_ns:
-            self._heard_ns[name] = self._awake_ns
+            self._heard_ns[name] = self._awake_ns + grace_ns
 
     def ended(self, name: str) -> None:
         """Expect no more of this one."""

@@ -175,6 +175,7 @@ class FleetMember:
         finally:
             over.set()
             thread.join()
+            self._say({"has_ended": True})
 
     def _beat_until(self, over: threading.Event) -> None:
         while not over.is_set():
