@@ -61,7 +61,7 @@ def encode_target(address: Address) -> Json:
 
     is_unix = address.kind is AddressKind.UNIX
     place = address.host if is_unix else f"{address.host}:{address.port}"
-    if address.tls and address.wire is not Wire.HTTP:
+    if address.tls and address.wire not in (Wire.HTTP, Wire.HTTP2):
         raise EngineError(
             f"the engine cannot speak {address.wire} with TLS to `{place}`; expected HTTP, or no TLS"
         )
@@ -73,9 +73,14 @@ def encode_target(address: Address) -> Json:
         "host": address.host,
         "port": address.port,
         "socket": "unix" if is_unix else "tcp",
-        "wire": {"kind": str(address.wire)},
+        "wire": _encode_wire(address),
         **({"tls": encode(address.tls)} if address.tls else {}),
     }
+
+
+def _encode_wire(address: Address) -> Json:
+    streams = {"streams": address.streams} if address.wire is Wire.HTTP2 else {}
+    return {"kind": str(address.wire), **streams}
 
 
 def encode_request(request: Request) -> Json:

@@ -14,7 +14,7 @@ from prony.archive import create, leftovers, open_archive
 from prony.archive.guard import check_histogram
 from prony.errors import ArchiveError, UsageError
 from prony.model import Fingerprint
-from prony.model.recording import Distribution, Handshakes, StageFigures
+from prony.model.recording import Distribution, Handshakes, StageFigures, Streams
 from prony.model.shapes import encode
 from prony.sandbox.ring import Ring
 
@@ -153,6 +153,7 @@ BOMB = Distribution(1, 1, 1, 1, bomb(b"\0" * 10_000_000))
     ("place", "forged"),
     [
         ("$.tls", Handshakes(NO_TIMES, BOMB, 0, {}, {}, {}, {}, {})),
+        ("$.streams", Streams(None, NO_TIMES, BOMB, 0, 0, 0, None)),
         ("$.stages", [StageFigures(0, 1, 0, 0, 0, 0, ok_service=BOMB)]),
     ],
 )

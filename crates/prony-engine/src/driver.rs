@@ -1,10 +1,12 @@
 //! How bytes reach the kernel: one slot a connection.
 
 mod epoll;
+mod http2;
 mod sources;
 mod tls;
 
 pub use epoll::Epoll;
+pub use http2::{Fault, Figures, Http2};
 pub use sources::{Sources, PER_SOURCE};
 pub use tls::Tls;
 
@@ -34,6 +36,36 @@ pub struct Received<'d> {
     pub bytes: &'d [u8],
     /// Whether more may be there already. If not, an event says when there is.
     pub may_have_more: bool,
+    /// Whether the peer said, beside these bytes, that the reply is over.
+    pub is_complete: bool,
+    /// How many bytes of the connection brought them.
+    pub framed_bytes: usize,
+}
+
+impl<'d> Received<'d> {
+    /// Bytes as they came.
+    pub fn of(bytes: &'d [u8], may_have_more: bool) -> Self {
+        Self {
+            bytes,
+            may_have_more,
+            is_complete: false,
+            framed_bytes: bytes.len(),
+        }
+    }
+}
+
+/// What a slot that has been opened, or failed to, has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenedAs {
+    /// A connection of its own.
+    Own,
+    /// One that it shares, and is the first to ask for.
+    First {
+        /// Whether those who share it have had another before.
+        again: bool,
+    },
+    /// One that another slot has asked for already.
+    Shared,
 }
 
 /// Sockets by slot. Nothing blocks but `wait`; `WouldBlock` says so.
@@ -72,6 +104,36 @@ pub trait Driver {
 
     /// The handshakes of a driver that has any; they are taken off it.
     fn handshakes(&mut self) -> Option<Handshakes> {
+        None
+    }
+
+    /// What the slot has now that its attempt is over, so that a connection of several slots is counted once.
+    fn opened_as(&mut self, _slot: usize) -> OpenedAs {
+        OpenedAs::Own
+    }
+
+    /// How many bytes went, or will go, to the connection for the last `sent` ones of the slot's request.
+    fn framed_bytes(&mut self, _slot: usize, sent: usize) -> u64 {
+        sent as u64
+    }
+
+    /// Whether the slot's connection has brought a reply, to whichever of the slots that share it.
+    fn has_answered(&self, _slot: usize) -> bool {
+        false
+    }
+
+    /// Whether the slot's request waits for a stream of its connection, so that nothing of it was sent.
+    fn waits_for_stream(&self, _slot: usize) -> bool {
+        false
+    }
+
+    /// How long the slot's last request waited for a stream; null where there are none.
+    fn waited_for_stream_ns(&self, _slot: usize) -> Option<u64> {
+        None
+    }
+
+    /// What was seen of streams; null where there are none.
+    fn figures(&self) -> Option<Figures> {
         None
     }
 }

@@ -83,7 +83,7 @@ fn needed(spec: &Spec) -> Limit {
     let workers = worker_count(spec) as f64;
     let rate_per_s = rate_per_s / spec.part().workers as f64;
     let each = rate_per_s * spec.workload.timeout_ns as f64 / 1e9 / workers;
-    let whole = workers * (each + 6.0 * each.sqrt() + 4.0);
+    let whole = workers * (each + 6.0 * each.sqrt() + 4.0) / spec.target.wire.streams() as f64;
     Limit {
         connections: whole.ceil().min(MOST) as usize,
         by: Bound::TimeOut,

@@ -3,11 +3,13 @@
 mod cgi;
 pub mod fastcgi;
 pub mod http1;
+pub mod http2;
 mod mixed;
 pub mod scgi;
 pub mod uwsgi;
 
 pub use fastcgi::FastCgi;
+pub use http2::Http2;
 pub use mixed::Mixed;
 pub use scgi::Scgi;
 pub use uwsgi::Uwsgi;
@@ -56,6 +58,10 @@ pub trait Reader {
     fn feed(&mut self, data: &[u8], on_body: &mut impl FnMut(&[u8])) -> Progress;
     /// The peer closed.
     fn end_of_stream(&mut self) -> EndOfStream;
+    /// The peer said that the reply is over, beside its bytes.
+    fn finish(&mut self) -> EndOfStream {
+        self.end_of_stream()
+    }
     /// The reply's status.
     fn status(&self) -> u16;
     /// Whether another request may follow on the connection.

@@ -9,11 +9,13 @@ mod paths;
 mod raw;
 mod seconds;
 mod stages;
+mod streams;
 
 pub use paths::PathLedger;
 pub use raw::{raw_rows, RawRows, RawWriter};
 pub use seconds::{seconds, Ledger, SecondLatency, Seconds};
 pub use stages::StageLedger;
+pub use streams::StreamTimes;
 
 use crate::account::{Account, Class};
 use crate::distribution::Distribution;
@@ -58,6 +60,8 @@ pub struct End<'e> {
     pub connection: Option<usize>,
     /// Since when it waited for its connection, if that was before it was due.
     pub waited_from_ns: Option<u64>,
+    /// How long it waited on its connection for a stream; null where there are none.
+    pub waited_for_stream_ns: Option<u64>,
 }
 
 impl<'e> End<'e> {
@@ -71,6 +75,7 @@ impl<'e> End<'e> {
             received: &[],
             connection: None,
             waited_from_ns: None,
+            waited_for_stream_ns: None,
         }
     }
 
@@ -101,6 +106,8 @@ pub struct Recorder {
     pub stages: Option<StageLedger>,
     /// What was asked of each path; null where there is one.
     pub paths: Option<PathLedger>,
+    /// The parts of latencies; null where connections have no streams.
+    pub streams: Option<StreamTimes>,
     /// When the first request of the window was sent; null before that.
     pub first_sent_ns: Option<u64>,
     /// Requests that were sent within the window, even if due before it.
@@ -159,6 +166,7 @@ impl Recorder {
             raw: None,
             stages: None,
             paths: None,
+            streams: None,
             start_late_ns: None,
             first_sent_ns: None,
             sent_in_window: 0,
@@ -361,6 +369,9 @@ impl Recorder {
         let latencies = &mut self.distributions;
         if class == Class::Ok {
             let service_ns = service_ns.unwrap_or(0);
+            if let (Some(streams), true) = (&mut self.streams, is_own) {
+                streams.answered(response_ns, service_ns, end.waited_for_stream_ns);
+            }
             let (responses, services) = if is_own {
                 (&mut latencies.ok_response, &mut latencies.ok_service)
             } else {

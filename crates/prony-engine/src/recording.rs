@@ -2,8 +2,10 @@
 
 use crate::account::{Account, Class};
 use crate::distribution::Distribution;
+use crate::driver::Figures;
 use crate::error::Error;
 use crate::generator::Generator;
+use crate::recorder::StreamTimes;
 use crate::spec::{ConnectionStage, Loop, Pacing, RateStage, Spec, Workload};
 use crate::tls::Handshakes;
 use crate::verdict;
@@ -34,6 +36,9 @@ pub struct Recording {
     /// Null without TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<Handshakes>,
+    /// Null where a connection has one request at a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<Streams>,
     pub series: Vec<Second>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageRecord>,
@@ -171,6 +176,45 @@ pub struct Distributions {
     #[serde(skip)]
     pub late_replies: Distribution,
     pub connect: Distribution,
+}
+
+/// Requests that shared connections: the parts of the latencies of those of the window that are `ok`, and what the server said.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[allow(missing_docs)]
+pub struct Streams {
+    pub schedule_wait: Option<Distribution>,
+    pub stream_wait: Distribution,
+    pub wire: Distribution,
+    pub goaways: u64,
+    pub refused: u64,
+    pub resets: u64,
+    /// The fewest at once that the server took on a connection, where that was less than asked for.
+    pub limit: Option<u32>,
+}
+
+impl Streams {
+    /// Of a worker.
+    pub fn of(times: &StreamTimes, figures: Figures) -> Self {
+        Self {
+            schedule_wait: times.schedule_wait.clone(),
+            stream_wait: times.stream_wait.clone(),
+            wire: times.wire.clone(),
+            goaways: figures.goaways,
+            refused: figures.refused,
+            resets: figures.resets,
+            limit: figures.limit,
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        merge_optional(&mut self.schedule_wait, other.schedule_wait.as_ref());
+        self.stream_wait.merge(&other.stream_wait);
+        self.wire.merge(&other.wire);
+        self.goaways += other.goaways;
+        self.refused += other.refused;
+        self.resets += other.resets;
+        self.limit = self.limit.into_iter().chain(other.limit).min();
+    }
 }
 
 /// One second of the window or the drain.
@@ -421,6 +465,9 @@ impl Recording {
         self.distributions.merge(&other.distributions);
         if let Some(more) = &other.tls {
             self.tls.get_or_insert_default().merge(more);
+        }
+        if let Some(more) = &other.streams {
+            self.streams.get_or_insert_default().merge(more);
         }
         merge_series(&mut self.series, &other.series);
         for (own, more) in self.stages.iter_mut().zip(&other.stages) {

@@ -2,16 +2,18 @@
 
 use crate::clock::{Clock, Monotonic, NS_PER_S};
 use crate::cpu;
-use crate::driver::{Driver, Epoll, Tls};
+use crate::driver::{self, Driver, Epoll, Tls};
 use crate::error::Error;
 use crate::event::{Event, LastSecond, Phase};
 use crate::generator::{Generator, Thread};
 use crate::limit::{Limits, SPARE_DESCRIPTORS};
 use crate::mix::Draw;
-use crate::protocol::{FastCgi, Http1, Mixed, Protocol, Same, Scgi, Uwsgi};
-use crate::recorder::{raw_rows, seconds, Ledger, PathLedger, RawRows, Recorder, Seconds, StageLedger};
+use crate::protocol::{FastCgi, Http1, Http2, Mixed, Protocol, Same, Scgi, Uwsgi};
+use crate::recorder::{
+    raw_rows, seconds, Ledger, PathLedger, RawRows, Recorder, Seconds, StageLedger, StreamTimes,
+};
 use crate::recording::{
-    self, Answered, Completed, Connections, Engine, LoopKind, RawLatencies, Recording, Window,
+    self, Answered, Completed, Connections, Engine, LoopKind, RawLatencies, Recording, Streams, Window,
 };
 use crate::spec::{Pacing, Request, Socket, Spec, Stop, Target, Wire};
 use crate::tls::Client;
@@ -249,6 +251,23 @@ impl Drive for Client {
     }
 }
 
+/// With streams on its connections.
+#[derive(Clone)]
+struct Multiplexed<W> {
+    inner: W,
+    streams: usize,
+    is_head: bool,
+}
+
+impl<W: Drive> Drive for Multiplexed<W> {
+    type Driver = driver::Http2<W::Driver>;
+
+    fn driver(self, address: Address, first: usize) -> std::io::Result<Self::Driver> {
+        let inner = self.inner.driver(address, first)?;
+        Ok(driver::Http2::new(inner, Monotonic, self.streams, self.is_head))
+    }
+}
+
 fn start(crew: &Crew<'_>, tls: Option<Client>, raw: Vec<RawRows>) -> Result<Vec<Member>, Error> {
     let (target, body) = (&crew.spec.target, crew.spec.request_body()?);
     let body = body.as_deref();
@@ -258,6 +277,30 @@ fn start(crew: &Crew<'_>, tls: Option<Client>, raw: Vec<RawRows>) -> Result<Vec<
             match tls {
                 None => crew.send(rendered, &Plain, raw),
                 Some(client) => crew.send(rendered, &client, raw),
+            }
+        }
+        Wire::Http2 { streams } => {
+            let rendered = |request: &Request| Http2::new(request, body, target);
+            let is_head = crew.spec.workload.request.method == "HEAD";
+            match tls {
+                None => crew.send(
+                    rendered,
+                    &Multiplexed {
+                        inner: Plain,
+                        streams,
+                        is_head,
+                    },
+                    raw,
+                ),
+                Some(inner) => crew.send(
+                    rendered,
+                    &Multiplexed {
+                        inner,
+                        streams,
+                        is_head,
+                    },
+                    raw,
+                ),
             }
         }
         Wire::Fastcgi {} => crew.send(|request| FastCgi::new(request, body, target), &Plain, raw),
@@ -395,6 +438,8 @@ impl<P: Protocol, W: Drive> Job<P, W> {
         recorder.raw = self.raw;
         recorder.stages = StageLedger::of(shape);
         recorder.paths = PathLedger::of(&self.spec.workload);
+        let has_streams = matches!(self.spec.target.wire, Wire::Http2 { .. });
+        recorder.streams = has_streams.then(|| StreamTimes::new(shape.is_open()));
         let agreed = self.spec.share.is_some();
         let mut worker = Worker::new(self.protocol, driver, Monotonic, self.task, recorder);
         let mut meter = Meter::of_this_thread();
@@ -430,6 +475,7 @@ fn report<P: Protocol, D: Driver>(
     let queue = worker.queue_figures();
     let has_plan = worker.has_plan();
     let tls = worker.handshakes();
+    let figures = worker.stream_figures().unwrap_or_default();
     let by_count = matches!(spec.workload.stop, Stop::Requests { .. });
     let recorder = &mut worker.recorder;
     let open_ns = recorder.first_sent_ns.unwrap_or(u64::MAX);
@@ -472,6 +518,7 @@ fn report<P: Protocol, D: Driver>(
         queue,
         distributions: recorder.distributions.clone(),
         tls,
+        streams: recorder.streams.take().map(|times| Streams::of(&times, figures)),
         series: recorder.seconds.finish(),
         raw_latencies: recorder.raw.take().map(|raw| RawLatencies {
             lost: raw.finish(),

@@ -132,7 +132,20 @@ pub enum Wire {
     },
     /// SCGI.
     Scgi {},
+    /// HTTP/2: over TLS by its agreement (ALPN), without it by prior knowledge.
+    Http2 {
+        /// Requests at once on each connection.
+        #[serde(default = "one")]
+        streams: usize,
+    },
 }
+
+fn one() -> usize {
+    1
+}
+
+// More than any server takes.
+const MOST_STREAMS: usize = 10_000;
 
 impl Default for Wire {
     fn default() -> Self {
@@ -141,8 +154,16 @@ impl Default for Wire {
 }
 
 impl Wire {
+    /// Requests at once on each connection.
+    pub fn streams(self) -> usize {
+        match self {
+            Self::Http2 { streams } => streams,
+            _ => 1,
+        }
+    }
+
     /// All that the engine speaks, by the names of the specification.
-    pub const NAMES: [&'static str; 4] = ["http", "fastcgi", "uwsgi", "scgi"];
+    pub const NAMES: [&'static str; 5] = ["http", "fastcgi", "uwsgi", "scgi", "http2"];
 
     /// The wire with this name and no settings; null when the engine does not speak it.
     pub fn named(name: &str) -> Option<Self> {
@@ -151,6 +172,7 @@ impl Wire {
             "fastcgi" => Some(Self::Fastcgi {}),
             "uwsgi" => Some(Self::Uwsgi { modifier1: 0 }),
             "scgi" => Some(Self::Scgi {}),
+            "http2" => Some(Self::Http2 { streams: 1 }),
             _ => None,
         }
     }
@@ -183,11 +205,15 @@ impl Target {
     pub(crate) fn check(&self) -> Result<(), Error> {
         if let Some(tls) = &self.tls {
             let wire = format!("{:?}", self.wire);
-            require(self.wire == Wire::Http {}, "target.wire", wire, "http with TLS")?;
+            let is_http = matches!(self.wire, Wire::Http {} | Wire::Http2 { .. });
+            require(is_http, "target.wire", wire, "http or http2 with TLS")?;
             let is_pair = tls.certificate_file.is_some() == tls.key_file.is_some();
             let field = "target.tls.key_file";
             require(is_pair, field, "", "a certificate and its key, or neither")?;
         }
+        let streams = self.wire.streams();
+        let fits = (1..=MOST_STREAMS).contains(&streams);
+        require(fits, "target.wire.streams", streams, "1 to 10,000")?;
         match self.socket {
             Socket::Tcp => require(self.port != 0, "target.port", self.port, "1 to 65535"),
             Socket::Unix => {
@@ -576,6 +602,9 @@ impl Spec {
             )?;
         }
         load.request.check()?;
+        let is_kept = load.request.keep_alive || !matches!(self.target.wire, Wire::Http2 { .. });
+        let field = "workload.request.keep_alive";
+        require(is_kept, field, false, "true with HTTP/2")?;
         if let Some(mix) = &load.mix {
             mix.check(&load.request)?;
         }
@@ -890,6 +919,11 @@ mod tests {
                 "\"port\": 8000",
                 "\"port\": 8000, \"wire\": {\"kind\": \"http\", \"modifier1\": 5}",
                 "unknown field `modifier1`",
+            ),
+            (
+                "\"port\": 8000",
+                "\"port\": 8000, \"wire\": {\"kind\": \"http2\", \"streams\": 0}",
+                "`target.wire.streams` is `0`; expected 1 to 10,000",
             ),
             (
                 "\"port\": 8000",

@@ -2,7 +2,7 @@
 
 use crate::distribution::Distribution;
 use crate::error::Error;
-use crate::spec::{LeastVersion, Target, TlsSpec};
+use crate::spec::{LeastVersion, Target, TlsSpec, Wire};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::Resumption;
 use rustls::crypto::{ring, verify_tls12_signature, verify_tls13_signature, CryptoProvider};
@@ -19,14 +19,17 @@ use std::sync::Arc;
 
 // Sessions that may be resumed are kept by server, and there is one.
 const SERVERS_REMEMBERED: usize = 4;
-// What is spoken on every connection; HTTP/2 would have frames of its own.
-const PROTOCOL: &[u8] = b"http/1.1";
+// What is spoken on every connection.
+const HTTP_1: &[u8] = b"http/1.1";
+const HTTP_2: &[u8] = b"h2";
 
 /// What connections of a run have in common.
 #[derive(Debug, Clone)]
 pub struct Client {
     pub(crate) config: Arc<ClientConfig>,
     pub(crate) name: ServerName<'static>,
+    /// What the server must agree to speak; null: HTTP/1.1 needs no agreement.
+    must_agree: Option<&'static [u8]>,
 }
 
 impl Client {
@@ -55,7 +58,8 @@ impl Client {
                 .map_err(|error| unfit(key, &format!("no key of `{certificate}`: {error}")))?,
             _ => builder.with_no_client_auth(),
         };
-        config.alpn_protocols = vec![PROTOCOL.to_vec()];
+        let must_agree = matches!(target.wire, Wire::Http2 { .. }).then_some(HTTP_2);
+        config.alpn_protocols = vec![must_agree.unwrap_or(HTTP_1).to_vec()];
         config.resumption = if asked.resumption {
             Resumption::in_memory_sessions(SERVERS_REMEMBERED)
         } else {
@@ -64,7 +68,18 @@ impl Client {
         Ok(Self {
             config: Arc::new(config),
             name,
+            must_agree,
         })
+    }
+
+    /// Whether a handshake agreed on what is to be spoken.
+    pub(crate) fn check_protocol(&self, connection: &ClientConnection) -> io::Result<()> {
+        match self.must_agree {
+            Some(protocol) if connection.alpn_protocol() != Some(protocol) => {
+                Err(Broken::because("the server did not agree to speak HTTP/2 (ALPN)"))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -276,6 +291,14 @@ impl Broken {
 /// Whether an error of a socket is one of TLS.
 pub(crate) fn is_broken(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<Broken>())
+}
+
+/// An error once more, with its kind and its words.
+pub(crate) fn copy(error: &io::Error) -> io::Error {
+    if is_broken(error) {
+        return Broken::because(error.to_string());
+    }
+    io::Error::new(error.kind(), error.to_string())
 }
 
 fn words(error: &rustls::Error) -> String {

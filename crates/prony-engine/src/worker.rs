@@ -24,7 +24,7 @@ pub use plan::{pacing_of, task, worker_count, Common, Task, Times};
 
 use crate::account::Class;
 use crate::clock::Clock;
-use crate::driver::{Driver, Ready};
+use crate::driver::{Driver, Figures, Ready};
 use crate::protocol::{Protocol, Reader};
 use crate::recorder::{End, Flight, Recorder};
 use crate::recording::Queue;
@@ -160,7 +160,10 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             .schedule
             .as_mut()
             .map(|schedule| epoch_ns + schedule.next_due());
-        let wanted = task.plan.as_ref().map_or(task.connections, |plan| plan.at(0));
+        let wanted = task
+            .plan
+            .as_ref()
+            .map_or(task.connections, |plan| plan.at(0) * task.streams);
         let mut worker = Self {
             protocol,
             driver,
@@ -263,9 +266,20 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         Ok(())
     }
 
-    /// Replies by slot, since the opening of the window.
+    /// Replies by connection, since the opening of the window.
     pub(crate) fn answered(&self) -> impl Iterator<Item = u64> + '_ {
-        self.connections.iter().map(|connection| connection.answered)
+        let each = self.connections.chunks(self.task.streams);
+        each.map(|slots| slots.iter().map(|slot| slot.answered).sum())
+    }
+
+    /// Whether a connection is counted with this slot, among those that share it.
+    fn is_first_of_connection(&self, slot: usize) -> bool {
+        slot % self.task.streams == 0
+    }
+
+    /// What was seen of streams; null where there are none.
+    pub(crate) fn stream_figures(&self) -> Option<Figures> {
+        self.driver.figures()
     }
 
     /// The handshakes of its connections; null without TLS.
@@ -414,16 +428,23 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                 let detail = self.driver.too_late(Some(slot));
                 self.connect_failed(slot, Class::ConnectTimedOut, now_ns, detail);
             } else {
-                self.end(
-                    slot,
-                    Class::TimedOut,
-                    now_ns,
-                    "no complete reply before the time-out",
-                );
+                let (class, detail) = if self.take_back_unsent(slot) {
+                    (Class::NotSentQueue, "no stream was free before the time-out")
+                } else {
+                    (Class::TimedOut, "no complete reply before the time-out")
+                };
+                self.end(slot, class, now_ns, detail);
                 self.disconnect(slot);
                 self.free(slot, now_ns);
             }
         }
+    }
+
+    /// Whether the slot's request still waits for a stream: then it was not sent after all.
+    fn take_back_unsent(&mut self, slot: usize) -> bool {
+        let waits = self.driver.waits_for_stream(slot);
+        self.counts.requests_sent -= u64::from(waits);
+        waits
     }
 
     fn end_back_offs(&mut self, now_ns: u64) {
@@ -461,8 +482,8 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         for slot in 0..self.connections.len() {
             let flight = self.connections[slot].flight;
             let class = match flight.and_then(|flight| flight.sent_ns) {
-                Some(_) => Class::InFlightAtEnd,
-                None => Class::NotSentEnd,
+                Some(_) if !self.take_back_unsent(slot) => Class::InFlightAtEnd,
+                _ => Class::NotSentEnd,
             };
             self.end(slot, class, now_ns, "the run ended");
         }
@@ -481,6 +502,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             .in_flight
             .store(self.recorder.in_flight(), Ordering::Relaxed);
         gauges.queued.store(waiting, Ordering::Relaxed);
-        gauges.connected.store(self.opened.once as u64, Ordering::Relaxed);
+        let connected = self.opened.once.div_ceil(self.task.streams);
+        gauges.connected.store(connected as u64, Ordering::Relaxed);
     }
 }

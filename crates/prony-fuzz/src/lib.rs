@@ -3,6 +3,7 @@
 //! An input is a byte whose lowest bit says whether the request was HEAD, two bytes that cut the reply into pieces,
 //! and what the peer sends. [`check`] panics where a rule is broken; the rules are its functions.
 
+mod connection;
 mod mutation;
 mod outcome;
 
@@ -25,11 +26,13 @@ pub enum Wire {
     Uwsgi,
     /// SCGI.
     Scgi,
+    /// HTTP/2: a connection with several requests, in place of a single reply.
+    Http2,
 }
 
 impl Wire {
     /// All of them.
-    pub const ALL: [Wire; 4] = [Wire::Http1, Wire::FastCgi, Wire::Uwsgi, Wire::Scgi];
+    pub const ALL: [Wire; 5] = [Wire::Http1, Wire::FastCgi, Wire::Uwsgi, Wire::Scgi, Wire::Http2];
 
     /// Its name, also of its corpus.
     pub fn name(self) -> &'static str {
@@ -38,6 +41,7 @@ impl Wire {
             Wire::FastCgi => "fastcgi",
             Wire::Uwsgi => "uwsgi",
             Wire::Scgi => "scgi",
+            Wire::Http2 => "http2",
         }
     }
 
@@ -54,6 +58,8 @@ impl Wire {
                 b"\x01\x06\x00\x01\x00\x15\x00\x00Status: 200 OK\r\n\r\n\nhi\x01\x03\x00\x01\x00\x08\x00\x00\0\0\0\0\0\0\0\0"
             }
             Wire::Uwsgi | Wire::Scgi => b"Status: 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+            // Settings, and the head of a reply to the first request.
+            Wire::Http2 => b"\0\0\0\x04\0\0\0\0\0\0\0\x01\x01\x05\0\0\0\x01\x88",
         }
     }
 }
@@ -94,6 +100,7 @@ pub fn check(wire: Wire, input: &[u8]) {
             data,
             seed,
         ),
+        Wire::Http2 => connection::check(is_head, data, seed),
     }
 }
 

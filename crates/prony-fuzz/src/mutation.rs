@@ -32,7 +32,7 @@ pub(crate) fn cut(data: &[u8], seed: u64) -> Vec<&[u8]> {
     points.windows(2).map(|pair| &data[pair[0]..pair[1]]).collect()
 }
 
-const WORDS: [&[u8]; 30] = [
+const WORDS: [&[u8]; 40] = [
     b"HTTP/1.1 ",
     b"HTTP/1.0 ",
     b"200 OK\r\n",
@@ -63,6 +63,16 @@ const WORDS: [&[u8]; 30] = [
     b"\x01\x07\x00\x01\xff\xff\xff\x00",
     b"\0\0\0\0\0\0\0\0",
     b"\x01\x0b\x00\x00\x00\x00\x00\x00",
+    b"\0\0\0\x04\0\0\0\0\0",
+    b"\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x01",
+    b"\0\0\x06\x04\0\0\0\0\0\0\x04\0\0\0\x09",
+    b"\0\0\x01\x01\x04\0\0\0\x01\x88",
+    b"\0\0\x01\x01\x05\0\0\0\x03\x88",
+    b"\0\0\x02\0\x01\0\0\0\x01hi",
+    b"\0\0\x05\0\x08\0\0\0\x01\x02hi\0\0",
+    b"\0\0\x04\x03\0\0\0\0\x03\0\0\0\x07",
+    b"\0\0\x08\x07\0\0\0\0\0\0\0\0\x01\0\0\0\0",
+    b"\0\0\x04\x08\0\0\0\0\0\0\0\0\x09",
 ];
 
 /// Beyond the longest head, so that limits are met.

@@ -33,3 +33,8 @@ fn uwsgi_holds() {
 fn scgi_holds() {
     shake(Wire::Scgi, include_str!("../corpus/scgi.txt"));
 }
+
+#[test]
+fn http2_holds() {
+    shake(Wire::Http2, include_str!("../corpus/http2.txt"));
+}

@@ -92,6 +92,8 @@ Examples:
 
   prony load https://localhost:8443/ --cacert ca.pem -c 50    TLS, verified by this authority
 
+  prony load https://localhost:8443/ --http2 -c 10 --streams 10    HTTP/2, 100 requests at once
+
   prony load unix:/run/app.sock:/cart                         HTTP over a Unix socket
 
   prony load fcgi://unix:/run/app.sock:/cart                  another protocol over a Unix socket
@@ -146,7 +148,7 @@ def load(
         raise UsageError("`--pairs` only works with `--compare`", hint="add --compare URL, or leave it out")
     conditions = tuple(_condition(text) for text in gate.fail_if or ())
     target = target_of(url)
-    address = target.address(request.allow_host or (), tls_of(tls))
+    address = target.address(request.allow_host or (), tls_of(tls), request.multiplexed)
     refuse_without_tls(typed, (address,))
     workload = _checked(_workload(target, pace, request), check)
     recording = _measured(workload, address, _generator(typed, address, pace, several, output))
@@ -210,7 +212,8 @@ def _side(
     workload = _checked(_workload(target, windows, request), check)
     if pace.duration is None and pace.requests is None:
         workload = replace(workload, stop=DurationStop(_pair_window_ns(workload.loop)))
-    return LoadSide(url, workload, target.address(request.allow_host or (), tls_of(tls)))
+    address = target.address(request.allow_host or (), tls_of(tls), request.multiplexed)
+    return LoadSide(url, workload, address)
 
 
 def _compared(sides: "Sequence[LoadSide]", pairs: int, pace: PaceOptions, output: ResultOptions) -> int:

@@ -10,6 +10,7 @@ from prony.cli.options import MAX_SEED, MAX_THREADS
 from prony.cli.pacing_option import PacingOption
 from prony.cli.request_options import Body, Header, Method, RequestTimeout
 from prony.engine.fleet.loss import OnLoss
+from prony.errors import UsageError
 from prony.model import Arrivals
 
 __all__ = [
@@ -24,6 +25,8 @@ __all__ = [
 
 # The engine's largest count; a day at its highest rate has fewer requests.
 _MAX_REQUESTS = 10**15
+# The engine's most; servers take a hundred or so.
+_MAX_STREAMS = 10_000
 # With fewer there is no verdict.
 _LEAST_PAIRS = 5
 
@@ -47,10 +50,38 @@ class RequestOptions:
         bool,
         typer.Option("--keepalive/--no-keepalive", help="Keep connections, or open one for each request."),
     ] = True
+    http2: Annotated[
+        bool,
+        typer.Option("--http2", help="HTTP/2: over TLS by its agreement, else by prior knowledge (h2c)."),
+    ] = False
+    streams: Annotated[
+        int | None,
+        typer.Option(min=1, max=_MAX_STREAMS, help="With --http2: requests at once on each connection (1)."),
+    ] = None
     allow_host: Annotated[
         list[str] | None,
         typer.Option(help="Allow load on this host, which is not this machine; may be repeated."),
     ] = None
+
+    @property
+    def multiplexed(self) -> int | None:
+        """With HTTP/2 the requests at once on each connection; null without.
+
+        *Errors*: UsageError for options that do not fit together.
+        """
+        if not self.http2:
+            if self.streams is not None:
+                raise UsageError(
+                    "`--streams` only works with `--http2`: otherwise a connection has one request at a time",
+                    hint="add --http2, or ask for more connections with -c",
+                )
+            return None
+        if not self.keep_alive:
+            raise UsageError(
+                "`--no-keepalive` does not work with `--http2`, whose connections are kept",
+                hint="leave out one of them",
+            )
+        return self.streams or 1
 
     @property
     def is_mix(self) -> bool:

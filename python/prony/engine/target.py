@@ -57,17 +57,29 @@ class LoadTarget:
     name: str | None = None
     certified: str | None = None
 
-    def address(self, allowed: Sequence[str], tls: Tls = _USUAL_TLS) -> Address:
+    def address(self, allowed: Sequence[str], tls: Tls = _USUAL_TLS, streams: int | None = None) -> Address:
         """Return the address of the target, if it may be loaded: a Unix socket is always this machine's.
 
-        ``tls``: what is asked of it, where it has TLS.
+        ``tls``: what is asked of it, where it has TLS. ``streams``: it is spoken to by HTTP/2, with so many
+        requests at once on a connection; null: it is not.
 
-        *Errors*: those of `address_of`.
+        *Errors*: those of `address_of`; UsageError for HTTP/2 where another protocol was typed.
         """
         asked = None if self.certified is None else _named(tls, self.certified)
+        wire = self.wire if streams is None else self._multiplexed()
         if self.is_unix:
-            return Address(self.host, 0, AddressKind.UNIX, asked, self.wire)
-        return replace(address_of(self.host, self.port, allowed), tls=asked, wire=self.wire)
+            found = Address(self.host, 0, AddressKind.UNIX)
+        else:
+            found = address_of(self.host, self.port, allowed)
+        return replace(found, tls=asked, wire=wire, streams=streams or 1)
+
+    def _multiplexed(self) -> Wire:
+        if self.wire is not Wire.HTTP:
+            raise UsageError(
+                f"`--http2` does not work with {self.wire}; expected an `http://` or `https://` URL",
+                hint="leave out --http2",
+            )
+        return Wire.HTTP2
 
 
 def _named(tls: Tls, name: str) -> Tls:

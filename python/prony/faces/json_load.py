@@ -9,7 +9,14 @@ from prony.analysis.paths import LoadPath
 from prony.model import Json
 from prony.model.recording import PathFigures, Recording
 from prony.model.shapes import encode
-from prony.reading.load import LoadReading, Spread, StageReading, TlsReading, summary_of
+from prony.reading.load import (
+    LoadReading,
+    Spread,
+    StageReading,
+    StreamsReading,
+    TlsReading,
+    summary_of,
+)
 
 __all__ = ["VERSION", "load_result"]
 
@@ -118,6 +125,20 @@ def _tls(found: TlsReading | None) -> Json | None:
     }
 
 
+_OF_STREAMS = ("goaways", "refused", "resets", "limit")
+
+
+def _streams(found: StreamsReading | None) -> Json | None:
+    if found is None:
+        return None
+    return {
+        "schedule_wait_ns": _summary(found.schedule_wait),
+        "stream_wait_ns": _summary(found.stream_wait),
+        "wire_ns": _summary(found.wire),
+        **{name: getattr(found.figures, name) for name in _OF_STREAMS},
+    }
+
+
 def _condition(one: ConditionResult) -> Json:
     own = {"condition": one.condition.text, "metric": one.metric, "limit": one.condition.limit}
     return {**own, "value": one.value, "holds": one.holds, "reason": one.reason}
@@ -160,6 +181,8 @@ def load_result(reading: LoadReading) -> Json:
         # Only of a mix: all else that reads this knows one path.
         **({"paths": _paths(reading)} if reading.paths else {}),
         "tls": _tls(reading.tls),
+        # Only of HTTP/2: elsewhere a connection has one request at a time.
+        **({"streams": _streams(reading.streams)} if reading.streams else {}),
         "connections": encode(recording.connections),
         "queue": encode(recording.queue),
         "bytes": encode(recording.bytes),

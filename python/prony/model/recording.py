@@ -47,6 +47,7 @@ __all__ = [
     "Specification",
     "SpokenWire",
     "StageFigures",
+    "Streams",
     "Target",
     "Traffic",
     "Window",
@@ -75,10 +76,13 @@ class Population(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SpokenWire:
-    """What was spoken; ``modifier1``: the plugin of uWSGI that was asked."""
+    """What was spoken; ``modifier1``: the plugin of uWSGI that was asked; ``streams``: of HTTP/2, how many
+    requests a connection had at once.
+    """
 
     kind: Wire
     modifier1: int | None = field(default=None, metadata=OPTIONAL)
+    streams: int | None = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,6 +345,25 @@ class Handshakes:
 
 
 @dataclass(frozen=True, slots=True)
+class Streams:
+    """Requests that shared connections. The parts of the latencies of valid replies: waiting for a connection
+    from when they were due (null in a closed loop), on it for a stream, and the rest, on the wire.
+
+    ``goaways``: connections that the server announced to leave; ``refused``: requests that it said it had not
+    looked at; ``resets``: streams that it ended without a whole reply. ``limit``: the fewest streams at once
+    that it took on a connection, null where it took all.
+    """
+
+    schedule_wait: Distribution | None
+    stream_wait: Distribution
+    wire: Distribution
+    goaways: int
+    refused: int
+    resets: int
+    limit: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Second:
     """One second of the window or the drain, from 0: requests due in it, sent in it, and what ended in it,
     whenever it was begun.
@@ -582,6 +605,7 @@ class Recording:
         default=None, metadata={**at("reported_latency_ns"), **OPTIONAL}
     )
     tls: Handshakes | None = field(default=None, metadata=OPTIONAL)
+    streams: Streams | None = field(default=None, metadata=OPTIONAL)
     stages: tuple[StageFigures, ...] = field(default=(), metadata=OPTIONAL)
     raw_latencies: RawLatencies | None = field(default=None, metadata=OPTIONAL)
     paths: tuple[PathFigures, ...] = field(default=(), metadata=OPTIONAL)

@@ -16,7 +16,7 @@ from prony.analysis.paths import LoadPath, load_paths
 from prony.analysis.rates import keeps_rate, rates_of, window_s
 from prony.archive.limits import decode_verdict
 from prony.model import GeneratorVerdict, Limited
-from prony.model.recording import Distribution, Handshakes, Recording, StageFigures
+from prony.model.recording import Distribution, Handshakes, Recording, StageFigures, Streams
 from prony.units import seconds
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "LoadReading",
     "Spread",
     "StageReading",
+    "StreamsReading",
     "TlsReading",
     "read_load",
     "summary_of",
@@ -90,6 +91,18 @@ class TlsReading:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamsReading:
+    """The streams of a load, with the summaries of the parts of its latencies; ``schedule_wait`` is null in a
+    closed loop.
+    """
+
+    figures: Streams
+    schedule_wait: LatencySummary | None
+    stream_wait: LatencySummary
+    wire: LatencySummary
+
+
+@dataclass(frozen=True, slots=True)
 class LoadReading:
     """A Recording with what is calculated from it.
 
@@ -113,6 +126,7 @@ class LoadReading:
     stages: tuple[StageReading, ...]
     paths: tuple[LoadPath, ...] = ()
     tls: TlsReading | None = None
+    streams: StreamsReading | None = None
     conditions: tuple[ConditionResult, ...] = ()
 
 
@@ -136,6 +150,7 @@ def read_load(recording: Recording, conditions: Sequence[LoadCondition] = ()) ->
         stages=tuple(_stage(one, _kind(recording)) for one in recording.stages),
         paths=load_paths(recording),
         tls=_tls(recording),
+        streams=_streams(recording.streams),
         conditions=tuple(judge_condition(one, recording, is_limited=is_limited) for one in conditions),
     )
 
@@ -153,6 +168,13 @@ def _tls(recording: Recording) -> TlsReading | None:
     asked = spec.target.tls if spec and spec.target else None
     full, resumed = (read_distribution(times) or EMPTY for times in (found.full, found.resumed))
     return TlsReading(found, asked.verify if asked else None, summarise(full), summarise(resumed))
+
+
+def _streams(found: Streams | None) -> StreamsReading | None:
+    if found is None:
+        return None
+    stream_wait, wire = (read_distribution(times) or EMPTY for times in (found.stream_wait, found.wire))
+    return StreamsReading(found, summary_of(found.schedule_wait), summarise(stream_wait), summarise(wire))
 
 
 def _kind(recording: Recording) -> str:

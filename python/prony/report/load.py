@@ -21,7 +21,14 @@ from prony.model.recording import (
     Target,
     Traffic,
 )
-from prony.reading.load import EndedSo, LatencyClass, LoadReading, StageReading, TlsReading
+from prony.reading.load import (
+    EndedSo,
+    LatencyClass,
+    LoadReading,
+    StageReading,
+    StreamsReading,
+    TlsReading,
+)
 from prony.report.document import (
     Bars,
     Block,
@@ -56,6 +63,8 @@ def load_document(reading: LoadReading) -> Document:
         sections.append(_paths(reading))
     if reading.tls is not None:
         sections.append(_tls(reading.tls))
+    if reading.streams is not None:
+        sections.append(_streams(reading.streams))
     if (histogram := _histogram(reading)) is not None:
         sections.append(histogram)
     if reading.recording.machines:
@@ -77,15 +86,15 @@ def _title(reading: LoadReading) -> Text:
 def _address(target: Target) -> Text:
     """Return where the load went; without more it is HTTP over TCP."""
     wire = target.wire.kind
-    spoken = "" if wire is Wire.HTTP else f" ({_SPOKEN[wire]})"
-    spoken = " (TLS)" if target.tls else spoken
+    names = [*([] if wire is Wire.HTTP else [_SPOKEN[wire]]), *(["TLS"] if target.tls else [])]
+    spoken = f" ({', '.join(names)})" if names else ""
     if target.socket == "unix":
         return text(f"unix:{{}}{spoken}", Quote(target.host, "/target/host"))
     name = Name(f"[{target.host}]" if ":" in target.host else target.host)
     return text(f"{{}}:{{}}{spoken}", name, Figure(target.port, as_typed, "/target/port"))
 
 
-_SPOKEN = {Wire.FASTCGI: "FastCGI", Wire.UWSGI: "uwsgi", Wire.SCGI: "SCGI"}
+_SPOKEN = {Wire.FASTCGI: "FastCGI", Wire.UWSGI: "uwsgi", Wire.SCGI: "SCGI", Wire.HTTP2: "HTTP/2"}
 _OPEN = "requests are due whatever the server does; latency counts from when each was due."
 _CLOSED = (
     "each connection waits for its reply, so the server sets the load. Latencies are those at saturation; "
@@ -102,6 +111,7 @@ def _loop_words(reading: LoadReading) -> Text:
 def _asked(reading: LoadReading) -> Text:
     """Return the load that was asked for; empty where the generator does not say it."""
     spec = reading.recording.spec
+    target = spec.target if spec else None
     match spec and spec.workload and spec.workload.loop:
         case OpenLoop(rate_per_s, arrivals, stages=stages) if stages:
             steps = counted(Figure(len(stages), as_typed, "/workload/loop/stages"), "stage")
@@ -117,9 +127,17 @@ def _asked(reading: LoadReading) -> Text:
             )
         case ClosedLoop(connections):
             number = Figure(connections, as_typed, "/workload/loop/connections")
-            return text(", {}", counted(number, "connection"))
+            return text(", {}{}", counted(number, "connection"), _shared(target))
         case _:
             return EMPTY
+
+
+def _shared(target: Target | None) -> Text:
+    """Return how many requests a connection has at once; empty where it is one, as without HTTP/2."""
+    streams = target.wire.streams if target else None
+    if not streams or streams == 1:
+        return EMPTY
+    return text(" with {} each", counted(Figure(streams, as_typed, "/target/wire/streams"), "stream"))
 
 
 def _general(value: float) -> str:
@@ -398,6 +416,38 @@ def _tls(found: TlsReading) -> Section:
         failed = Figure(found.figures.failed, count, "/tls/failed")
         blocks.append(Paragraph(text("{} failed", counted(failed, "handshake")), Tone.BAD))
     return Section("TLS", (*blocks, Table(_latency_columns(scale), rows), notes.notes()))
+
+
+def _streams(found: StreamsReading) -> Section:
+    """Where valid replies spent their time, and what the server said of its streams."""
+    notes = Footnotes()
+    parts = {
+        "schedule_wait": ("waiting for a connection", found.schedule_wait),
+        "stream_wait": ("waiting for a stream", found.stream_wait),
+        "wire": ("on the wire", found.wire),
+    }
+    known = {key: (words, one) for key, (words, one) in parts.items() if one is not None}
+    scale = duration_scale(one.mean_ns for _, one in known.values() if one.mean_ns is not None)
+    rows = tuple(
+        (Entry(words), *_Line(one, "ok", pointer("streams", f"{key}_ns"), scale, notes).entries())
+        for key, (words, one) in known.items()
+    )
+    blocks: list[Block] = [Paragraph(words, Tone.QUIET) for words in _said_of_streams(found)]
+    return Section("Streams", (*blocks, Table(_latency_columns(scale), rows), notes.notes()))
+
+
+def _said_of_streams(found: StreamsReading) -> Iterator[Text]:
+    figures = found.figures
+    if figures.limit is not None:
+        limit = Figure(figures.limit, count, "/streams/limit")
+        yield text("The server took no more than {} at once on a connection.", counted(limit, "stream"))
+    for key, one, words in (
+        ("goaways", "connection", "that the server announced to leave"),
+        ("refused", "request", "that it had not looked at, and said so"),
+        ("resets", "stream", "that it ended without a whole reply"),
+    ):
+        if number := getattr(figures, key):
+            yield text(f"{{}} {words}.", counted(Figure(number, count, pointer("streams", key)), one))
 
 
 def _agreed(found: TlsReading) -> Text:

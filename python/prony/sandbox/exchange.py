@@ -70,7 +70,10 @@ def connect(address: Address, timeout_s: float) -> socket.socket:
 
 def _encrypted(connection: socket.socket, address: Address) -> socket.socket:
     try:
-        return _context(address.tls or Tls()).wrap_socket(connection, server_hostname=address.host)
+        context = _context(address.tls or Tls())
+        if address.wire is Wire.HTTP2:
+            context.set_alpn_protocols(["h2"])
+        return context.wrap_socket(connection, server_hostname=address.host)
     except OSError:
         connection.close()
         raise

@@ -154,11 +154,9 @@ impl Driver for Epoll {
 
     fn receive(&mut self, slot: usize) -> io::Result<Received<'_>> {
         let count = transport::receive(socket_of(self.slots.get(slot))?, &mut self.buffer)?;
-        Ok(Received {
-            bytes: &self.buffer[..count],
-            // A short read has taken all that was there.
-            may_have_more: count == self.buffer.len(),
-        })
+        // A short read has taken all that was there.
+        let may_have_more = count == self.buffer.len();
+        Ok(Received::of(&self.buffer[..count], may_have_more))
     }
 
     fn close(&mut self, slot: usize) {

@@ -73,7 +73,7 @@ impl<D: Driver> Tls<D> {
 
     /// The socket is there: its handshake begins.
     fn begin(&mut self, slot: usize) -> io::Result<()> {
-        let Client { config, name } = &self.client;
+        let Client { config, name, .. } = &self.client;
         let made = ClientConnection::new(config.clone(), name.clone());
         let connection = made.map_err(|error| Broken::of(&error))?;
         let session = &mut self.sessions[slot];
@@ -112,6 +112,10 @@ impl<D: Driver> Tls<D> {
             Ok(None) => {}
             Ok(Some(may_have_more)) => {
                 let took_ns = Monotonic.now().saturating_sub(*since_ns);
+                if let Err(error) = self.client.check_protocol(connection) {
+                    self.handshakes.failed += 1;
+                    return self.fail(slot, error, ready);
+                }
                 self.handshakes.count(connection, took_ns);
                 // Bytes that came with the handshake: nobody asked for any.
                 let readable = may_have_more || has_plain(connection);
@@ -324,10 +328,7 @@ impl<D: Driver> Driver for Tls<D> {
                 // Whether it ended by the peer's word or was cut.
                 connection.read_tls(&mut io::empty())?;
                 let over = connection.reader().fill_buf().map(|_| ());
-                return over.map(|()| Received {
-                    bytes: &[],
-                    may_have_more: false,
-                });
+                return over.map(|()| Received::of(&[], false));
             }
             may_have_more = received.may_have_more;
             let fed = feed(connection, received.bytes, |connection| {
@@ -345,10 +346,8 @@ impl<D: Driver> Driver for Tls<D> {
                 ErrorKind::WouldBlock.into()
             });
         }
-        Ok(Received {
-            bytes: &plain[..filled],
-            may_have_more: filled > 0 && (may_have_more || is_over),
-        })
+        let may_have_more = filled > 0 && (may_have_more || is_over);
+        Ok(Received::of(&plain[..filled], may_have_more))
     }
 
     fn close(&mut self, slot: usize) {

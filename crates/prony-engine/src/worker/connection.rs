@@ -58,6 +58,8 @@ pub struct Connection<R, Q> {
     pub is_sent: bool,
     /// Whether this socket has brought a reply before.
     pub has_answered: bool,
+    /// How often its request was begun once more on another one.
+    pub repeats: u8,
     /// Whether the slot has had a socket before.
     pub has_connected: bool,
     /// How the last attempt failed of a slot that has had none.
@@ -112,6 +114,7 @@ impl<R, Q> Connection<R, Q> {
             written: 0,
             is_sent: false,
             has_answered: false,
+            repeats: 0,
             has_connected: false,
             failure: None,
             why: String::new(),
@@ -135,9 +138,17 @@ impl<R, Q> Connection<R, Q> {
 
 impl<R: Reader, Q> Connection<R, Q> {
     /// Takes a piece of the reply. Its first bytes are kept unless the reply is complete and as expected.
-    pub fn take(&mut self, piece: &[u8], expect: &Expect) -> Step {
+    /// `is_over`: the peer has said that nothing follows.
+    pub fn take(&mut self, piece: &[u8], is_over: bool, expect: &Expect) -> Step {
         let seen = &mut self.seen;
         let step = match self.reader.feed(piece, &mut |part| expect.see(seen, part)) {
+            Progress::More if is_over => match self.reader.finish() {
+                EndOfStream::Complete => Step::Complete {
+                    verdict: self.judge(expect),
+                    surplus: 0,
+                },
+                end => Step::Ended(end),
+            },
             Progress::More => Step::More,
             Progress::Complete { surplus } => Step::Complete {
                 verdict: self.judge(expect),

@@ -244,11 +244,12 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             None => (Class::ClientOther, "its attempt had not begun"),
         };
         let detail = format!("not open when the window opened: {why}");
-        self.counts.failures += u64::from(connection.failure.is_some() || is_on_its_way);
+        let is_counted = connection.failure.is_some() || is_on_its_way;
         // All connections are wanted from the start on.
         let mut end = End::without_reply(class, now_ns.max(own_from_ns), &detail);
         end.waited_from_ns = Some(self.task.times.epoch_ns);
         self.recorder.ended(&flight, &end);
+        self.counts.failures += u64::from(is_counted && self.is_first_of_connection(slot));
         if is_on_its_way {
             // The attempt before the window ends before it: the window's own has failed in its place.
             self.end(slot, class, open_ns - 1, "");

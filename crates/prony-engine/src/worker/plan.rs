@@ -61,7 +61,9 @@ pub struct Task {
     pub times: Times,
     /// When the window opens, which all workers agree on.
     pub opening: Arc<Opening>,
-    /// Its connections: exactly (closed loop) or at most (open loop).
+    /// Requests at once on each connection.
+    pub streams: usize,
+    /// The places for requests at once, as many as its connections have streams: exactly (closed loop) or at most (open loop).
     pub connections: usize,
     /// How many of them there are when, from the opening of the window on; null: always all.
     pub plan: Option<ConnectionPlan>,
@@ -169,7 +171,8 @@ pub fn task(spec: &Spec, common: &Common, worker: usize) -> Result<Task, crate::
     Ok(Task {
         times: common.times,
         opening: Arc::clone(&common.opening),
-        connections: own.portion(connections) as usize,
+        streams: spec.target.wire.streams(),
+        connections: own.portion(connections) as usize * spec.target.wire.streams(),
         plan: match &load.shape {
             Loop::Closed { stages, .. } if !stages.is_empty() => Some(ConnectionPlan::new(stages, share)),
             _ => None,

@@ -29,7 +29,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let open_ns = self.task.times.open_ns;
         let since_ns = now_ns - open_ns;
         self.next_change_ns = plan.next_change_ns(since_ns).map(|at_ns| open_ns + at_ns);
-        let wanted = plan.at(since_ns);
+        let wanted = plan.at(since_ns) * self.task.streams;
         let before = std::mem::replace(&mut self.wanted, wanted);
         (before..wanted).for_each(|slot| self.add(slot));
         (wanted..before).for_each(|slot| self.take_away(slot));
@@ -49,7 +49,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
     fn add(&mut self, slot: usize) {
         if self.connections[slot].state == State::Parked {
-            self.counts.added += 1;
+            self.counts.added += u64::from(self.is_first_of_connection(slot));
             self.connections[slot].state = State::Closed;
             self.closed.push_back(slot);
         }
@@ -67,7 +67,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
     /// The slot has no request, and is not wanted.
     pub(super) fn park(&mut self, slot: usize) {
-        self.counts.taken_away += 1;
+        self.counts.taken_away += u64::from(self.is_first_of_connection(slot));
         self.disconnect(slot);
         let connection = &mut self.connections[slot];
         connection.state = State::Parked;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod http2;
 mod network;
 
 use super::{task, Common, Edge, Gauges, Round, Times, Watch, Worker};

@@ -4,16 +4,27 @@ use super::connection::{State, Step, BACK_OFF_NS};
 use super::Worker;
 use crate::account::Class;
 use crate::clock::Clock;
-use crate::driver::{Driver, Ready};
+use crate::driver::{Driver, Fault, OpenedAs, Ready};
 use crate::expect::Verdict;
 use crate::protocol::{EndOfStream, Protocol, Reader};
 use crate::recorder::{End, Flight};
 use crate::transport::{connect_class, transfer_class};
 use std::cmp::Reverse;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 
 // Of 64 KiB each. What takes longest to parse, chunks of one byte, takes some 0.2 ms.
 const READS_PER_TURN: usize = 4;
+// Of a request that the server says it has not looked at: each takes a stream, and mostly a connection.
+const MOST_REPEATS: u8 = 8;
+
+/// What becomes of a request whose connection failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Ends,
+    SentAgain,
+    /// Nothing of it was sent before.
+    SentElsewhere,
+}
 
 impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     pub(super) fn handle_ready(&mut self) {
@@ -71,15 +82,21 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     fn connected(&mut self, slot: usize) {
         let now_ns = self.clock.now();
         let is_counted = self.is_counted(now_ns);
+        let opened = self.driver.opened_as(slot);
         let connection = &mut self.connections[slot];
-        if let State::Connecting { since_ns } = connection.state {
+        let (is_new, is_again) = match opened {
+            OpenedAs::Own => (true, connection.has_connected),
+            OpenedAs::First { again } => (true, again),
+            OpenedAs::Shared => (false, false),
+        };
+        if let (State::Connecting { since_ns }, true) = (connection.state, is_new) {
             self.recorder.distributions.connect.record(now_ns - since_ns);
         }
         if !connection.has_connected {
             self.opened.opened(connection.failure);
         }
-        self.counts.opened += u64::from(is_counted);
-        self.counts.reconnects += u64::from(is_counted && connection.has_connected);
+        self.counts.opened += u64::from(is_counted && is_new);
+        self.counts.reconnects += u64::from(is_counted && is_new && is_again);
         connection.state = State::Idle { since_ns: now_ns };
         connection.back_off_ns = BACK_OFF_NS.0;
         connection.has_answered = false;
@@ -115,7 +132,8 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     /// The slot's attempt has ended without a connection.
     pub(super) fn attempt_failed(&mut self, slot: usize, class: Class, why: &str) {
         if let State::Connecting { since_ns } = self.connections[slot].state {
-            self.counts.failures += u64::from(self.is_counted(since_ns));
+            let is_first = self.driver.opened_as(slot) != OpenedAs::Shared;
+            self.counts.failures += u64::from(is_first && self.is_counted(since_ns));
         }
         self.disconnect(slot);
         let connection = &mut self.connections[slot];
@@ -149,6 +167,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         self.counts.requests_sent += 1;
         if flight.sent_ns.is_none() {
             flight.sent_ns = Some(now_ns);
+            self.connections[slot].repeats = 0;
             self.recorder.sent(&flight, now_ns, free_since_ns);
         }
         let base_ns = if self.is_open_loop() {
@@ -176,10 +195,10 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             match self.driver.send(slot, &bytes[connection.written..]) {
                 Ok(sent) => {
                     connection.written += sent;
-                    self.recorder.took(&flight, sent as u64);
+                    self.recorder.took(&flight, self.driver.framed_bytes(slot, sent));
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(error) => return self.lost(slot, transfer_class(&error), &error.to_string()),
+                Err(error) => return self.failed(slot, &error),
             }
         }
         connection.is_sent = true;
@@ -212,18 +231,20 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     /// Reads once. What may be there beyond that is read on, of a peer that has closed until the end.
     fn receive(&mut self, slot: usize) {
         let (step, may_have_more) = match self.driver.receive(slot) {
-            Ok(received) if received.bytes.is_empty() => return self.stream_ended(slot),
+            Ok(received) if received.bytes.is_empty() && !received.is_complete => {
+                return self.stream_ended(slot);
+            }
             Ok(received) => {
                 let connection = &mut self.connections[slot];
                 if let Some(flight) = &connection.flight {
-                    self.recorder.gave(flight, received.bytes.len() as u64);
+                    self.recorder.gave(flight, received.framed_bytes as u64);
                 }
-                let step = connection.take(received.bytes, &self.task.expect);
+                let step = connection.take(received.bytes, received.is_complete, &self.task.expect);
                 (step, received.may_have_more)
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => return,
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => return self.stream_cut(slot),
-            Err(error) => return self.lost(slot, transfer_class(&error), &error.to_string()),
+            Err(error) => return self.failed(slot, &error),
         };
         match step {
             Step::More => {
@@ -309,28 +330,73 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         self.free(slot, now_ns);
     }
 
+    /// A connection failed, or a stream of it alone.
+    fn failed(&mut self, slot: usize, error: &io::Error) {
+        let fault = Fault::of(error);
+        let class = fault.map_or_else(|| transfer_class(error), fault_class);
+        match fault {
+            None => self.lost(slot, class, &error.to_string()),
+            // The server has not looked at the request: it is safe to send it again, whatever it asks.
+            Some(Fault::Unprocessed) => {
+                let fate = self.refused(slot, Fate::SentAgain);
+                self.over(slot, class, &error.to_string(), fate);
+            }
+            Some(Fault::Unsent) => {
+                self.counts.requests_sent -= 1;
+                let fate = self.refused(slot, Fate::SentElsewhere);
+                self.over(slot, class, &error.to_string(), fate);
+            }
+            Some(_) => self.over(slot, class, &error.to_string(), Fate::Ends),
+        }
+    }
+
+    /// What becomes of a request that was not looked at: this, unless that has happened too often.
+    fn refused(&self, slot: usize, fate: Fate) -> Fate {
+        if self.connections[slot].repeats < MOST_REPEATS {
+            fate
+        } else {
+            Fate::Ends
+        }
+    }
+
     /// The connection failed under its request: sent once more where that is safe, ended otherwise.
     fn lost(&mut self, slot: usize, class: Class, detail: &str) {
-        let now_ns = self.clock.now();
-        let connection = &mut self.connections[slot];
+        let connection = &self.connections[slot];
+        let has_answered = connection.has_answered || self.driver.has_answered(slot);
         let met_a_close = matches!(class, Class::Reset | Class::Eof)
-            && connection.has_answered
+            && has_answered
+            && connection.repeats == 0
             && !connection.reader.has_begun();
         let request = connection.flight.map(|flight| flight.request);
         let may_retry = met_a_close && request.is_some_and(|one| self.protocol.is_idempotent(one));
+        self.over(
+            slot,
+            class,
+            detail,
+            if may_retry { Fate::SentAgain } else { Fate::Ends },
+        );
+    }
+
+    fn over(&mut self, slot: usize, class: Class, detail: &str, fate: Fate) {
+        let now_ns = self.clock.now();
         self.disconnect(slot);
-        if may_retry {
-            self.repeat(slot, now_ns);
-        } else {
-            self.end(slot, class, now_ns, detail);
-            self.free(slot, now_ns);
+        match fate {
+            Fate::Ends => {
+                self.end(slot, class, now_ns, detail);
+                self.free(slot, now_ns);
+            }
+            Fate::SentAgain | Fate::SentElsewhere => {
+                let is_again = fate == Fate::SentAgain && self.is_counted(now_ns);
+                self.counts.retried += u64::from(is_again);
+                self.repeat(slot);
+            }
         }
     }
 
     /// On a new connection, not on another that was idle: that one may have been closed as well. A new one has answered nothing yet, so
     /// that no request is sent a third time.
-    fn repeat(&mut self, slot: usize, now_ns: u64) {
-        self.counts.retried += u64::from(self.is_counted(now_ns));
+    fn repeat(&mut self, slot: usize) {
+        self.connections[slot].repeats += 1;
         self.repeats.push_back(slot);
     }
 
@@ -367,6 +433,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let mut end = End::without_reply(class, now_ns, detail);
         end.received = &connection.first_bytes;
         end.connection = Some(slot);
+        end.waited_for_stream_ns = self.driver.waited_for_stream_ns(slot);
         if flight.sent_ns.is_some() {
             end.body_bytes = connection.reader.body_bytes();
         }
@@ -400,5 +467,15 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             self.connections[slot].listed = true;
             self.idle.push(slot);
         }
+    }
+}
+
+fn fault_class(fault: Fault) -> Class {
+    match fault {
+        // As FastCGI's word that it does not serve a request.
+        Fault::Unprocessed | Fault::Unsent => Class::Eof,
+        Fault::Reset(_) => Class::Reset,
+        Fault::Short => Class::ShortBody,
+        Fault::Broken(_) => Class::Parse,
     }
 }

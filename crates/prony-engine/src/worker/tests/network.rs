@@ -32,7 +32,7 @@ impl Script {
         Self { choices }
     }
 
-    fn pick(&mut self, count: usize) -> usize {
+    pub fn pick(&mut self, count: usize) -> usize {
         usize::from(self.choices.pop_front().unwrap_or(0)) % count
     }
 
@@ -521,10 +521,7 @@ impl Driver for Network {
 
     fn receive(&mut self, slot: usize) -> io::Result<Received<'_>> {
         let count = self.world.borrow_mut().give(slot, &mut self.buffer)?;
-        Ok(Received {
-            bytes: &self.buffer[..count],
-            may_have_more: count == self.buffer.len(),
-        })
+        Ok(Received::of(&self.buffer[..count], count == self.buffer.len()))
     }
 
     fn close(&mut self, slot: usize) {

@@ -1,0 +1,37 @@
+"""One exchange over HTTP/2, as readiness and contracts need it."""
+
+import time
+from http.client import HTTPException
+
+import pytest
+
+from http2_server import CERTIFICATES, reset, serving
+from prony.model import Address, Request, Tls, Wire
+from prony.sandbox.exchange import exchange
+
+GET = Request()
+
+
+def asked(server, request=GET, tls=None):
+    address = Address("127.0.0.1", server.port, tls=tls, wire=Wire.HTTP2)
+    return exchange(address, request, time.monotonic() + 10)
+
+
+def test_a_request_has_its_reply_by_prior_knowledge():
+    with serving() as server:
+        reply = asked(server, Request("POST", "/", body=b"12345"))
+    assert (reply.status, reply.body, server.requests) == (200, b"hi", 1)
+
+
+def test_over_tls_both_sides_agree_on_it():
+    with serving(protocols=["h2"]) as server:
+        reply = asked(server, tls=Tls(ca_file=str(CERTIFICATES / "ca.pem")))
+    assert (reply.status, reply.body) == (200, b"hi")
+
+
+def test_a_stream_that_the_server_resets_is_no_reply():
+    with (
+        serving(lambda _number, stream: reset(stream)) as server,
+        pytest.raises(HTTPException, match="reset the stream"),
+    ):
+        asked(server)
