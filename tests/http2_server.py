@@ -66,6 +66,8 @@ class Server:
 
     def serve(self, connection, context):
         try:
+            # Frames are written one by one: none waits for the word that the one before has come.
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if context is not None:
                 connection = context.wrap_socket(connection, server_side=True)
             with connection:

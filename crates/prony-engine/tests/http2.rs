@@ -66,7 +66,11 @@ fn serve(stream: &mut (impl Read + Write), count: &AtomicU64) {
 }
 
 fn server() -> Scripted {
-    Scripted::start(|_, stream, count| serve(stream, count))
+    Scripted::start(|_, stream, count| {
+        // It writes frame by frame: none of them waits for the word that the one before has come.
+        stream.set_nodelay(true).unwrap();
+        serve(stream, count);
+    })
 }
 
 fn file(name: &str) -> String {
@@ -89,6 +93,7 @@ fn secure_server(protocols: &[&[u8]]) -> Scripted {
     Scripted::start(move |_, stream, count| {
         let connection = ServerConnection::new(Arc::clone(&config)).unwrap();
         let stream = stream.try_clone().unwrap();
+        stream.set_nodelay(true).unwrap();
         serve(&mut StreamOwned::new(connection, stream), count);
     })
 }
