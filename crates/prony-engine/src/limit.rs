@@ -83,9 +83,10 @@ fn needed(spec: &Spec) -> Limit {
     let workers = worker_count(spec) as f64;
     let rate_per_s = rate_per_s / spec.part().workers as f64;
     let each = rate_per_s * spec.workload.timeout_ns as f64 / 1e9 / workers;
-    let whole = workers * (each + 6.0 * each.sqrt() + 4.0) / spec.target.wire.streams() as f64;
+    // Workers share no connection, however many streams one has.
+    let of_each = (each + 6.0 * each.sqrt() + 4.0) / spec.target.wire.streams() as f64;
     Limit {
-        connections: whole.ceil().min(MOST) as usize,
+        connections: (workers * of_each.ceil()).min(MOST) as usize,
         by: Bound::TimeOut,
     }
 }
@@ -166,6 +167,20 @@ mod tests {
             let limit = of(&spec(100.0, 9, None, threads), "127.0.0.1:80").run;
             assert_eq!(limit.by, Bound::TimeOut);
             assert!((900..most).contains(&limit.connections), "{limit:?}");
+        }
+    }
+
+    #[test]
+    fn each_worker_has_a_connection_of_its_own_however_many_streams_it_has() {
+        for (threads, streams) in [(1, 1000), (2, 100), (3, 7), (8, 1000)] {
+            let mut spec = spec(100.0, 9, None, threads);
+            spec.target.wire = crate::spec::Wire::Http2 { streams };
+            let limit = of(&spec, "127.0.0.1:80").run;
+            let common = crate::worker::Common::new(&spec, 0, limit.connections);
+            let places = |worker| crate::worker::task(&spec, &common, worker).unwrap().connections;
+            // So many may be outstanding of those that are due at it.
+            let least = 900_usize.div_ceil(threads);
+            assert!((0..threads).all(|worker| places(worker) >= least), "{limit:?}");
         }
     }
 

@@ -145,6 +145,15 @@ fn requests_by_prior_knowledge_are_counted_in_both_loops() {
 }
 
 #[test]
+fn each_thread_of_an_open_loop_has_a_connection_however_many_streams_one_has() {
+    let server = server();
+    let load = Load::open_without_limit(server.port, 400.0).requests(200);
+    let recording = load.threads(4).wire(streams(10_000)).run();
+    assert_all_ok(&recording, 200, &server);
+    assert_eq!(recording.connections.opened, 4);
+}
+
+#[test]
 fn requests_over_tls_agree_on_http_2() {
     let server = secure_server(&[b"h2", b"http/1.1"]);
     let load = Load::closed(server.port, 2).requests(100).wire(streams(10));
