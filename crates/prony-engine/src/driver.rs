@@ -122,8 +122,8 @@ pub trait Driver {
         false
     }
 
-    /// Whether the slot's request waits for a stream of its connection, so that nothing of it was sent.
-    fn waits_for_stream(&self, _slot: usize) -> bool {
+    /// Whether nothing of the slot's request was sent on its connection: it waits for a stream there, or will have none.
+    fn is_unsent(&self, _slot: usize) -> bool {
         false
     }
 

@@ -440,11 +440,14 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         }
     }
 
-    /// Whether the slot's request still waits for a stream: then it was not sent after all.
+    /// Whether the slot's request was not sent after all: it waits for a stream, or is on its way from a connection that had none for it
+    /// to another one.
     fn take_back_unsent(&mut self, slot: usize) -> bool {
-        let waits = self.driver.waits_for_stream(slot);
-        self.counts.requests_sent -= u64::from(waits);
-        waits
+        let is_unsent = self.driver.is_unsent(slot);
+        self.counts.requests_sent -= u64::from(is_unsent);
+        let connection = &self.connections[slot];
+        let is_on_none = connection.state != State::Busy;
+        (is_unsent || is_on_none) && !connection.was_sent
     }
 
     fn end_back_offs(&mut self, now_ns: u64) {

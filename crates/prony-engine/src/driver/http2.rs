@@ -353,15 +353,10 @@ impl<D: Driver, C: Clock> Http2<D, C> {
     /// A connection is of no more use: what was under way ends so, and what waits for a stream was not sent.
     fn lost(&mut self, number: usize, mut ending: impl FnMut() -> Ending) {
         self.inner.close(number);
-        let link = &mut self.links[number];
-        link.stage = Stage::Lost;
-        link.waiting.clear();
-        let group = &mut self.groups[link.group];
-        group.link = group.link.filter(|&current| current != number);
+        self.links[number].stage = Stage::Lost;
+        self.turn_away(number);
         self.report_all(number, |board, place, slot| {
-            if slot.waits_since_ns.take().is_some() {
-                board.end(place, slot, Ending::Stream(Fault::Unsent));
-            } else if slot.stream.is_some() {
+            if slot.stream.is_some() {
                 board.end(place, slot, ending());
             } else {
                 board.readable(place, slot);
@@ -372,22 +367,40 @@ impl<D: Driver, C: Clock> Http2<D, C> {
         }
     }
 
-    /// The server takes no further streams on a connection: those that wait go elsewhere, and so do slots without a request.
+    /// The server takes no further streams on a connection: those that wait go elsewhere, and so do slots without a request. One that no
+    /// slot is on is closed.
     fn leave(&mut self, number: usize) {
-        let link = &mut self.links[number];
-        if std::mem::replace(&mut link.is_leaving, true) {
+        if std::mem::replace(&mut self.links[number].is_leaving, true) {
             return;
         }
-        link.waiting.clear();
-        let group = &mut self.groups[link.group];
-        group.link = group.link.filter(|&current| current != number);
+        self.turn_away(number);
         self.report_all(number, |board, place, slot| {
-            if slot.waits_since_ns.take().is_some() {
-                board.end(place, slot, Ending::Stream(Fault::Unsent));
-            } else if slot.stream.is_none() {
+            if slot.stream.is_none() {
                 board.readable(place, slot);
             }
         });
+        if self.links[number].slots == 0 {
+            self.shut(number);
+        }
+    }
+
+    /// A connection has no more streams: what waits for one was not sent, and is to be sent elsewhere in the same order.
+    fn turn_away(&mut self, number: usize) {
+        let Self {
+            links,
+            groups,
+            slots,
+            board,
+            ..
+        } = self;
+        let link = &mut links[number];
+        for place in link.waiting.drain(..) {
+            let slot = &mut slots[place];
+            slot.waits_since_ns = None;
+            board.end(place, slot, Ending::Stream(Fault::Unsent));
+        }
+        let group = &mut groups[link.group];
+        group.link = group.link.filter(|&current| current != number);
     }
 
     fn owe(&mut self, number: usize) {
@@ -427,6 +440,7 @@ impl<D: Driver, C: Clock> Http2<D, C> {
         links[number].connection.find_room(&mut |place, bytes, news| {
             board.take(place, &mut slots[place], bytes, news, figures);
         });
+        self.wake(number);
     }
 
     /// Nothing can be sent any more. What the server said before is still there.
@@ -467,7 +481,7 @@ impl<D: Driver, C: Clock> Http2<D, C> {
             return self.lost(number, || Ending::Stream(Fault::Broken(why)));
         }
         self.look_at(number);
-        if is_more {
+        if is_more && self.links[number].is_open() {
             self.read_later(number);
         }
     }
@@ -493,10 +507,20 @@ impl<D: Driver, C: Clock> Http2<D, C> {
         }
     }
 
-    /// The request that waits longest has its turn, where there is a stream.
+    /// The requests that wait longest have their turn, as many as there are streams.
     fn wake(&mut self, number: usize) {
-        let link = &self.links[number];
-        if let Some(&place) = link.waiting.front().filter(|_| link.connection.room() > 0) {
+        let room = self.links[number].connection.room();
+        self.wake_up_to(number, room);
+    }
+
+    /// The next one has, after one of them.
+    fn wake_next(&mut self, number: usize) {
+        let room = self.links[number].connection.room();
+        self.wake_up_to(number, room.min(1));
+    }
+
+    fn wake_up_to(&mut self, number: usize, most: usize) {
+        for &place in self.links[number].waiting.iter().take(most) {
             self.board.writable(place, &mut self.slots[place]);
         }
     }
@@ -617,7 +641,7 @@ impl<D: Driver, C: Clock> Http2<D, C> {
         }
         slot.sent += (link.connection.pending().len() - before) as u64;
         self.owe(number);
-        self.wake(number);
+        self.wake_next(number);
         Ok(taken)
     }
 
@@ -664,7 +688,7 @@ impl<D: Driver, C: Clock> Http2<D, C> {
         if link.slots == 0 && !stays {
             self.shut(number);
         } else if link.is_open() {
-            self.wake(number);
+            self.wake_next(number);
         }
     }
 
@@ -828,10 +852,11 @@ impl<D: Driver, C: Clock> Driver for Http2<D, C> {
             .is_some_and(|number| self.links[number].connection.has_answered())
     }
 
-    fn waits_for_stream(&self, slot: usize) -> bool {
-        self.slots
-            .get(slot)
-            .is_some_and(|slot| slot.waits_since_ns.is_some())
+    fn is_unsent(&self, slot: usize) -> bool {
+        self.slots.get(slot).is_some_and(|slot| {
+            let is_turned_away = matches!(slot.ending, Some(Ending::Stream(Fault::Unsent)));
+            slot.waits_since_ns.is_some() || is_turned_away
+        })
     }
 
     fn waited_for_stream_ns(&self, slot: usize) -> Option<u64> {
@@ -851,3 +876,6 @@ impl<D: Driver, C: Clock> Http2<D, C> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

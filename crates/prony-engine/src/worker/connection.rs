@@ -56,6 +56,10 @@ pub struct Connection<R, Q> {
     pub written: usize,
     /// Whether it has taken all of them.
     pub is_sent: bool,
+    /// Whether any socket has taken a byte of the request.
+    pub was_sent: bool,
+    /// How long the request was given to connections that had no stream for it.
+    pub waited_ns: u64,
     /// Whether this socket has brought a reply before.
     pub has_answered: bool,
     /// How often its request was begun once more on another one.
@@ -113,6 +117,8 @@ impl<R, Q> Connection<R, Q> {
             seen,
             written: 0,
             is_sent: false,
+            was_sent: false,
+            waited_ns: 0,
             has_answered: false,
             repeats: 0,
             has_connected: false,

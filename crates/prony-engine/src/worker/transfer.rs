@@ -165,10 +165,17 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     pub(super) fn send(&mut self, slot: usize, mut flight: Flight<P::Request>, free_since_ns: u64) {
         let now_ns = self.clock.now();
         self.counts.requests_sent += 1;
-        if flight.sent_ns.is_none() {
-            flight.sent_ns = Some(now_ns);
-            self.connections[slot].repeats = 0;
-            self.recorder.sent(&flight, now_ns, free_since_ns);
+        let connection = &mut self.connections[slot];
+        match flight.sent_ns {
+            None => {
+                flight.sent_ns = Some(now_ns);
+                connection.repeats = 0;
+                (connection.was_sent, connection.waited_ns) = (false, 0);
+                self.recorder.sent(&flight, now_ns, free_since_ns);
+            }
+            // The connections before this one had no stream for it.
+            Some(sent_ns) if !connection.was_sent => connection.waited_ns = now_ns - sent_ns,
+            Some(_) => {}
         }
         let base_ns = if self.is_open_loop() {
             flight.intended_ns
@@ -195,6 +202,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             match self.driver.send(slot, &bytes[connection.written..]) {
                 Ok(sent) => {
                     connection.written += sent;
+                    connection.was_sent = true;
                     self.recorder.took(&flight, self.driver.framed_bytes(slot, sent));
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
@@ -433,7 +441,8 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let mut end = End::without_reply(class, now_ns, detail);
         end.received = &connection.first_bytes;
         end.connection = Some(slot);
-        end.waited_for_stream_ns = self.driver.waited_for_stream_ns(slot);
+        let waited_ns = self.driver.waited_for_stream_ns(slot);
+        end.waited_for_stream_ns = waited_ns.map(|ns| ns + connection.waited_ns);
         if flight.sent_ns.is_some() {
             end.body_bytes = connection.reader.body_bytes();
         }

@@ -692,6 +692,44 @@ fn a_request_that_no_stream_was_free_for_was_not_sent() {
 }
 
 #[test]
+fn the_wait_for_a_stream_goes_on_when_its_connection_is_left() {
+    // The fourth waits for the third, whose connection ends with it.
+    let plan = |asked: Asked| match asked.number {
+        2 => vec![(10 * MS, Act::Reply(asked.id)), (10 * MS, goaway(asked.id, 0))],
+        _ => vec![(MS, Act::Reply(asked.id))],
+    };
+    let run = run(&counted(1, 4), 2, limit(1), Box::new(plan));
+    run.check();
+    let times = run.worker.recorder.streams.as_ref().unwrap();
+    assert_eq!((run.ok(), run.tally.connected), (4, 2));
+    let (wire_ns, wait_ns) = (times.wire.sum_ns(), times.stream_wait.sum_ns());
+    let ms = u128::from(MS);
+    assert!((13 * ms..14 * ms).contains(&wire_ns), "{wire_ns}");
+    assert!((10 * ms..11 * ms).contains(&wait_ns), "{wait_ns}");
+}
+
+#[test]
+fn a_request_on_its_way_from_one_connection_to_the_next_at_the_end_was_not_sent() {
+    let end_ns = EPOCH_NS + 20 * MS;
+    // The first request was on its way before the server said that it takes none. It leaves when the next connection cannot be open
+    // in time.
+    let plan = move |asked: Asked| vec![(end_ns - 30_000 - asked.now_ns, goaway(asked.id, 0))];
+    let case = Case {
+        grace_ns: 0,
+        ..timed(1, Some(1000), 20 * MS)
+    };
+    let run = run(&case, 8, limit(0), Box::new(plan));
+    run.check();
+    let account = &run.worker.recorder.account;
+    assert!(account.scheduled > 10, "{account:?}");
+    assert_eq!(
+        (account.in_flight_at_end, account.not_sent_end),
+        (1, account.scheduled - 1)
+    );
+    assert_eq!((run.worker.counts.requests_sent, run.tally.requests), (1, 1));
+}
+
+#[test]
 fn a_server_that_breaks_the_protocol_fails_what_is_under_way_and_gets_a_new_connection() {
     let plan = |asked: Asked| match asked.nth {
         20 => vec![(MS / 2, Act::Frames(frame(5, 4, 1, &[0, 0, 0, 2])))],
