@@ -82,7 +82,7 @@ impl Usage {
         let user_ns = ns(usage.ru_utime);
         Self {
             user_ns,
-            system_ns: cpu_time_ns().saturating_sub(user_ns),
+            system_ns: time_ns().saturating_sub(user_ns),
             queued: RunQueue::of_this_thread().queued(),
         }
     }
@@ -98,7 +98,7 @@ impl Usage {
 }
 
 /// CPU time of the calling thread, to the nanosecond.
-fn cpu_time_ns() -> u64 {
+pub fn time_ns() -> u64 {
     let mut time = crate::transport::timespec(0);
     // SAFETY: `time` is valid for writes, and the clock always exists on Linux.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };

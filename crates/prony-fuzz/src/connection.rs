@@ -8,7 +8,7 @@ const GET: &[u8] = &[0x82, 0x84, 0x86];
 const REQUESTS: usize = 4;
 const BODY: &[u8] = &[b'x'; 200_000];
 // What stands ready of bodies, what is owed to the server, and heads that were begun.
-const MOST_PENDING: usize = 1200 * 1024;
+const MOST_PENDING: usize = 600 * 1024;
 
 /// What a connection said, and what came of it.
 #[derive(Debug, PartialEq, Eq)]

@@ -156,11 +156,13 @@ impl Fault {
 struct Board {
     listed: Vec<usize>,
     spare: Vec<Vec<u8>>,
+    spare_bytes: usize,
 }
 
 // So many slots have their turn before the next connections are read: the stamps of replies stay close to their coming.
 const AT_ONCE: usize = 64;
 const SPARE: usize = 256;
+const SPARE_BYTES: usize = 1024 * 1024;
 
 impl Board {
     fn list(&mut self, number: usize, slot: &mut Slot) {
@@ -190,14 +192,17 @@ impl Board {
     fn keep(&mut self, slot: &mut Slot, bytes: &[u8]) {
         if slot.inbox.capacity() == 0 {
             slot.inbox = self.spare.pop().unwrap_or_default();
+            self.spare_bytes -= slot.inbox.capacity();
         }
         slot.inbox.extend_from_slice(bytes);
     }
 
     fn take_back(&mut self, mut buffer: Vec<u8>) {
-        if buffer.capacity() > 0 && self.spare.len() < SPARE {
+        let bytes = self.spare_bytes + buffer.capacity();
+        if buffer.capacity() > 0 && self.spare.len() < SPARE && bytes <= SPARE_BYTES {
             buffer.clear();
             self.spare.push(buffer);
+            self.spare_bytes = bytes;
         }
     }
 

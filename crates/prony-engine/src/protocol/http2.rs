@@ -83,6 +83,16 @@ impl Protocol for Http2 {
     }
 }
 
+/// A buffer that is used again has at most this much.
+const KEPT_BYTES: usize = 16 * 1024;
+
+/// Frees a buffer that something large has made large.
+fn free_if_large(buffer: &mut Vec<u8>) {
+    if buffer.capacity() > KEPT_BYTES {
+        *buffer = Vec::new();
+    }
+}
+
 const LENGTH_BYTES: usize = 4;
 
 /// A request as it is kept: the length of its coded head, that head, and the body. No stream of it is known yet, and what fits into a

@@ -9,6 +9,7 @@ struct Sockets {
     inbound: Vec<Vec<u8>>,
     events: Vec<Ready>,
     buffer: Vec<u8>,
+    takes_nothing: bool,
 }
 
 impl Driver for Sockets {
@@ -29,6 +30,9 @@ impl Driver for Sockets {
 
     fn send(&mut self, slot: usize, bytes: &[u8]) -> io::Result<usize> {
         assert!(self.open[slot]);
+        if self.takes_nothing {
+            return Err(ErrorKind::WouldBlock.into());
+        }
         Ok(bytes.len())
     }
 
@@ -168,4 +172,47 @@ fn as_many_have_their_turn_at_once_as_there_are_streams() {
         .collect();
     assert_eq!(writable, [2, 3]);
     assert!(!waits(&mut driver, 2) && !waits(&mut driver, 3) && waits(&mut driver, 4));
+}
+
+#[test]
+fn what_waits_for_a_server_that_takes_nothing_is_bounded() {
+    let mut driver = opened(1, 10, &[0]);
+    driver.inner.takes_nothing = true;
+    let mut given_up = 0;
+    while !waits(&mut driver, 0) {
+        driver.close(0);
+        assert!(driver.connect(0).unwrap());
+        given_up += 1;
+        let pending = driver.links[0].connection.pending().len();
+        assert!(pending < 512 * 1024, "{pending} bytes wait");
+        news(&mut driver);
+    }
+    assert!(given_up > 100 && driver.is_unsent(0));
+    // It goes on when the server does.
+    driver.inner.takes_nothing = false;
+    driver.inner.events.push(Ready {
+        slot: 0,
+        writable: true,
+        readable: false,
+        hangup: false,
+    });
+    let next = news(&mut driver);
+    assert!(
+        next.iter().any(|event| event.slot == 0 && event.writable),
+        "{next:?}"
+    );
+    assert!(!waits(&mut driver, 0));
+}
+
+#[test]
+fn large_buffers_are_not_kept() {
+    let (mut board, mut slot) = (Board::default(), Slot::default());
+    for _ in 0..100 {
+        board.take_back(Vec::with_capacity(SPARE_BYTES / 2));
+    }
+    let kept: usize = board.spare.iter().map(Vec::capacity).sum();
+    assert!(kept <= SPARE_BYTES && kept == board.spare_bytes, "{kept}");
+    board.keep(&mut slot, b"x");
+    assert!(slot.inbox.capacity() >= SPARE_BYTES / 2);
+    assert_eq!(kept - board.spare_bytes, slot.inbox.capacity());
 }

@@ -3,6 +3,7 @@
 use super::frame::{self, Code, Header, HEADER_BYTES, LARGEST_BYTES, LARGEST_STREAM};
 use super::head::Head;
 use super::hpack::{Decoder, EMPTY_TABLE, TABLE_BYTES};
+use super::{free_if_large, KEPT_BYTES};
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -41,24 +42,27 @@ const DEFAULT_WINDOW: i64 = 65_535;
 const LARGEST_WINDOW: i64 = (1 << 31) - 1;
 /// So many streams are begun before the server has said how many it takes (RFC 9113 section 6.5.2 advises no less).
 const FIRST_STREAMS: u32 = 100;
-/// Heads of one reply, as they are coded.
+/// All heads of one reply together, as they are decoded, and a single one as it is coded.
 const HEADS_BYTES: usize = 64 * 1024;
 /// Of a request's body, this much stands ready to be sent.
 const MOST_PENDING: usize = 64 * 1024;
-/// What is owed to a server that asks for answers and takes none.
-const MOST_OWED: usize = 1024 * 1024;
+/// No stream is begun while more than this waits for a server that takes nothing.
+const MOST_BEGUN: usize = 256 * 1024;
+/// A server that asks for one more answer while so much waits asks for answers and takes none.
+const MOST_OWED: usize = 512 * 1024;
 const CANCELLED: usize = 256;
 
 /// A request that has a stream, until both sides have ended it.
 #[derive(Debug)]
 struct Stream {
     key: usize,
-    send_window: i64,
+    /// What was sent of the request's body, less what the server has allowed for it: what is left of the initial window may be sent.
+    spent: i64,
     receive_window: i64,
     is_head: bool,
     /// The final head is there.
     has_head: bool,
-    /// The bytes of heads so far.
+    /// The bytes of heads so far, as they are decoded.
     head_bytes: usize,
     /// What is left of the announced length.
     length_left: Option<u64>,
@@ -237,9 +241,9 @@ impl Connection {
         frame::push(frame::WINDOW_UPDATE, 0, 0, &more.to_be_bytes(), &mut self.out);
     }
 
-    /// How many more streams may be begun now.
+    /// How many more streams may be begun now; none while the server takes nothing of what waits to be sent.
     pub fn room(&self) -> usize {
-        if !self.is_usable() {
+        if !self.is_usable() || self.pending().len() > MOST_BEGUN {
             return 0;
         }
         (self.most_streams as usize).saturating_sub(self.streams.len())
@@ -286,6 +290,9 @@ impl Connection {
         if self.sent == self.out.len() {
             self.out.clear();
             self.sent = 0;
+            if self.out.capacity() > MOST_BEGUN {
+                self.out = Vec::new();
+            }
         } else if self.sent > MOST_PENDING {
             self.out.drain(..self.sent);
             self.sent = 0;
@@ -306,7 +313,7 @@ impl Connection {
         }
         let stream = Stream {
             key,
-            send_window: self.initial_window,
+            spent: 0,
             receive_window: OWN_WINDOW,
             is_head,
             has_head: false,
@@ -326,7 +333,7 @@ impl Connection {
         let Some(stream) = self.streams.get_mut(&id) else {
             return 0;
         };
-        let window = self.send_window.min(stream.send_window).max(0);
+        let window = self.send_window.min(self.initial_window - stream.spent).max(0);
         let count = rest.len().min(room).min(window as usize);
         let mut taken = 0;
         while taken < count {
@@ -336,7 +343,7 @@ impl Connection {
             frame::push(frame::DATA, flags, id, piece, &mut self.out);
         }
         self.send_window -= count as i64;
-        stream.send_window -= count as i64;
+        stream.spent += count as i64;
         stream.is_sent = count == rest.len();
         if !stream.is_sent && !stream.is_blocked {
             stream.is_blocked = true;
@@ -360,7 +367,7 @@ impl Connection {
             return;
         }
         for stream in self.streams.values_mut() {
-            if stream.is_blocked && stream.send_window > 0 {
+            if stream.is_blocked && stream.spent < self.initial_window {
                 stream.is_blocked = false;
                 self.blocked -= 1;
                 on_news(stream.key, 0, News::Room);
@@ -663,8 +670,9 @@ impl Connection {
             self.open_head = Some(open);
             return Ok(());
         }
-        let block = std::mem::take(&mut self.block);
+        let mut block = std::mem::take(&mut self.block);
         let result = self.take_head(open, &block, on_news);
+        free_if_large(&mut block);
         self.block = block;
         result
     }
@@ -676,7 +684,24 @@ impl Connection {
         block: &[u8],
         on_news: &mut impl FnMut(usize, usize, News<'_>),
     ) -> Result<(), Violation> {
+        if !self.streams.contains_key(&open.id) {
+            return self.skip_head(block);
+        }
         self.decode(block)?;
+        self.give_head(open, on_news)?;
+        if self.head.text.capacity() > KEPT_BYTES {
+            self.head.text = Vec::new();
+            self.is_known = false;
+        }
+        Ok(())
+    }
+
+    /// Hands on the head that was just read.
+    fn give_head(
+        &mut self,
+        open: OpenHead,
+        on_news: &mut impl FnMut(usize, usize, News<'_>),
+    ) -> Result<(), Violation> {
         let Some(stream) = self.streams.get_mut(&open.id) else {
             return Ok(());
         };
@@ -684,7 +709,8 @@ impl Connection {
             return Err(closed());
         }
         on_news(stream.key, open.frame_bytes, News::Bytes);
-        stream.head_bytes += block.len();
+        // A byte may stand for four thousand: what counts is what they come to.
+        stream.head_bytes += self.head.text.len();
         if stream.head_bytes > HEADS_BYTES {
             let why = "the heads of a reply are longer than 64 KiB";
             self.break_stream(open.id, Code::ENHANCE_YOUR_CALM, why, on_news);
@@ -716,13 +742,21 @@ impl Connection {
         head.clear();
         self.decoder
             .decode(block, &mut |name, value| head.field(name, value))
-            .map_err(|why| Violation(Code::COMPRESSION_ERROR, why))?;
+            .map_err(unreadable)?;
         head.finish();
-        self.is_known = self.decoder.changes() == before;
+        self.is_known = self.decoder.changes() == before && block.len() <= KEPT_BYTES;
         self.known.clear();
         if self.is_known {
             self.known.extend_from_slice(block);
         }
+        Ok(())
+    }
+
+    /// A head that nobody waits for: only the table follows it.
+    fn skip_head(&mut self, block: &[u8]) -> Result<(), Violation> {
+        let before = self.decoder.changes();
+        self.decoder.decode(block, &mut |_, _| {}).map_err(unreadable)?;
+        self.is_known &= self.decoder.changes() == before;
         Ok(())
     }
 
@@ -797,25 +831,19 @@ impl Connection {
             }
             frame::ENABLE_PUSH if value != 0 => return Err(wrong("a server that allows to be pushed to")),
             frame::MOST_STREAMS => self.most_streams = value,
-            frame::INITIAL_WINDOW => self.resize_windows(i64::from(value))?,
+            // Also for what is under way; a window may be below 0 then (section 6.9.2).
+            frame::INITIAL_WINDOW => {
+                self.initial_window = i64::from(value);
+                if self.initial_window > LARGEST_WINDOW {
+                    return Err(overflow(TOO_LARGE));
+                }
+            }
             frame::FRAME_SIZE if !(LARGEST_BYTES as u32..1 << 24).contains(&value) => {
                 return Err(wrong("a size of frames that may not be"));
             }
             _ => {}
         }
         Ok(())
-    }
-
-    /// Also for what is under way; a window may be below 0 then (section 6.9.2).
-    fn resize_windows(&mut self, initial: i64) -> Result<(), Violation> {
-        let more = initial - std::mem::replace(&mut self.initial_window, initial);
-        let mut fits = initial <= LARGEST_WINDOW;
-        for stream in self.streams.values_mut() {
-            stream.send_window += more;
-            fits &= stream.send_window <= LARGEST_WINDOW;
-        }
-        fits.then_some(())
-            .ok_or(overflow("a window that is larger than any may be"))
     }
 
     fn answer_ping(&mut self, header: &Header, payload: &[u8]) -> Result<(), Violation> {
@@ -883,7 +911,6 @@ impl Connection {
             i64::from(frame::number_at(payload, 0) & LARGEST_STREAM),
         );
         const NOTHING: &str = "a window that grows by nothing";
-        const TOO_LARGE: &str = "a window that is larger than any may be";
         if id == 0 {
             self.send_window += more;
             return match more {
@@ -894,10 +921,11 @@ impl Connection {
         }
         self.check_begun(id)?;
         if let Some(stream) = self.streams.get_mut(&id) {
-            stream.send_window += more;
+            stream.spent -= more;
+            let window = self.initial_window - stream.spent;
             if more == 0 {
                 self.break_stream(id, Code::PROTOCOL_ERROR, NOTHING, on_news);
-            } else if stream.send_window > LARGEST_WINDOW {
+            } else if window > LARGEST_WINDOW {
                 self.break_stream(id, Code::FLOW_CONTROL_ERROR, TOO_LARGE, on_news);
             }
         }
@@ -996,8 +1024,14 @@ fn wrong(why: &'static str) -> Violation {
     Violation(Code::PROTOCOL_ERROR, why)
 }
 
+const TOO_LARGE: &str = "a window that is larger than any may be";
+
 fn overflow(why: &'static str) -> Violation {
     Violation(Code::FLOW_CONTROL_ERROR, why)
+}
+
+fn unreadable(why: &'static str) -> Violation {
+    Violation(Code::COMPRESSION_ERROR, why)
 }
 
 fn closed() -> Violation {

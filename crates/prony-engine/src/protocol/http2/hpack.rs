@@ -3,7 +3,7 @@
 //! Requests are rendered once and sent on any connection, so they are coded without a dynamic table. Replies are read with one, as
 //! whoever sends them likes.
 
-use super::huffman;
+use super::{free_if_large, huffman};
 use std::collections::VecDeque;
 
 /// RFC 7541 appendix A; the first one has the number 1.
@@ -198,6 +198,8 @@ impl Decoder {
                 return Err("the fields of a head come to more than 64 KiB");
             }
         }
+        free_if_large(&mut self.name);
+        free_if_large(&mut self.value);
         Ok(())
     }
 

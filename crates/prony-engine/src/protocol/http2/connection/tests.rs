@@ -11,7 +11,8 @@ fn note(shown: &mut Shown, key: usize, news: News<'_>) {
         News::Bytes => return,
         News::Head(text) => String::from_utf8_lossy(text).replace("\r\n", "|"),
         News::Body(piece) => {
-            let piece = String::from_utf8_lossy(piece).into_owned();
+            // Byte by byte: a piece may end within a character.
+            let piece = piece.escape_ascii().to_string();
             let last = shown.iter_mut().rev().find(|(other, _)| *other == key);
             if let Some((_, text)) = last.filter(|(_, text)| text.starts_with('+')) {
                 text.push_str(&piece);
@@ -521,6 +522,97 @@ fn a_long_head_of_a_request_goes_in_several_frames() {
         rest = &rest[9 + length..];
     }
     assert!(rest.is_empty());
+}
+
+#[test]
+fn a_body_is_the_same_when_it_is_cut_within_a_character() {
+    let bytes = [head(1, false, OK), body(1, true, "a\u{80}b".as_bytes())].concat();
+    let expected = take(&mut with_requests(1), &bytes);
+    let (mut connection, mut news) = (with_requests(1), Vec::new());
+    for piece in bytes.chunks(1) {
+        connection
+            .take(piece, &mut |key, _, one| note(&mut news, key, one))
+            .unwrap();
+    }
+    assert_eq!((news, Ok(())), expected);
+}
+
+/// Interim heads of 20 bytes, each of which stands for 64 KiB.
+fn bomb() -> Vec<u8> {
+    // Adds a field of four thousand bytes to the table, and stands for it fifteen times from then on.
+    let mut first = b"\x08\x03103\x40\x01a\x7f\xa1\x1e".to_vec();
+    first.extend_from_slice(&[b'x'; 4000]);
+    let again = [&b"\x08\x03103"[..], &[0xbe; 15]].concat();
+    let head = |block: &[u8]| one(frame::HEADERS, frame::END_HEADERS, 1, block);
+    [head(&first), head(&again).repeat(2000)].concat()
+}
+
+#[test]
+fn interim_heads_are_bounded_by_what_they_come_to() {
+    let mut connection = with_requests(2);
+    let (mut text_bytes, mut last) = (0, String::new());
+    let result = connection.take(&bomb(), &mut |_, _, news| match news {
+        News::Head(text) => text_bytes += text.len(),
+        News::Broken(why) => why.clone_into(&mut last),
+        _ => {}
+    });
+    assert_eq!(
+        (result, &*last),
+        (Ok(()), "the heads of a reply are longer than 64 KiB")
+    );
+    assert!(text_bytes <= 2 * HEADS_BYTES, "{text_bytes} bytes of heads");
+    // The table is still that of the server.
+    let (news, _) = take(&mut connection, &one(frame::HEADERS, 5, 3, &[0x88, 0xbe]));
+    assert!(news[0].1.starts_with("HTTP/2 200|a: xxx"), "{news:?}");
+    let kept = [&connection.head.text, &connection.block, &connection.known];
+    assert!(kept.iter().all(|buffer| buffer.capacity() <= KEPT_BYTES));
+}
+
+#[test]
+fn a_large_head_leaves_no_large_buffers() {
+    let mut connection = with_requests(1);
+    let (news, result) = take(
+        &mut connection,
+        &head(1, true, &[(":status", "200"), ("x", &"~".repeat(40_000))]),
+    );
+    assert_eq!((news.len(), result), (2, Ok(())));
+    let kept = [&connection.head.text, &connection.block, &connection.known];
+    assert!(kept.iter().all(|buffer| buffer.capacity() <= KEPT_BYTES));
+}
+
+#[test]
+fn no_stream_is_begun_while_a_server_takes_nothing() {
+    let mut connection = with_requests(0);
+    let mut begun = 0;
+    while let Some(id) = connection.begin(0, &[0x82; 1000], false, true) {
+        connection.cancel(id);
+        begun += 1;
+        assert!(begun < 1000, "{} bytes wait", connection.pending().len());
+    }
+    assert!(connection.is_usable());
+    assert!(connection.pending().len() <= MOST_BEGUN + 2000);
+    forget_pending(&mut connection);
+    assert!(connection.begin(0, GET, false, true).is_some());
+}
+
+#[test]
+fn many_settings_cost_no_walk_over_all_streams() {
+    let mut connection = with_requests(0);
+    let count = 20_000;
+    for key in 0..count {
+        assert!(connection.begin(key, GET, false, false).is_some());
+        forget_pending(&mut connection);
+    }
+    let windows: Vec<(u16, u32)> = (0..2000).map(|size| (frame::INITIAL_WINDOW, size)).collect();
+    let bytes = settings(&windows).repeat(20);
+    let before_ns = crate::cpu::time_ns();
+    take(&mut connection, &bytes).1.unwrap();
+    let took_ns = crate::cpu::time_ns() - before_ns;
+    // One after the other they would be 800 million visits, of a nanosecond and more each.
+    assert!(took_ns < 200_000_000, "{took_ns} ns");
+    // The last one holds for streams that were begun before.
+    let id = 2 * count as u32 - 1;
+    assert_eq!(connection.send(id, &[1; 3000]), 1999);
 }
 
 /// Something that a server might send, and much that it must not.
