@@ -9,7 +9,7 @@ from pathlib import Path
 
 CERTIFICATES = Path(__file__).parent / "certificates"
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-DATA, HEADERS, RST_STREAM, SETTINGS = 0, 1, 3, 4
+DATA, HEADERS, RST_STREAM, SETTINGS, WINDOW_UPDATE = 0, 1, 3, 4, 8
 END_STREAM, ACK, END_HEADERS = 1, 1, 4
 MOST_STREAMS, INTERNAL_ERROR = 3, 2
 
@@ -46,7 +46,7 @@ class Server:
 
     def __init__(self, answer, opening):
         self.answer, self.opening = answer, opening
-        self.connections = self.requests = 0
+        self.connections = self.requests = self.body_bytes = 0
         self.lock = threading.Lock()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
@@ -81,9 +81,14 @@ class Server:
         while True:
             header = exactly(connection, 9)
             kind, flags, stream = header[3], header[4], int.from_bytes(header[5:9])
-            exactly(connection, int.from_bytes(header[:3]))
+            length = int.from_bytes(header[:3])
+            exactly(connection, length)
             if kind == SETTINGS and not flags & ACK:
                 connection.sendall(frame(SETTINGS, ACK))
+            if kind == DATA and length:
+                self.body_bytes += length
+                more = length.to_bytes(4)
+                connection.sendall(frame(WINDOW_UPDATE, 0, 0, more) + frame(WINDOW_UPDATE, 0, stream, more))
             if kind in (HEADERS, DATA) and flags & END_STREAM:
                 with self.lock:
                     number, self.requests = self.requests, self.requests + 1

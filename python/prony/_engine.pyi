@@ -16,6 +16,7 @@ __all__ = [
     "ProcessSample",
     "ProcessSampler",
     "ReferenceServer",
+    "Stream",
     "SwitchWatch",
     "Thread",
     "ThreadSchedule",
@@ -51,6 +52,12 @@ def run(
 def merge_recordings(recordings: Sequence[str], ahead_ns: Sequence[int]) -> str: ...
 def encode_request(target: str, request: str) -> bytes: ...
 def decode_reply(wire: str, method: str, data: bytes, ended: bool) -> tuple[int, bytes] | None: ...
+
+@final
+class Stream:
+    def __new__(cls, target: str, request: str) -> Self: ...
+    def take_pending(self) -> bytes: ...
+    def receive(self, data: bytes) -> tuple[int, bytes] | None: ...
 
 @final
 class Histogram:

@@ -1,4 +1,6 @@
 //! One request and its reply as bytes, for callers with their own I/O: readiness, contracts.
+//!
+//! Over HTTP/2 a long body waits for the server's word, so there an exchange is a conversation: [`Stream`].
 
 use crate::error::Error;
 use crate::protocol::http2::{parts, Connection, News};
@@ -27,29 +29,99 @@ pub fn encode_request(target: &Target, request: &Request) -> Result<Vec<u8>, Err
     let body = request.decoded_body()?;
     let body = body.as_deref();
     Ok(match target.wire {
+        Wire::Http2 { .. } => return Err(Error::InvalidSpec(IS_A_CONVERSATION.to_owned())),
         Wire::Http {} => rendered(Http1::new(request, body, &target.authority())),
         Wire::Fastcgi {} => rendered(FastCgi::new(request, body, target)?),
         Wire::Uwsgi { modifier1 } => rendered(Uwsgi::new(request, body, target, modifier1)?),
         Wire::Scgi {} => rendered(Scgi::new(request, body, target)?),
-        Wire::Http2 { .. } => opened(Http2::new(request, body, target)?)?,
     })
 }
 
-/// The opening of a connection and the one request on it, as far as a server takes it without a word of its own.
-fn opened(mut protocol: Http2) -> Result<Vec<u8>, Error> {
-    let (head, body) = parts(protocol.bytes(Same));
-    let mut connection = Connection::new();
-    let stream = connection.begin(0, head, false, body.is_empty());
-    let mut bytes = connection.pending().to_vec();
-    connection.advance(bytes.len());
-    let taken = stream.map_or(0, |stream| connection.send(stream, body));
-    bytes.extend_from_slice(connection.pending());
-    if taken < body.len() {
-        let message =
-            "`workload.request.body` is longer than 65,535 bytes; expected less: more waits for the server";
-        return Err(Error::InvalidSpec(message.to_owned()));
+const IS_A_CONVERSATION: &str = "`target.wire` is `http2`; expected one whose request is sent at once";
+
+/// One exchange over HTTP/2.
+#[derive(Debug)]
+pub struct Stream {
+    connection: Connection,
+    id: Option<u32>,
+    body: Vec<u8>,
+    sent: usize,
+    reading: Reading,
+}
+
+/// The reply, as far as it is there.
+#[derive(Debug, Default)]
+struct Reading {
+    reader: http2::ReplyReader,
+    body: Vec<u8>,
+    end: Option<EndOfStream>,
+}
+
+impl Stream {
+    /// Before its first byte.
+    ///
+    /// # Errors
+    /// [`Error::InvalidSpec`] for an invalid target or request.
+    pub fn new(target: &Target, request: &Request) -> Result<Self, Error> {
+        target.check()?;
+        request.check()?;
+        let body = request.decoded_body()?;
+        let mut protocol = Http2::new(request, body.as_deref(), target)?;
+        let (head, body) = parts(protocol.bytes(Same));
+        let mut connection = Connection::new();
+        let id = connection.begin(0, head, request.method == "HEAD", body.is_empty());
+        Ok(Self {
+            connection,
+            id,
+            body: body.to_vec(),
+            sent: 0,
+            reading: Reading::default(),
+        })
     }
-    Ok(bytes)
+
+    /// Takes what is to be sent now; none where the server is to say something first. More may follow at once.
+    pub fn take_pending(&mut self) -> Vec<u8> {
+        let rest = &self.body[self.sent..];
+        if let (Some(id), false) = (self.id, rest.is_empty()) {
+            self.sent += self.connection.send(id, rest);
+        }
+        let pending = self.connection.pending().to_vec();
+        self.connection.advance(pending.len());
+        pending
+    }
+
+    /// Takes what was received, nothing at the end of the connection, and returns the reply as soon as it is complete.
+    ///
+    /// # Errors
+    /// [`Error::Reply`] when the bytes are no reply, or will never be a complete one.
+    pub fn receive(&mut self, data: &[u8]) -> Result<Option<Reply>, Error> {
+        let reading = &mut self.reading;
+        let taken = self.connection.take(data, &mut |_, _, news| reading.take(news));
+        let ended = data.is_empty().then(|| reading.reader.end_of_stream());
+        match (reading.end.take().or(ended), taken) {
+            (Some(end), _) => whole(end, reading.reader.status(), std::mem::take(&mut reading.body)),
+            (None, Err(why)) => Err(Error::Reply(why)),
+            (None, Ok(())) => Ok(None),
+        }
+    }
+}
+
+impl Reading {
+    fn take(&mut self, news: News<'_>) {
+        match news {
+            News::Head(text) | News::Body(text) => {
+                let body = &mut self.body;
+                self.reader.feed(text, &mut |piece| body.extend_from_slice(piece));
+            }
+            News::Complete => self.end = Some(self.reader.finish()),
+            News::Short => self.end = Some(EndOfStream::WithinBody),
+            News::Reset(_) | News::Unprocessed => {
+                self.end = Some(EndOfStream::Refused("the server reset the stream"));
+            }
+            News::Broken(why) => self.end = Some(EndOfStream::Refused(why)),
+            News::Bytes | News::Room => {}
+        }
+    }
 }
 
 fn rendered(mut protocol: impl Protocol) -> Vec<u8> {
@@ -68,31 +140,7 @@ pub fn decode_reply(wire: Wire, method: &str, data: &[u8], ended: bool) -> Resul
         Wire::Http {} => decode(http1::ReplyReader::new(is_head), data, ended),
         Wire::Fastcgi {} => decode(fastcgi::ReplyReader::new(is_head), data, ended),
         Wire::Uwsgi { .. } | Wire::Scgi {} => decode(scgi::reader(is_head), data, ended),
-        Wire::Http2 { .. } => decode_stream(is_head, data, ended),
-    }
-}
-
-/// The reply to the first request of a connection.
-fn decode_stream(is_head: bool, data: &[u8], ended: bool) -> Result<Option<Reply>, Error> {
-    let (mut connection, mut reader) = (Connection::new(), http2::ReplyReader::default());
-    // Which request it was makes no difference to its reply, but for HEAD.
-    connection.begin(0, &[], is_head, true);
-    let (mut body, mut end) = (Vec::new(), None);
-    let taken = connection.take(data, &mut |_, _, news| match news {
-        News::Head(text) | News::Body(text) => {
-            reader.feed(text, &mut |piece| body.extend_from_slice(piece));
-        }
-        News::Complete => end = Some(reader.finish()),
-        News::Short => end = Some(EndOfStream::WithinBody),
-        News::Reset(_) | News::Unprocessed => end = Some(EndOfStream::Refused("the server reset the stream")),
-        News::Broken(why) => end = Some(EndOfStream::Refused(why)),
-        News::Bytes | News::Room => {}
-    });
-    match (end, taken) {
-        (Some(end), _) => whole(end, reader.status(), body),
-        (None, Err(why)) => Err(Error::Reply(why)),
-        (None, Ok(())) if ended => whole(reader.end_of_stream(), reader.status(), body),
-        (None, Ok(())) => Ok(None),
+        Wire::Http2 { .. } => Err(Error::InvalidSpec(IS_A_CONVERSATION.to_owned())),
     }
 }
 
@@ -170,28 +218,7 @@ mod tests {
 
     const MULTIPLEXED: Wire = Wire::Http2 { streams: 1 };
 
-    #[test]
-    fn http_2_has_one_exchange_as_bytes_too() {
-        let data = [
-            &b"\0\0\0\x04\0\0\0\0\0\0\0\x01\x01\x04\0\0\0\x01\x8d"[..],
-            b"\0\0\x02\0\x01\0\0\0\x01hi",
-        ]
-        .concat();
-        for length in 0..data.len() {
-            assert_eq!(
-                decode_reply(MULTIPLEXED, "GET", &data[..length], false).unwrap(),
-                None
-            );
-            assert!(decode_reply(MULTIPLEXED, "GET", &data[..length], true).is_err());
-        }
-        let reply = decode_reply(MULTIPLEXED, "GET", &data, false).unwrap().unwrap();
-        assert_eq!((reply.status, reply.body.as_slice()), (404, b"hi".as_slice()));
-        assert!(decode_reply(MULTIPLEXED, "HEAD", &data, false).is_err());
-        assert!(decode_reply(MULTIPLEXED, "GET", b"HTTP/1.1 400 No\r\n\r\n", false).is_err());
-    }
-
-    #[test]
-    fn a_request_of_http_2_is_sent_behind_the_opening_of_its_connection() {
+    fn stream(method: &str, body: &[u8]) -> Stream {
         let target = Target {
             host: "h".to_owned(),
             port: 80,
@@ -199,20 +226,76 @@ mod tests {
             wire: MULTIPLEXED,
             tls: None,
         };
-        let request = |length: usize| Request {
-            method: "POST".to_owned(),
+        let coded = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, body);
+        let request = Request {
+            method: method.to_owned(),
             path: "/".to_owned(),
             headers: Vec::new(),
-            body: Some(base64::Engine::encode(
-                &base64::engine::general_purpose::STANDARD,
-                vec![b'x'; length],
-            )),
+            body: Some(coded).filter(|_| !body.is_empty()),
             keep_alive: true,
         };
-        let bytes = encode_request(&target, &request(5)).unwrap();
+        assert!(encode_request(&target, &request).is_err());
+        Stream::new(&target, &request).unwrap()
+    }
+
+    #[test]
+    fn http_2_has_one_exchange_as_bytes_too() {
+        let data = [
+            &b"\0\0\0\x04\0\0\0\0\0\0\0\x01\x01\x04\0\0\0\x01\x8d"[..],
+            b"\0\0\x02\0\x01\0\0\0\x01hi",
+        ]
+        .concat();
+        let mut whole = stream("GET", &[]);
+        for length in 0..data.len() {
+            let mut cut = stream("GET", &[]);
+            assert!(length == 0 || cut.receive(&data[..length]).unwrap().is_none());
+            assert!(cut.receive(&[]).is_err());
+        }
+        let reply = data.chunks(1).find_map(|piece| whole.receive(piece).unwrap());
+        let reply = reply.unwrap();
+        assert_eq!((reply.status, reply.body.as_slice()), (404, b"hi".as_slice()));
+        assert!(stream("HEAD", &[]).receive(&data).is_err());
+        assert!(stream("GET", &[]).receive(b"HTTP/1.1 400 No\r\n\r\n").is_err());
+        assert!(decode_reply(MULTIPLEXED, "GET", &data, false).is_err());
+    }
+
+    #[test]
+    fn a_request_of_http_2_is_sent_behind_the_opening_of_its_connection() {
+        let mut short = stream("POST", b"xxxxx");
+        let bytes = short.take_pending();
         assert!(bytes.starts_with(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
         assert!(bytes.ends_with(b"\0\0\x05\0\x01\0\0\0\x01xxxxx"));
-        assert!(encode_request(&target, &request(70_000)).is_err());
+        assert_eq!(short.take_pending(), b"");
+    }
+
+    /// How much of a body is sent before the server is to say something.
+    fn body_bytes(stream: &mut Stream) -> usize {
+        let pieces = std::iter::from_fn(|| Some(stream.take_pending()).filter(|piece| !piece.is_empty()));
+        let sent = pieces.collect::<Vec<_>>().concat();
+        let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+        let (mut rest, mut sum) = (sent.strip_prefix(preface).unwrap_or(&sent), 0);
+        while let [a, b, c, kind, ..] = *rest {
+            let length = u32::from_be_bytes([0, a, b, c]) as usize;
+            sum += if kind == 0 { length } else { 0 };
+            rest = &rest[9 + length..];
+        }
+        sum
+    }
+
+    #[test]
+    fn a_long_body_over_http_2_goes_on_when_the_server_says_so() {
+        let mut long = stream("POST", &[b'z'; 200_000]);
+        assert_eq!(body_bytes(&mut long), 65_535);
+        // Settings, and more room for the connection and for the stream.
+        let more = [
+            &b"\0\0\0\x04\0\0\0\0\0"[..],
+            b"\0\0\x04\x08\0\0\0\0\0\0\x10\0\0",
+            b"\0\0\x04\x08\0\0\0\0\x01\0\x10\0\0",
+        ];
+        assert_eq!(long.receive(&more.concat()).unwrap(), None);
+        assert_eq!(body_bytes(&mut long), 200_000 - 65_535);
+        let reply = long.receive(b"\0\0\x01\x01\x05\0\0\0\x01\x89").unwrap();
+        assert_eq!(reply.unwrap().status, 204);
     }
 
     #[test]

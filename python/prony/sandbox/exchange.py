@@ -1,7 +1,7 @@
 """One request and its complete reply on a connection of its own; stops at once when the subject has ended.
 
-For readiness and contracts only. The engine sends the load; it also encodes every wire except HTTP. Must not
-know subjects.
+For readiness and contracts only. The engine sends the load; it also encodes every wire except HTTP/1. Must
+not know subjects.
 
 >>> request_bytes(Request(), Address("127.0.0.1", 8000)).splitlines()[0]
 b'GET / HTTP/1.1'
@@ -15,6 +15,7 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from prony.errors import EngineError
 from prony.model import Address, AddressKind, Request, Tls, Wire
@@ -91,7 +92,8 @@ def _context(asked: Tls) -> ssl.SSLContext:
 def request_bytes(request: Request, address: Address) -> bytes:
     """Return the request as bytes; it asks to close the connection, so that a single thread is free again.
 
-    *Errors*: EngineError for a request that the wire cannot express.
+    *Errors*: EngineError for a request that the wire cannot express, and for HTTP/2, where it is not sent at
+    once.
     """
     return _render_http(request, address) if address.wire is Wire.HTTP else _encode(request, address)
 
@@ -120,14 +122,71 @@ def _render_http(request: Request, address: Address) -> bytes:
 
 
 def _encode(request: Request, address: Address) -> bytes:
-    # Imported where it is used: most subjects speak HTTP.
+    # Imported where it is used: most subjects speak HTTP/1.
     from prony import _engine
 
-    target, closing = encode_target(address), encode_request(replace(request, keep_alive=False))
     try:
-        return _engine.encode_request(json.dumps(target), json.dumps(closing))
+        return _engine.encode_request(*_specified(request, address))
     except _engine.EngineError as error:
         raise EngineError(str(error)) from error
+
+
+def _specified(request: Request, address: Address) -> tuple[str, str]:
+    """Return target and request as the engine reads them."""
+    target, closing = encode_target(address), encode_request(replace(request, keep_alive=False))
+    return json.dumps(target), json.dumps(closing)
+
+
+class _Conversation(Protocol):
+    """What is said on a connection for one request."""
+
+    def pending(self) -> bytes:
+        """Return what is to be sent now, once; empty while the server is to say something first."""
+
+    def received(self, data: bytes) -> Reply | None:
+        """Take what came, nothing at the end of the connection; return the reply once it is complete."""
+
+
+class _Document:
+    """A request that is sent at once, and a reply that is read from its beginning."""
+
+    def __init__(self, request: Request, address: Address) -> None:
+        self._pending = request_bytes(request, address)
+        self._wire, self._method = address.wire, request.method
+        self._data = bytearray()
+
+    def pending(self) -> bytes:
+        pending, self._pending = self._pending, b""
+        return pending
+
+    def received(self, data: bytes) -> Reply | None:
+        self._data += data
+        complete = _complete_http if self._wire is Wire.HTTP else _decode
+        return complete(bytes(self._data), self._wire, self._method, not data)
+
+
+class _Stream:
+    """HTTP/2: of a long body the server says when it takes more."""
+
+    def __init__(self, request: Request, address: Address) -> None:
+        from prony import _engine
+
+        try:
+            self._stream = _engine.Stream(*_specified(request, address))
+        except _engine.EngineError as error:
+            raise EngineError(str(error)) from error
+
+    def pending(self) -> bytes:
+        return self._stream.take_pending()
+
+    def received(self, data: bytes) -> Reply | None:
+        from prony import _engine
+
+        try:
+            reply = self._stream.receive(data)
+        except _engine.EngineError as error:
+            raise http.client.HTTPException(str(error)) from error
+        return Reply(*reply) if reply is not None else None
 
 
 def exchange(
@@ -138,11 +197,15 @@ def exchange(
     *Errors*: OSError (TimeoutError after the deadline), http.client.HTTPException when the reply is not of
     the address's wire, NobodyThereError, EngineError for a request that the wire cannot express.
     """
-    with connect(address, max(deadline_s - time.monotonic(), _SLICE_S)) as connection:
-        connection.sendall(request_bytes(request, address))
-        connection.settimeout(_SLICE_S)
-        received = bytearray()
-        while len(received) <= _LARGEST_REPLY_BYTES:
+    with connect(address, _left_s(deadline_s)) as connection:
+        conversation: _Conversation
+        conversation = (_Stream if address.wire is Wire.HTTP2 else _Document)(request, address)
+        received_bytes = 0
+        while received_bytes <= _LARGEST_REPLY_BYTES:
+            while pending := conversation.pending():
+                connection.settimeout(_left_s(deadline_s))
+                connection.sendall(pending)
+            connection.settimeout(_SLICE_S)
             try:
                 data = connection.recv(65536)
             except TimeoutError:
@@ -151,12 +214,15 @@ def exchange(
                 if time.monotonic() >= deadline_s:
                     raise
                 continue
-            received += data
-            complete = _complete_http if address.wire is Wire.HTTP else _decode
-            reply = complete(bytes(received), address.wire, request.method, not data)
+            received_bytes += len(data)
+            reply = conversation.received(data)
             if reply is not None:
                 return reply
     raise http.client.HTTPException(f"the reply is longer than {_LARGEST_REPLY_BYTES} bytes")
+
+
+def _left_s(deadline_s: float) -> float:
+    return max(deadline_s - time.monotonic(), _SLICE_S)
 
 
 def _complete_http(received: bytes, _wire: Wire, method: str, ended: bool) -> Reply | None:
