@@ -72,6 +72,8 @@ struct Stream {
     is_over: bool,
     /// It waits for room to send.
     is_blocked: bool,
+    /// When something of its body was taken last, or it was begun: who was served longest ago has the next turn.
+    turn: u64,
 }
 
 /// Numbers of streams are even enough.
@@ -174,6 +176,8 @@ pub struct Connection {
     send_window: i64,
     receive_window: i64,
     blocked: usize,
+    turns: u64,
+    roomy: Vec<(u64, usize)>,
     out: Vec<u8>,
     sent: usize,
     has_settings: bool,
@@ -213,6 +217,8 @@ impl Connection {
             send_window: DEFAULT_WINDOW,
             receive_window: OWN_WINDOW,
             blocked: 0,
+            turns: 0,
+            roomy: Vec::new(),
             out: Vec::new(),
             sent: 0,
             has_settings: false,
@@ -311,6 +317,7 @@ impl Connection {
         } else {
             frame::push_head(block, ends, id, &mut self.out);
         }
+        self.turns += 1;
         let stream = Stream {
             key,
             spent: 0,
@@ -322,6 +329,7 @@ impl Connection {
             is_sent: ends,
             is_over: false,
             is_blocked: false,
+            turn: self.turns,
         };
         self.streams.insert(id, stream);
         Some(id)
@@ -344,6 +352,10 @@ impl Connection {
         }
         self.send_window -= count as i64;
         stream.spent += count as i64;
+        if count > 0 {
+            self.turns += 1;
+            stream.turn = self.turns;
+        }
         stream.is_sent = count == rest.len();
         if !stream.is_sent && !stream.is_blocked {
             stream.is_blocked = true;
@@ -360,7 +372,8 @@ impl Connection {
         }
     }
 
-    /// Reports to the streams that wait for it where there is room to send.
+    /// Reports to the streams that wait for it where there is room to send: first to who was served longest ago, for it may not be enough
+    /// for all.
     pub fn find_room(&mut self, on_news: &mut impl FnMut(usize, usize, News<'_>)) {
         let is_full = self.pending().len() > MOST_PENDING / 2 || self.send_window <= 0;
         if self.blocked == 0 || is_full {
@@ -370,8 +383,12 @@ impl Connection {
             if stream.is_blocked && stream.spent < self.initial_window {
                 stream.is_blocked = false;
                 self.blocked -= 1;
-                on_news(stream.key, 0, News::Room);
+                self.roomy.push((stream.turn, stream.key));
             }
+        }
+        self.roomy.sort_unstable();
+        for (_, key) in self.roomy.drain(..) {
+            on_news(key, 0, News::Room);
         }
     }
 

@@ -268,6 +268,39 @@ fn the_window_of_the_connection_is_shared() {
     assert_eq!(take(&mut connection, &more).0, shown(&[(1, "room")]));
 }
 
+/// The server allows ten thousand bytes again and again: far less than any of the bodies.
+#[test]
+fn bodies_that_wait_take_turns_at_what_the_server_allows() {
+    const COUNT: usize = 8;
+    let mut connection = Connection::new();
+    take(&mut connection, &settings(&[(frame::INITIAL_WINDOW, 1 << 30)]))
+        .1
+        .unwrap();
+    let whole = vec![1; 1 << 20];
+    let ids: Vec<u32> = (0..COUNT)
+        .map(|key| connection.begin(key, GET, false, false).unwrap())
+        .collect();
+    forget_pending(&mut connection);
+    let mut sent: Vec<usize> = ids.iter().map(|&id| connection.send(id, &whole)).collect();
+    forget_pending(&mut connection);
+    let more = one(frame::WINDOW_UPDATE, 0, 0, &10_000u32.to_be_bytes());
+    for _ in 0..10 * COUNT {
+        let mut turns = Vec::new();
+        let mut on_news = |key: usize, _: usize, news: News<'_>| {
+            assert_eq!(news, News::Room);
+            turns.push(key);
+        };
+        connection.take(&more, &mut on_news).unwrap();
+        for key in turns {
+            sent[key] += connection.send(ids[key], &whole[sent[key]..]);
+        }
+        forget_pending(&mut connection);
+    }
+    assert_eq!(sent.iter().sum::<usize>(), 65_535 + 10 * COUNT * 10_000);
+    // The first one had the window with which a connection begins.
+    assert!(sent[1..].iter().all(|&bytes| bytes >= 100_000), "{sent:?}");
+}
+
 #[test]
 fn what_a_server_receives_never_waits_for_this_side() {
     let mut connection = with_requests(1);
