@@ -171,6 +171,8 @@ pub struct Connection {
     next_id: u32,
     most_streams: u32,
     initial_window: i64,
+    // No stream has spent less; where one that had is over, some may all have spent more.
+    least_spent: i64,
     table_bytes: u32,
     must_empty_table: bool,
     send_window: i64,
@@ -212,6 +214,7 @@ impl Connection {
             next_id: 1,
             most_streams: FIRST_STREAMS,
             initial_window: DEFAULT_WINDOW,
+            least_spent: 0,
             table_bytes: TABLE_BYTES as u32,
             must_empty_table: false,
             send_window: DEFAULT_WINDOW,
@@ -851,7 +854,7 @@ impl Connection {
             // Also for what is under way; a window may be below 0 then (section 6.9.2).
             frame::INITIAL_WINDOW => {
                 self.initial_window = i64::from(value);
-                if self.initial_window > LARGEST_WINDOW {
+                if self.has_too_large_a_window() {
                     return Err(overflow(TOO_LARGE));
                 }
             }
@@ -861,6 +864,16 @@ impl Connection {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Whether the initial window makes any stream's larger than it may be. All of them are looked at only when one had so large a window
+    /// since they were last.
+    fn has_too_large_a_window(&mut self) -> bool {
+        if self.initial_window - self.least_spent > LARGEST_WINDOW {
+            let spent = self.streams.values().map(|stream| stream.spent);
+            self.least_spent = spent.min().unwrap_or(0).min(0);
+        }
+        self.initial_window - self.least_spent > LARGEST_WINDOW
     }
 
     fn answer_ping(&mut self, header: &Header, payload: &[u8]) -> Result<(), Violation> {
@@ -940,6 +953,7 @@ impl Connection {
         if let Some(stream) = self.streams.get_mut(&id) {
             stream.spent -= more;
             let window = self.initial_window - stream.spent;
+            self.least_spent = self.least_spent.min(stream.spent);
             if more == 0 {
                 self.break_stream(id, Code::PROTOCOL_ERROR, NOTHING, on_news);
             } else if window > LARGEST_WINDOW {

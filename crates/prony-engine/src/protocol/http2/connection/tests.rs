@@ -477,6 +477,12 @@ fn what_breaks_a_rule_of_the_connection_ends_it() {
         one(frame::SETTINGS, frame::ACK, 0, &[0; 6]),
         settings(&[(frame::ENABLE_PUSH, 1)]),
         settings(&[(frame::INITIAL_WINDOW, 1 << 31)]),
+        [
+            settings(&[(frame::INITIAL_WINDOW, 0)]),
+            one(frame::WINDOW_UPDATE, 0, 1, &LARGEST_STREAM.to_be_bytes()),
+            settings(&[(frame::INITIAL_WINDOW, 1)]),
+        ]
+        .concat(),
         settings(&[(frame::FRAME_SIZE, 16_383)]),
         settings(&[(frame::FRAME_SIZE, 1 << 24)]),
         one(frame::PING, 0, 1, &[0; 8]),
@@ -636,6 +642,13 @@ fn many_settings_cost_no_walk_over_all_streams() {
         assert!(connection.begin(key, GET, false, false).is_some());
         forget_pending(&mut connection);
     }
+    // Nor does a stream that is over, whose window was as large as any may be.
+    let large = [
+        settings(&[(frame::INITIAL_WINDOW, 0)]),
+        one(frame::WINDOW_UPDATE, 0, 1, &LARGEST_STREAM.to_be_bytes()),
+        one(frame::RST_STREAM, 0, 1, &[0; 4]),
+    ];
+    take(&mut connection, &large.concat()).1.unwrap();
     let windows: Vec<(u16, u32)> = (0..2000).map(|size| (frame::INITIAL_WINDOW, size)).collect();
     let bytes = settings(&windows).repeat(20);
     let before_ns = crate::cpu::time_ns();
