@@ -908,23 +908,29 @@ impl Connection {
         self.last_processed = Some(last);
         let code = Code(frame::number_at(payload, 4));
         self.going = Some(code);
-        let blocked = &mut self.blocked;
-        self.streams.retain(|&id, stream| {
-            let stays = id <= last;
-            if !stays {
-                *blocked -= usize::from(stream.is_blocked);
-            }
-            if !stays && !stream.is_over {
-                let news = if stream.has_head {
-                    News::Reset(code)
-                } else {
-                    News::Unprocessed
-                };
-                on_news(stream.key, 0, news);
-            }
-            stays
-        });
+        // In the order in which they were begun: so they are begun again.
+        let mut left: Vec<u32> = self.streams.keys().copied().filter(|&id| id > last).collect();
+        left.sort_unstable();
+        for id in left {
+            self.give_back(id, code, on_news);
+        }
         Ok(())
+    }
+
+    /// A stream that the server does not process any more.
+    fn give_back(&mut self, id: u32, code: Code, on_news: &mut impl FnMut(usize, usize, News<'_>)) {
+        let Some(stream) = self.streams.remove(&id) else {
+            return;
+        };
+        self.blocked -= usize::from(stream.is_blocked);
+        if !stream.is_over {
+            let news = if stream.has_head {
+                News::Reset(code)
+            } else {
+                News::Unprocessed
+            };
+            on_news(stream.key, 0, news);
+        }
     }
 
     fn take_window(

@@ -328,8 +328,7 @@ fn going_away_leaves_what_is_processed_and_gives_back_the_rest() {
         (vec![], Ok(()))
     );
     assert_eq!((connection.room(), connection.is_usable()), (0, false));
-    let (mut news, result) = take(&mut connection, &goaway(1, 11));
-    news.sort();
+    let (news, result) = take(&mut connection, &goaway(1, 11));
     let expected = [(1, "unprocessed"), (2, "reset ENHANCE_YOUR_CALM")];
     assert_eq!((news, result), (shown(&expected), Ok(())));
     assert_eq!(connection.going(), Some(Code::ENHANCE_YOUR_CALM));
@@ -343,6 +342,14 @@ fn going_away_leaves_what_is_processed_and_gives_back_the_rest() {
         (shown(&[(0, "HTTP/2 200||"), (0, "complete")]), Ok(()))
     );
     assert!(take(&mut connection, &goaway(3, 0)).1.is_err());
+}
+
+#[test]
+fn what_is_given_back_keeps_its_order() {
+    let mut connection = with_requests(50);
+    let (news, result) = take(&mut connection, &goaway(19, 0));
+    let expected: Shown = (10..50).map(|key| (key, "unprocessed".to_owned())).collect();
+    assert_eq!((news, result), (expected, Ok(())));
 }
 
 #[test]
