@@ -287,11 +287,15 @@ impl Decoder {
                 return;
             };
             self.size -= entry.size();
-            self.spare.push(entry);
+            if entry.name.capacity() + entry.value.capacity() <= SPARE_BYTES {
+                self.spare.push(entry);
+            }
         }
     }
 }
 
+// Memory of a field that is used again: more than most fields have. Of large ones a table could keep as many as of small ones.
+const SPARE_BYTES: usize = 512;
 // Beyond what any head of 64 KiB needs.
 const LARGEST: usize = 1 << 24;
 
@@ -556,6 +560,24 @@ mod tests {
         decode(&mut small, &bytes("400161 0162")).unwrap();
         decode(&mut small, &bytes("400161 0a62626262626262626262")).unwrap();
         assert_eq!(small.entries.len(), 0);
+    }
+
+    #[test]
+    fn large_fields_and_small_ones_in_turn_leave_no_more_memory_than_the_table_has() {
+        let mut decoder = Decoder::new(TABLE_BYTES);
+        let mut large = bytes("40 0161 7fa11e");
+        large.extend_from_slice(&[b'x'; 4000]);
+        let small = bytes("400162 0163");
+        // Each time so many that another entry is made large.
+        for round in 0..200 {
+            decode(&mut decoder, &large).unwrap();
+            decode(&mut decoder, &small.repeat(1 + round % 119)).unwrap();
+        }
+        let all = decoder.entries.iter().chain(&decoder.spare);
+        let kept: usize = all
+            .map(|entry| entry.name.capacity() + entry.value.capacity())
+            .sum();
+        assert!(kept <= TABLE_BYTES / FIELD_BYTES * SPARE_BYTES, "{kept} bytes");
     }
 
     #[test]
