@@ -98,6 +98,12 @@ const LENGTH_BYTES: usize = 4;
 /// A request as it is kept: the length of its coded head, that head, and the body. No stream of it is known yet, and what fits into a
 /// frame the server says.
 fn render(request: &Request, body: Option<&[u8]>, target: &Target) -> Result<Vec<u8>, Error> {
+    if request.method == "CONNECT" {
+        return Err(Error::InvalidSpec(
+            "`workload.request.method` is `CONNECT`; expected another: over HTTP/2 that has no path"
+                .to_owned(),
+        ));
+    }
     let block = coded_head(request, body, target)?;
     let length = (block.len() as u32).to_be_bytes();
     Ok([&length[..], &block, body.unwrap_or_default()].concat())
@@ -207,5 +213,11 @@ mod tests {
             assert!(error.to_string().contains("HTTP/2 does not have it"), "{error}");
         }
         assert!(Http2::new(&request("GET", "/", &[("te", "trailers")]), None, &target()).is_ok());
+    }
+
+    #[test]
+    fn a_tunnel_is_refused() {
+        let error = Http2::new(&request("CONNECT", "/", &[]), None, &target()).unwrap_err();
+        assert!(error.to_string().contains("that has no path"), "{error}");
     }
 }
