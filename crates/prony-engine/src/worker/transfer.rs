@@ -351,6 +351,8 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             }
             Some(Fault::Unsent) => {
                 self.counts.requests_sent -= 1;
+                let was_sent = self.connections[slot].was_sent;
+                let class = if was_sent { class } else { Class::NotSentQueue };
                 let fate = self.refused(slot, Fate::SentElsewhere);
                 self.over(slot, class, &error.to_string(), fate);
             }

@@ -678,6 +678,28 @@ fn a_request_that_is_refused_again_and_again_fails() {
 }
 
 #[test]
+fn a_request_that_no_connection_had_a_stream_for_was_not_sent() {
+    // It takes a hundred streams before the server says anything, and that it leaves.
+    let all = [frame(4, 0, 0, &[]), frame(7, 0, 0, &[0; 8])].concat();
+    let run = run(&counted(1, 101), 101, Act::Frames(all), prompt());
+    run.check();
+    let account = &run.worker.recorder.account;
+    assert_eq!(
+        (account.scheduled, account.eof, account.not_sent_queue),
+        (101, 100, 1)
+    );
+    let said = run
+        .worker
+        .recorder
+        .error_samples
+        .iter()
+        .map(|sample| &*sample.detail);
+    let words = "refused: the server left the connection before the request had a stream";
+    assert!(said.collect::<Vec<_>>().contains(&words));
+    assert_eq!(run.worker.counts.requests_sent, run.tally.requests);
+}
+
+#[test]
 fn a_request_that_no_stream_was_free_for_was_not_sent() {
     let case = Case {
         timeout_ns: 20 * MS,
