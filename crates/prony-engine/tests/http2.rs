@@ -202,6 +202,18 @@ fn a_server_of_http_1_is_named_as_such() {
 }
 
 #[test]
+fn a_server_that_closes_at_once_is_met_as_over_http_1() {
+    let server = Scripted::start(|_, _, _| {});
+    for wire in [json!({"kind": "http"}), streams(1), streams(4)] {
+        let recording = Load::closed(server.port, 4).requests(200).wire(wire).run();
+        let account = &recording.account;
+        let samples = &recording.error_samples;
+        assert_eq!(account.eof + account.reset, 200, "{account:?} {samples:?}");
+        assert_eq!(recording.connections.connect_failures, 0);
+    }
+}
+
+#[test]
 fn a_mix_and_bodies_go_over_http_2_too() {
     let server = server();
     let load = Load::closed(server.port, 2)

@@ -80,8 +80,8 @@ enum Stage {
     Connecting,
     Failed(io::Error),
     Open,
-    /// It broke; this was reported to its slots, which have not asked yet.
-    Lost,
+    /// It broke, so; this was reported to its slots, which have not asked yet.
+    Lost(Ending),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -129,6 +129,9 @@ pub enum Fault {
     /// Nothing of it was sent.
     #[error("refused: the server left the connection before the request had a stream")]
     Unsent,
+    /// Nor was of this one: its connection ended as soon as it was there.
+    #[error("closed before the request had a stream")]
+    Closed,
     /// By the server.
     #[error("the server reset the stream: {}", .0.name())]
     Reset(Code),
@@ -138,6 +141,17 @@ pub enum Fault {
     /// The stream or its connection broke a rule of the protocol.
     #[error("{0}")]
     Broken(&'static str),
+}
+
+impl Ending {
+    /// It once more, for a request that came too late to have a stream.
+    fn error(&self) -> io::Error {
+        match self {
+            Self::Eof => Fault::Closed.error(),
+            Self::Error(error) => copy(error),
+            Self::Stream(fault) => fault.error(),
+        }
+    }
 }
 
 impl Fault {
@@ -244,6 +258,11 @@ impl Link {
 
     fn is_open(&self) -> bool {
         matches!(self.stage, Stage::Open)
+    }
+
+    /// Or was.
+    fn has_opened(&self) -> bool {
+        matches!(self.stage, Stage::Open | Stage::Lost(_))
     }
 }
 
@@ -358,7 +377,7 @@ impl<D: Driver, C: Clock> Http2<D, C> {
     /// A connection is of no more use: what was under way ends so, and what waits for a stream was not sent.
     fn lost(&mut self, number: usize, mut ending: impl FnMut() -> Ending) {
         self.inner.close(number);
-        self.links[number].stage = Stage::Lost;
+        self.links[number].stage = Stage::Lost(ending());
         self.turn_away(number);
         self.report_all(number, |board, place, slot| {
             if slot.stream.is_some() {
@@ -616,8 +635,10 @@ impl<D: Driver, C: Clock> Http2<D, C> {
     /// Begins the stream of a request, or lets it wait for one.
     fn begin(&mut self, number: usize, place: usize, request: &[u8]) -> io::Result<usize> {
         let (link, slot) = (&mut self.links[number], &mut self.slots[place]);
-        if !link.is_joinable() || !link.is_open() {
-            return Err(Fault::Unsent.error());
+        match &link.stage {
+            Stage::Lost(ending) => return Err(ending.error()),
+            Stage::Open if link.is_joinable() => {}
+            _ => return Err(Fault::Unsent.error()),
         }
         let is_next = match slot.waits_since_ns {
             Some(_) => link.waiting.front() == Some(&place),
@@ -747,7 +768,8 @@ impl<D: Driver, C: Clock> Driver for Http2<D, C> {
     fn connect_result(&mut self, slot: usize) -> io::Result<()> {
         let number = self.link_of(slot).ok_or_else(not_connected)?;
         match &self.links[number].stage {
-            Stage::Open => Ok(()),
+            // What became of it since, its request meets.
+            Stage::Open | Stage::Lost(_) => Ok(()),
             Stage::Failed(error) => Err(copy(error)),
             _ => Err(not_connected()),
         }
@@ -842,7 +864,7 @@ impl<D: Driver, C: Clock> Driver for Http2<D, C> {
         }
         let group = &mut self.groups[link.group];
         let again = group.has_opened;
-        group.has_opened |= link.is_open();
+        group.has_opened |= link.has_opened();
         OpenedAs::First { again }
     }
 
@@ -860,7 +882,9 @@ impl<D: Driver, C: Clock> Driver for Http2<D, C> {
     fn is_unsent(&self, slot: usize) -> bool {
         self.slots.get(slot).is_some_and(|slot| {
             let is_turned_away = matches!(slot.ending, Some(Ending::Stream(Fault::Unsent)));
-            slot.waits_since_ns.is_some() || is_turned_away
+            let link = slot.link.map(|number| &self.links[number]);
+            let is_too_late = link.is_some_and(|link| matches!(link.stage, Stage::Lost(_)));
+            slot.waits_since_ns.is_some() || is_turned_away || (is_too_late && slot.stream.is_none())
         })
     }
 

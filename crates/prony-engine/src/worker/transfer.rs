@@ -341,6 +341,8 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     /// A connection failed, or a stream of it alone.
     fn failed(&mut self, slot: usize, error: &io::Error) {
         let fault = Fault::of(error);
+        let is_unsent = fault == Some(Fault::Unsent) || self.driver.is_unsent(slot);
+        self.counts.requests_sent -= u64::from(is_unsent);
         let class = fault.map_or_else(|| transfer_class(error), fault_class);
         match fault {
             None => self.lost(slot, class, &error.to_string()),
@@ -350,7 +352,6 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                 self.over(slot, class, &error.to_string(), fate);
             }
             Some(Fault::Unsent) => {
-                self.counts.requests_sent -= 1;
                 let was_sent = self.connections[slot].was_sent;
                 let class = if was_sent { class } else { Class::NotSentQueue };
                 let fate = self.refused(slot, Fate::SentElsewhere);
@@ -484,7 +485,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 fn fault_class(fault: Fault) -> Class {
     match fault {
         // As FastCGI's word that it does not serve a request.
-        Fault::Unprocessed | Fault::Unsent => Class::Eof,
+        Fault::Unprocessed | Fault::Unsent | Fault::Closed => Class::Eof,
         Fault::Reset(_) => Class::Reset,
         Fault::Short => Class::ShortBody,
         Fault::Broken(_) => Class::Parse,

@@ -10,6 +10,9 @@ struct Sockets {
     events: Vec<Ready>,
     buffer: Vec<u8>,
     takes_nothing: bool,
+    /// It takes a moment until they are open.
+    open_later: bool,
+    has_ended: bool,
 }
 
 impl Driver for Sockets {
@@ -21,7 +24,7 @@ impl Driver for Sockets {
         self.inbound.resize(count, Vec::new());
         self.inbound[slot].clear();
         assert!(!std::mem::replace(&mut self.open[slot], true), "{slot} is open");
-        Ok(true)
+        Ok(!self.open_later)
     }
 
     fn connect_result(&mut self, _: usize) -> io::Result<()> {
@@ -38,7 +41,7 @@ impl Driver for Sockets {
 
     fn receive(&mut self, slot: usize) -> io::Result<Received<'_>> {
         self.buffer = std::mem::take(&mut self.inbound[slot]);
-        if self.buffer.is_empty() {
+        if self.buffer.is_empty() && !self.has_ended {
             return Err(ErrorKind::WouldBlock.into());
         }
         Ok(Received::of(&self.buffer, true))
@@ -156,6 +159,39 @@ fn a_request_without_a_stream_is_unsent_also_when_the_server_leaves() {
     assert_eq!(order, [2, 1]);
     let faults = [1, 2].map(|slot| Fault::of(&driver.receive(slot).unwrap_err()));
     assert_eq!(faults, [Some(Fault::Unsent); 2]);
+}
+
+#[test]
+fn a_connection_that_ends_as_soon_as_it_is_there_was_open_and_says_why() {
+    for (inbound, said) in [
+        (&b""[..], "closed before the request had a stream"),
+        (b"HTTP/1.1 400 No\r\n\r\n", "the server speaks HTTP/1 here"),
+    ] {
+        let sockets = Sockets {
+            open_later: true,
+            has_ended: true,
+            ..Sockets::default()
+        };
+        let mut driver: Tested = Http2::new(sockets, Simulated::default(), 2, false);
+        assert!(!driver.connect(0).unwrap());
+        driver.inner.inbound[0].extend_from_slice(inbound);
+        driver.inner.events.push(Ready {
+            slot: 0,
+            writable: true,
+            readable: true,
+            hangup: true,
+        });
+        assert_eq!(news(&mut driver).len(), 1);
+        driver.connect_result(0).unwrap();
+        assert_eq!(driver.opened_as(0), OpenedAs::First { again: false });
+        let error = driver.send(0, REQUEST).unwrap_err();
+        assert_eq!(error.to_string(), said);
+        assert!(driver.is_unsent(0));
+        driver.close(0);
+        // The next one is another connection.
+        assert!(!driver.connect(0).unwrap());
+        assert_eq!(driver.inner.open, [true]);
+    }
 }
 
 #[test]
