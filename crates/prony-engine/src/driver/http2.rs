@@ -5,7 +5,7 @@
 //! all requests that were begun meanwhile in one call.
 
 use super::{Driver, OpenedAs, Ready, Received};
-use crate::clock::{Clock, Monotonic};
+use crate::clock::{Clock, Monotonic, NS_PER_S};
 use crate::protocol::http2::{parts, Code, Connection, News};
 use crate::tls::Handshakes;
 use std::collections::VecDeque;
@@ -72,6 +72,10 @@ struct Link {
     is_unread: bool,
     is_leaving: bool,
     hangup: bool,
+    /// How often something has come.
+    heard: u64,
+    /// When the server was asked for a word, of which nothing has come since.
+    asked_ns: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -99,6 +103,8 @@ struct Slot {
     waits_since_ns: Option<u64>,
     /// How long its last request did.
     waited_ns: u64,
+    /// How often something had come on the connection when its request was begun.
+    heard: u64,
     inbox: Vec<u8>,
     received: usize,
     sent: u64,
@@ -177,6 +183,8 @@ struct Board {
 const AT_ONCE: usize = 64;
 const SPARE: usize = 256;
 const SPARE_BYTES: usize = 1024 * 1024;
+// Any server that is there answers a PING sooner, however slow its replies are.
+const ANSWER_NS: u64 = NS_PER_S;
 
 impl Board {
     fn list(&mut self, number: usize, slot: &mut Slot) {
@@ -251,13 +259,31 @@ impl Link {
     fn is_joinable(&self) -> bool {
         match self.stage {
             Stage::Connecting => true,
-            Stage::Open => self.connection.is_usable(),
+            Stage::Open => self.is_usable(),
             _ => false,
         }
     }
 
+    fn is_usable(&self) -> bool {
+        self.connection.is_usable() && !self.is_leaving
+    }
+
     fn is_open(&self) -> bool {
         matches!(self.stage, Stage::Open)
+    }
+
+    /// A request was given up; `has_stream`: under way. If nothing has come since it was begun, the server is asked for a word, once. True:
+    /// it was, and it gives none.
+    fn is_stuck(&mut self, heard: u64, has_stream: bool, clock: &impl Clock) -> bool {
+        if let Some(asked_ns) = self.asked_ns {
+            return clock.now().saturating_sub(asked_ns) >= ANSWER_NS;
+        }
+        let is_owed = has_stream || !self.connection.pending().is_empty();
+        if self.heard == heard && is_owed {
+            self.asked_ns = Some(clock.now());
+            self.connection.ping();
+        }
+        false
     }
 
     /// Or was.
@@ -314,6 +340,8 @@ impl<D: Driver, C: Clock> Http2<D, C> {
             is_unread: false,
             is_leaving: false,
             hangup: false,
+            heard: 0,
+            asked_ns: None,
         };
         if number == self.links.len() {
             self.links.push(link);
@@ -391,8 +419,8 @@ impl<D: Driver, C: Clock> Http2<D, C> {
         }
     }
 
-    /// The server takes no further streams on a connection: those that wait go elsewhere, and so do slots without a request. One that no
-    /// slot is on is closed.
+    /// The server takes no further streams on a connection, or is not there any more: those that wait go elsewhere, and so do slots without
+    /// a request. One that no slot is on is closed.
     fn leave(&mut self, number: usize) {
         if std::mem::replace(&mut self.links[number].is_leaving, true) {
             return;
@@ -490,6 +518,8 @@ impl<D: Driver, C: Clock> Http2<D, C> {
             Ok(received) if received.bytes.is_empty() => return self.lost(number, || Ending::Eof),
             Ok(received) => {
                 let may_have_more = received.may_have_more;
+                link.heard += 1;
+                link.asked_ns = None;
                 let mut on_news = |place: usize, bytes: usize, news: News<'_>| {
                     board.take(place, &mut slots[place], bytes, news, figures);
                 };
@@ -618,7 +648,7 @@ impl<D: Driver, C: Clock> Http2<D, C> {
                 continue;
             };
             let is_of_no_use = match link.stage {
-                Stage::Open => !link.connection.is_usable(),
+                Stage::Open => !link.is_usable(),
                 Stage::Connecting => false,
                 _ => true,
             };
@@ -646,6 +676,7 @@ impl<D: Driver, C: Clock> Http2<D, C> {
         };
         if !is_next || link.connection.room() == 0 {
             if slot.waits_since_ns.is_none() {
+                slot.heard = link.heard;
                 slot.waits_since_ns = Some(self.clock.now());
                 link.waiting.push_back(place);
             }
@@ -658,6 +689,7 @@ impl<D: Driver, C: Clock> Http2<D, C> {
             }
             None => 0,
         };
+        slot.heard = link.heard;
         let (head, body) = parts(request);
         let before = link.connection.pending().len();
         slot.stream = link.connection.begin(place, head, self.is_head, body.is_empty());
@@ -688,7 +720,8 @@ impl<D: Driver, C: Clock> Http2<D, C> {
         Ok(taken)
     }
 
-    /// Takes a slot off its connection; a request that is under way there is cancelled.
+    /// Takes a slot off its connection; a request that is under way there is cancelled. A connection on which nothing comes any more is
+    /// left.
     fn detach(&mut self, place: usize) {
         let slot = &mut self.slots[place];
         let Some(number) = slot.link.take() else {
@@ -699,18 +732,23 @@ impl<D: Driver, C: Clock> Http2<D, C> {
         if slot.waits_since_ns.take().is_some() {
             link.waiting.retain(|&other| other != place);
         }
-        let stream = slot.stream.take();
+        let (stream, heard) = (slot.stream.take(), slot.heard);
         (slot.is_complete, slot.ending) = (false, None);
         (slot.received, slot.sent) = (0, 0);
         (slot.is_readable, slot.is_writable) = (false, false);
         self.board.take_back(std::mem::take(&mut slot.inbox));
         link.slots -= 1;
-        if let Some(id) = stream.filter(|_| link.is_open()) {
-            link.connection.cancel(id);
+        if is_busy && link.is_open() {
+            if let Some(id) = stream {
+                link.connection.cancel(id);
+            }
+            if link.is_stuck(heard, stream.is_some(), &self.clock) && !link.is_leaving {
+                return self.leave(number);
+            }
             self.owe(number);
         }
         let link = &self.links[number];
-        let stays = link.is_open() && link.connection.is_usable() && is_busy;
+        let stays = link.is_open() && link.is_usable() && is_busy;
         if link.slots == 0 && !stays {
             self.shut(number);
         } else if link.is_open() {

@@ -375,6 +375,11 @@ impl Connection {
         }
     }
 
+    /// Asks the server for a word, which any server gives at once (RFC 9113 section 6.7).
+    pub fn ping(&mut self) {
+        frame::push(frame::PING, 0, 0, &[0; 8], &mut self.out);
+    }
+
     /// Reports to the streams that wait for it where there is room to send: first to who was served longest ago, for it may not be enough
     /// for all.
     pub fn find_room(&mut self, on_news: &mut impl FnMut(usize, usize, News<'_>)) {

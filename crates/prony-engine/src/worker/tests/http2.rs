@@ -49,6 +49,8 @@ enum Act {
     End,
     /// It is reset.
     Reset,
+    /// Nothing comes any more.
+    Stuck,
 }
 
 type Plan = Box<dyn FnMut(Asked) -> Vec<(u64, Act)>>;
@@ -212,6 +214,7 @@ impl Server {
             3 => {
                 socket.open.remove(&id);
             }
+            6 => socket.act(now_ns + 10_000, Act::Frames(frame(6, 1, 0, &one[9..]))),
             _ => return,
         }
         if kind < 2 && flags & 1 == 1 {
@@ -238,6 +241,7 @@ impl Server {
             let bytes = match act {
                 Act::Reply(id) => good(*id),
                 Act::Frames(bytes) => bytes.clone(),
+                Act::Stuck => break,
                 Act::End if given == 0 => return Ok(0),
                 Act::Reset if given == 0 => return Err(io::Error::from_raw_os_error(libc::ECONNRESET)),
                 _ => return Ok(given),
@@ -762,6 +766,43 @@ fn a_server_that_breaks_the_protocol_fails_what_is_under_way_and_gets_a_new_conn
     let account = &run.worker.recorder.account;
     assert_eq!(account.ok + account.parse, 400);
     assert!(account.parse >= 4 && run.tally.connected > 10, "{account:?}");
+}
+
+#[test]
+fn a_connection_on_which_nothing_comes_any_more_is_left() {
+    let plan = |asked: Asked| match asked.connection {
+        0 if asked.nth < 20 => vec![(MS, Act::Reply(asked.id))],
+        0 => vec![(0, Act::Stuck)],
+        _ => vec![(MS, Act::Reply(asked.id))],
+    };
+    for (streams, settings) in [(4, no_limit()), (4, limit(2)), (200, no_limit())] {
+        let case = Case {
+            timeout_ns: 20 * MS,
+            ..timed(1, None, 2000 * MS)
+        };
+        let run = run(&case, streams, settings, Box::new(plan));
+        run.check();
+        let account = &run.worker.recorder.account;
+        assert_eq!(run.tally.connected, 2, "{account:?}");
+        // The server is asked when the first ones time out, and has a second to answer.
+        let given_up = account.timed_out + account.not_sent_queue;
+        assert!(given_up <= 54 * streams as u64, "{account:?}");
+        assert!(account.ok >= 800 * streams.min(2) as u64, "{account:?}");
+    }
+}
+
+#[test]
+fn a_server_that_is_only_slow_keeps_its_connection() {
+    let case = Case {
+        timeout_ns: 20 * MS,
+        ..timed(1, None, 3000 * MS)
+    };
+    // Of all that it is sent it answers nothing but pings.
+    let run = run(&case, 4, no_limit(), Box::new(|_| vec![]));
+    run.check();
+    let account = &run.worker.recorder.account;
+    assert_eq!((account.ok, run.tally.connected), (0, 1));
+    assert!(account.timed_out >= 500, "{account:?}");
 }
 
 #[test]
