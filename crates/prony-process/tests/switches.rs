@@ -24,6 +24,14 @@ fn start(script: &str) -> Ended {
     Ended(command.spawn().unwrap())
 }
 
+/// Waits until a process is `sleep`, and asleep: on a busy machine its start takes a while.
+fn until_asleep(process: &Ended) {
+    let stat = format!("/proc/{}/stat", process.0.id());
+    while !std::fs::read_to_string(&stat).unwrap().contains("(sleep) S") {
+        std::thread::yield_now();
+    }
+}
+
 fn cpus() -> Vec<u32> {
     ALL_CPUS
         .filter(|cpu| std::fs::exists(format!("/sys/devices/system/cpu/cpu{cpu}")).unwrap())
@@ -59,6 +67,7 @@ fn share(part_ns: u64, of: Duration) -> f64 {
 #[test]
 fn a_sleeping_process_is_blocked_all_the_time() {
     let process = start("exec sleep 100");
+    until_asleep(&process);
     let Some((threads, lost, length)) = watched(&process, |passed| passed > Duration::from_millis(200))
     else {
         return;
