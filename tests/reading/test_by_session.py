@@ -22,10 +22,11 @@ from prony.analysis.versus import Match, versus
 from prony.archive import open_archive, resume
 from prony.faces.json_report import reading_json
 from prony.faces.markdown import markdown
-from prony.model import Claim, ClaimKind, EngineChoice, Failed
+from prony.model import Claim, ClaimKind, EngineChoice, Failed, Plan
 from prony.reading.brief import brief_of
 from prony.reading.checks import cross_checks
 from prony.reading.failures import failure_tests
+from prony.reading.groups import groups_of
 from prony.reading.study import read_archive
 from prony.report.brief import brief_report
 from prony.report.study import full_page, study_report
@@ -256,6 +257,22 @@ def test_a_subject_that_is_not_compared_takes_no_block_from_others():
     over = [cell for cell in (whole, broken) if not cell.unqualified]
     alone, beside = in_sessions([whole])[0], in_sessions([whole, broken], over)[0]
     assert alone.by_session[0]["ok_per_s"] == beside.by_session[0]["ok_per_s"]
+
+
+def test_blocks_that_a_subject_which_does_not_qualify_lacks_are_compared_all_the_same():
+    # `late` is 20 % faster in all but the first block of a session, which is all that `broken` has.
+    first = range(0, 20, 4)
+    even = in_days(cell_of("even+hello", number=1), dict.fromkeys(range(20), 1000.0))
+    late = in_days(cell_of("late+hello", number=2), {k: 1000.0 if k in first else 1200.0 for k in range(20)})
+    lost = [block for block in range(20) if block not in first]
+    broken = in_days(cell_of("broken+hello", number=3), dict.fromkeys(first, 1000.0), lost)
+    found = (even, late, broken)
+    plan = Plan("shop", "Shop", "", "quick", tuple(one.cell for one in found), 20, 1)
+    (group,) = groups_of(plan, [trial for one in found for trial in (*one.counted, *one.others)], ())
+    assert [bool(cell.unqualified) for cell in group.cells] == [False, False, True]
+    (compared,) = group.answer.comparisons.values()
+    assert (group.answer.leader, compared.verdict) == ("late+hello", Verdict.LOWER)
+    assert compared.effect == pytest.approx(1.2 ** (-3 / 4) - 1)
 
 
 RISING = {block: 1000.0 * 2 ** (block % 4) * (1 + block / 1e5) for block in range(20)}
