@@ -170,6 +170,78 @@ def test_what_one_cpu_would_decide_needs_the_two_of_the_source(name, plan_of):
     assert unmet(claim, planned(plan, Cpus(1, 1))).words == "2 CPUs for the server; it has 1"
 
 
+def claim_of(study, name):
+    (found,) = (one for one in read_study(study).document.claims if one.name == name)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("study", "name", "bounds"),
+    [
+        # "Slightly faster": neither slower nor far faster.
+        ("django-fastcgi", "prefork-slightly-faster", (0.75, 1)),
+        # Of 13 MB became 46 MB, and of 16 MB 119: 2 % more would do for "it grows".
+        ("wsgi-servers", "cherrypy-memory-grows", (2, None)),
+        ("wsgi-servers", "uwsgi-memory-grows", (3, None)),
+        # 9 % lost requests are struggling, and 2.5 to 15.6 % in each round are breaking.
+        ("wsgi-servers", "gunicorn-struggles", (0.01, None)),
+        ("wsgi-servers", "meinheld-breaks", (0.025, None)),
+        ("embedded-servers", "twisted-flask-collapses", (10, None)),
+    ],
+)
+def test_a_claim_asks_for_as_much_as_its_source_says(study, name, bounds):
+    claim = claim_of(study, name)
+    assert (claim.low, claim.high) == bounds
+
+
+def test_the_server_that_a_source_exempts_decides_no_claim(plan_of):
+    claims = {claim.name: claim for claim in plan_of("embedded-servers").claims}
+    assert not claims["falcon-faster"].is_about("wsgiref+flask-hello")
+    assert claims["frameworks-alike-on-wsgiref"].is_about("wsgiref+flask-hello")
+
+
+@pytest.mark.parametrize(
+    ("study", "name", "cpus", "words"),
+    [
+        ("django-fastcgi", "threads-slower", Cpus(1, 2), "2 CPUs for the server; it has 1"),
+        ("psgi-servers", "starman-fastest", Cpus(1, 2), "2 CPUs for the server; it has 1"),
+        *(
+            ("load-scripts", name, Cpus(2, 1), "2 CPUs for the generator; it has 1")
+            for name in (
+                "coroutines-fastest-in-one-process",
+                "coroutines-in-processes-fastest",
+                "threads-one-core",
+            )
+        ),
+    ],
+)
+def test_a_claim_about_several_cpus_needs_them(study, name, cpus, words, plan_of):
+    plan = plan_of(study, "original")
+    (claim,) = (one for one in plan.claims if one.name == name)
+    assert unmet(claim, planned(plan, cpus)).words == words
+
+
+@pytest.mark.parametrize(
+    ("study", "names"),
+    [
+        (
+            "wsgi-servers",
+            "meinheld-one-core cherrypy-second cherrypy-best-of-pure-python uwsgi-latency-worst",
+        ),
+        ("wsgi-servers", "uwsgi-memory-grows gunicorn-memory-flat gunicorn-cpu-full-at-low-load"),
+        ("wsgi-servers", "mod-wsgi-memory-high mod-wsgi-memory-flat bjoern-few-errors"),
+        ("wsgi-servers", "uwsgi-logging-costs-little"),
+        ("embedded-servers", "tornado-runner-up-with-falcon tornado-runner-up-with-flask"),
+        ("embedded-servers", "frameworks-alike-on-wsgiref"),
+        ("psgi-servers", "cpu-alike uwsgi-without-errors"),
+        ("django-fastcgi", "embedded-steadier threads-address-space"),
+        ("load-scripts", "processes-peak-at-80 processes-rise-to-80"),
+    ],
+)
+def test_what_a_source_says_beside_its_first_sentence_is_claimed_too(study, names):
+    assert set(names.split()) <= {one.name for one in read_study(study).document.claims}
+
+
 def test_the_time_out_of_django_is_longer_than_its_clients_have_to_wait(plan_of):
     # 500 clients at 20 replies a second wait for 25 s.
     for profile in PROFILES:
