@@ -3,9 +3,11 @@
 from math import exp, log
 from statistics import variance
 
+import numpy as np
 import pytest
 from scipy import stats
 
+import simulated
 from prony.analysis.claim_parts import Part, of_effect, of_spreads, of_values
 
 VALUES = [10.0, 11.0, 9.5, 10.5, 12.0]
@@ -34,15 +36,39 @@ def test_below_two_blocks_there_is_no_interval():
     assert of_effect([0.5], "a", "why") == Part("a", 1, lost="why")
 
 
-def test_spreads_have_the_ratio_of_their_standard_deviations_and_the_interval_of_the_f_distribution():
+def pseudo_values(series):
+    logs = np.log(series)
+    whole, count = np.log(np.var(logs, ddof=1)), len(logs)
+    left = [np.log(np.var(np.delete(logs, k), ddof=1)) for k in range(count)]
+    return count * whole - (count - 1) * np.array(left)
+
+
+def test_spreads_have_the_ratio_of_their_standard_deviations_and_the_jackknifes_interval():
     others = [10.0, 12.0, 9.0, 10.5, 14.0]
     found = of_spreads(VALUES, others, "a")
     own, other = (variance(map(log, series)) for series in (VALUES, others))
     assert (found.n, found.figure) == (5, pytest.approx((own / other) ** 0.5))
-    low, high = stats.f.ppf([0.025, 0.975], 4, 4)
-    assert found.interval(0.05) == pytest.approx(((own / other / high) ** 0.5, (own / other / low) ** 0.5))
+    error = sum(np.var(pseudo_values(series), ddof=1) / 5 for series in (VALUES, others)) ** 0.5
+    half = stats.t.ppf(0.975, 4) * error
+    assert found.interval(0.05) == pytest.approx([exp((log(own / other) + k * half) / 2) for k in (-1, 1)])
+
+
+@pytest.mark.parametrize("blocks", [5, 20])
+@pytest.mark.parametrize("shape", simulated.ALIKE)
+def test_of_equal_subjects_none_is_called_steadier_whatever_the_shape_of_their_noise(shape, blocks):
+    studies = 200
+    found = np.exp(simulated.studies(np.random.default_rng(blocks), shape, studies, blocks, 2))
+    intervals = [of_spreads(*study.T.tolist(), "a").interval(0.05) for study in found]
+    assert sum(high < 1 for _, high in intervals) / studies <= 0.05 + 3 * (0.05 * 0.95 / studies) ** 0.5
+
+
+def test_who_is_a_tenth_as_noisy_is_called_steadier():
+    studies, noise = 200, np.array([0.01, 0.1])
+    found = np.exp(noise * simulated.studies(np.random.default_rng(1), "normal", studies, 5, 2))
+    assert sum(of_spreads(*study.T.tolist(), "a").interval(0.05)[1] < 1 for study in found) / studies > 0.6
 
 
 def test_series_without_a_spread_have_no_ratio_of_spreads():
     assert of_spreads([1.0, 1.0, 1.0], VALUES, "a") == Part("a", 3)
-    assert of_spreads([1.0], VALUES, "a") == Part("a", 1)
+    assert of_spreads([1.0, 1.0, 2.0], VALUES, "a") == Part("a", 3)
+    assert of_spreads([1.0, 2.0], VALUES, "a") == Part("a", 2)
