@@ -15,6 +15,7 @@ from prony.faces.terminal import TerminalReporter
 from prony.model.plan import Design
 from prony.reading.study import read_archive
 from prony.report.brief import Places, brief_report
+from prony.report.study import study_report
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 ARCHIVES = {
@@ -167,6 +168,20 @@ def test_every_row_of_the_table_is_one_line_where_names_are_short(tmp_path):
     assert [line.split()[0] for line in lines[start : start + 4]] == [
         *("subject", "bjoern", "meinheld", "gunicorn")
     ]
+
+
+def test_every_row_after_the_first_has_its_ratio_with_the_interval_that_verdicts_follow_from(tmp_path):
+    with open_archive(build.closed_study(tmp_path / "a.prony")) as archive:
+        reading = read_archive(archive)
+    lines = shown(brief_report(reading, PLACES))
+    start = [line.startswith("subject") for line in lines].index(True)
+    ratios = [re.search(r"\d\.\d\d \(\d\.\d\d–\d\.\d\d\)", line) for line in lines[start + 1 : start + 4]]
+    assert [bool(found) for found in ratios] == [False, True, True]
+    words, whole = (" ".join(" ".join(found).split()) for found in (lines, shown(study_report(reading), 200)))
+    # What shares a letter is not called equal.
+    assert "tie: same letter, not separated" in words
+    assert not re.search(r"\balike\b", words)
+    assert "The intervals hold for all pairs together; verdicts follow from them, not from ±." in whole
 
 
 def test_one_trial_has_no_interval_and_says_how_many_to_repeat(tmp_path):
