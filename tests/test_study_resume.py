@@ -406,7 +406,7 @@ def test_a_study_that_is_interrupted_in_a_pause_keeps_its_first_session_and_goes
 
 
 def test_a_study_that_is_killed_in_a_pause_waits_for_what_is_left_of_it_and_has_the_same_trials(world):
-    pause_ns = 1500 * MS
+    pause_ns = 3000 * MS
     study = in_sessions(world, pause_ns)
     run_study(in_sessions(world, 1), world.listener)
     expected = what_ran(world)
