@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-__all__ = ["Authority", "Certified", "certify_fleet"]
+__all__ = ["Authority", "Certified", "certify_fleet", "fleet_fault"]
 
 # A trial takes minutes. The clock of a machine may be set a day on or back meanwhile, and a study take weeks.
 _OF_TRIAL, _OF_STUDY = timedelta(days=3), timedelta(days=365)
@@ -96,6 +96,33 @@ def certify_fleet(days: int) -> tuple[str, Certified]:
         .add_extension(_issued_by(issuer_key), critical=False)
     )
     return text, Certified(_signed(made, issuer_key), _as_pem(key))
+
+
+def fleet_fault(authority: str, member: Certified) -> str | None:
+    """Return in words why nobody in a fleet would believe this member now; null: nothing is wrong."""
+    from cryptography import x509
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    try:
+        issuer, own = (
+            x509.load_pem_x509_certificate(one.encode()) for one in (authority, member.certificate)
+        )
+        key = load_pem_private_key(member.key.encode(), None)
+        if own.issuer == issuer.subject:
+            own.verify_directly_issued_by(issuer)
+    except InvalidSignature:
+        return "the certificate is of another authority"
+    except (ValueError, TypeError) as error:
+        return str(error)
+    if key.public_key() != own.public_key():
+        return "the key is of another certificate"
+    now = datetime.now(UTC)
+    if now > own.not_valid_after_utc:
+        return f"they have expired, on {own.not_valid_after_utc:%Y-%m-%d}"
+    if now < own.not_valid_before_utc:
+        return f"by this machine's clock they are valid from {own.not_valid_before_utc:%Y-%m-%d} on"
+    return None
 
 
 _FLEET = "Prony: authority of one fleet"

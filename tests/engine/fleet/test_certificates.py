@@ -3,11 +3,14 @@
 import socket
 import ssl
 import threading
+from datetime import datetime, timedelta
 
 import pytest
 
+from prony.engine.fleet.address import fleet_of
 from prony.engine.fleet.certificates import write_certificates
-from prony.errors import UsageError
+from prony.engine.fleet.cluster import opened
+from prony.errors import HostError, UsageError
 
 
 def shake(server, client):
@@ -81,3 +84,47 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path):
     with pytest.raises(UsageError, match="is not empty"):
         write_certificates(tmp_path, 1)
     assert [file.name for file in tmp_path.iterdir()] == ["x"]
+
+
+def refusal(folder):
+    """Return what a load says of the certificates, before it asks for a scheduler."""
+    with pytest.raises(HostError) as refused, opened(fleet_of("tls://127.0.0.1:9", folder)):
+        pass
+    assert refused.value.hint
+    return refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("days", "said"),
+    [(-3, "they have expired, on "), (3, "by this machine's clock they are valid from ")],
+)
+def test_certificates_that_are_not_valid_today_are_named(tmp_path, monkeypatch, days, said):
+    class OtherDay(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime.now(tz) + timedelta(days=days)
+
+    with monkeypatch.context() as made:
+        made.setattr("prony.certificates.datetime", OtherDay)
+        write_certificates(tmp_path / "certificates", 1)
+    found = refusal(tmp_path / "certificates")
+    assert found.startswith(f"the certificates in `{tmp_path}/certificates` cannot be used: {said}2")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("ca.pem", "the certificate is of another authority"),
+        ("certificate.pem", "the certificate is of another authority"),
+        ("key.pem", "the key is of another certificate"),
+    ],
+)
+def test_a_file_of_another_fleet_is_named(fleets, name, said):
+    one, other = fleets
+    (one / name).write_text((other / name).read_text())
+    assert refusal(one) == f"the certificates in `{one}` cannot be used: {said}"
+
+
+def test_what_is_no_certificate_is_said(fleets):
+    (fleets[0] / "ca.pem").write_text("nothing")
+    assert refusal(fleets[0]).startswith(f"the certificates in `{fleets[0]}` cannot be used: ")

@@ -9,11 +9,11 @@ The key of the authority is forgotten at once: nobody can add another certificat
 from collections.abc import Mapping
 from pathlib import Path
 
-from prony.certificates import certify_fleet
+from prony.certificates import Certified, certify_fleet, fleet_fault
 from prony.engine.fleet.address import CERTIFICATE, KEY, ROOT
 from prony.errors import HostError, UsageError
 
-__all__ = ["certificates_of_days", "write_certificates"]
+__all__ = ["certificates_of_days", "check_certificates", "write_certificates"]
 
 
 def write_certificates(folder: Path, days: int) -> None:
@@ -42,3 +42,17 @@ def certificates_of_days(days: int) -> Mapping[str, str]:
     """Return the files by their names, PEM: the authority, a certificate by it, and the certificate's key."""
     authority, member = certify_fleet(days)
     return {ROOT: authority, CERTIFICATE: member.certificate, KEY: member.key}
+
+
+def check_certificates(folder: Path, files: Mapping[str, str]) -> None:
+    """Refuse certificates of ``folder`` that no other machine would believe: Dask would try for long, and not
+    say why.
+
+    *Errors*: HostError.
+    """
+    fault = fleet_fault(files[ROOT], Certified(files[CERTIFICATE], files[KEY]))
+    if fault is not None:
+        raise HostError(
+            f"the certificates in `{folder}` cannot be used: {fault}",
+            hint="make new ones, and copy them to each machine: prony fleet certificates NEW-FOLDER",
+        )

@@ -27,7 +27,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from prony.engine.fleet.address import CERTIFICATE, KEY, NEEDS, ROOT, Fleet
-from prony.engine.fleet.certificates import certificates_of_days
+from prony.engine.fleet.certificates import certificates_of_days, check_certificates
 from prony.engine.fleet.clocks import Probe
 from prony.engine.fleet.hosts import Hosts
 from prony.engine.fleet.member import FleetMember, Generator, HereGenerator, SeatedGenerator, facts
@@ -63,6 +63,11 @@ _GENERATOR = "prony-generator"
 # Of certificates that live as long as the load.
 _DAYS = 2
 
+# Dask gives the second a level of its own. What goes wrong is said once, by Prony.
+_TALKERS = ("distributed", "distributed.client")
+# What Dask calls a connection on which one side does not believe the other's certificate.
+_NOT_BELIEVED = "FatalCommClosedError"
+
 _SETTINGS = {
     # Nothing is shown, moved or measured by Dask while a load runs.
     "distributed.scheduler.http.routes": [],
@@ -85,7 +90,8 @@ def _distributed() -> Any:
     except ImportError as error:
         raise HostError(NEEDS[0], hint=NEEDS[1]) from error
     dask.config.set(_SETTINGS)
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in _TALKERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     return distributed
 
 
@@ -262,10 +268,16 @@ def _run_name() -> str:
 
 
 def _read(folder: Path) -> Mapping[str, str]:
+    """Return the certificates of a folder.
+
+    *Errors*: HostError where they cannot be read, or are of no use.
+    """
     try:
-        return {name: (folder / name).read_text() for name in (ROOT, CERTIFICATE, KEY)}
+        files = {name: (folder / name).read_text() for name in (ROOT, CERTIFICATE, KEY)}
     except (OSError, UnicodeDecodeError) as error:
         raise HostError(f"cannot read the certificates in `{folder}`: {error}") from error
+    check_certificates(folder, files)
+    return files
 
 
 def _security(distributed: Any, files: Mapping[str, str]) -> Any:
@@ -281,6 +293,11 @@ def _connected(distributed: Any, where: Any, security: Any) -> Iterator[Any]:
     try:
         client = distributed.Client(where, security=security, timeout=_CONNECT_S, set_as_default=False)
     except Exception as error:  # the border of a library: refused, unreachable, or not of this authority
+        if type(error).__name__ == _NOT_BELIEVED:
+            raise EngineError(
+                f"the scheduler `{where}` does not believe these certificates, or has others",
+                hint="all machines need the files of one `prony fleet certificates`: copy the folder again",
+            ) from error
         raise EngineError(
             f"cannot connect to the scheduler `{where}`: {_words(error)}",
             hint="start one with: dask scheduler (see docs/guides/fleet.md)",
