@@ -20,6 +20,7 @@ from prony.engine.authority import text_of
 from prony.engine.base import OnEvent, recording_of
 from prony.engine.child_process import SPARE_NS
 from prony.engine.fleet.address import Fleet
+from prony.engine.fleet.answers import event_in, progress_in, read_answer
 from prony.engine.fleet.clocks import MOST_DRIFT_PPM, Offset, Probe, drift_of, offset_at
 from prony.engine.fleet.cluster import Cluster, Submission, opened
 from prony.engine.fleet.liveness import Liveness
@@ -231,10 +232,7 @@ class _Run:
         except EngineError as error:
             self._lose(address, error.message)
             return
-        found = json.loads(said)
-        if "error" in found:
-            raise EngineError(f"{self._cluster.names[address]}: {found['error']}")
-        self._results[address] = json.dumps(found["recording"])
+        self._results[address] = read_answer(self._cluster.names[address], said)
 
     def _look(self, now_ns: int, deadline_ns: int) -> None:
         for address in self._liveness.look(now_ns):
@@ -265,11 +263,11 @@ class _Run:
 
     def _on_beat(self, address: str, beat: Json) -> None:
         self._liveness.beat(address, _ARRIVE_NS if "has_ended" in beat else 0)
-        if "event" in beat:
-            self._said.append((address, beat["event"]))
+        if (event := event_in(beat)) is not None:
+            self._said.append((address, event))
             self._is_said.set()
-        if beat.get("progress"):
-            self._latest[address] = beat["progress"]
+        if (progress := progress_in(beat)) is not None:
+            self._latest[address] = progress
 
     def _show(self) -> None:
         """Report the progress of all that are not lost."""
@@ -313,9 +311,23 @@ class _Run:
         try:
             merged = _engine.merge_recordings(list(self._results.values()), ahead_ns)
         except _engine.EngineError as error:
-            raise EngineError(str(error)) from error
+            raise EngineError(f"{self._blamed()}{error}") from error
         machines = tuple(self._machine(address, offsets, start_ns) for address in self._tasks)
         return replace(recording_of(json.loads(merged)), machines=machines)
+
+    def _blamed(self) -> str:
+        """Return in words the first generator whose Recording cannot be used by itself; nothing: only
+        together they cannot.
+        """
+        from prony import _engine
+
+        for address, found in self._results.items():
+            try:
+                # Twice: an account is held to its sum where two are added.
+                _engine.merge_recordings([found, found], [0, 0])
+            except _engine.EngineError:
+                return f"generator `{self._cluster.names[address]}`: "
+        return ""
 
     def _machine(self, address: str, offsets: Mapping[str, Offset], start_ns: int) -> GeneratorMachine:
         facts = self._facts[address]

@@ -8,11 +8,11 @@
 
 from collections.abc import Container, Mapping
 
+from prony.engine.fleet.answers import PHASES
 from prony.model import Json
 
 __all__ = ["summed"]
 
-_PHASES = ("opening", "warmup", "window", "drain")
 _COUNTED = ("ok", "failed")
 _OPEN = ("in_flight", "queued", "connected")
 
@@ -24,7 +24,7 @@ def summed(latest: Mapping[str, Json], ended: Container[str]) -> Json | None:
     """
     if not latest:
         return None
-    phase = min((str(one["phase"]) for one in latest.values()), key=_PHASES.index)
+    phase = min((str(one["phase"]) for one in latest.values()), key=PHASES.index)
     elapsed_ns = min(one["elapsed_ns"] for one in latest.values() if one["phase"] == phase)
     going = [one for name, one in latest.items() if name not in ended]
     event = {"event": "progress", "phase": phase, "elapsed_ns": elapsed_ns, "last_second": None}

@@ -1,0 +1,102 @@
+"""Generators that say what no generator of Prony says: they are named, and nothing of Prony fails."""
+
+import json
+
+import pytest
+
+from prony._engine import ReferenceServer
+from prony.engine.fleet.address import Fleet
+from prony.engine.fleet.answers import event_in, progress_in, read_answer
+from prony.engine.fleet.cluster import Cluster
+from prony.engine.fleet.engine import FleetEngine
+from prony.engine.fleet.loss import OnLoss
+from prony.errors import EngineError
+from prony.model import Address, ClosedLoop, CountStop, EngineChoice, Pacing, Workload
+from prony.sandbox.base import EngineSeat
+
+PROGRESS = {
+    "phase": "window",
+    "elapsed_ns": 5,
+    "ok": 2,
+    "failed": 0,
+    "in_flight": 1,
+    "queued": 0,
+    "connected": 1,
+}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"",
+        b"\xff\xfe not text",
+        b"[1, 2]",
+        b"null",
+        b"{}",
+        b'{"recording": []}',
+        b'{"error": {"a": 1}}',
+        b"[" * 200_000,
+    ],
+    ids=range(8),
+)
+def test_what_is_no_answer_is_refused_with_the_generators_name(said):
+    with pytest.raises(EngineError, match=r"^generator `far-1` sent what is no answer of Prony's: "):
+        read_answer("far-1", said)
+
+
+@pytest.mark.parametrize(
+    "odd", [{"phase": "lunch"}, {"phase": [1]}, {"ok": "many"}, {"elapsed_ns": None}, {"connected": 1.5}]
+)
+def test_progress_that_cannot_be_added_up_is_none(odd):
+    assert progress_in({"progress": PROGRESS}) == PROGRESS
+    assert progress_in({"progress": {**PROGRESS, **odd}}) is None
+
+
+@pytest.mark.parametrize("odd", ["started", 7, {}, {"event": 3}, {"event": "x", "monotonic_ns": "soon"}])
+def test_an_event_without_a_kind_or_with_an_odd_time_is_none(odd):
+    assert event_in({"event": {"event": "window_open", "monotonic_ns": 5}})
+    assert event_in({"event": {"event": "started"}})
+    assert event_in({"event": odd}) is None
+    assert event_in({}) is None
+
+
+class Falsified:
+    """An answer that has been changed on its way."""
+
+    def __init__(self, submission, change):
+        self._submission, self._change = submission, change
+
+    def is_done(self):
+        return self._submission.is_done()
+
+    def result(self):
+        found = json.loads(self._submission.result())
+        self._change(found["recording"])
+        return json.dumps(found).encode()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda recording: recording["account"].update(ok=10**6),
+        lambda recording: recording["account"].update(ok=-5),
+        lambda recording: recording.clear(),
+    ],
+    ids=["too many", "negative", "nothing"],
+)
+def test_whose_recording_cannot_be_used_is_named(change, monkeypatch):
+    class Liar(Cluster):
+        def submit(self, address, order):
+            honest = super().submit(address, order)
+            return Falsified(honest, change) if self.names[address] == "generator-2" else honest
+
+    choice = EngineChoice(threads=1, pacing=Pacing.ECONOMICAL)
+    engine = FleetEngine(Fleet(None, 2), choice, OnLoss.PARTIAL, 1)
+    monkeypatch.setattr("prony.engine.fleet.cluster.Cluster", Liar)
+    with ReferenceServer("{}") as server, pytest.raises(EngineError, match=r"^generator `generator-2`: "):
+        engine.run(
+            Workload(ClosedLoop(2), CountStop(20)),
+            Address("127.0.0.1", server.port),
+            EngineSeat(cpus=()),
+            lambda event: None,
+        )
