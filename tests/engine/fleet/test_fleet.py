@@ -239,12 +239,13 @@ def listening():
     return {line[1].partition(":")[0] for line in lines if line[3] == "0A" and line[9] in inodes}
 
 
-def test_nothing_listens_beyond_the_loopback_and_nothing_stays(server):
+def test_nothing_listens_beyond_the_loopback_and_nothing_stays(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     seen = set()
     run(server, OpenLoop(50.0), DurationStop(SECOND_NS), on_event=lambda event: seen.update(listening()))
     assert "0100007F" in seen
     assert seen <= {"0100007F"}
-    assert list(Path("/tmp").glob("prony-fleet-*")) == []
+    assert list(tmp_path.iterdir()) == []
     assert workers_of(os.getpid()) == []
 
 

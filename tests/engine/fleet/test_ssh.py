@@ -34,6 +34,7 @@ def folder(tmp_path_factory):
     """A folder with the certificates of a fleet, and the settings of ssh for an sshd of its own."""
     found = tmp_path_factory.mktemp("ssh")
     write_certificates(found / "certificates", 1)
+    write_certificates(found / "other", 1)
     with ssh_server(found):
         yield found
 
@@ -146,11 +147,16 @@ def test_nothing_runs_there_when_prony_is_ended_here(server, folder, end, status
     [
         ({"python": "/nowhere/python"}, "/nowhere/python"),
         ({"certificates": "/nowhere"}, "/nowhere"),
+        ({"certificates": "{folder}/other"}, "the certificates there are not those that are here"),
         ({"user": "nobody-of-this-name"}, "Permission denied"),
         ({"port": 1}, "Connection refused"),
     ],
 )
 def test_what_cannot_be_started_is_said_in_the_other_sides_words_and_leaves_nothing(folder, change, said):
+    change = {
+        name: value.format(folder=folder) if name == "certificates" else value
+        for name, value in change.items()
+    }
     with (
         pytest.raises(EngineError, match="ended when it was started") as failed,
         opened(fleet_of(str(hosts(folder, 1, **change)))),

@@ -33,7 +33,7 @@ from prony.engine.fleet.hosts import Hosts
 from prony.engine.fleet.member import FleetMember, Generator, HereGenerator, SeatedGenerator, facts
 from prony.engine.fleet.workers import StartedWorker, here_command, kill, ssh_command, started, wait_for
 from prony.engine.seat import cancel_at_end_of_stdin, take_seat
-from prony.errors import EngineError, HostError
+from prony.errors import EngineError, HostError, PronyError
 from prony.model import Json
 from prony.sandbox import linux
 
@@ -52,6 +52,8 @@ CLOCK = "prony-clock"
 _LOOPBACK = ("127.0.0.1", 0)
 
 _CONNECT_S = 10.0
+# Many that start at once on few CPUs wait for each other.
+_REACH_S = 30.0
 # One that is silent must not keep the others from being asked: they end when nobody does (`member`).
 _ANSWER_S = 1.0
 _CLOSE_S = 3.0
@@ -372,7 +374,7 @@ def _led(
         for one in workers:
             one.give({**orders[one.name], "url": local.scheduler_address})
         client = stack.enter_context(_connected(distributed, local, security))
-        wait_for(workers, lambda: len(_ours(client, names)))
+        wait_for(workers, lambda: tuple(_ours(client, names).values()))
         # Closed in the reverse order: first of all the workers end.
         stack.callback(kill, workers)
         yield Cluster(client, _run_name(), _ours(client, names))
@@ -450,16 +452,24 @@ def _generate(order: bytes) -> bytes:
 
 def main() -> int:
     """Serve as one worker, until whoever started it is gone."""
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            _serve_orders()
+    except PronyError as error:
+        sys.stderr.write(f"{error.message}\n")
+        return 1
+    return 0
+
+
+def _serve_orders() -> None:
     order = _next_order()
-    with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as stack:
         generator: Generator = HereGenerator()
         if "seat" in order:
             generator = stack.enter_context(_generator(order["seat"], order["parent"]))
             order = _next_order()
-        cancel_at_end_of_stdin()
         files = order.get("files") or _read(Path(order["certificates"]).expanduser())
         asyncio.run(_serve({**order, "files": files, "host": _own_address()}, generator))
-    return 0
 
 
 def _next_order() -> Json:
@@ -495,10 +505,26 @@ def _own_address() -> str:
     return reached[2] if len(reached) == _PARTS_OF_SSH_CONNECTION else "127.0.0.1"
 
 
+async def _reach(distributed: Any, url: str, security: Any) -> None:
+    """Connect to the scheduler once: Dask's worker would try for ever, and not say why.
+
+    *Errors*: EngineError.
+    """
+    try:
+        connection = await distributed.core.connect(
+            url, timeout=_REACH_S, **security.get_connection_args("worker")
+        )
+    except Exception as error:  # the border of a library: refused, unreachable, or not of this authority
+        if type(error).__name__ == _NOT_BELIEVED:
+            raise EngineError("the certificates there are not those that are here") from error
+        raise EngineError(f"it does not reach `{url}`, where this machine listens") from error
+    await connection.close()
+
+
 async def _serve(order: Json, generator: Generator) -> None:
     distributed = _distributed()
-    # Nothing is spilled there: the folder goes as soon as the worker has started; if it is killed before
-    # that, with the trial's.
+    security = _security(distributed, order["files"])
+    # Dask makes folders there, and nothing is spilled to them: they go before anything is waited for.
     with TemporaryDirectory(prefix="prony-fleet-", dir=order.get("folder")) as folder:
         worker = distributed.Worker(
             order["url"],
@@ -506,11 +532,14 @@ async def _serve(order: Json, generator: Generator) -> None:
             nthreads=1,
             memory_limit=0,
             host=order["host"],
-            security=_security(distributed, order["files"]),
+            security=security,
             local_directory=folder,
         )
-        worker.extensions[_GENERATOR] = generator
-        await worker
+    # From here on this process ends at once when nobody waits for it any more.
+    cancel_at_end_of_stdin()
+    worker.extensions[_GENERATOR] = generator
+    await _reach(distributed, order["url"], security)
+    await worker
     await worker.finished()
 
 

@@ -12,7 +12,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from tempfile import TemporaryFile
 from typing import IO
@@ -97,20 +97,21 @@ def _input(worker: StartedWorker) -> IO[bytes]:
     return worker.process.stdin
 
 
-def wait_for(workers: Sequence[StartedWorker], connected: Callable[[], int]) -> None:
-    """Wait until all of them are ``connected``.
+def wait_for(workers: Sequence[StartedWorker], connected: Callable[[], Collection[str]]) -> None:
+    """Wait until the names of all of them are among the ``connected``.
 
     *Errors*: EngineError naming one that ended, or that nobody hears of.
     """
     end_s = time.monotonic() + _START_S
-    while connected() < len(workers):
+    while missing := {one.name for one in workers}.difference(connected()):
         ended = [one for one in workers if one.process.poll() is not None]
         if ended:
             raise EngineError(
                 f"generator `{ended[0].name}` ended when it was started: {ended[0].last_words()}"
             )
         if time.monotonic() > end_s:
-            raise EngineError(f"the generators of the fleet did not start within {_START_S:g} s")
+            names = ", ".join(sorted(missing))
+            raise EngineError(f"generators of the fleet did not start within {_START_S:g} s: {names}")
         time.sleep(_LOOK_EVERY_S)
 
 

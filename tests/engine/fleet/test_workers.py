@@ -1,0 +1,46 @@
+"""Generators that do not start: which, and why."""
+
+import asyncio
+import os
+import socket
+
+import pytest
+
+from prony.engine.fleet.certificates import certificates_of_days
+from prony.engine.fleet.cluster import _distributed, _reach, _security
+from prony.engine.fleet.workers import here_command, started, wait_for
+from prony.errors import EngineError
+
+
+def test_who_does_not_start_in_time_is_named(monkeypatch):
+    monkeypatch.setattr("prony.engine.fleet.workers._START_S", 0.1)
+    with (
+        started("far-1", ["sleep", "60"]) as one,
+        started("far-2", ["sleep", "60"]) as two,
+        pytest.raises(EngineError, match=r"did not start within 0\.1 s: far-2$"),
+    ):
+        wait_for([one, two], lambda: ("far-1", "somebody else"))
+
+
+def test_a_generator_that_does_not_reach_this_machine_says_so(monkeypatch):
+    monkeypatch.setattr("prony.engine.fleet.cluster._REACH_S", 0.2)
+    distributed = _distributed()
+    security = _security(distributed, certificates_of_days(1))
+    with pytest.raises(
+        EngineError, match=r"^it does not reach `tls://127\.0\.0\.1:1`, where this machine listens$"
+    ):
+        asyncio.run(_reach(distributed, "tls://127.0.0.1:1", security))
+
+
+def test_a_generator_that_is_killed_while_it_connects_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with socket.create_server(("127.0.0.1", 0)) as silent, started("far-1", here_command()) as one:
+        silent.settimeout(60)
+        url = f"tls://127.0.0.1:{silent.getsockname()[1]}"
+        one.give({"seat": None, "parent": os.getpid()})
+        one.give({"files": dict(certificates_of_days(1)), "folder": None, "url": url})
+        connection, _ = silent.accept()
+        one.process.kill()
+        one.process.wait()
+        connection.close()
+    assert list(tmp_path.iterdir()) == []
