@@ -294,6 +294,25 @@ def test_a_worker_that_does_not_answer_is_named(secure):
             cluster.ask_facts()
 
 
+def test_a_scheduler_that_dies_is_said_to_have_died(server, secure):
+    when_there(secure)
+    (scheduler,) = [
+        int(entry.parent.name)
+        for entry in Path("/proc").glob("[0-9]*/cmdline")
+        if f"dask_scheduler\0--no-dashboard\0--protocol\0tls\0--host\0{secure[0]}"
+        in entry.read_text(errors="replace")
+    ]
+
+    def kill(event):
+        if event["event"] == "progress" and event["phase"] == "window":
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(scheduler, signal.SIGKILL)
+
+    load, address = Workload(ClosedLoop(2), DurationStop(30 * SECOND_NS)), Address("127.0.0.1", server.port)
+    with pytest.raises(EngineError, match=r"the connection to the fleet's scheduler was lost$"):
+        engine_of(secure).run(load, address, EngineSeat(cpus=()), kill)
+
+
 def test_without_the_extra_one_line_says_what_to_install(server, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(HostError, match="fleets need packages that are not installed") as refused:

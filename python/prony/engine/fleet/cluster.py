@@ -69,6 +69,8 @@ _DAYS = 2
 _TALKERS = ("distributed", "distributed.client")
 # What Dask calls a connection on which one side does not believe the other's certificate.
 _NOT_BELIEVED = "FatalCommClosedError"
+# Why Dask gives up all that was submitted.
+_SCHEDULER_LOST = "scheduler-connection-lost"
 
 _SETTINGS = {
     # Nothing is shown, moved or measured by Dask while a load runs.
@@ -115,6 +117,8 @@ class Submission:
         try:
             return bytes(self._future.result(timeout=_CONNECT_S))
         except Exception as error:  # the border of a library: whatever a worker raised arrives here
+            if _SCHEDULER_LOST in str(error):
+                raise EngineError("the connection to the fleet's scheduler was lost") from error
             raise EngineError(f"it ended without a result: {_words(error)}") from error
 
 
@@ -206,12 +210,13 @@ class Cluster:
             return self._client.run(
                 function, workers=list(self.names), callback_timeout=_CONNECT_S, **arguments
             )
-        except TimeoutError:
-            raise EngineError(
-                f"these workers of the fleet do not answer: {', '.join(self._silent()) or 'all'}",
-                hint="end them, or start them again",
-            ) from None
         except Exception as error:  # the border of a library: whatever a worker raised arrives here
+            silent = self._silent() if isinstance(error, OSError) else []
+            if silent or isinstance(error, TimeoutError):
+                raise EngineError(
+                    f"these workers of the fleet do not answer: {', '.join(silent) or 'all'}",
+                    hint="end them, or start them again",
+                ) from None
             raise EngineError(
                 f"a worker of the fleet cannot run Prony: {_words(error)}",
                 hint="install this version of Prony, with its extra `fleet`, where the workers run",

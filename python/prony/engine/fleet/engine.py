@@ -293,11 +293,14 @@ class _Run:
 
         *Errors*: EngineError where it did not answer, or jumped.
         """
-        found = offset_at(self._probes[address], at_ns)
+        name, probes = self._cluster.names[address], self._probes[address]
+        if not probes:
+            raise EngineError(f"generator `{name}` did not answer when its clock was asked for")
+        found = offset_at(probes, at_ns)
         if found is None:
             raise EngineError(
-                f"the clock of generator `{self._cluster.names[address]}` cannot be used: it was not read, "
-                f"or drifts by more than {MOST_DRIFT_PPM} parts in a million"
+                f"the clock of generator `{name}` cannot be used: it jumped, or drifts by more than "
+                f"{MOST_DRIFT_PPM} parts in a million"
             )
         return found
 
