@@ -9,7 +9,7 @@ import pytest
 
 from golden import build
 from prony.cli.load_line import LoadLine
-from prony.cli.progress import StudyProgress
+from prony.cli.progress import LoadProgress, StudyProgress
 from prony.model import Cell, ConnectionStage, CountStop, Invalid
 
 
@@ -96,3 +96,12 @@ def test_while_connections_are_opened_the_line_says_how_many_are_open():
     counts = {"ok": 0, "failed": 0, "in_flight": 0, "queued": 0, "connected": 12_300}
     line = LoadLine(workload).show({"phase": "opening", "elapsed_ns": 800_000_000, **counts})
     assert line.startswith("opening ━") and line.endswith("12,300 of 19,000 connections open")
+
+
+def test_who_waits_for_generators_sees_it(monkeypatch):
+    shown = []
+    monkeypatch.setattr("prony.cli.progress._LiveLine.show", lambda self, line: shown.append(line))
+    progress = LoadProgress(build.Workload(build.ClosedLoop(1), CountStop(9)))
+    for count in (4, None):
+        progress.on_event({"event": "waiting", "generators": count})
+    assert shown == ["waiting for the generators to start: 4", "waiting for the generators"]

@@ -84,6 +84,10 @@ class LoadProgress:
         match event["event"]:
             case "progress":
                 self._line.show(self._where + self._words.show(event))
+            case "waiting":
+                # Interpreters, ssh, handshakes: many seconds in which nothing else would be seen.
+                count = event["generators"]
+                self._line.show("waiting for the generators" + (f" to start: {count}" if count else ""))
             case "started" if (words := short_of(event)) is not None:
                 self._console.print(Text(words), soft_wrap=True)
 

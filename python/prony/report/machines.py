@@ -33,7 +33,7 @@ _COLUMNS = (
 )
 _MEANING = (
     "p50, p99: of its own valid replies. start: how long after the common start it began, as far as its "
-    "clock is known. Each latency is of one clock."
+    "clock is known. Each latency is of one clock. A dash: of too few requests."
 )
 _VERDICTS = {Limited.NO.value: "no", Limited.SUSPECT.value: "perhaps", Limited.YES.value: "yes"}
 _NOTHING = Entry(text("—"))

@@ -93,10 +93,12 @@ def test_whose_recording_cannot_be_used_is_named(change, monkeypatch):
     choice = EngineChoice(threads=1, pacing=Pacing.ECONOMICAL)
     engine = FleetEngine(Fleet(None, 2), choice, OnLoss.PARTIAL, 1)
     monkeypatch.setattr("prony.engine.fleet.cluster.Cluster", Liar)
+    events = []
     with ReferenceServer("{}") as server, pytest.raises(EngineError, match=r"^generator `generator-2`: "):
         engine.run(
             Workload(ClosedLoop(2), CountStop(20)),
             Address("127.0.0.1", server.port),
             EngineSeat(cpus=()),
-            lambda event: None,
+            events.append,
         )
+    assert events[0] == {"event": "waiting", "generators": 2}

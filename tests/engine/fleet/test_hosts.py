@@ -42,6 +42,7 @@ def test_each_machine_has_its_generators_and_certificates_lie_beside_the_file(fi
     assert fleet.hosts.names == ("load1.example", "big-1", "big-2")
     assert fleet.hosts.certificates == str(file.parent / "keys")
     assert not fleet.is_here
+    assert fleet.count == 3
 
 
 def test_certificates_that_are_not_there_are_named(file):

@@ -61,6 +61,11 @@ class Fleet:
     pipe: Pipe | None = None
 
     @property
+    def count(self) -> int | None:
+        """How many generators are started; null: those of a scheduler."""
+        return len(self.hosts.names) if self.hosts is not None else self.workers
+
+    @property
     def is_here(self) -> bool:
         """Whether the generators are on this machine."""
         if self.pipe is not None:

@@ -69,6 +69,7 @@ class FleetEngine:
         KeyboardInterrupt for the second signal.
         """
         spec = to_spec(workload, address, self._choice, seat.cpus or None)
+        on_event({"event": "waiting", "generators": self._fleet.count})
         with opened(self._fleet) as cluster:
             return self.share(cluster, spec, hard_limit_ns(workload) + SPARE_NS, on_event)
 
