@@ -2,12 +2,13 @@
 
 import asyncio
 import os
+import signal
 import socket
 
 import pytest
 
 from prony.engine.fleet.certificates import certificates_of_days
-from prony.engine.fleet.cluster import _distributed, _reach, _security
+from prony.engine.fleet.cluster import _distributed, _reach, _security, _undisturbed
 from prony.engine.fleet.workers import here_command, started, wait_for
 from prony.errors import EngineError
 
@@ -44,3 +45,12 @@ def test_a_generator_that_is_killed_while_it_connects_leaves_nothing(tmp_path, m
         one.process.wait()
         connection.close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_waits_until_what_is_made_can_be_closed():
+    done = []
+    with pytest.raises(KeyboardInterrupt), _undisturbed():
+        signal.raise_signal(signal.SIGINT)
+        done.append("made")
+    assert done == ["made"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -14,8 +14,10 @@ import contextlib
 import json
 import logging
 import os
+import signal
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -378,7 +380,8 @@ def _led(
         stack.callback(_close, local)
         for one in workers:
             one.give({**orders[one.name], "url": local.scheduler_address})
-        client = stack.enter_context(_connected(distributed, local, security))
+        with _undisturbed():
+            client = stack.enter_context(_connected(distributed, local, security))
         wait_for(workers, lambda: tuple(_ours(client, names).values()))
         # Closed in the reverse order: first of all the workers end.
         stack.callback(kill, workers)
@@ -390,6 +393,22 @@ def _ours(client: Any, names: Iterable[str]) -> Mapping[str, str]:
     workers = client.scheduler_info(n_workers=-1)["workers"]
     addresses = {str(worker["name"]): address for address, worker in workers.items()}
     return {addresses[name]: name for name in names if name in addresses}
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Have Ctrl-C wait for the block's end: a half made client of Dask keeps this process for 20 s."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signals: list[int] = []
+    previous = signal.signal(signal.SIGINT, lambda number, frame: signals.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
+        if signals:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _scheduler(distributed: Any, listen: tuple[str, int], security: Any) -> Any:
