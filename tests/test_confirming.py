@@ -78,7 +78,10 @@ def test_what_was_not_seen_is_said(world):
 def test_looks_are_planned_and_a_study_that_goes_on_has_them_once(world):
     study = closely(world.study())
     cells = len(study.plan.cells)
-    assert extent_of(study.plan).trials[1] == extent_of(world.study().plan).trials[1] + cells
+    assert (
+        extent_of(study.plan, study.catalog).trials[1]
+        == extent_of(world.study().plan, study.catalog).trials[1] + cells
+    )
     world.measure(study)
     assert world.listener.of("planned") == [cells * (study.plan.blocks + 1)]
     world.measure(replace(study, resumes=True))

@@ -239,8 +239,12 @@ def test_the_extent_counts_the_first_looks(world):
     study = study_of(world)
     without = replace(study.plan, design=replace(study.plan.design, pilot_ns=None))
     least, most = pilot_seconds(study.plan)
-    assert extent_of(study.plan).trials == (8, 8)
-    assert extent_of(study.plan).seconds[1] - extent_of(without).seconds[1] == least == 2 * 14.5
+    assert extent_of(study.plan, study.catalog).trials == (8, 8)
+    assert (
+        extent_of(study.plan, study.catalog).seconds[1] - extent_of(without, study.catalog).seconds[1]
+        == least
+        == 2 * 14.5
+    )
     assert most == 2 * (12 + 24 + 60 + 3 * 2.5)
 
 

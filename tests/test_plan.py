@@ -27,7 +27,9 @@ from prony.model import (
     OpenLoop,
     Request,
     SandboxChoice,
+    Workload,
 )
+from prony.model.shapes import decode, encode
 from prony.plan import PlanOptions, make_plan
 from prony.study_document import ProfileDocument, StudyDocument, WorkloadDocument
 
@@ -341,6 +343,13 @@ def test_two_subjects_of_one_name_must_be_the_same():
         ({"loop": "open", "rate": float("inf")}, "finite"),
         ({"loop": "closed", "connections": 0}, "greater than 0"),
         ({"loop": "closed", "connections": []}, "at least 1"),
+        ({"loop": "closed", "connections": 1, "streams": 0}, "greater than 0"),
+        ({"loop": "closed", "connections": 1, "streams": 10_001}, "less than or equal to 10000"),
+        ({"loop": "closed", "connections": 1, "streams": []}, "at least 1"),
+        (
+            {"loop": "closed", "connections": 1, "streams": 2, "keep_alive": False},
+            "need connections that are",
+        ),
         ({"loop": "half-open", "rate": 1}, "'open' or 'closed'"),
         ({"loop": "open", "rate": 1, "speed": 2}, "Extra inputs are not permitted"),
         ({"loop": "open", "rate": 1, "paths": ["/"]}, "expected 2 to 100 paths, found `1`"),
@@ -410,6 +419,24 @@ def test_a_load_may_be_for_some_subjects_only():
     assert found == [("waitress+hello", 1), ("granian+hello", 1), ("granian+hello", 9)]
 
 
+def test_streams_make_loads_of_their_own_and_are_part_of_what_identifies_a_cell():
+    plan = plan_of(workloads=[load(connections=[2, 4], streams=[1, 8])])
+    cells = [cell for cell in plan.cells if cell.subject.name == "waitress+hello"]
+    found = [(cell.workload.loop.connections, cell.workload.streams) for cell in cells]
+    assert found == [(2, 1), (2, 8), (4, 1), (4, 8)]
+    assert [cell.is_under({"connections": 4, "streams": 8}) for cell in cells] == [False, False, False, True]
+    assert len({cell.workload for cell in cells}) == 4
+    assert cells[3].describe_load() == "closed loop, 4 connections, 8 streams each, 2 s"
+    assert "streams" not in encode(cells[2].workload)
+    assert decode(Workload, encode(cells[3].workload), "workload") == cells[3].workload
+
+
+def test_a_profile_may_change_the_streams_of_a_load():
+    loads = [load(name="b", streams=8)]
+    plan = plan_of(workloads=loads, profiles=profile(workloads={"b": {"streams": [2, 4]}}))
+    assert [cell.workload.streams for cell in plan.cells[:2]] == [2, 4]
+
+
 def test_a_profile_changes_a_load_by_its_name_and_leaves_the_others():
     changes = {"many": {"connections": [5, 6], "requests": 3, "warmup": "1s", "timeout": "4s"}}
     plan = plan_of(
@@ -473,9 +500,9 @@ def test_without_generators_the_command_lines_is_taken():
 
 def test_a_cells_load_tells_it_from_others():
     counted = plan_of(workloads=[load(requests=7)]).cells[0]
-    assert counted.load == {"connections": 1, "requests": 7, "threads": 1}
+    assert counted.load == {"connections": 1, "streams": 1, "requests": 7, "threads": 1}
     opened = plan_of(workloads=[{"loop": "open", "rate": 5}]).cells[0]
-    assert opened.load == {"rate": 5, "threads": 1}
+    assert opened.load == {"rate": 5, "streams": 1, "threads": 1}
     assert opened.is_under({"rate": 5.0})
     assert opened.is_under({})
     assert not opened.is_under({"connections": 1})

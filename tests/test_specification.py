@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from prony.engine import ENGINES, open_engine
@@ -46,6 +48,15 @@ def test_a_closed_loop_is_written_as_the_reference_shows_it() -> None:
         "pacing": "precise",
         "ceiling_per_s": None,
     }
+
+
+def test_streams_are_of_the_wire_there_and_only_http2_has_them() -> None:
+    workload = Workload(ClosedLoop(4), DurationStop(1), streams=8)
+    spec = to_spec(workload, replace(ADDRESS, wire=Wire.HTTP2), EngineChoice())
+    assert spec["target"]["wire"] == {"kind": "http2", "streams": 8}
+    assert "streams" not in spec["workload"]
+    with pytest.raises(EngineError, match="8 streams on each connection to"):
+        to_spec(workload, ADDRESS, EngineChoice())
 
 
 def test_an_open_loop_a_count_and_bytes() -> None:

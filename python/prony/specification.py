@@ -8,6 +8,7 @@ Uses only the list of wires of the compiled engine. Must not know how an engine 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from prony.errors import EngineError
 from prony.model import (
@@ -39,11 +40,12 @@ def to_spec(
     """Return the specification of a run. ``cpus``: workers are pinned to these; null: not pinned.
     ``ceiling_per_s``: what such a generator can reach on this machine, if known.
 
-    *Errors*: EngineError for an address that the engine cannot connect to.
+    *Errors*: EngineError for an address that the engine cannot connect to, or that has no streams.
     """
     return {
-        "target": encode_target(address),
-        "workload": encode(workload),
+        "target": encode_target(address, workload.streams),
+        # How many requests a connection has at once is part of the wire there.
+        "workload": encode(replace(workload, streams=1)),
         "threads": min(choice.threads, workload.loop.connections or choice.threads),
         "cpus": list(cpus) if cpus is not None else None,
         "pacing": str(choice.pacing),
@@ -51,10 +53,11 @@ def to_spec(
     }
 
 
-def encode_target(address: Address) -> Json:
-    """Return an address in the form of a specification.
+def encode_target(address: Address, streams: int = 1) -> Json:
+    """Return an address in the form of a specification. ``streams``: requests at once on each connection.
 
-    *Errors*: EngineError when the engine cannot connect to it.
+    *Errors*: EngineError when the engine cannot connect to it, or when several requests are to be under way
+    on a connection that has one at a time.
     """
     # Imported where it is used: archives can be read without it.
     from prony._engine import WIRES
@@ -69,18 +72,21 @@ def encode_target(address: Address) -> Json:
         raise EngineError(
             f"the engine cannot speak {address.wire} to `{place}`; expected one of {', '.join(WIRES)}"
         )
+    if streams > 1 and address.wire is not Wire.HTTP2:
+        raise EngineError(
+            f"{streams} streams on each connection to `{place}`, which speaks {address.wire}; expected HTTP/2"
+        )
     return {
         "host": address.host,
         "port": address.port,
         "socket": "unix" if is_unix else "tcp",
-        "wire": _encode_wire(address),
+        "wire": _encode_wire(address.wire, streams),
         **({"tls": encode(address.tls)} if address.tls else {}),
     }
 
 
-def _encode_wire(address: Address) -> Json:
-    streams = {"streams": address.streams} if address.wire is Wire.HTTP2 else {}
-    return {"kind": str(address.wire), **streams}
+def _encode_wire(wire: Wire, streams: int) -> Json:
+    return {"kind": str(wire), **({"streams": streams} if wire is Wire.HTTP2 else {})}
 
 
 def encode_request(request: Request) -> Json:

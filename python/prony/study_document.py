@@ -31,6 +31,7 @@ from prony.model import (
     LOCAL,
     MAX_CONNECTIONS,
     MAX_RATE_PER_S,
+    MAX_STREAMS,
     Arrivals,
     ClaimKind,
     Interface,
@@ -174,6 +175,9 @@ Wait = Annotated[int, BeforeValidator(_as_duration), Field(ge=0, le=DAY_NS)]
 Names = Annotated[tuple[str, ...], BeforeValidator(_as_tuple), Field(min_length=1)]
 Connections = Annotated[int, Field(gt=0, le=MAX_CONNECTIONS)]
 Counts = Annotated[tuple[Connections, ...], BeforeValidator(_as_tuple), Field(min_length=1)]
+Streams = Annotated[
+    tuple[Annotated[int, Field(gt=0, le=MAX_STREAMS)], ...], BeforeValidator(_as_tuple), Field(min_length=1)
+]
 Rate = Annotated[float, Field(gt=0, le=MAX_RATE_PER_S, allow_inf_nan=False)]
 Rates = Annotated[tuple[Rate, ...], BeforeValidator(_as_rates), Field(min_length=1)]
 Bound = Annotated[float, Field(allow_inf_nan=False)]
@@ -190,7 +194,9 @@ Generators = Annotated[
 ]
 Chosen = Annotated[Value | tuple[Value, ...], BeforeValidator(_as_choice)]
 """A setting's value, or a list of values: a factor."""
-Load = Mapping[Literal["connections", "rate", "requests", "threads"], Annotated[float, Field(gt=0)]]
+Load = Mapping[
+    Literal["connections", "rate", "streams", "requests", "threads"], Annotated[float, Field(gt=0)]
+]
 """Selects cells by their load, with the keys of `prony.model.Cell.load`."""
 
 
@@ -284,11 +290,12 @@ def _as_path(value: object) -> object:
 
 
 class WorkloadDocument(_Lengths):
-    """``[[workloads]]``: one load, or several that differ in connections, rate or generator.
+    """``[[workloads]]``: one load, or several that differ in connections, rate, streams or generator.
 
     ``name``: profiles refer to it. ``subjects``: globs of the subjects' names that get this load.
     ``engines``: the generators, by name or as a command of the user's own; empty: Prony's own, as set on the
     command line; ``threads``: of each.
+    ``streams``: requests at once on each connection, one or several numbers; more than one only over HTTP/2.
     ``headers`` are sent in addition to those of the app's contract. ``paths``: several in place of ``path``,
     a mix: as ``{path = "/", weight = 9}``, or a path alone, whose weight is 1.
     """
@@ -298,6 +305,7 @@ class WorkloadDocument(_Lengths):
     loop: Literal["open", "closed"]
     rate: Rates | None = None
     connections: Counts | None = None
+    streams: Streams = (1,)
     arrivals: Arrivals = Arrivals.CONSTANT
     requests: PositiveInt | None = None
     keep_alive: bool = True
@@ -321,6 +329,12 @@ class WorkloadDocument(_Lengths):
             raise ValueError("a closed loop needs `connections`")
         if self.loop == "closed" and self.rate is not None:
             raise ValueError("a closed loop has no `rate`: the server sets it")
+        return self
+
+    @model_validator(mode="after")
+    def _streams_are_of_kept_connections(self) -> "WorkloadDocument":
+        if not self.keep_alive and self.streams != (1,):
+            raise ValueError("`streams` need connections that are kept: leave out `keep_alive = false`")
         return self
 
     @model_validator(mode="after")
@@ -348,6 +362,7 @@ class WorkloadChange(_Lengths):
 
     connections: Counts | None = None
     rate: Rates | None = None
+    streams: Streams | None = None
     requests: PositiveInt | None = None
     engines: Generators | None = None
     skip: bool = False

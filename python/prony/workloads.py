@@ -9,6 +9,7 @@ Pure. Must not know subjects or claims.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 
 from prony.model import (
     App,
@@ -42,6 +43,7 @@ def in_profile(part: WorkloadDocument, profile: ProfileDocument) -> WorkloadDocu
         update={
             "connections": change.connections or grid or part.connections,
             "rate": change.rate or (profile.rate if part.loop == "open" else None) or part.rate,
+            "streams": change.streams or part.streams,
             "requests": change.requests or part.requests,
             "engines": part.engines if change.engines is None else change.engines,
             **{
@@ -66,7 +68,7 @@ def engines_of(part: WorkloadDocument, chosen: EngineChoice) -> Iterator[EngineC
 def workloads_of(part: WorkloadDocument, app: App, request: Request | None) -> Iterator[Workload]:
     """Yield the loads on a server with ``app``; ``part`` is a load as returned by `in_profile`."""
     assert part.duration is not None and part.timeout is not None, "a profile sets both"
-    for loop in _loops(part):
+    for loop, streams in product(_loops(part), part.streams):
         load = Workload(
             loop=loop,
             stop=CountStop(part.requests) if part.requests else DurationStop(part.duration),
@@ -74,6 +76,7 @@ def workloads_of(part: WorkloadDocument, app: App, request: Request | None) -> I
             warmup_ns=part.warmup or 0,
             timeout_ns=part.timeout,
             grace_ns=part.grace or part.timeout,
+            streams=streams,
         )
         yield asking(load, app, request, part.mix)
 

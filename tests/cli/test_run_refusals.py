@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from prony.cli.variables import _without_values, variables
+from prony.study.generators import ONE_AT_A_TIME
 
 STUDY = """\
 format = 1
@@ -287,6 +288,8 @@ def test_an_archive_in_a_folder_that_is_not_there_is_told(refused):
     [
         (["-c", "0"], "`-c 0`: expected one or more counts"),
         (["-c", "1,x"], "`-c 1,x`: expected one or more counts"),
+        (["--streams", "0"], "`--streams 0`: expected at least 1"),
+        (["--streams", "10001"], "`--streams 10001`: expected at most 10000"),
         (["--rate", "-5"], "`--rate`: `-5` is not a rate"),
         (["--duration", "0s"], "`--duration 0s`: expected more than zero"),
         (["--warmup", "2"], "`--warmup`: `2` is not a duration"),
@@ -318,7 +321,7 @@ def test_a_bad_value_is_refused_by_option_value_and_expectation(refused, options
 @pytest.mark.parametrize(
     "option",
     [
-        *(["--servers", "wsgiref"], ["--rate", "5"], ["--arrivals", "constant"]),
+        *(["--servers", "wsgiref"], ["--streams", "2"], ["--rate", "5"], ["--arrivals", "constant"]),
         *(["--duration", "1s"], ["--warmup", "1s"], ["--timeout", "1s"], ["--path", "/"], ["-m", "GET"]),
         *(["-H", "A: b"], ["--body", "x"], ["--env", "A=b"], ["--env-file", "x"], ["--expect-body", "x"]),
         *(["--expect-status", "200"], ["--dir", "."], ["--interface", "wsgi"], ["--requirements", "x"]),
@@ -339,6 +342,7 @@ def test_an_option_of_ones_own_app_is_refused_with_a_study(refused, option):
         (["--rate", "5", "-c", "1,2"], "`-c 1,2`: with `--rate`, connections are only a limit"),
         (["--python", ".", "--requirements", "two.toml"], "expected one of them"),
         (["--engine-threads", "1000"], "`--engine-threads 1000`: the generator has "),
+        (["--streams", "8"], "`--streams 8` needs a server that speaks HTTP/2, and none of these does"),
     ],
 )
 def test_an_option_that_would_change_nothing_with_ones_own_app_is_refused(refused, options, told):
@@ -410,6 +414,14 @@ def test_a_dry_run_shows_what_was_set(dry):
 
 def test_the_setting_of_a_server_may_be_an_expression_of_its_cpus(dry):
     assert re.search(r"--threads=[0-9]+0 ", dry("two.toml", "--set", "waitress.threads=10*{cpus}"))
+
+
+def test_a_dry_run_shows_streams_and_names_who_does_not_take_them(dry):
+    grid = ("--servers", "hypercorn", "--set", "hypercorn.wire=http,http2")
+    shown = dry("--app", "shop:app", *grid, "-c", "4", "--streams", "8", "--repeats", "1", "--no-calibration")
+    assert "hypercorn[wire=http2]+shop: closed loop, 4 connections, 8 streams each, 10 s, GET /" in shown
+    assert f"hypercorn[wire=http]+shop is left out: {ONE_AT_A_TIME}" in shown
+    assert "1 trial, about" in shown
 
 
 def test_a_dry_run_of_ones_own_app_shows_its_grid(dry):

@@ -12,6 +12,7 @@ from prony.analysis.summary import figures
 from prony.model import ClosedLoop, Design, EngineChoice, OpenLoop, Plan, Precision
 from prony.model.facts import Floor
 from prony.reading.groups import families, groups_of, load_size, terms
+from prony.report.words import load_words, workload_words
 
 TEN = [1000.0 + step for step in (0, 3, -3, 2, -2, 1, -1, 4, -4, 0)]
 MEASURED = ("ok_per_s", "generator_ok_per_cpu_s")
@@ -115,3 +116,21 @@ def test_kept_connections_and_one_for_each_request_are_two_loads():
     groups = groups_of(plan_of(*kept, *new), [], ())
     assert [[cell.name for cell in group.cells] for group in groups] == [["a+hello", "b+hello"]] * 2
     assert "a connection for each request" in groups[1].workload.describe()
+
+
+def test_streams_are_a_load_of_their_own_in_groups_and_families():
+    one = pair()
+    several = [replace(cell, workload=replace(cell.workload, streams=8)) for cell in pair(first=3)]
+    more = [replace(cell, workload=replace(cell.workload, streams=8)) for cell in pair(ClosedLoop(20), 5)]
+    groups = groups_of(plan_of(*one, *several, *more), trials(dict.fromkeys(range(1, 7), TEN)), ())
+    assert [len(group.cells) for group in groups] == [2, 2, 2]
+    words = [str(load_words(group.workload, "")) for group in groups]
+    with_streams = [f"{count} connections with 8 streams each" for count in (10, 20)]
+    assert words == ["10 connections", *with_streams]
+    assert str(workload_words(groups[1].workload, "")) == f"Closed loop, {with_streams[0]}, 2 s"
+    assert [[load_size(group) for group in linked] for linked in families(groups)] == [[10], [10, 20]]
+
+
+def test_an_open_loop_says_how_many_streams_its_connections_have():
+    load = replace(cell_of("a+hello", OpenLoop(50.0)).workload, streams=4)
+    assert str(workload_words(load, "")) == "Open loop, 50/s constant, connections with 4 streams each, 2 s"

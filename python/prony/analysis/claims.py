@@ -227,7 +227,7 @@ def _grows(
 
 def _varied(own: Sequence[CellSummary]) -> str | None:
     """Return the quantity in which these loads differ; null when they do not."""
-    names = ("connections", "rate", "requests", "threads")
+    names = ("connections", "rate", "streams", "requests", "threads")
     return next((name for name in names if len({cell.cell.load.get(name) for cell in own}) > 1), None)
 
 

@@ -17,7 +17,7 @@ __all__ = [
 
 # The options of a user's own app and its load, by parameter; a study's file sets these itself.
 _OF_OWN_APP = (
-    *("servers", "rate", "arrivals", "duration", "warmup", "timeout", "path", "method"),
+    *("servers", "streams", "rate", "arrivals", "duration", "warmup", "timeout", "path", "method"),
     *("header", "body", "env", "env_file", "directory", "interface"),
     *("expect_status", "expect_header", "expect_body", "expect_body_contains", "expect_body_sha256"),
     "ready_timeout",

@@ -148,7 +148,7 @@ def load(
         raise UsageError("`--pairs` only works with `--compare`", hint="add --compare URL, or leave it out")
     conditions = tuple(_condition(text) for text in gate.fail_if or ())
     target = target_of(url)
-    address = target.address(request.allow_host or (), tls_of(tls), request.multiplexed)
+    address = target.address(request.allow_host or (), tls_of(tls), http2=request.http2)
     refuse_without_tls(typed, (address,))
     workload = _checked(_workload(target, pace, request), check)
     recording = _measured(workload, address, _generator(typed, address, pace, several, output))
@@ -212,7 +212,7 @@ def _side(
     workload = _checked(_workload(target, windows, request), check)
     if pace.duration is None and pace.requests is None:
         workload = replace(workload, stop=DurationStop(_pair_window_ns(workload.loop)))
-    address = target.address(request.allow_host or (), tls_of(tls), request.multiplexed)
+    address = target.address(request.allow_host or (), tls_of(tls), http2=request.http2)
     return LoadSide(url, workload, address)
 
 
@@ -268,6 +268,7 @@ def _workload(target: LoadTarget, pace: PaceOptions, request: RequestOptions) ->
         warmup_ns=_usual_warmup_ns(loop, stop) if pace.warmup is None else wait_of("--warmup", pace.warmup),
         timeout_ns=timeout_ns,
         grace_ns=timeout_ns if pace.grace is None else wait_of("--grace", pace.grace),
+        streams=request.at_once,
     )
     return load.asking_for(paths, pace.seed)
 

@@ -11,7 +11,7 @@ from prony.cli.pacing_option import PacingOption
 from prony.cli.request_options import Body, Header, Method, RequestTimeout
 from prony.engine.fleet.loss import OnLoss
 from prony.errors import UsageError
-from prony.model import Arrivals
+from prony.model import MAX_STREAMS, Arrivals
 
 __all__ = [
     "CheckOptions",
@@ -25,8 +25,6 @@ __all__ = [
 
 # The engine's largest count; a day at its highest rate has fewer requests.
 _MAX_REQUESTS = 10**15
-# The engine's most; servers take a hundred or so.
-_MAX_STREAMS = 10_000
 # With fewer there is no verdict.
 _LEAST_PAIRS = 5
 
@@ -56,7 +54,7 @@ class RequestOptions:
     ] = False
     streams: Annotated[
         int | None,
-        typer.Option(min=1, max=_MAX_STREAMS, help="With --http2: requests at once on each connection (1)."),
+        typer.Option(min=1, max=MAX_STREAMS, help="With --http2: requests at once on each connection (1)."),
     ] = None
     allow_host: Annotated[
         list[str] | None,
@@ -64,8 +62,8 @@ class RequestOptions:
     ] = None
 
     @property
-    def multiplexed(self) -> int | None:
-        """With HTTP/2 the requests at once on each connection; null without.
+    def at_once(self) -> int:
+        """The requests at once on each connection: one without HTTP/2.
 
         *Errors*: UsageError for options that do not fit together.
         """
@@ -75,7 +73,7 @@ class RequestOptions:
                     "`--streams` only works with `--http2`: otherwise a connection has one request at a time",
                     hint="add --http2, or ask for more connections with -c",
                 )
-            return None
+            return 1
         if not self.keep_alive:
             raise UsageError(
                 "`--no-keepalive` does not work with `--http2`, whose connections are kept",

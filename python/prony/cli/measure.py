@@ -75,7 +75,7 @@ def run_and_report(task: "Study", ending: Ending) -> int:
     from prony.study import run_study
     from prony.study.extent import extent_of
 
-    extent = extent_of(task.plan, task.cross_checks)
+    extent = extent_of(task.plan, task.catalog, task.cross_checks)
     status: int = ExitCode.DONE
     with terminate_as_interrupt(), StudyProgress(extent.trials[1], extent.each_s) as progress:
         for words in grid_words(task.plan.subjects()):
@@ -234,7 +234,7 @@ def dry_run(task: "Study") -> None:
     show(f"server on {server}, generator on {generator}, sandbox {plan.cells[0].sandbox.kind}")
     for reason in task.sandbox.reasons:
         show(reason)
-    show(f"{extent_of(plan, task.cross_checks)}, into {task.out}")
+    show(f"{extent_of(plan, task.catalog, task.cross_checks)}, into {task.out}")
 
 
 # Noise of a trial that is usual where nobody has measured it: of a quiet machine, and of a busy one.
@@ -307,7 +307,7 @@ def _protocol(task: "Study") -> "Iterator[str]":
     if plan.calibration is not None:
         load = plan.calibration.workload.describe()
         yield f"calibration, first, last and once inside each block: the reference server, {load}"
-    absent = foreseen((*plan.cells, *task.cross_checks))
+    absent = foreseen((*plan.cells, *task.cross_checks), task.catalog)
     checks = [cell.engine.name for cell in task.cross_checks if cell.id not in absent]
     for name, count in Counter(checks).items():
         yield f"cross-check: {number_of(count, 'cell')} measured again in each block by {name}"

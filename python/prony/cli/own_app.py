@@ -54,6 +54,7 @@ def own_app(
         folder=own.folder,
         servers=_servers(own.servers),
         connections=_connections(load),
+        streams=load.streams or 1,
         rate=optional(rate_of, "--rate", load.rate),
         arrivals=load.arrivals,
         duration_ns=optional(duration_of, "--duration", load.duration) or _DURATION_NS,

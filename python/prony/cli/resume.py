@@ -179,7 +179,14 @@ def _check_load(cell: "Cell", wish: Resumption) -> None:
     the generator's machine.
     """
     from prony.engine import ENGINES
-    from prony.model import ELSEWHERE, MAX_CONNECTIONS, MAX_RATE_PER_S, OpenLoop, is_fleet
+    from prony.model import (
+        ELSEWHERE,
+        MAX_CONNECTIONS,
+        MAX_RATE_PER_S,
+        MAX_STREAMS,
+        OpenLoop,
+        is_fleet,
+    )
     from prony.study_document import MAX_THREADS
 
     if cell.engine.name == ELSEWHERE and (wish.fleet is None or wish.fleet.workers is not None):
@@ -197,6 +204,7 @@ def _check_load(cell: "Cell", wish: Resumption) -> None:
     asked: tuple[tuple[str, float, float], ...] = (
         ("threads", cell.engine.threads, MAX_THREADS),
         ("connections", loop.connections if loop.connections is not None else 1, MAX_CONNECTIONS),
+        ("streams", cell.workload.streams, MAX_STREAMS),
         ("requests/s", loop.rate_per_s if isinstance(loop, OpenLoop) else 1, MAX_RATE_PER_S),
     )
     for unit, number, most in asked:

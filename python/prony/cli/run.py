@@ -21,7 +21,7 @@ from prony.cli.options import check_output, connections_of, duration_of, header_
 from prony.cli.pacing_option import pacing_of
 from prony.cli.protocol import cross_checks_of, with_protocol
 from prony.cli.resume import ALLOWED, Resumption, is_complete, resumed_study
-from prony.cli.run_checks import archive_to_write, check_files, check_mix, check_threads
+from prony.cli.run_checks import archive_to_write, check_files, check_mix, check_streams, check_threads
 from prony.cli.run_fleet import asked_fleet, reached_by, shared_by
 from prony.cli.run_options import AppOptions, LoadOptions, OutputOptions, RunOptions, SureOptions, WhatOptions
 from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox
@@ -250,6 +250,7 @@ def _new_study(options: RunOptions, known: "Catalog") -> "Study":
     plan = _without_doubles(plan, check_settings(asked.settings, plan, known, cpus_of(plan)))
     check_threads(plan, options.load.engine_threads)
     check_mix(plan, options.load.engine)
+    check_streams(plan, known, options.load.streams)
     check_files(options.own, user)
     if not options.output.show_only:
         _show_found(options, plan, found)

@@ -10,10 +10,11 @@ from prony.cli.run_options import AppOptions
 from prony.errors import UsageError
 
 if TYPE_CHECKING:
+    from prony.catalog.schema.loader import Catalog
     from prony.model import Plan
     from prony.runas import RunAs
 
-__all__ = ["archive_to_write", "check_files", "check_mix", "check_threads"]
+__all__ = ["archive_to_write", "check_files", "check_mix", "check_streams", "check_threads"]
 
 
 def check_threads(plan: "Plan", threads: int) -> None:
@@ -39,6 +40,21 @@ def check_mix(plan: "Plan", engine: str | None) -> None:
         raise UsageError(
             f"`--engine {engine}` cannot send a mix of paths",
             hint="leave out --engine: Prony's own generator sends mixes; or ask for one --path",
+        )
+
+
+def check_streams(plan: "Plan", known: "Catalog", streams: int | None) -> None:
+    """Refuse typed streams that no subject takes: nothing would be measured.
+
+    *Errors*: UsageError with a server that takes them.
+    """
+    from prony.study.generators import ONE_AT_A_TIME, foreseen
+
+    absent = foreseen(plan.cells, known) if streams is not None and streams > 1 else {}
+    if absent and all(absent.get(cell.id) == ONE_AT_A_TIME for cell in plan.cells):
+        raise UsageError(
+            f"`--streams {streams}` needs a server that speaks HTTP/2, and none of these does",
+            hint="--servers hypercorn --set hypercorn.wire=http2; `prony servers` lists the wires of each",
         )
 
 

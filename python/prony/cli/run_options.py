@@ -16,7 +16,7 @@ from prony.cli.options import MAX_SEED, MAX_THREADS
 from prony.cli.pacing_option import PacingOption
 from prony.cli.request_options import Body, Header, Method, RequestTimeout
 from prony.cli.sandbox_options import SandboxOptions
-from prony.model import Arrivals, CloseLook, Interface
+from prony.model import MAX_STREAMS, Arrivals, CloseLook, Interface
 from prony.runas import expanded
 
 __all__ = [
@@ -152,6 +152,14 @@ class LoadOptions:
             "--connections",
             help="Closed loop with this many connections (10); a list, e.g. 10,100, measures each. With a "
             "study: only these of its loads.",
+        ),
+    ] = None
+    streams: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=MAX_STREAMS,
+            help="Requests at once on each connection (1); more need a server that speaks HTTP/2.",
         ),
     ] = None
     rate: Annotated[str | None, typer.Option(help="Open loop: requests per second.")] = None

@@ -260,7 +260,7 @@ def _run(task: "Study") -> int:
     from prony.study import run_study
     from prony.study.extent import extent_of
 
-    extent = extent_of(task.plan, task.cross_checks)
+    extent = extent_of(task.plan, task.catalog, task.cross_checks)
     with terminate_as_interrupt(), StudyProgress(extent.trials[1], extent.each_s) as progress:
         progress.notice(f"{task.plan.title}: {extent}")
         try:

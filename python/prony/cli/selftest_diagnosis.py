@@ -202,7 +202,7 @@ def _plant(campaign: "Campaign", plant: "Plant") -> None:
     from prony.study.campaign import run_plant
     from prony.study.extent import extent_of
 
-    extent = extent_of(campaign.plan(plant))
+    extent = extent_of(campaign.plan(plant), campaign.known)
     with StudyProgress(extent.trials[1], extent.each_s) as progress:
         try:
             run_plant(campaign, plant, progress)

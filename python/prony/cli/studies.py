@@ -73,7 +73,7 @@ def _view(name: str, known: "Catalog") -> "StudyView":
         for profile in document.profiles
     }
     checks = {profile: checks_of_study(name, known, plan) for profile, plan in plans.items()}
-    lengths = {profile: str(extent_of(plan, checks[profile])) for profile, plan in plans.items()}
+    lengths = {profile: str(extent_of(plan, known, checks[profile])) for profile, plan in plans.items()}
     return StudyView(
         name=document.name,
         plans=plans,

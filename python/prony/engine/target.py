@@ -57,21 +57,20 @@ class LoadTarget:
     name: str | None = None
     certified: str | None = None
 
-    def address(self, allowed: Sequence[str], tls: Tls = _USUAL_TLS, streams: int | None = None) -> Address:
+    def address(self, allowed: Sequence[str], tls: Tls = _USUAL_TLS, *, http2: bool = False) -> Address:
         """Return the address of the target, if it may be loaded: a Unix socket is always this machine's.
 
-        ``tls``: what is asked of it, where it has TLS. ``streams``: it is spoken to by HTTP/2, with so many
-        requests at once on a connection; null: it is not.
+        ``tls``: what is asked of it, where it has TLS. ``http2``: it is spoken to by HTTP/2.
 
         *Errors*: those of `address_of`; UsageError for HTTP/2 where another protocol was typed.
         """
         asked = None if self.certified is None else _named(tls, self.certified)
-        wire = self.wire if streams is None else self._multiplexed()
+        wire = self._multiplexed() if http2 else self.wire
         if self.is_unix:
             found = Address(self.host, 0, AddressKind.UNIX)
         else:
             found = address_of(self.host, self.port, allowed)
-        return replace(found, tls=asked, wire=wire, streams=streams or 1)
+        return replace(found, tls=asked, wire=wire)
 
     def _multiplexed(self) -> Wire:
         if self.wire is not Wire.HTTP:

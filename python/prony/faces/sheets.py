@@ -19,7 +19,7 @@ from prony.report.words import group_words
 
 __all__ = ["sheets"]
 
-_LOAD = ("connections", "rate [1/s]", "requests", "threads")
+_LOAD = ("connections", "rate [1/s]", "streams", "requests", "threads")
 _CELL = ("cell_id", "subject", "engine", *_LOAD)
 
 
@@ -48,7 +48,7 @@ def _cells(reading: Reading) -> dict[int, Cell]:
 
 
 def _load(load: Mapping[str, float]) -> Row:
-    return tuple(load.get(name) for name in ("connections", "rate", "requests", "threads"))
+    return tuple(load.get(name) for name in ("connections", "rate", "streams", "requests", "threads"))
 
 
 def _cell(cell: Cell) -> Row:

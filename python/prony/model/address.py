@@ -64,7 +64,7 @@ class Tls:
 class Address:
     """Where a subject listens. ``host`` is a literal; for ``unix`` the socket's path, and ``port`` is 0.
 
-    ``tls``: null without it. ``streams``: of HTTP/2, how many requests a connection has at once.
+    ``tls``: null without it.
     """
 
     host: str
@@ -72,7 +72,6 @@ class Address:
     kind: AddressKind = AddressKind.TCP4
     tls: Tls | None = None
     wire: Wire = Wire.HTTP
-    streams: int = 1
 
     @property
     def url(self) -> str:

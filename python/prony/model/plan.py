@@ -36,8 +36,10 @@ class Cell:
 
     @property
     def load(self) -> Mapping[str, float]:
-        """What distinguishes the loads of a study: ``connections`` or ``rate``, ``requests``, ``threads``."""
-        load: dict[str, float] = {"threads": self.engine.threads}
+        """What distinguishes the loads of a study: ``connections`` or ``rate``, ``streams`` of a connection,
+        ``requests``, ``threads``.
+        """
+        load: dict[str, float] = {"threads": self.engine.threads, "streams": self.workload.streams}
         match self.workload.loop:
             case ClosedLoop(connections):
                 load["connections"] = connections
@@ -77,7 +79,8 @@ class Design:
     """How the figures will be judged, fixed before the run.
 
     ``margin``: the smallest difference of interest. ``primary``: the load at which subjects are compared
-    for a verdict (``connections``, ``rate``, ``requests``; empty: every load); other loads are a screening.
+    for a verdict (``connections``, ``rate``, ``streams``, ``requests``; empty: every load); other loads are a
+    screening.
     ``trimmed_mean``: show, beside the mean, the mean without the highest and the lowest trial. ``find_rate``:
     instead of measuring cells, search for each subject's highest rate that meets this objective.
     ``sessions``: in how many parts of equally many blocks the study is measured, at least ``pause_ns`` apart.

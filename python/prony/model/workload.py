@@ -21,6 +21,7 @@ __all__ = [
     "MAX_CONNECTIONS",
     "MAX_PATHS",
     "MAX_RATE_PER_S",
+    "MAX_STREAMS",
     "Arrivals",
     "ClosedLoop",
     "ConnectionStage",
@@ -77,6 +78,8 @@ MAX_CONNECTIONS = 500_000
 """Twice as many have been opened on one machine of 24 GiB, both ends there."""
 MAX_RATE_PER_S = float(SECOND_NS)
 """One request a nanosecond, the unit of time."""
+MAX_STREAMS = 10_000
+"""The engine's most; servers take a hundred or so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +233,8 @@ class Workload:
     *Units*: all ``_ns`` are nanoseconds. ``timeout_ns`` counts from the intended time (open) or from
     sending (closed). ``expect_statuses``: ranges, both ends included; none and no ``expect_status``: 200 to
     399. A null value of a header: any. ``mix``: the paths in place of the request's, which is then the first
-    of them; null: one path.
+    of them; null: one path. ``streams``: how many requests a connection has at once, more than one only over
+    HTTP/2.
     """
 
     loop: Loop
@@ -246,6 +250,7 @@ class Workload:
     expect_body_contains: tuple[bytes, ...] = field(default=(), metadata=_more("body_contains"))
     expect_body_sha256: str | None = field(default=None, metadata=_more("body_sha256"))
     mix: Mix | None = field(default=None, metadata=OPTIONAL)
+    streams: int = field(default=1, metadata=OPTIONAL)
 
     @property
     def requests(self) -> tuple[Request, ...]:
@@ -274,6 +279,8 @@ class Workload:
                 load = f"open loop, {len(stages)} stages of up to {rate_per_s:g}/s {arrivals}"
             case OpenLoop(rate_per_s, arrivals):
                 load = f"open loop, {rate_per_s:g}/s {arrivals}"
+        if self.streams > 1:
+            load = f"{load}, {self.streams} streams each"
         if self.mix is not None:
             load = f"{load}, mix of {len(self.mix.paths)} paths"
         if not self.request.keep_alive:

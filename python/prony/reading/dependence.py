@@ -34,7 +34,7 @@ def dependence_of(plan: Plan, trials: Sequence[TrialFigures]) -> Dependence | No
 
 
 def _load(cell: Cell) -> object:
-    return cell.workload.loop, cell.engine.name
+    return cell.workload.loop, cell.workload.streams, cell.engine.name
 
 
 def _calibrated(trials: Iterable[TrialFigures]) -> _Table:

@@ -90,7 +90,8 @@ def groups_of(
     alike: dict[object, list[CellSummary]] = {}
     for cell in plan.cells:
         load = _load(cell.workload)
-        kind: object = (load.loop, load.stop, load.mix) if compares_generators else (load, cell.engine)
+        whole = (load.loop, load.streams, load.stop, load.mix)
+        kind: object = whole if compares_generators else (load, cell.engine)
         kept = cell.workload.request.keep_alive
         name = generator_name(cell) if compares_generators else None
         found = summarise_cell(cell, trials, name, allowed_errors(plan))
@@ -153,9 +154,9 @@ def allowed_errors(plan: Plan) -> float:
 def _load(workload: Workload) -> Workload:
     """Return the load without the app's requests and expectations: two apps answer with different bodies.
 
-    A mix stays: it is a load of its own. So are kept connections: the caller separates them.
+    A mix stays: it is a load of its own. So are streams, and kept connections: the caller separates these.
     """
-    plain = Workload(workload.loop, workload.stop, mix=workload.mix)
+    plain = Workload(workload.loop, workload.stop, mix=workload.mix, streams=workload.streams)
     return replace(
         plain, warmup_ns=workload.warmup_ns, timeout_ns=workload.timeout_ns, grace_ns=workload.grace_ns
     )
@@ -172,6 +173,8 @@ def generator_name(cell: Cell) -> str:
             load = f"{connections}"
         case OpenLoop(rate_per_s):
             load = f"{rate_per_s:g}/s"
+    if cell.workload.streams > 1:
+        load = f"{load} × {cell.workload.streams}"
     return f"{cell.engine.name} {cell.engine.threads} × {load}"
 
 
@@ -254,7 +257,8 @@ def families(groups: Iterable[Group]) -> list[list[Group]]:
     alike: dict[object, list[Group]] = {}
     for group in (one for one in groups if not one.of_generators):
         load, kept = group.workload, group.workload.request.keep_alive
-        same = (group.engine, group.sandbox, type(load.loop), load.stop, load.mix, kept, group.asks)
+        own = (type(load.loop), load.streams, load.stop, load.mix, kept, group.asks)
+        same = (group.engine, group.sandbox, *own)
         alike.setdefault(same, []).append(group)
     return [sorted(linked, key=load_size) for groups in alike.values() for linked in _linked(groups)]
 

@@ -182,7 +182,7 @@ class Reading:
         loop = group.workload.loop
         if not isinstance(loop, ClosedLoop) or not isinstance(delay_ms, int) or delay_ms <= 0:
             return None
-        return loop.connections / seconds(delay_ms * MILLISECOND_NS)
+        return loop.connections * group.workload.streams / seconds(delay_ms * MILLISECOND_NS)
 
     def place(self, group: Group) -> int:
         """Return the place of a group in ``groups``.

@@ -70,15 +70,16 @@ class Trend:
 
 
 def trend_of(readings: Iterable[tuple[str, Reading]]) -> Trend:
-    """Return what archives have in common. Cells are the same if loop, end and generator of their load are,
-    and their subject's name.
+    """Return what archives have in common. Cells are the same if loop, streams, end and generator of their
+    load are, and their subject's name.
     """
     made = (Edition(name, reading) for name, reading in readings)
     editions = tuple(sorted(made, key=lambda one: one.started_unix_ns))
     found: dict[object, dict[int, Group]] = {}
     for k, edition in enumerate(editions):
         for group in edition.reading.measured:
-            load = (group.workload.loop, group.workload.stop, group.asks)
+            own = group.workload
+            load = (own.loop, own.streams, own.stop, group.asks)
             key = (load, group.engine.name, group.of_generators)
             found.setdefault(key, {})[k] = group
     loads = (_same(groups, len(editions)) for groups in found.values() if len(groups) > 1)

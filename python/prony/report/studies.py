@@ -298,12 +298,14 @@ def _times(value: float) -> str:
 
 
 def _load(load: Mapping[str, float], at: str) -> Text:
-    """Return a load in words; a generator has one thread unless it says otherwise. ``at``: what has it.
+    """Return a load in words; a generator has one thread, and a connection one stream, unless it says
+    otherwise. ``at``: what has it.
 
     >>> str(_load({"connections": 100.0, "threads": 4.0}, ""))
     '100 connections, 4 threads'
     """
-    stated = {name: value for name, value in load.items() if (name, value) != ("threads", 1)}
+    unsaid = {("threads", 1), ("streams", 1)}
+    stated = {name: value for name, value in load.items() if (name, value) not in unsaid}
     return joined(_load_part(name, value, at + pointer("load", name)) for name, value in stated.items())
 
 

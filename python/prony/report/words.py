@@ -107,7 +107,7 @@ def load_words(workload: Workload, at: str) -> Text:
 
     ``at``: where the report's JSON has the load.
     """
-    words = _size(workload, at)
+    words = text("{}{}", _size(workload, at), streams_words(workload, at))
     match workload.stop:
         case CountStop(requests):
             return text("{}, {}", words, counted(_stop(requests, at, "requests"), "request"))
@@ -121,6 +121,13 @@ def _size(workload: Workload, at: str) -> Text:
             return counted(Figure(connections, count, at + pointer("loop", "connections")), "connection")
         case OpenLoop(rate_per_s):
             return text("{}/s", Figure(rate_per_s, load_number, at + pointer("loop", "rate_per_s")))
+
+
+def streams_words(workload: Workload, at: str) -> Text:
+    """Return how many requests a connection has at once; empty where it is one, as without HTTP/2."""
+    if workload.streams == 1:
+        return EMPTY
+    return text(" with {} each", counted(Figure(workload.streams, count, at + pointer("streams")), "stream"))
 
 
 def _stop(value: float, at: str, name: str) -> Figure:
@@ -144,9 +151,11 @@ def mix_words(mix: Mix, at: str) -> Text:
 def _loop_words(workload: Workload, at: str) -> Text:
     match workload.loop:
         case ClosedLoop():
-            return text("Closed loop, {}", _size(workload, at))
+            return text("Closed loop, {}{}", _size(workload, at), streams_words(workload, at))
         case OpenLoop(_, arrivals):
-            return text("Open loop, {} {}", _size(workload, at), arrivals.value)
+            shared = streams_words(workload, at)
+            of_each = text(", connections{}", shared) if shared else EMPTY
+            return text("Open loop, {} {}{}", _size(workload, at), arrivals.value, of_each)
 
 
 def stop_words(workload: Workload, at: str) -> Text:

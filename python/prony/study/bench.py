@@ -46,8 +46,8 @@ class Bench:
     """What the trials of one run share.
 
     ``placement``: the widest of all trials, whose generator has the same CPUs. ``authority``: the study's
-    own, for subjects that speak TLS. ``left_out``: why a cell has
-    no generator on this machine, by the cell's id. ``fitness``: the load engine's calibration here.
+    own, for subjects that speak TLS. ``left_out``: why a cell cannot
+    be measured here, by its id. ``fitness``: the load engine's calibration here.
     ``warmups``: what a pilot found, by the cell's id, in nanoseconds; else the cell's own holds.
     """
 

@@ -76,7 +76,7 @@ class Campaign:
 
     def length_s(self, plant: Plant) -> float:
         """Return about how long a plant takes."""
-        return extent_of(self.plan(plant)).seconds[1]
+        return extent_of(self.plan(plant), self.known).seconds[1]
 
 
 def matching(plants: Sequence[Plant], causes: Sequence[str], server: str | None) -> tuple[Plant, ...]:

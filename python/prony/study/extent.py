@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from prony.units import seconds
 
 if TYPE_CHECKING:
+    from prony.catalog.schema.loader import Catalog
     from prony.model import Cell, Plan
 
 __all__ = ["TRIAL_OVERHEAD_S", "Extent", "extent_of", "number_of", "pilot_seconds", "rough_length"]
@@ -49,9 +50,10 @@ class Extent:
         )
 
 
-def extent_of(plan: "Plan", cross_checks: "Sequence[Cell]" = ()) -> Extent:
+def extent_of(plan: "Plan", catalog: "Catalog", cross_checks: "Sequence[Cell]" = ()) -> Extent:
     """Return how much a plan is, with calibration, cross-checks and the first looks of a pilot, but without
-    repeats of invalid trials and without what no generator here can measure.
+    repeats of invalid trials and without what no generator here can measure. ``catalog``: it has the plan's
+    servers.
     """
     from prony.study.confirming import close_looks
     from prony.study.generators import foreseen
@@ -60,7 +62,7 @@ def extent_of(plan: "Plan", cross_checks: "Sequence[Cell]" = ()) -> Extent:
     if plan.design.find_rate:
         return _search_extent(plan)
     cells = [*plan.cells, *cross_checks]
-    absent = foreseen(cells)
+    absent = foreseen(cells, catalog)
     block = [cell for cell in cells if cell.id not in absent] + _calibrations(plan, len(cells))
     precision = plan.design.precision
     least = precision.looks[0] if precision else plan.blocks

@@ -1,46 +1,61 @@
-"""Which cells of a study have a generator on this machine, before anything is started.
+"""Which cells of a study can be measured on this machine, before anything is started: whether their generator
+is here, and their subject takes their load.
 
 Must not know how a generator works.
-
->>> left_out(())
-{}
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from prony.catalog.schema.settings import TLS, TLS_OFF, TLS_RESUMPTION, is_true
+from prony.catalog.schema.loader import Catalog
+from prony.catalog.schema.settings import TLS, TLS_OFF, TLS_RESUMPTION, asked_value, is_true
 from prony.engine import cannot_make, not_here, not_installed
-from prony.model import Address, Cell, EngineChoice, SandboxKind, Tls
+from prony.model import Address, Cell, EngineChoice, SandboxKind, Tls, Wire
 
-__all__ = ["foreseen", "left_out", "left_out_words"]
+__all__ = ["ALWAYS_KEPT", "ONE_AT_A_TIME", "foreseen", "left_out", "left_out_words"]
 
-# The server does not matter here, and its wire is known only when it is started.
+ONE_AT_A_TIME = "several streams on a connection need HTTP/2, and it has one request at a time"
+"""Why a subject of another wire does not get a load with streams: with as many connections it would be
+another load.
+"""
+ALWAYS_KEPT = "a connection for each request needs HTTP/1, and those of HTTP/2 are kept"
+
+# Which server it is does not matter here, only what it speaks.
 _ANY = Address("127.0.0.1", 0)
 _AUTHORITY = "authority.pem"
 
 
-def left_out(cells: Iterable[Cell]) -> dict[int, str]:
-    """Return, by cell id, why its generator is not on this machine, or cannot send its load.
+def left_out(cells: Iterable[Cell], catalog: Catalog) -> dict[int, str]:
+    """Return, by cell id, why its generator is not on this machine, or cannot send its load, or why its
+    subject does not take it.
 
-    *Errors*: as `prony.engine.not_here`, which may build an environment.
+    *Errors*: as `prony.engine.not_here`, which may build an environment; UsageError for a server that is not
+    in the catalogue.
     """
-    return _left_out(cells, not_here)
+    return _left_out(cells, catalog, not_here)
 
 
-def foreseen(cells: Iterable[Cell]) -> dict[int, str]:
+def foreseen(cells: Iterable[Cell], catalog: Catalog) -> dict[int, str]:
     """Return what `left_out` would, as far as it is known without building anything."""
-    return _left_out(cells, not_installed)
+    return _left_out(cells, catalog, not_installed)
 
 
-def _left_out(cells: Iterable[Cell], lacking: Callable[[EngineChoice], str | None]) -> dict[int, str]:
+def _left_out(
+    cells: Iterable[Cell], catalog: Catalog, lacking: Callable[[EngineChoice], str | None]
+) -> dict[int, str]:
     missing: dict[str, str | None] = {}
     found: dict[int, str] = {}
     for cell in cells:
         name = cell.engine.name
         if name not in missing:
             missing[name] = lacking(cell.engine)
-        reason = missing[name] or cannot_make(cell.engine, cell.workload, _address(cell)) or _unlimited(cell)
+        address = _address(cell, catalog)
+        reason = (
+            missing[name]
+            or _not_taken(cell, address.wire)
+            or cannot_make(cell.engine, cell.workload, address)
+            or _unlimited(cell)
+        )
         if reason:
             found[cell.id] = reason
     return found
@@ -53,16 +68,42 @@ def _unlimited(cell: Cell) -> str | None:
     return f"a limit for each of its generators needs control groups; the sandbox is `{cell.sandbox.kind}`"
 
 
-def _address(cell: Cell) -> Address:
-    """Return an address with the TLS that is asked for in words; a preset's is known only at the start."""
-    settings = (cell.subject.frontend or cell.subject).settings
-    if settings.get(TLS, TLS_OFF) == TLS_OFF:
-        return _ANY
-    resumption = is_true(settings.get(TLS_RESUMPTION, False))
-    return replace(_ANY, tls=Tls(ca_file=_AUTHORITY, resumption=resumption))
+def _not_taken(cell: Cell, wire: Wire) -> str | None:
+    """Return why nobody can send the cell's load over its subject's wire; null: it can be sent."""
+    if cell.workload.streams > 1 and wire is not Wire.HTTP2:
+        return ONE_AT_A_TIME
+    return ALWAYS_KEPT if wire is Wire.HTTP2 and not cell.workload.request.keep_alive else None
+
+
+def _address(cell: Cell, catalog: Catalog) -> Address:
+    """Return an address with the wire and the TLS that the subject's clients speak."""
+    subject, front = cell.subject, cell.subject.frontend
+    if front is None:
+        entry = catalog.server(subject.server)
+        spoken = replace(_ANY, wire=Wire(str(asked_value(entry, subject, "wire") or entry.wires[0])))
+    else:
+        spoken = _ANY
+    return replace(spoken, tls=_asked_tls(cell, catalog))
+
+
+def _asked_tls(cell: Cell, catalog: Catalog) -> Tls | None:
+    subject, front = cell.subject, cell.subject.frontend
+    entry = catalog.server(subject.server) if front is None else catalog.frontends[front.entry]
+    if (asked_value(entry, front or subject, TLS) or TLS_OFF) == TLS_OFF:
+        return None
+    resumption = asked_value(entry, front or subject, TLS_RESUMPTION) or False
+    return Tls(ca_file=_AUTHORITY, resumption=is_true(resumption))
 
 
 def left_out_words(cells: Iterable[Cell], reasons: Mapping[int, str]) -> tuple[str, ...]:
-    """Return one sentence for each generator and reason, in the order of the cells."""
-    said = [f"{cell.engine.name} is left out: {reasons[cell.id]}" for cell in cells if cell.id in reasons]
+    """Return one sentence for each generator or subject and reason, in the order of the cells."""
+    said = [
+        f"{_who(cell, reasons[cell.id])} is left out: {reasons[cell.id]}"
+        for cell in cells
+        if cell.id in reasons
+    ]
     return tuple(dict.fromkeys(said))
+
+
+def _who(cell: Cell, reason: str) -> str:
+    return cell.subject.name if reason in (ONE_AT_A_TIME, ALWAYS_KEPT) else cell.engine.name

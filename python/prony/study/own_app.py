@@ -44,6 +44,7 @@ class OwnApp:
     folder: Path
     servers: tuple[str, ...]
     connections: tuple[int, ...] | None
+    streams: int
     rate: float | None
     arrivals: Arrivals
     duration_ns: int
@@ -206,6 +207,7 @@ def _document(wish: OwnApp, app_name: str, commands: Sequence[str]) -> "StudyDoc
         loop="open" if open_loop else "closed",
         rate=(wish.rate,) if wish.rate is not None else None,
         connections=wish.connections or (None if open_loop else (10,)),
+        streams=(wish.streams,),
         arrivals=wish.arrivals,
         paths=tuple(PathDocument(path=one.path, weight=one.weight) for one in wish.paths),
     )

@@ -124,7 +124,7 @@ def _earlier(path: Path) -> Earlier:
 def _without_generator(study: Study, listener: StudyListener) -> Mapping[int, str]:
     """Return why cells have no generator on this machine, by cell id, and report it."""
     cells = (*study.plan.cells, *study.cross_checks)
-    absent = left_out(cells)
+    absent = left_out(cells, study.catalog)
     for words in left_out_words(cells, absent):
         listener.notice(words)
     return absent

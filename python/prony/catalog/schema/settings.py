@@ -87,6 +87,16 @@ def resolved_settings(entry: ProcessEntry, chosen: Subject | Frontend, cpus: int
         ) from None
 
 
+def asked_value(entry: ProcessEntry, chosen: Subject | Frontend, key: str) -> int | str | None:
+    """Return one setting as it is written, the chosen, else the chosen variant's, else the entry's default:
+    what can be known before the server's CPUs are. Null where there is no such setting, or no value.
+    """
+    variant = entry.variants.get(chosen.variant)
+    setting = all_settings(entry).get(key)
+    written = {**(variant.settings if variant else {}), **chosen.settings}
+    return written.get(key, setting.default if setting else None)
+
+
 def all_settings(entry: ProcessEntry) -> Mapping[str, Setting]:
     """Return the entry's settings, including `wire` for a server that speaks more than one, `backends` for a
     frontend that can stand before several, and `tls` for what speaks TLS.

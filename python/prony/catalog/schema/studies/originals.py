@@ -18,7 +18,7 @@ from prony.units import MIB
 
 __all__ = ["COLUMNS", "read_originals"]
 
-LOADS = ("connections", "rate", "requests", "threads")
+LOADS = ("connections", "rate", "streams", "requests", "threads")
 COLUMNS: Mapping[str, str] = MappingProxyType(
     {
         "subject": "the name of one of the study's subjects",
