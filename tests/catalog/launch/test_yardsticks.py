@@ -70,6 +70,21 @@ def test_go_needs_nothing_but_its_standard_library():
     assert "." not in imports[1]
 
 
+def test_go_speaks_tls_without_http2_which_it_would_agree_on(catalog):
+    assert launch_of(catalog, "go-net-http").command[-1] == "0s"
+    assert launch_of(catalog, "go-net-http", tls="ecdsa").command[-4:] == (
+        *("--certificate", "/r/certificate.pem"),
+        *("--key", "/r/key.pem"),
+    )
+    assert "server.TLSNextProto = map" in (BUILT_IN_SERVERS / "go-net-http" / "main.go").read_text()
+
+
+def test_node_takes_the_module_of_the_wire_and_a_certificate_with_tls(catalog):
+    assert launch_of(catalog, "node-http").command[-1] == "http"
+    spoken = launch_of(catalog, "node-http", wire="http2", tls="ecdsa").command
+    assert spoken[-3:] == ("http2", "/r/certificate.pem", "/r/key.pem")
+
+
 def test_node_leads_processes_only_when_there_is_more_than_one(catalog):
     assert launch_of(catalog, "node-http").command[4] == "1"
     assert launch_of(catalog, "node-http-tuned").command[4] == "2"

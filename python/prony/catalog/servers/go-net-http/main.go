@@ -2,6 +2,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"flag"
 	"log"
 	"net/http"
@@ -14,11 +15,18 @@ func main() {
 	address := flag.String("address", "127.0.0.1:8000", "host and port to listen on")
 	idleTimeout := flag.Duration("idle-timeout", 0, "how long an idle connection is kept open; 0: without end")
 	noKeepAlive := flag.Bool("no-keep-alive", false, "close each connection after its reply")
+	certificate := flag.String("certificate", "", "speak TLS with this certificate, a PEM file")
+	key := flag.String("key", "", "its key")
 	flag.Parse()
 
 	server := &http.Server{Addr: *address, Handler: http.HandlerFunc(answer), IdleTimeout: *idleTimeout}
 	server.SetKeepAlivesEnabled(!*noKeepAlive)
-	log.Fatal(server.ListenAndServe())
+	if *certificate == "" {
+		log.Fatal(server.ListenAndServe())
+	}
+	// Without this the server agrees on HTTP/2 with whoever offers it.
+	server.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){}
+	log.Fatal(server.ListenAndServeTLS(*certificate, *key))
 }
 
 func answer(writer http.ResponseWriter, request *http.Request) {
