@@ -22,6 +22,7 @@ BRIEF_CALIBRATION = 'duration = "300ms"\nwarmup = "100ms"\n'
 LOADS = {
     "wsgi-servers": "connections = 100\n",
     "embedded-servers": "",
+    "tls-http2": "",
     "psgi-servers": "workloads.behind-nginx = { connections = 10 }\n",
     "load-scripts": (
         "[profiles.tiny.workloads]\n"
@@ -47,7 +48,8 @@ def tiny(folder):
 
     def copy(name):
         file = STUDIES[name]
-        shutil.copy(file.with_suffix(".csv"), folder)
+        if file.with_suffix(".csv").exists():
+            shutil.copy(file.with_suffix(".csv"), folder)
         text = file.read_text().replace("[calibration]\n", f"[calibration]\n{BRIEF_CALIBRATION}")
         assert BRIEF_CALIBRATION in text
         # Subjects of some profiles only: those of the quick one.

@@ -168,7 +168,11 @@ def study_page(view: StudyView, at: str) -> Document:
     notes = [text("{}", Quote(note, at + pointer("notes", k))) for k, note in enumerate(plan.notes)]
     sections = [
         Section("", tuple(Paragraph(text("{}", words), tone) for words, tone in head if words.words)),
-        *((Section("Otherwise than there", (_lines(notes),)),) if plan.notes else ()),
+        *(
+            (Section("Otherwise than there" if plan.source else "About this study", (_lines(notes),)),)
+            if plan.notes
+            else ()
+        ),
         Section("Subjects", (_here(view),)),
         *(_profile(view, name, at) for name in view.plans),
     ]

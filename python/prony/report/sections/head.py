@@ -123,10 +123,13 @@ def _measured(reading: Reading) -> Text:
 
 
 def differences(reading: Reading) -> Section | None:
-    """Return how the study differs from the experiment that it repeats."""
+    """Return how the study differs from the experiment that it repeats, or what it says of itself if it
+    repeats none.
+    """
     every = enumerate(reading.plan.notes)
     notes = tuple(("", text("{}", Quote(note, pointer("plan", "notes", k)))) for k, note in every)
-    return Section("Where it differs from what it repeats", (Notes(notes),)) if notes else None
+    title = "Where it differs from what it repeats" if reading.plan.source else "About this study"
+    return Section(title, (Notes(notes),)) if notes else None
 
 
 def _source(reading: Reading) -> Text:
