@@ -1,6 +1,7 @@
 """Loads over HTTP/2 of a real nginx, which leaves each connection after a thousand requests."""
 
 import contextlib
+import json
 import socket
 import subprocess
 import time
@@ -13,6 +14,7 @@ import pytest
 from http2_server import CERTIFICATES
 from prony.archive import open_archive
 from prony.model import Ok, Wire
+from prony.study.generators import ONE_AT_A_TIME
 
 NGINX = """\
 daemon off; master_process off; worker_processes 1; error_log {folder}/errors; pid {folder}/pid;
@@ -115,3 +117,24 @@ def test_studies_compare_both_wires_of_a_server(prony, folder):
     for trial in trials:
         account = trial.recording.account
         assert account.ok == account.scheduled > 100
+
+
+def test_a_load_of_a_study_has_several_streams_on_each_connection(prony, folder):
+    done = prony(
+        *("run", "--no-calibration", "--app", "hello", "--servers", "nginx-static", "--repeats", "1"),
+        *("--set", "nginx-static.wire=http,http2", "-c", "2", "--streams", "5", "--json", "a.json"),
+        *("--warmup", "0s", "--duration", "500ms", "--out", "a.prony", "--force"),
+        timeout_s=180,
+    )
+    assert done.status == 0, done.err
+    with open_archive(folder / "a.prony") as archive:
+        plan, trials = archive.plan(), [record.trial for record in archive.trials()]
+    (last,) = {trial.cell_id: trial for trial in trials}.values()
+    assert last.recording.spec.target.wire.streams == 5
+    account = last.recording.account
+    assert account.ok == account.scheduled > 100
+    assert last.recording.streams.wire.count == account.ok
+    assert [cell.workload.streams for cell in plan.cells] == [5, 5]
+    report = json.loads((folder / "a.json").read_text())
+    assert [group["load"].get("streams") for group in report["groups"]] == [5]
+    assert report["unmeasured"] == {"nginx-static[wire=http]+hello": ONE_AT_A_TIME}
