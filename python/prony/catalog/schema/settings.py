@@ -30,6 +30,7 @@ __all__ = [
     "TLS_RESUMPTION",
     "SettingsError",
     "all_settings",
+    "asked_value",
     "backends_of",
     "holds",
     "is_true",
