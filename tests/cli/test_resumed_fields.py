@@ -77,6 +77,7 @@ REFUSED = [
     ("EngineChoice.pacing", ENGINE, "$.pacing", "none", "expected one of"),
     ("Workload.loop", LOAD, "$.loop", {"kind": "closed", "connections": 0}, "expected more than 0"),
     ("Workload.loop", LOAD, "$.loop", {"kind": "closed", "connections": 10**12}, "connections"),
+    ("Workload.streams", LOAD, "$.streams", 10**12, "streams"),
     ("Workload.mix", LOAD, "$.mix", {"paths": [{"path": "/", "weight": 1}]}, "expected 2 to 100 paths"),
     *[
         ("Workload.mix", LOAD, "$.mix", {"seed": 1, "paths": [{"path": "/", "weight": 1}, other]}, words)

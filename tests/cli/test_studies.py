@@ -56,6 +56,7 @@ def test_one_is_shown_with_its_notes_loads_claims_and_figures(said, name):
         for claim, needs in profile["unmet"].items():
             assert f"not {claim}: needs {needs}" in words
     assert ("Published: " in words) == (name in PUBLISHED)
+    assert ("Otherwise than there" if name in PUBLISHED else "About this study") in words
 
 
 def test_before_a_run_one_is_shown_what_each_profile_cannot_test_on_this_machine(said):

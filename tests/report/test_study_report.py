@@ -7,6 +7,7 @@ import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -19,13 +20,14 @@ from prony.faces.json_load import load_result
 from prony.faces.json_report import reading_json
 from prony.faces.terminal import TerminalReporter
 from prony.listing.host import host_document
-from prony.model import Fingerprint, LogTail, RunFacts
+from prony.model import Fingerprint, LogTail, Plan, RunFacts
 from prony.model.facts import FoundRate, RateStep
 from prony.model.recording import Queue
 from prony.model.shapes import encode
 from prony.reading.load import read_load
 from prony.reading.study import read_archive
 from prony.report.load import load_document
+from prony.report.sections.head import differences
 from prony.report.study import study_report
 from recordings import recording_of, with_parts
 
@@ -481,3 +483,13 @@ def test_seconds_are_not_shown_in_nanoseconds_when_no_reply_was_valid(tmp_path):
     text = text_of(study(tmp_path / "a.prony", ("a+x", given)))
     assert "service time, s" in text
     assert "≥ 10.0" in text
+
+
+@pytest.mark.parametrize(
+    ("source", "title"), [("", "About this study"), ("an article", "Where it differs from what it repeats")]
+)
+def test_the_notes_of_a_study_that_repeats_nothing_are_about_itself(source, title):
+    plan = Plan("own", "Own", "", "quick", (), 1, 1, source=source, notes=("One thing.",))
+    section = differences(SimpleNamespace(plan=plan))
+    assert section is not None
+    assert section.heading == title
