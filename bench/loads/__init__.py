@@ -41,11 +41,12 @@ with ReferenceServer(sys.argv[1]) as server:
 
 
 class Served:
-    """A reference server in a process of its own: its ``port``, and what it did so far."""
+    """A reference server in a process of its own: its ``port``, its ``pid``, and what it did so far."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         assert process.stdin and process.stdout, "they are pipes"
         self._asked, self._answers = process.stdin, process.stdout
+        self.pid = process.pid
         self.port = int(self._answers.readline())
 
     def counts(self) -> Mapping[str, int]:

@@ -1,0 +1,125 @@
+"""Prony's generator, and the floor below all of them."""
+
+import json
+import os
+import subprocess
+from base64 import b64encode
+from functools import partial
+from pathlib import Path
+
+from loads import GENERATOR_CPU
+
+from peers.cells import Measure
+from peers.programs import Order, Program, RunError, found_in
+from peers.servers import CERTIFICATES
+
+__all__ = ["PRONY", "build", "engine", "floors"]
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PRONY = "prony"
+SECOND_NS = 1_000_000_000
+_WINDOWS = frozenset({Measure.WINDOW})
+
+
+class Built(Program):
+    """A program of this clone: it is there."""
+
+    def missing(self, path: str) -> str | None:
+        return None
+
+
+class FloorByUring(Built):
+    """The floor by io_uring, which not each kernel has."""
+
+    def missing(self, path: str) -> str | None:
+        words = [*example("floor"), "uring", "0", "0", "0"]
+        asked = subprocess.run(words, check=False, capture_output=True, text=True)
+        return asked.stderr.strip().removeprefix("error: ") if asked.returncode else None
+
+
+def example(name: str) -> list[str]:
+    """Return a built example of the engine, as a command."""
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    return [str(target / "release" / "examples" / name)]
+
+
+def build() -> None:
+    """Build the examples."""
+    words = "cargo build --release --quiet --locked --package prony-engine --example load --example floor"
+    subprocess.run(words.split(), cwd=ROOT, check=True)
+
+
+def engine() -> Program:
+    """Return Prony's generator: its engine in windows, `prony load` where the whole process counts."""
+    abilities = frozenset({"rate", "close", "upload", "tls", "http2", "h2c"})
+    return Built(PRONY, command, count, abilities)
+
+
+def floors() -> tuple[Program, ...]:
+    """Return the loops that do nothing but send and receive."""
+    none: frozenset[str] = frozenset()
+    return tuple(
+        kind(f"floor-{name}", partial(floor, name), floor_count, none, most_bytes=1024, measures=_WINDOWS)
+        for kind, name in ((Built, "epoll"), (FloorByUring, "uring"))
+    )
+
+
+def floor(kind: str, order: Order) -> list[str]:
+    where = f"127.0.0.1:{order.port}"
+    return [*example("floor"), kind, where, str(order.cell.connections), str(order.seconds)]
+
+
+def floor_count(text: str) -> int:
+    return found_in(r"^(\d+)$", text.strip())
+
+
+def command(order: Order) -> list[str]:
+    if order.cell.measure is not Measure.WINDOW:
+        prony = str(ROOT / ".venv/bin/prony")
+        return [prony, "load", order.url, "-c", str(order.cell.connections), "-d", f"{order.seconds}s"]
+    return [*example("load"), order.file("spec.json", json.dumps(spec(order)))]
+
+
+def spec(order: Order) -> dict[str, object]:
+    """Return the cell as the engine takes it."""
+    cell = order.cell
+    loop: dict[str, object] = {"kind": "closed", "connections": cell.connections}
+    if cell.rate:
+        loop = {"kind": "open", "rate_per_s": cell.rate, "arrivals": "constant", "seed": 1}
+        loop["connections"] = cell.connections
+    tls = {"ca_file": str(CERTIFICATES / "ca.pem")} if cell.tls else None
+    wire = {"kind": "http2", "streams": cell.streams} if cell.http2 else {"kind": "http"}
+    body = b64encode(b"x" * cell.upload_bytes).decode() if cell.upload_bytes else None
+    return {
+        "target": {"host": "127.0.0.1", "port": order.port, "tls": tls, "wire": wire},
+        "workload": {
+            "loop": loop,
+            "stop": {"kind": "duration", "duration_ns": order.seconds * SECOND_NS},
+            "warmup_ns": 0,
+            "timeout_ns": 20 * SECOND_NS,
+            "grace_ns": SECOND_NS,
+            "request": {
+                **{"method": "POST" if body else "GET", "path": "/", "headers": [], "body": body},
+                "keep_alive": cell.keep_alive,
+            },
+            "expect": {"status": 200, "body": None},
+        },
+        "threads": 1,
+        "cpus": [GENERATOR_CPU],
+        # What a user gets who chooses nothing, but for a rate: there it is the least that the load costs.
+        "pacing": "economical" if cell.rate else "auto",
+    }
+
+
+def count(text: str) -> int | None:
+    """Return how many requests went out, all of which must have had right replies in the window."""
+    try:
+        recording = json.loads(text)
+    except ValueError:
+        # `prony load`, in words: it ends with another status where requests failed.
+        return None
+    account = recording["account"]
+    if account["ok"] != account["scheduled"]:
+        ends = {name: number for name, number in account.items() if number and name != "carried_in"}
+        raise RunError(f"account: {ends}")
+    return int(recording["connections"]["requests_sent"])
