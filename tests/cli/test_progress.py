@@ -9,7 +9,8 @@ import pytest
 
 from golden import build
 from prony.cli.load_line import LoadLine
-from prony.cli.progress import LoadProgress, StudyProgress
+from prony.cli.load_progress import LoadProgress
+from prony.cli.progress import StudyProgress
 from prony.model import Cell, ConnectionStage, CountStop, Invalid
 
 

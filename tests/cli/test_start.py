@@ -45,3 +45,23 @@ def test_the_installed_command_starts_where_python_m_starts():
     (installed,) = entry_points(group="console_scripts", name="prony")
     assert installed.value == declared
     assert installed.load() is __main__.main
+
+
+LOAD = """
+import json, sys
+from prony.engine.local import LocalEngine
+def run(*_):
+    print(json.dumps(sorted(sys.modules)), flush=True)
+    sys.exit()
+LocalEngine.run = run
+sys.argv = ["prony", "load", "http://127.0.0.1:1/", "-c", "1", "-d", "1s"]
+from prony.__main__ import main
+main()
+"""
+
+
+def test_a_load_begins_without_what_studies_need():
+    done = subprocess.run([sys.executable, "-c", LOAD], capture_output=True, text=True, check=True)
+    loaded = set(json.loads(done.stdout))
+    assert "prony.cli.load_progress" in loaded
+    assert loaded.isdisjoint({"numpy", "scipy", "prony.study"})

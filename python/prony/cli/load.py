@@ -324,7 +324,7 @@ def _strict_status(recording: Recording, strict: bool) -> int:
 
 
 def _measured(workload: Workload, address: Address, engine: "Engine") -> Recording:
-    from prony.cli.progress import LoadProgress
+    from prony.cli.load_progress import LoadProgress
     from prony.sandbox.base import EngineSeat
 
     with LoadProgress(workload) as progress:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from random import Random
 
 from prony.analysis.load_pairs import LoadPair, compare_load_pairs
+from prony.cli.load_progress import LoadProgress
 from prony.cli.options import write_output
-from prony.cli.progress import LoadProgress
 from prony.engine.local import LocalEngine
 from prony.errors import ExitCode
 from prony.faces.json_load_pairs import load_pairs_json

@@ -1,6 +1,6 @@
-"""The progress of a measurement, on standard error: live on a terminal, a line for each event elsewhere.
+"""The progress of a study, on standard error: live on a terminal, a line for each event elsewhere.
 
-It must cost little, because it runs on the generator's CPUs: four updates a second.
+It must cost little, because it runs on the generator's CPUs.
 """
 
 import time
@@ -8,26 +8,20 @@ from collections import deque
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
-from rich.live import Live
 from rich.text import Text
 
 from prony.analysis.account import Tally, tally
 from prony.catalog.install.prepare import EnvironmentProgress
-from prony.cli.load_line import LoadLine, progress_bar
-from prony.escapes import escaped, escaped_lines
-from prony.model import Cell, Failed, Invalid, Json, Ok, Trial, TrialRole, Workload
+from prony.cli.load_line import progress_bar
+from prony.cli.load_progress import LiveLine, console_of_errors
+from prony.escapes import escaped_lines
+from prony.model import Cell, Failed, Invalid, Json, Ok, Trial, TrialRole
 from prony.study import StudyListener
 from prony.units import format_count
 
-__all__ = ["LoadProgress", "StudyProgress"]
+__all__ = ["StudyProgress"]
 
-REFRESH_PER_S = 4
 _BAR_WIDTH = 24
-
-
-def _console() -> Console:
-    return Console(stderr=True, highlight=False, markup=False)
 
 
 def _clock(seconds: float) -> str:
@@ -35,94 +29,12 @@ def _clock(seconds: float) -> str:
     return f"{minutes}:{rest:02d}"
 
 
-class _LiveLine:
-    """One line that is rewritten in place; no output when standard error is not a terminal."""
-
-    def __init__(self, console: Console) -> None:
-        self._live = (
-            Live(console=console, refresh_per_second=REFRESH_PER_S, transient=True)
-            if console.is_terminal
-            else None
-        )
-
-    def __enter__(self) -> Self:
-        if self._live:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._live:
-            self._live.stop()
-
-    def show(self, line: str) -> None:
-        if self._live:
-            self._live.update(Text(escaped(line), no_wrap=True, overflow="ellipsis"))
-
-
-class LoadProgress:
-    """The progress of one load: time left, rate, latency, counts; ``where``: what stands before them."""
-
-    def __init__(self, workload: Workload, where: str = "") -> None:
-        self._words = LoadLine(workload)
-        self._where = where
-        self._console = _console()
-        self._line = _LiveLine(self._console)
-
-    def __enter__(self) -> Self:
-        self._line.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._line.__exit__(kind, error, trace)
-
-    def on_event(self, event: Json) -> None:
-        """Show a progress event of the engine, and say first what this machine does not allow."""
-        match event["event"]:
-            case "progress":
-                self._line.show(self._where + self._words.show(event))
-            case "waiting":
-                # Interpreters, ssh, handshakes: many seconds in which nothing else would be seen.
-                count = event["generators"]
-                self._line.show("waiting for the generators" + (f" to start: {count}" if count else ""))
-            case "started" if (words := short_of(event)) is not None:
-                self._console.print(Text(words), soft_wrap=True)
-
-
-_BOUNDS = {
-    "descriptors": "by its file descriptors",
-    "ports": "by its ports",
-    "memory": "by its free memory",
-}
-
-
-def short_of(event: Json) -> str | None:
-    """Return in words how many connections this machine allows, where a run may need more; null: enough.
-
-    >>> short_of({"limit": {"connections": 9, "by": "asked"}, "machine": {"connections": 5, "by": "ports"}})
-    'this machine allows 5 connections (by its ports), fewer than asked for: 9; the others fail'
-    """
-    limit, machine = event.get("limit"), event.get("machine")
-    if limit is None or machine is None:
-        return None
-    most = f"this machine allows {format_count(machine['connections'])} connections"
-    most = f"{most} ({_BOUNDS[machine['by']]})"
-    if limit["by"] == "asked" and limit["connections"] > machine["connections"]:
-        return f"{most}, fewer than asked for: {format_count(limit['connections'])}; the others fail"
-    if limit["by"] in _BOUNDS:
-        return f"{most}, fewer than rate x time-out: if the server stalls, requests will wait for each other"
-    return None
-
-
 class StudyProgress(StudyListener):
     """The progress of a study: environments, then trials: the running one, those left, the time left."""
 
     def __init__(self, trials: int, estimate_s: float) -> None:
-        self._console = _console()
-        self._line = _LiveLine(self._console)
+        self._console = console_of_errors()
+        self._line = LiveLine(self._console)
         self._trials = trials
         self._done = 0
         self._lengths: deque[float] = deque(maxlen=40)
