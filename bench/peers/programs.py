@@ -51,6 +51,7 @@ class Program:
     ``abilities``: of `rate`, `close` (a connection for each request), `upload`, `tls`, `http2` (over TLS),
     `h2c` (without). ``count``: how many replies its output says were right; null: it does not say; raises
     `RunError` when some were wrong. ``most``: connections that it can have; ``most_bytes``: of a reply.
+    ``start_s``: from its start to its first request, where that is long.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Program:
     hint: str = ""
     most: int = 10_000
     most_bytes: int = 1 << 40
+    start_s: float = 0.0
     environment: Mapping[str, str] = field(default_factory=dict)
     measures: frozenset[Measure] = frozenset(Measure)
 
@@ -274,7 +276,7 @@ def autocannon(order: Order) -> list[str]:
     if cell.rate:
         words += ["-R", str(cell.rate)]
     if not cell.keep_alive:
-        words += ["-D", "1"]
+        words += ["-H", "Connection=close"]
     if cell.upload_bytes:
         words += ["-m", "POST", "-i", order.upload()]
     return [*words, order.url]
@@ -300,10 +302,11 @@ PEERS = (
         autocannon_count,
         _ALL,
         "npm install --global autocannon",
+        start_s=1.0,
         environment={"NODE_TLS_REJECT_UNAUTHORIZED": "0", "NODE_NO_WARNINGS": "1"},
     ),
     Program("oha", oha, oha_count, _ALL | {"http2", "h2c"}, "cargo install oha"),
     Program("fortio", fortio, fortio_count, _ALL, "go install fortio.org/fortio@latest"),
     # Some 100 KiB and more for each.
-    Program("k6", k6, k6_count, _ALL, "go install go.k6.io/k6@latest", most=1_000),
+    Program("k6", k6, k6_count, _ALL, "go install go.k6.io/k6@latest", most=1_000, start_s=1.5),
 )

@@ -38,10 +38,14 @@ RATE_SHARE = 0.02
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked of all runs: the length of a window in seconds, where programs are."""
+    """What is asked of all runs: the length of a window in seconds, where programs are.
+
+    ``patience_s``: how much later than usual a window begins, after a run in which it began too soon.
+    """
 
     seconds: float
     path: str
+    patience_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ def run(program: Program, cell: Cell, server: Server | None, asked: Asked) -> Ru
             return first(program, cell, asked, place)
         if cell.measure is Measure.PROCESS:
             return whole(program, Order(cell, server.port, PROCESS_S, place), server, asked)
-        lead_s = LEAD_S + LEAD_PER_CONNECTION_S * cell.connections
+        lead_s = LEAD_S + LEAD_PER_CONNECTION_S * cell.connections + program.start_s + asked.patience_s
         order = Order(cell, server.port, ceil(lead_s + asked.seconds + TAIL_S), place)
         return window(program, order, server, asked)
 
