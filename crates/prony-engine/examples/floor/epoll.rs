@@ -1,4 +1,5 @@
-//! By epoll: a wait for several sockets, then one receive and one send each.
+//! By epoll, edge-triggered: a wait for several sockets, then one receive and one send each. A reply fits into the buffer, so one
+//! receive takes all that is there.
 
 use crate::{Load, Tally};
 use std::io;
@@ -37,7 +38,7 @@ pub fn run(load: &Load) -> io::Result<u64> {
 
 fn register(poll: RawFd, socket: RawFd, slot: usize) -> io::Result<()> {
     let mut event = libc::epoll_event {
-        events: libc::EPOLLIN as u32,
+        events: (libc::EPOLLIN | libc::EPOLLET) as u32,
         u64: slot as u64,
     };
     // SAFETY: `event` is valid for reads, and both descriptors are open.
