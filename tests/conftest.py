@@ -45,7 +45,14 @@ BESIDE = (
     *("servers/test_nginx_wsgi.py", "servers/test_psgi.py"),
     *("engine/fleet/test_clocks.py", "engine/fleet/test_liveness.py", "engine/fleet/test_address.py"),
     "engine/fleet/test_progress.py",
-    *("test_conversions.py", "test_data.py", "test_docs.py", "test_failing_system.py", "test_layers.py"),
+    *(
+        "test_bench_engine.py",
+        "test_conversions.py",
+        "test_data.py",
+        "test_docs.py",
+        "test_failing_system.py",
+        "test_layers.py",
+    ),
     *("test_names.py", "test_public.py", "test_recording.py", "test_study*.py", "test_units.py"),
     "test_words.py",
 )
