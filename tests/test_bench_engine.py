@@ -124,7 +124,7 @@ def test_results_are_read_as_they_were_written(tmp_path):
 
 
 def test_cells_of_a_busy_machine_are_named():
-    busy = results.Result("closed-10", 1.0, {"prony": [replace(QUIET, others=0.3)] * 3}, {})
+    busy = results.Result("closed-10", 1.0, {"prony": [QUIET, *[replace(QUIET, others=0.3)] * 2]}, {})
     quiet = results.Result("closed-100", 1.0, {"prony": [QUIET, QUIET, replace(QUIET, others=0.3)]}, {})
     assert results.busy_cells([busy, quiet]) == ["closed-10"]
 

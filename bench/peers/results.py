@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from math import comb
 from pathlib import Path
 from statistics import median
+from textwrap import fill
 
 from peers.cells import CELLS, Cell, Measure
 from peers.own import PRONY
@@ -17,6 +18,7 @@ BEGIN, END = "<!-- figures -->", "<!-- /figures -->"
 LEVEL = 0.95
 # More than that of a CPU in others' hands, and figures are of no use.
 MOST_OTHERS = 0.1
+_WIDTH = 120
 _CELLS = {cell.name: cell for cell in CELLS}
 
 
@@ -139,8 +141,12 @@ def table(machine: Mapping[str, object], results: Sequence[Result]) -> str:
 
 def machine_words(machine: Mapping[str, object]) -> str:
     """Return the description of the machine, and what ran on it."""
-    lines = [f"- {name}: {value}" for name, value in machine.items()]
-    return "\n".join(lines)
+    return "\n".join(item(f"{name}: {value}") for name, value in machine.items())
+
+
+def item(text: str) -> str:
+    """Return a line of a list, folded as pages are."""
+    return fill(f"- {text}", _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def rows(results: Sequence[Result]) -> str:
@@ -167,7 +173,7 @@ def absences(results: Sequence[Result]) -> str:
     lines = []
     for (program, reason), cells in sorted(reasons.items()):
         where = "" if cells == names else f" ({', '.join(cells)})"
-        lines.append(f"- {program}: {reason}{where}")
+        lines.append(item(f"{program}: {reason}{where}"))
     return "\n".join(lines) or "Nothing."
 
 
