@@ -22,6 +22,7 @@ CALLED_BY_LIBRARIES = {
     "study_document.CrossCheckDocument._checks_something",
     "study_document.WorkloadDocument._loop_has_its_fields",
     "study_document.WorkloadDocument._paths_are_a_mix",
+    "study_document.WorkloadDocument._streams_are_of_kept_connections",
 }
 
 

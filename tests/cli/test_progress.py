@@ -101,7 +101,7 @@ def test_while_connections_are_opened_the_line_says_how_many_are_open():
 
 def test_who_waits_for_generators_sees_it(monkeypatch):
     shown = []
-    monkeypatch.setattr("prony.cli.progress._LiveLine.show", lambda self, line: shown.append(line))
+    monkeypatch.setattr("prony.cli.load_progress.LiveLine.show", lambda self, line: shown.append(line))
     progress = LoadProgress(build.Workload(build.ClosedLoop(1), CountStop(9)))
     for count in (4, None):
         progress.on_event({"event": "waiting", "generators": count})
