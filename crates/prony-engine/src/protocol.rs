@@ -16,6 +16,7 @@ pub use uwsgi::Uwsgi;
 
 use crate::expect::ExpectedHeader;
 use crate::schedule::Share;
+use crate::spec::{HttpVersion, Request};
 use std::sync::Arc;
 
 /// Where a reply is after [`Reader::feed`].
@@ -122,9 +123,10 @@ impl Asks for usize {
     }
 }
 
-/// HTTP/1.1 with one request.
+/// HTTP/1 with one request.
 #[derive(Debug, Clone)]
 pub struct Http1 {
+    version: HttpVersion,
     request: Vec<u8>,
     is_head: bool,
     is_idempotent: bool,
@@ -133,17 +135,11 @@ pub struct Http1 {
 
 impl Http1 {
     /// Renders the request; `default_host` is the `Host` where the request has none.
-    pub fn new(request: &crate::spec::Request, body: Option<&[u8]>, default_host: &str) -> Self {
+    pub fn new(version: HttpVersion, request: &Request, body: Option<&[u8]>, default_host: &str) -> Self {
         let method = request.method.as_str();
         Self {
-            request: http1::render_request(
-                method,
-                &request.path,
-                &request.headers,
-                body,
-                request.keep_alive,
-                default_host,
-            ),
+            version,
+            request: http1::render_request(version, request, body, default_host),
             is_head: method == "HEAD",
             is_idempotent: is_idempotent(method),
             keep_alive: request.keep_alive,
@@ -169,7 +165,7 @@ impl Protocol for Http1 {
     }
 
     fn reader(&self) -> Self::Reader {
-        http1::ReplyReader::new(self.is_head)
+        http1::ReplyReader::new(self.version, self.is_head)
     }
 
     fn is_idempotent(&self, _: Same) -> bool {

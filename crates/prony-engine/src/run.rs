@@ -272,8 +272,8 @@ fn start(crew: &Crew<'_>, tls: Option<Client>, raw: Vec<RawRows>) -> Result<Vec<
     let (target, body) = (&crew.spec.target, crew.spec.request_body()?);
     let body = body.as_deref();
     match target.wire {
-        Wire::Http {} => {
-            let rendered = |request: &Request| Ok(Http1::new(request, body, &target.authority()));
+        Wire::Http { version } => {
+            let rendered = |request: &Request| Ok(Http1::new(version, request, body, &target.authority()));
             match tls {
                 None => crew.send(rendered, &Plain, raw),
                 Some(client) => crew.send(rendered, &client, raw),

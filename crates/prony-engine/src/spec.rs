@@ -120,8 +120,12 @@ pub enum Socket {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Wire {
-    /// HTTP/1.1.
-    Http {},
+    /// HTTP/1.
+    Http {
+        /// Its version.
+        #[serde(default, skip_serializing_if = "HttpVersion::is_usual")]
+        version: HttpVersion,
+    },
     /// FastCGI.
     Fastcgi {},
     /// uwsgi.
@@ -140,6 +144,32 @@ pub enum Wire {
     },
 }
 
+/// A version of HTTP/1.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[allow(missing_docs)] // the names are the definitions
+pub enum HttpVersion {
+    #[serde(rename = "1.0")]
+    V1_0,
+    #[default]
+    #[serde(rename = "1.1")]
+    V1_1,
+}
+
+impl HttpVersion {
+    /// Whether it is the one that nobody has to name.
+    fn is_usual(&self) -> bool {
+        *self == Self::V1_1
+    }
+
+    /// As a request says it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::V1_0 => "HTTP/1.0",
+            Self::V1_1 => "HTTP/1.1",
+        }
+    }
+}
+
 fn one() -> usize {
     1
 }
@@ -149,11 +179,21 @@ const MOST_STREAMS: usize = 10_000;
 
 impl Default for Wire {
     fn default() -> Self {
-        Self::Http {}
+        Self::Http {
+            version: HttpVersion::default(),
+        }
     }
 }
 
 impl Wire {
+    /// The version of HTTP/1 that requests have; of other wires, whose own versions are not its, the usual one.
+    pub fn version(self) -> HttpVersion {
+        match self {
+            Self::Http { version } => version,
+            _ => HttpVersion::default(),
+        }
+    }
+
     /// Requests at once on each connection.
     pub fn streams(self) -> usize {
         match self {
@@ -168,7 +208,7 @@ impl Wire {
     /// The wire with this name and no settings; null when the engine does not speak it.
     pub fn named(name: &str) -> Option<Self> {
         match name {
-            "http" => Some(Self::Http {}),
+            "http" => Some(Self::default()),
             "fastcgi" => Some(Self::Fastcgi {}),
             "uwsgi" => Some(Self::Uwsgi { modifier1: 0 }),
             "scgi" => Some(Self::Scgi {}),
@@ -205,7 +245,7 @@ impl Target {
     pub(crate) fn check(&self) -> Result<(), Error> {
         if let Some(tls) = &self.tls {
             let wire = format!("{:?}", self.wire);
-            let is_http = matches!(self.wire, Wire::Http {} | Wire::Http2 { .. });
+            let is_http = matches!(self.wire, Wire::Http { .. } | Wire::Http2 { .. });
             require(is_http, "target.wire", wire, "http or http2 with TLS")?;
             let is_pair = tls.certificate_file.is_some() == tls.key_file.is_some();
             let field = "target.tls.key_file";
@@ -605,10 +645,26 @@ impl Spec {
         let is_kept = load.request.keep_alive || !matches!(self.target.wire, Wire::Http2 { .. });
         let field = "workload.request.keep_alive";
         require(is_kept, field, false, "true with HTTP/2")?;
+        self.check_version()?;
         if let Some(mix) = &load.mix {
             mix.check(&load.request)?;
         }
         load.expect.check()
+    }
+
+    /// HTTP/1.0 has no transfer codings (RFC 9112 section 6.1).
+    fn check_version(&self) -> Result<(), Error> {
+        let HttpVersion::V1_0 = self.target.wire.version() else {
+            return Ok(());
+        };
+        let headers = &self.workload.request.headers;
+        let coded = headers
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case("transfer-encoding"));
+        coded.map_or(Ok(()), |(name, _)| {
+            let expected = "none of that name with HTTP/1.0";
+            require(false, "workload.request.headers", name, expected)
+        })
     }
 
     /// Each generator has something to do.
@@ -835,8 +891,38 @@ mod tests {
             assert_eq!(serde_json::from_value::<Wire>(tagged).ok(), Wire::named(name));
         }
         let target = Spec::from_json(PLAIN).unwrap().target;
-        assert_eq!((target.socket, target.wire), (Socket::Tcp, Wire::Http {}));
+        assert_eq!((target.socket, target.wire), (Socket::Tcp, Wire::default()));
         assert_eq!(Wire::named("gopher"), None);
+    }
+
+    #[test]
+    fn http_1_0_is_written_back_and_http_1_1_goes_without_saying() {
+        for (wire, written) in [
+            (
+                r#"{"kind":"http","version":"1.0"}"#,
+                r#"{"kind":"http","version":"1.0"}"#,
+            ),
+            (r#"{"kind":"http","version":"1.1"}"#, r#"{"kind":"http"}"#),
+        ] {
+            let read: Wire = serde_json::from_str(wire).unwrap();
+            assert_eq!(serde_json::to_string(&read).unwrap(), written);
+        }
+    }
+
+    #[test]
+    fn http_1_0_has_no_transfer_codings() {
+        let old = PLAIN.replace(
+            "\"port\": 8000",
+            "\"port\": 8000, \"wire\": {\"kind\": \"http\", \"version\": \"1.0\"}",
+        );
+        assert!(Spec::from_json(&old).is_ok());
+        let coded = old.replace("\"a\", \"b\"", "\"transfer-Encoding\", \"chunked\"");
+        let error = Spec::from_json(&coded).unwrap_err().to_string();
+        assert!(
+            error.contains("`transfer-Encoding`; expected none of that name"),
+            "{error}"
+        );
+        assert!(Spec::from_json(&coded.replace("1.0", "1.1")).is_ok());
     }
 
     #[test]
@@ -845,7 +931,7 @@ mod tests {
             host: host.to_owned(),
             port,
             socket: Socket::Unix,
-            wire: Wire::Http {},
+            wire: Wire::default(),
             tls: None,
         };
         let fits = target("/run/s", 0);
@@ -919,6 +1005,16 @@ mod tests {
                 "\"port\": 8000",
                 "\"port\": 8000, \"wire\": {\"kind\": \"http\", \"modifier1\": 5}",
                 "unknown field `modifier1`",
+            ),
+            (
+                "\"port\": 8000}, \"workload\": {",
+                "\"port\": 8000, \"wire\": {\"kind\": \"http\", \"version\": \"2\"}}, \"workload\": {",
+                "unknown variant `2`, expected `1.0` or `1.1`",
+            ),
+            (
+                "\"port\": 8000",
+                "\"port\": 8000, \"wire\": {\"kind\": \"scgi\", \"version\": \"1.0\"}",
+                "unknown field `version`",
             ),
             (
                 "\"port\": 8000",

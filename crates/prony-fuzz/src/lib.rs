@@ -13,7 +13,7 @@ pub use outcome::{outcome, Outcome};
 use base64::engine::general_purpose::STANDARD;
 use base64::Engine as _;
 use prony_engine::protocol::{fastcgi, http1, scgi, uwsgi, Protocol, Reader};
-use prony_engine::spec::{Request, Socket, Target};
+use prony_engine::spec::{HttpVersion, Request, Socket, Target};
 
 /// What the engine speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +88,12 @@ pub fn check(wire: Wire, input: &[u8]) {
         u64::from_le_bytes([*first, *second, 1, 0, 0, 0, 0, 0]),
     );
     match wire {
-        Wire::Http1 => check_reader(wire, || http1::ReplyReader::new(is_head), data, seed),
+        Wire::Http1 => check_reader(
+            wire,
+            || http1::ReplyReader::new(HttpVersion::V1_1, is_head),
+            data,
+            seed,
+        ),
         Wire::FastCgi => check_reader(wire, || fastcgi::ReplyReader::new(is_head), data, seed),
         Wire::Uwsgi => {
             let protocol = uwsgi::Uwsgi::new(&request(is_head), None, &target(), 0);
@@ -126,7 +131,7 @@ fn target() -> Target {
         host: "127.0.0.1".to_owned(),
         port: 80,
         socket: Socket::Tcp,
-        wire: prony_engine::spec::Wire::Http {},
+        wire: prony_engine::spec::Wire::default(),
         tls: None,
     }
 }

@@ -38,7 +38,7 @@ pub(super) fn variables(request: &Request, body: Option<&[u8]>, target: &Target)
     .map(|(name, value)| (name.to_owned(), value.to_vec()))
     .to_vec();
     let host = target.authority();
-    for (name, value) in whole_headers(&request.method, &request.headers, body, true, &host) {
+    for (name, value) in whole_headers(&request.method, &request.headers, body, None, &host) {
         add_header(&mut variables, name, value.as_bytes())?;
     }
     Ok(variables)
@@ -102,7 +102,7 @@ pub(super) mod tests {
             host: "::1".to_owned(),
             port: 8000,
             socket: Socket::Tcp,
-            wire: Wire::Http {},
+            wire: Wire::default(),
             tls: None,
         }
     }

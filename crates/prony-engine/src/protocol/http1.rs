@@ -1,4 +1,4 @@
-//! HTTP/1.1 as a client speaks it, without I/O: a request as bytes, and a reader of replies that is fed bytes.
+//! HTTP/1.1 and HTTP/1.0 as a client speaks it, without I/O: a request as bytes, and a reader of replies that is fed bytes.
 //! The reader also knows CGI heads: the body after a head is framed in the same way.
 //!
 //! The framing is that of RFC 9112 section 6.3. The result does not depend on how the reply was split into pieces, and
@@ -7,9 +7,10 @@
 //!
 //! ```
 //! use prony_engine::protocol::http1::{Progress, ReplyReader};
+//! use prony_engine::spec::HttpVersion;
 //!
 //! let mut body = Vec::new();
-//! let mut reader = ReplyReader::new(false);
+//! let mut reader = ReplyReader::new(HttpVersion::V1_1, false);
 //! let mut keep = |piece: &[u8]| body.extend_from_slice(piece);
 //! assert_eq!(reader.feed(b"HTTP/1.1 200 OK\r\nContent-Le", &mut keep), Progress::More);
 //! assert_eq!(reader.feed(b"ngth: 2\r\n\r\nhi", &mut keep), Progress::Complete { surplus: 0 });
@@ -32,6 +33,7 @@ use fields::{Framing, Head};
 use head::HeadReader;
 
 use crate::expect::ExpectedHeader;
+use crate::spec::HttpVersion;
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -59,9 +61,10 @@ pub struct ReplyReader {
 const INTERIM_LIMIT_BYTES: usize = 64 * 1024;
 
 impl ReplyReader {
-    /// A reader for a connection on which every request is HEAD (a reply then ends with its head), or none is.
-    pub fn new(is_head_request: bool) -> Self {
-        Self::of(Grammar::Http, is_head_request)
+    /// A reader for a connection whose requests have this version, and on which every one is HEAD (a reply then ends with its head), or
+    /// none is.
+    pub fn new(asked: HttpVersion, is_head_request: bool) -> Self {
+        Self::of(Grammar::Http(asked), is_head_request)
     }
 
     /// A reader of replies whose heads are of this grammar.
@@ -226,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_fresh_reader_knows_no_reply() {
-        let mut reader = ReplyReader::new(false);
+        let mut reader = ReplyReader::new(HttpVersion::V1_1, false);
         assert_eq!(reader.feed(b"", &mut ignore), Progress::More);
         assert!(!reader.has_begun() && !reader.keeps_alive());
         assert_eq!((reader.status(), reader.body_bytes()), (0, 0));
@@ -235,7 +238,7 @@ mod tests {
 
     #[test]
     fn an_interim_reply_alone_is_no_reply() {
-        let mut reader = ReplyReader::new(false);
+        let mut reader = ReplyReader::new(HttpVersion::V1_1, false);
         assert_eq!(
             reader.feed(b"HTTP/1.1 100 Continue\r\n\r\n", &mut ignore),
             Progress::More
@@ -246,7 +249,7 @@ mod tests {
 
     #[test]
     fn what_follows_a_complete_reply_is_surplus() {
-        let mut reader = ReplyReader::new(false);
+        let mut reader = ReplyReader::new(HttpVersion::V1_1, false);
         reader.feed(b"HTTP/1.1 204 No Content\r\n\r\n", &mut ignore);
         assert_eq!(
             reader.feed(b"HTTP", &mut ignore),
@@ -257,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_malformed_reply_stays_so_until_reset() {
-        let mut reader = ReplyReader::new(false);
+        let mut reader = ReplyReader::new(HttpVersion::V1_1, false);
         let failure = reader.feed(b"SSH-2.0", &mut ignore);
         assert!(matches!(failure, Progress::Malformed(_)));
         assert_eq!(reader.feed(b"HTTP/1.1 204 \r\n\r\n", &mut ignore), failure);
@@ -269,7 +272,7 @@ mod tests {
 
     #[test]
     fn a_reset_reader_has_forgotten_half_a_head_and_half_a_body() {
-        let mut reader = ReplyReader::new(false);
+        let mut reader = ReplyReader::new(HttpVersion::V1_1, false);
         for half in [
             "HTTP/1.1 200 OK\r\n",
             "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab",

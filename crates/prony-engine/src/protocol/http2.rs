@@ -117,7 +117,7 @@ pub fn parts(rendered: &[u8]) -> (&[u8], &[u8]) {
 
 fn coded_head(request: &Request, body: Option<&[u8]>, target: &Target) -> Result<Vec<u8>, Error> {
     let default_host = target.authority();
-    let fields = whole_headers(&request.method, &request.headers, body, true, &default_host);
+    let fields = whole_headers(&request.method, &request.headers, body, None, &default_host);
     let host = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
     let authority = host.map_or(default_host.as_str(), |(_, value)| value);
     let scheme = if target.tls.is_some() { "https" } else { "http" };

@@ -14,7 +14,7 @@ use crate::protocol::{Http1, Mixed, Protocol, Same};
 use crate::recorder::{seconds, PathLedger, Recorder, StageLedger};
 use crate::recording::check_paths;
 use crate::schedule::{ConnectionPlan, Share};
-use crate::spec::{ConnectionStage, Spec};
+use crate::spec::{ConnectionStage, HttpVersion, Spec};
 use base64::Engine as _;
 use network::{Network, Script, Tally, World, BODY, CALL_NS};
 use proptest::prelude::*;
@@ -193,7 +193,7 @@ struct Run<P: Protocol = Http1> {
 }
 
 fn run(case: &Case) -> Run {
-    let mut protocol = Http1::new(&case.spec().workload.request, None, "x");
+    let mut protocol = Http1::new(HttpVersion::V1_1, &case.spec().workload.request, None, "x");
     let requests = vec![protocol.bytes(Same).to_vec()];
     run_of(case, protocol, requests)
 }
@@ -487,7 +487,7 @@ impl Protocol for Numbered {
     }
 
     fn reader(&self) -> ReplyReader {
-        ReplyReader::new(false)
+        ReplyReader::new(HttpVersion::V1_1, false)
     }
 
     fn keeps_alive(&self) -> bool {
@@ -521,7 +521,10 @@ proptest! {
 fn run_mix(case: &Case) -> Run<Mixed<Http1>> {
     let load = case.spec().workload;
     let requests = load.requests();
-    let each: Vec<Http1> = requests.iter().map(|one| Http1::new(one, None, "x")).collect();
+    let each: Vec<Http1> = requests
+        .iter()
+        .map(|one| Http1::new(HttpVersion::V1_1, one, None, "x"))
+        .collect();
     let rendered = each.iter().cloned().map(|mut one| one.bytes(Same).to_vec());
     let rendered = rendered.collect();
     let draw = Draw::new(load.mix.as_ref().unwrap());

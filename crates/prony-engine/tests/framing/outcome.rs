@@ -2,10 +2,11 @@
 
 use prony_engine::protocol::http1::ReplyReader;
 use prony_engine::protocol::{EndOfStream, Reader};
+use prony_engine::spec::HttpVersion;
 pub use prony_fuzz::{outcome as read_with, Outcome};
 
 pub fn read_whole(data: &[u8], is_head_request: bool) -> Outcome {
-    read_with(&mut ReplyReader::new(is_head_request), [data])
+    read_with(&mut ReplyReader::new(HttpVersion::V1_1, is_head_request), [data])
 }
 
 /// Split points of `data` in two: every one, or of a long reply every 251st (a prime, so that no period is met).
@@ -54,7 +55,10 @@ pub fn assert_reply_to(
         surplus,
     };
     assert_eq!(
-        read_every_way(name, data.as_ref(), || ReplyReader::new(is_head_request)),
+        read_every_way(name, data.as_ref(), || ReplyReader::new(
+            HttpVersion::V1_1,
+            is_head_request
+        )),
         expected,
         "{name}"
     );
@@ -65,7 +69,10 @@ pub fn assert_malformed(reason: &'static str, cases: &[&str]) {
     for case in cases {
         let name: String = case.chars().take(100).collect();
         assert_eq!(
-            read_every_way(&name, case.as_bytes(), || ReplyReader::new(false)),
+            read_every_way(&name, case.as_bytes(), || ReplyReader::new(
+                HttpVersion::V1_1,
+                false
+            )),
             Outcome::Malformed(reason),
             "{name:?}"
         );
@@ -76,7 +83,10 @@ pub fn assert_malformed(reason: &'static str, cases: &[&str]) {
 pub fn assert_unfinished(expected: EndOfStream, cases: &[&str]) {
     for case in cases {
         assert_eq!(
-            read_every_way(case, case.as_bytes(), || ReplyReader::new(false)),
+            read_every_way(case, case.as_bytes(), || ReplyReader::new(
+                HttpVersion::V1_1,
+                false
+            )),
             Outcome::Unfinished(expected),
             "{case:?}"
         );

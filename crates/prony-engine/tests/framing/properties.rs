@@ -1,6 +1,7 @@
 //! Random bodies in random pieces, and random bytes.
 
 use prony_engine::protocol::http1::ReplyReader;
+use prony_engine::spec::HttpVersion;
 use proptest::prelude::*;
 
 use super::outcome::*;
@@ -61,7 +62,7 @@ proptest! {
         let head = with_fields(&format!("Content-Length: {}\r\n", body.len()), "");
         let data = [head.as_bytes(), &body, &behind].concat();
         let expected = Outcome::Reply { status: 200, body, keeps_alive: true, surplus: behind.len() };
-        prop_assert_eq!(read_with(&mut ReplyReader::new(false), cut(&data, &cuts)), expected);
+        prop_assert_eq!(read_with(&mut ReplyReader::new(HttpVersion::V1_1, false), cut(&data, &cuts)), expected);
     }
 
     #[test]
@@ -80,13 +81,13 @@ proptest! {
         data.extend_from_slice(&behind);
         let body = chunks.concat();
         let expected = Outcome::Reply { status: 200, body, keeps_alive: true, surplus: behind.len() };
-        prop_assert_eq!(read_with(&mut ReplyReader::new(false), cut(&data, &cuts)), expected);
+        prop_assert_eq!(read_with(&mut ReplyReader::new(HttpVersion::V1_1, false), cut(&data, &cuts)), expected);
     }
 
     #[test]
     fn garbage_has_one_outcome_however_it_is_cut(data in bytes(300), cuts in cuts(), is_head_request: bool) {
         let whole = read_whole(&data, is_head_request);
-        prop_assert_eq!(read_with(&mut ReplyReader::new(is_head_request), cut(&data, &cuts)), whole);
+        prop_assert_eq!(read_with(&mut ReplyReader::new(HttpVersion::V1_1, is_head_request), cut(&data, &cuts)), whole);
     }
 
     #[test]
@@ -96,7 +97,7 @@ proptest! {
         is_head_request: bool,
     ) {
         let whole = read_whole(&data, is_head_request);
-        let mut reader = ReplyReader::new(is_head_request);
+        let mut reader = ReplyReader::new(HttpVersion::V1_1, is_head_request);
         prop_assert_eq!(&read_with(&mut reader, [data.as_slice()]), &whole);
         prop_assert_eq!(&read_with(&mut reader, cut(&data, &cuts)), &whole);
         prop_assert_eq!(&read_with(&mut reader, data.chunks(1)), &whole);
@@ -112,7 +113,7 @@ proptest! {
         let sound = with_fields(head, "3;a=b\r\nabc\r\n10\r\n0123456789abcdef\r\n0\r\nX: y\r\n\r\n");
         let mut data = sound.clone().into_bytes();
         data[at.index(sound.len())] = byte;
-        let mut reader = ReplyReader::new(false);
+        let mut reader = ReplyReader::new(HttpVersion::V1_1, false);
         read_with(&mut reader, [sound.as_bytes()]);
         let whole = read_whole(&data, false);
         prop_assert_eq!(&read_with(&mut reader, [data.as_slice()]), &whole);

@@ -1,6 +1,7 @@
 //! Replies as RFC 9112 has them.
 
 use prony_engine::protocol::http1::ReplyReader;
+use prony_engine::spec::HttpVersion;
 
 use super::outcome::*;
 
@@ -191,6 +192,56 @@ fn the_connection_goes_on_by_version_and_tokens() {
 }
 
 #[test]
+fn after_http_1_0_a_connection_goes_on_only_if_the_reply_says_so() {
+    for (version, fields, body, keeps_alive) in [
+        ("1.0", "Content-Length: 1\r\n", "x", CLOSES),
+        ("1.1", "Content-Length: 1\r\n", "x", CLOSES),
+        (
+            "1.0",
+            "Connection: keep-alive\r\nContent-Length: 1\r\n",
+            "x",
+            KEEPS,
+        ),
+        (
+            "1.1",
+            "Connection: Keep-Alive\r\nContent-Length: 1\r\n",
+            "x",
+            KEEPS,
+        ),
+        (
+            "1.1",
+            "Connection: keep-alive, close\r\nContent-Length: 1\r\n",
+            "x",
+            CLOSES,
+        ),
+        // A body that ends with the close.
+        ("1.0", "", "x", CLOSES),
+        ("1.1", "Connection: keep-alive\r\n", "x", CLOSES),
+    ] {
+        let data = format!("HTTP/{version} 200 OK\r\n{fields}\r\n{body}");
+        let expected = Outcome::Reply {
+            status: 200,
+            body: body.as_bytes().to_vec(),
+            keeps_alive,
+            surplus: 0,
+        };
+        let reader = || ReplyReader::new(HttpVersion::V1_0, false);
+        assert_eq!(read_every_way(&data, data.as_bytes(), reader), expected, "{data}");
+    }
+}
+
+#[test]
+fn a_reply_to_http_1_0_has_no_transfer_coding() {
+    for (version, coding) in [("1.1", "chunked"), ("1.0", "identity")] {
+        let data =
+            format!("HTTP/{version} 200 OK\r\nTransfer-Encoding: {coding}\r\nContent-Length: 1\r\n\r\nx");
+        let reader = || ReplyReader::new(HttpVersion::V1_0, false);
+        let expected = Outcome::Malformed("the reply to HTTP/1.0 has a Transfer-Encoding");
+        assert_eq!(read_every_way(&data, data.as_bytes(), reader), expected, "{data}");
+    }
+}
+
+#[test]
 fn a_reader_goes_from_reply_to_reply() {
     let replies = [
         (with_fields("Content-Length: 2\r\n", "ab"), "ab"),
@@ -199,7 +250,7 @@ fn a_reader_goes_from_reply_to_reply() {
         (chunked("2\r\ngh\r\n0\r\n\r\n"), "gh"),
         (chunked("1\r\ni\r\n0\r\n\r\n"), "i"),
     ];
-    let mut reader = ReplyReader::new(false);
+    let mut reader = ReplyReader::new(HttpVersion::V1_1, false);
     for (data, body) in replies.iter().chain(&replies) {
         let expected = Outcome::Reply {
             status: 200,
@@ -214,7 +265,7 @@ fn a_reader_goes_from_reply_to_reply() {
 #[test]
 fn a_piece_that_looks_like_the_last_head_may_be_within_another() {
     let last = with_fields("Content-Length: 2\r\n", "ab");
-    let mut reader = ReplyReader::new(false);
+    let mut reader = ReplyReader::new(HttpVersion::V1_1, false);
     read_with(&mut reader, [last.as_bytes()]);
     let outcome = read_with(&mut reader, [b"HTTP/1.1 404 No\r\nX: ", last.as_bytes()]);
     let expected = Outcome::Reply {

@@ -1,5 +1,6 @@
 //! What the fields of a complete head say about its reply: the framing, and whether the connection goes on.
 
+use crate::spec::HttpVersion;
 use std::mem::MaybeUninit;
 
 use httparse::{Header, ParserConfig, Response, Status};
@@ -26,10 +27,14 @@ pub(super) struct Head {
     pub(super) unmet: Option<u16>,
 }
 
-/// The meaning of a complete head.
-pub(super) fn parse_head(bytes: &[u8], is_head_request: bool) -> Result<Head, &'static str> {
-    let head = match parse_with::<USUAL_HEADERS>(bytes, is_head_request) {
-        Err(httparse::Error::TooManyHeaders) => parse_with::<MOST_HEADERS>(bytes, is_head_request),
+/// The meaning of a complete head, in reply to a request of version `asked`.
+pub(super) fn parse_head(
+    bytes: &[u8],
+    asked: HttpVersion,
+    is_head_request: bool,
+) -> Result<Head, &'static str> {
+    let head = match parse_with::<USUAL_HEADERS>(bytes, asked, is_head_request) {
+        Err(httparse::Error::TooManyHeaders) => parse_with::<MOST_HEADERS>(bytes, asked, is_head_request),
         other => other,
     };
     head.unwrap_or_else(|error| Err(describe(error)))
@@ -38,7 +43,11 @@ pub(super) fn parse_head(bytes: &[u8], is_head_request: bool) -> Result<Head, &'
 type Meaning = Result<Head, &'static str>;
 
 /// The outer error is that of the bytes, the inner one that of their meaning.
-fn parse_with<const N: usize>(bytes: &[u8], is_head_request: bool) -> Result<Meaning, httparse::Error> {
+fn parse_with<const N: usize>(
+    bytes: &[u8],
+    asked: HttpVersion,
+    is_head_request: bool,
+) -> Result<Meaning, httparse::Error> {
     let mut response = Response::new(&mut []);
     let mut headers = [const { MaybeUninit::uninit() }; N];
     let mut config = ParserConfig::default();
@@ -47,10 +56,29 @@ fn parse_with<const N: usize>(bytes: &[u8], is_head_request: bool) -> Result<Mea
     let parsed = config.parse_response_with_uninit_headers(&mut response, bytes, &mut headers)?;
     Ok(match (parsed, response.code, response.version) {
         (Status::Complete(length), Some(status), Some(version)) if length == bytes.len() => {
-            interpret(status, version, response.headers, is_head_request)
+            interpret_reply(asked, status, version, response.headers, is_head_request)
         }
         _ => Err("the end of the head cannot be found"),
     })
+}
+
+/// A reply to HTTP/1.0 has no transfer coding (RFC 9112 section 6.1), and goes on only if it says so, whatever its own version: its server
+/// knows that of the request.
+fn interpret_reply(
+    asked: HttpVersion,
+    status: u16,
+    version: u8,
+    headers: &[Header<'_>],
+    is_head_request: bool,
+) -> Meaning {
+    let is_coded = |header: &Header<'_>| header.name.eq_ignore_ascii_case("transfer-encoding");
+    match asked {
+        HttpVersion::V1_1 => interpret(status, version, headers, is_head_request),
+        HttpVersion::V1_0 if headers.iter().any(is_coded) => {
+            Err("the reply to HTTP/1.0 has a Transfer-Encoding")
+        }
+        HttpVersion::V1_0 => interpret(status, 0, headers, is_head_request),
+    }
 }
 
 /// The meaning of the complete head of a CGI reply (RFC 3875 section 6): `Status`, else 302 with a `Location`, else 200.

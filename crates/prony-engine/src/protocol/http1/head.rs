@@ -6,6 +6,7 @@ use memchr::memchr;
 
 use super::fields::{parse_cgi_head, parse_head, Head};
 use crate::expect::{unmet_header, ExpectedHeader};
+use crate::spec::HttpVersion;
 use std::sync::Arc;
 
 /// The longest head. Servers' own limits for what they accept are 8 to 64 KiB.
@@ -17,8 +18,8 @@ const STATUS_LINE_START: &[u8] = b"HTTP/1.";
 /// What a head begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::protocol) enum Grammar {
-    /// The status line of HTTP/1.
-    Http,
+    /// The status line of HTTP/1, in reply to a request of this version.
+    Http(HttpVersion),
     /// Header fields at once, the status among them (RFC 3875 section 6).
     Cgi,
     /// Either: by its first bytes. uWSGI writes the one, other servers the other, and gateways take both.
@@ -28,8 +29,10 @@ pub(in crate::protocol) enum Grammar {
 impl Grammar {
     fn parse(self, bytes: &[u8], is_head_request: bool) -> Result<Head, &'static str> {
         match self {
-            Grammar::HttpOrCgi if bytes.starts_with(STATUS_LINE_START) => parse_head(bytes, is_head_request),
-            Grammar::Http => parse_head(bytes, is_head_request),
+            Grammar::HttpOrCgi if bytes.starts_with(STATUS_LINE_START) => {
+                parse_head(bytes, HttpVersion::V1_1, is_head_request)
+            }
+            Grammar::Http(asked) => parse_head(bytes, asked, is_head_request),
             Grammar::Cgi | Grammar::HttpOrCgi => parse_cgi_head(bytes, is_head_request),
         }
     }
@@ -78,7 +81,7 @@ impl HeadReader {
         if let Some(head) = self.take_remembered(rest) {
             return Ok(Some(head));
         }
-        if self.grammar == Grammar::Http {
+        if matches!(self.grammar, Grammar::Http(_)) {
             check_start(self.partial.len(), rest)?;
         }
         let room = HEAD_LIMIT_BYTES - self.partial.len();

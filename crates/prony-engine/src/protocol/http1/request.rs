@@ -1,11 +1,13 @@
 //! The request, rendered once and sent many times.
 
+use crate::spec::{HttpVersion, Request};
 use std::borrow::Cow;
 
 pub(in crate::protocol) const USER_AGENT: &str = concat!("prony/", env!("CARGO_PKG_VERSION"));
 
 /// The bytes of a request. The headers are sent as they stand; where absent (case-insensitively) are added
-/// `Host: default_host`, `User-Agent`, `Accept: */*`, `Connection: close` unless `keep_alive`, and `Content-Length`.
+/// `Host: default_host`, `User-Agent`, `Accept: */*`, `Connection` where the version alone would mean the opposite of
+/// `keep_alive` (RFC 9112 section 9.3), and `Content-Length`.
 ///
 /// The length is that of the body. Without a body it is 0 for POST, PUT and PATCH (RFC 9110 section 8.6: there a
 /// length is expected) and not sent for other methods; beside a `Transfer-Encoding` it must not be sent
@@ -14,22 +16,26 @@ pub(in crate::protocol) const USER_AGENT: &str = concat!("prony/", env!("CARGO_P
 /// Assumptions: neither the method, the path nor a header holds a line end; that is for the reader of the
 /// specification to refuse.
 pub fn render_request(
-    method: &str,
-    path: &str,
-    headers: &[(String, String)],
+    version: HttpVersion,
+    request: &Request,
     body: Option<&[u8]>,
-    keep_alive: bool,
     default_host: &str,
 ) -> Vec<u8> {
-    let mut request = format!("{method} {path} HTTP/1.1\r\n").into_bytes();
-    for (name, value) in whole_headers(method, headers, body, keep_alive, default_host) {
+    let (method, path) = (&request.method, &request.path);
+    let connection = match (version, request.keep_alive) {
+        (HttpVersion::V1_1, false) => Some("close"),
+        (HttpVersion::V1_0, true) => Some("keep-alive"),
+        _ => None,
+    };
+    let mut bytes = format!("{method} {path} {}\r\n", version.name()).into_bytes();
+    for (name, value) in whole_headers(method, &request.headers, body, connection, default_host) {
         for part in [name, ": ", &value, "\r\n"] {
-            request.extend_from_slice(part.as_bytes());
+            bytes.extend_from_slice(part.as_bytes());
         }
     }
-    request.extend_from_slice(b"\r\n");
-    request.extend_from_slice(body.unwrap_or_default());
-    request
+    bytes.extend_from_slice(b"\r\n");
+    bytes.extend_from_slice(body.unwrap_or_default());
+    bytes
 }
 
 /// The defaults that are absent, then the given headers.
@@ -37,7 +43,7 @@ pub(in crate::protocol) fn whole_headers<'r>(
     method: &str,
     headers: &'r [(String, String)],
     body: Option<&[u8]>,
-    keep_alive: bool,
+    connection: Option<&'r str>,
     default_host: &'r str,
 ) -> Vec<(&'r str, Cow<'r, str>)> {
     let length = content_length(method, headers, body).map(|length| Cow::Owned(length.to_string()));
@@ -45,7 +51,7 @@ pub(in crate::protocol) fn whole_headers<'r>(
         ("Host", Some(Cow::Borrowed(default_host))),
         ("User-Agent", Some(Cow::Borrowed(USER_AGENT))),
         ("Accept", Some(Cow::Borrowed("*/*"))),
-        ("Connection", (!keep_alive).then_some(Cow::Borrowed("close"))),
+        ("Connection", connection.map(Cow::Borrowed)),
         ("Content-Length", length),
     ];
     let absent = defaults.into_iter().filter(|(name, _)| !contains(headers, name));
@@ -75,14 +81,23 @@ fn contains(headers: &[(String, String)], name: &str) -> bool {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use super::super::super::cgi::tests::request;
     use super::*;
 
     fn render(method: &str, headers: &[(&str, &str)], body: Option<&[u8]>, keep_alive: bool) -> String {
-        let owned: Vec<_> = headers
-            .iter()
-            .map(|(n, v)| (n.to_string(), v.to_string()))
-            .collect();
-        String::from_utf8(render_request(method, "/p?q", &owned, body, keep_alive, "h:80")).unwrap()
+        render_as(HttpVersion::V1_1, method, headers, body, keep_alive)
+    }
+
+    fn render_as(
+        version: HttpVersion,
+        method: &str,
+        headers: &[(&str, &str)],
+        body: Option<&[u8]>,
+        keep_alive: bool,
+    ) -> String {
+        let plain = request(method, "/p?q", headers);
+        let request = Request { keep_alive, ..plain };
+        String::from_utf8(render_request(version, &request, body, "h:80")).unwrap()
     }
 
     #[test]
@@ -138,5 +153,16 @@ mod tests {
         assert!(!render("GET", &[], None, true).contains("Connection"));
         let given = render("GET", &[("connection", "upgrade")], None, false);
         assert!(!given.contains("close"));
+    }
+
+    #[test]
+    fn http_1_0_closes_unless_it_says_otherwise() {
+        let old = |headers: &[(&str, &str)], keep_alive| {
+            render_as(HttpVersion::V1_0, "GET", headers, None, keep_alive)
+        };
+        assert!(old(&[], false).starts_with("GET /p?q HTTP/1.0\r\nHost: h:80\r\n"));
+        assert!(!old(&[], false).contains("Connection"));
+        assert!(old(&[], true).contains("Connection: keep-alive\r\n"));
+        assert!(!old(&[("connection", "x")], true).contains("keep-alive"));
     }
 }
