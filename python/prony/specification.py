@@ -18,6 +18,7 @@ from prony.model import (
     CountStop,
     DurationStop,
     EngineChoice,
+    HttpVersion,
     Json,
     OpenLoop,
     Request,
@@ -80,13 +81,20 @@ def encode_target(address: Address, streams: int = 1) -> Json:
         "host": address.host,
         "port": address.port,
         "socket": "unix" if is_unix else "tcp",
-        "wire": _encode_wire(address.wire, streams),
+        "wire": _encode_wire(address, streams),
         **({"tls": encode(address.tls)} if address.tls else {}),
     }
 
 
-def _encode_wire(wire: Wire, streams: int) -> Json:
-    return {"kind": str(wire), **({"streams": streams} if wire is Wire.HTTP2 else {})}
+def _encode_wire(address: Address, streams: int) -> Json:
+    kind = {"kind": str(address.wire)}
+    match address.wire:
+        case Wire.HTTP2:
+            return {**kind, "streams": streams}
+        case Wire.HTTP if address.version is not HttpVersion.HTTP_1_1:
+            return {**kind, "version": str(address.version)}
+        case _:
+            return kind
 
 
 def encode_request(request: Request) -> Json:

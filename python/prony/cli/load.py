@@ -94,6 +94,8 @@ Examples:
 
   prony load https://localhost:8443/ --http2 -c 10 --streams 10    HTTP/2, 100 requests at once
 
+  prony load http://127.0.0.1:8000/ --http1.0 -c 50           HTTP/1.0, a connection for each request
+
   prony load unix:/run/app.sock:/cart                         HTTP over a Unix socket
 
   prony load fcgi://unix:/run/app.sock:/cart                  another protocol over a Unix socket
@@ -148,7 +150,7 @@ def load(
         raise UsageError("`--pairs` only works with `--compare`", hint="add --compare URL, or leave it out")
     conditions = tuple(_condition(text) for text in gate.fail_if or ())
     target = target_of(url)
-    address = target.address(request.allow_host or (), tls_of(tls), http2=request.http2)
+    address = target.address(request.allow_host or (), tls_of(tls), request.form)
     refuse_without_tls(typed, (address,))
     workload = _checked(_workload(target, pace, request), check)
     recording = _measured(workload, address, _generator(typed, address, pace, several, output))
@@ -212,7 +214,7 @@ def _side(
     workload = _checked(_workload(target, windows, request), check)
     if pace.duration is None and pace.requests is None:
         workload = replace(workload, stop=DurationStop(_pair_window_ns(workload.loop)))
-    address = target.address(request.allow_host or (), tls_of(tls), http2=request.http2)
+    address = target.address(request.allow_host or (), tls_of(tls), request.form)
     return LoadSide(url, workload, address)
 
 
@@ -264,7 +266,7 @@ def _workload(target: LoadTarget, pace: PaceOptions, request: RequestOptions) ->
     load = Workload(
         loop=loop,
         stop=stop,
-        request=make_request(request.method, paths[0].path, headers, request.body, request.keep_alive),
+        request=make_request(request.method, paths[0].path, headers, request.body, request.keeps_alive),
         warmup_ns=_usual_warmup_ns(loop, stop) if pace.warmup is None else wait_of("--warmup", pace.warmup),
         timeout_ns=timeout_ns,
         grace_ns=timeout_ns if pace.grace is None else wait_of("--grace", pace.grace),

@@ -1,5 +1,6 @@
 """What `prony load` takes, as options in panels."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -10,8 +11,9 @@ from prony.cli.options import MAX_SEED, MAX_THREADS
 from prony.cli.pacing_option import PacingOption
 from prony.cli.request_options import Body, Header, Method, RequestTimeout
 from prony.engine.fleet.loss import OnLoss
+from prony.engine.target import HttpForm
 from prony.errors import UsageError
-from prony.model import MAX_STREAMS, Arrivals
+from prony.model import MAX_STREAMS, Arrivals, HttpVersion, Wire
 
 __all__ = [
     "CheckOptions",
@@ -45,9 +47,18 @@ class RequestOptions:
     header: Header = None
     body: Body = None
     keep_alive: Annotated[
+        bool | None,
+        typer.Option(
+            "--keepalive/--no-keepalive",
+            help="Keep connections, or open one for each request (keepalive; with --http1.0 no-keepalive).",
+        ),
+    ] = None
+    http1_0: Annotated[
         bool,
-        typer.Option("--keepalive/--no-keepalive", help="Keep connections, or open one for each request."),
-    ] = True
+        typer.Option(
+            "--http1.0", help="HTTP/1.0. With --keepalive connections are kept where the server says so."
+        ),
+    ] = False
     http2: Annotated[
         bool,
         typer.Option("--http2", help="HTTP/2: over TLS by its agreement, else by prior knowledge (h2c)."),
@@ -67,24 +78,47 @@ class RequestOptions:
 
         *Errors*: UsageError for options that do not fit together.
         """
-        if not self.http2:
-            if self.streams is not None:
-                raise UsageError(
-                    "`--streams` only works with `--http2`: otherwise a connection has one request at a time",
-                    hint="add --http2, or ask for more connections with -c",
-                )
-            return 1
-        if not self.keep_alive:
+        if self.streams is not None and not self.http2:
             raise UsageError(
-                "`--no-keepalive` does not work with `--http2`, whose connections are kept",
-                hint="leave out one of them",
+                "`--streams` only works with `--http2`: otherwise a connection has one request at a time",
+                hint="add --http2, or ask for more connections with -c",
             )
         return self.streams or 1
+
+    @property
+    def keeps_alive(self) -> bool:
+        """Whether connections are to be kept."""
+        return not self.http1_0 if self.keep_alive is None else self.keep_alive
+
+    @property
+    def form(self) -> HttpForm:
+        """How HTTP is spoken.
+
+        *Errors*: UsageError for options that do not fit together.
+        """
+        if self.http1_0:
+            _refuse_beside("--http1.0", {"--http2": self.http2})
+            return HttpForm("--http1.0", version=HttpVersion.HTTP_1_0)
+        if self.http2:
+            if self.keep_alive is False:
+                raise UsageError(
+                    "`--no-keepalive` does not work with `--http2`, whose connections are kept",
+                    hint="leave out one of them",
+                )
+            return HttpForm("--http2", Wire.HTTP2)
+        return HttpForm()
 
     @property
     def is_mix(self) -> bool:
         """Whether several paths are typed."""
         return len(self.path or ()) > 1
+
+
+def _refuse_beside(option: str, others: Mapping[str, bool]) -> None:
+    """Refuse an option beside those of the others that were typed."""
+    for other, is_typed in others.items():
+        if is_typed:
+            raise UsageError(f"`{option}` and `{other}` exclude each other", hint="leave out one of them")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from urllib.parse import SplitResult, urlsplit
 
 from prony.engine.allowed_hosts import address_of, is_loopback
 from prony.errors import UsageError
-from prony.model import Address, AddressKind, Tls, Wire
+from prony.model import Address, AddressKind, HttpVersion, Tls, Wire
 
-__all__ = ["LoadTarget", "target_of"]
+__all__ = ["HttpForm", "LoadTarget", "target_of"]
 
 # With TLS on the connection.
 _SECURE = "https"
@@ -42,6 +42,18 @@ _USUAL_TLS = Tls()
 
 
 @dataclass(frozen=True, slots=True)
+class HttpForm:
+    """How HTTP is spoken, and the ``option`` that asks for it; null: HTTP/1.1, as URLs mean it."""
+
+    option: str | None = None
+    wire: Wire = Wire.HTTP
+    version: HttpVersion = HttpVersion.HTTP_1_1
+
+
+_USUAL_FORM = HttpForm()
+
+
+@dataclass(frozen=True, slots=True)
 class LoadTarget:
     """Where the load goes. ``host``: a name or a literal; for a Unix socket its path, and ``port`` is 0.
 
@@ -57,28 +69,32 @@ class LoadTarget:
     name: str | None = None
     certified: str | None = None
 
-    def address(self, allowed: Sequence[str], tls: Tls = _USUAL_TLS, *, http2: bool = False) -> Address:
+    def address(
+        self, allowed: Sequence[str], tls: Tls = _USUAL_TLS, form: HttpForm = _USUAL_FORM
+    ) -> Address:
         """Return the address of the target, if it may be loaded: a Unix socket is always this machine's.
 
-        ``tls``: what is asked of it, where it has TLS. ``http2``: it is spoken to by HTTP/2.
+        ``tls``: what is asked of it, where it has TLS. ``form``: how it is spoken to.
 
-        *Errors*: those of `address_of`; UsageError for HTTP/2 where another protocol was typed.
+        *Errors*: those of `address_of`; UsageError for a form of HTTP where another protocol was typed.
         """
         asked = None if self.certified is None else _named(tls, self.certified)
-        wire = self._multiplexed() if http2 else self.wire
+        wire = self._wire_in(form)
         if self.is_unix:
             found = Address(self.host, 0, AddressKind.UNIX)
         else:
             found = address_of(self.host, self.port, allowed)
-        return replace(found, tls=asked, wire=wire)
+        return replace(found, tls=asked, wire=wire, version=form.version)
 
-    def _multiplexed(self) -> Wire:
+    def _wire_in(self, form: HttpForm) -> Wire:
+        if form.option is None:
+            return self.wire
         if self.wire is not Wire.HTTP:
             raise UsageError(
-                f"`--http2` does not work with {self.wire}; expected an `http://` or `https://` URL",
-                hint="leave out --http2",
+                f"`{form.option}` does not work with {self.wire}; expected an `http://` or `https://` URL",
+                hint=f"leave out {form.option}",
             )
-        return Wire.HTTP2
+        return form.wire
 
 
 def _named(tls: Tls, name: str) -> Tls:

@@ -8,7 +8,7 @@ archive or engine.
 'open loop, 550/s constant, 10 s'
 """
 
-from prony.model.address import Address, AddressKind, Tls, TlsKey, TlsVersion, Wire
+from prony.model.address import Address, AddressKind, HttpVersion, Tls, TlsKey, TlsVersion, Wire
 from prony.model.availability import INSTALLABLE, READY, Availability, AvailabilityKind
 from prony.model.claims import ERROR_RATIO, TOLERANT, Claim, ClaimKind, Needs, Original
 from prony.model.exchange import Check, Contract, Request
@@ -118,6 +118,7 @@ __all__ = [
     "Frontend",
     "GeneratorFitness",
     "GeneratorVerdict",
+    "HttpVersion",
     "Interface",
     "Invalid",
     "Json",

@@ -7,7 +7,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Address", "AddressKind", "Tls", "TlsKey", "TlsVersion", "Wire"]
+__all__ = ["Address", "AddressKind", "HttpVersion", "Tls", "TlsKey", "TlsVersion", "Wire"]
 
 
 class Wire(StrEnum):
@@ -18,6 +18,13 @@ class Wire(StrEnum):
     UWSGI = "uwsgi"
     SCGI = "scgi"
     HTTP2 = "http2"
+
+
+class HttpVersion(StrEnum):
+    """A version of HTTP/1."""
+
+    HTTP_1_0 = "1.0"
+    HTTP_1_1 = "1.1"
 
 
 class AddressKind(StrEnum):
@@ -64,7 +71,7 @@ class Tls:
 class Address:
     """Where a subject listens. ``host`` is a literal; for ``unix`` the socket's path, and ``port`` is 0.
 
-    ``tls``: null without it.
+    ``tls``: null without it. ``version``: of HTTP/1.
     """
 
     host: str
@@ -72,6 +79,7 @@ class Address:
     kind: AddressKind = AddressKind.TCP4
     tls: Tls | None = None
     wire: Wire = Wire.HTTP
+    version: HttpVersion = HttpVersion.HTTP_1_1
 
     @property
     def url(self) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from prony.model.address import Tls, Wire
+from prony.model.address import HttpVersion, Tls, Wire
 from prony.model.facts import Fingerprint
 from prony.model.limit import Limit
 from prony.model.shapes import OPTIONAL, REST, ShapeError, at, decode
@@ -77,12 +77,13 @@ class Population(StrEnum):
 @dataclass(frozen=True, slots=True)
 class SpokenWire:
     """What was spoken; ``modifier1``: the plugin of uWSGI that was asked; ``streams``: of HTTP/2, how many
-    requests a connection had at once.
+    requests a connection had at once; ``version``: of HTTP/1, null for 1.1.
     """
 
     kind: Wire
     modifier1: int | None = field(default=None, metadata=OPTIONAL)
     streams: int | None = field(default=None, metadata=OPTIONAL)
+    version: HttpVersion | None = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)

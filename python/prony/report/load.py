@@ -86,7 +86,9 @@ def _title(reading: LoadReading) -> Text:
 def _address(target: Target) -> Text:
     """Return where the load went; without more it is HTTP over TCP."""
     wire = target.wire.kind
-    names = [*([] if wire is Wire.HTTP else [_SPOKEN[wire]]), *(["TLS"] if target.tls else [])]
+    version = target.wire.version
+    own = [f"HTTP/{version}"] if version else [] if wire is Wire.HTTP else [_SPOKEN[wire]]
+    names = [*own, *(["TLS"] if target.tls else [])]
     spoken = f" ({', '.join(names)})" if names else ""
     if target.socket == "unix":
         return text(f"unix:{{}}{spoken}", Quote(target.host, "/target/host"))
