@@ -69,9 +69,7 @@ class LoadTarget:
     name: str | None = None
     certified: str | None = None
 
-    def address(
-        self, allowed: Sequence[str], tls: Tls = _USUAL_TLS, form: HttpForm = _USUAL_FORM
-    ) -> Address:
+    def address(self, allowed: Sequence[str], tls: Tls = _USUAL_TLS, form: HttpForm = _USUAL_FORM) -> Address:
         """Return the address of the target, if it may be loaded: a Unix socket is always this machine's.
 
         ``tls``: what is asked of it, where it has TLS. ``form``: how it is spoken to.
