@@ -1,12 +1,12 @@
 //! How bytes reach the kernel: one slot a connection.
 
 mod epoll;
-mod http2;
+mod shared;
 mod sources;
 mod tls;
 
 pub use epoll::Epoll;
-pub use http2::{Fault, Figures, Http2};
+pub use shared::{Fault, Figures, Http2, Pipelined, Shared};
 pub use sources::{Sources, PER_SOURCE};
 pub use tls::Tls;
 
@@ -124,6 +124,11 @@ pub trait Driver {
 
     /// Whether nothing of the slot's request was sent on its connection: it waits for a stream there, or will have none.
     fn is_unsent(&self, _slot: usize) -> bool {
+        false
+    }
+
+    /// Whether the slot's last reply was complete before its request had left this side.
+    fn was_early(&self, _slot: usize) -> bool {
         false
     }
 

@@ -6,12 +6,14 @@ pub mod http1;
 pub mod http2;
 mod mixed;
 pub mod scgi;
+mod session;
 pub mod uwsgi;
 
 pub use fastcgi::FastCgi;
 pub use http2::Http2;
 pub use mixed::Mixed;
 pub use scgi::Scgi;
+pub use session::{News, Session};
 pub use uwsgi::Uwsgi;
 
 use crate::expect::ExpectedHeader;
@@ -148,7 +150,7 @@ impl Http1 {
 }
 
 /// RFC 9110 section 9.2.2.
-fn is_idempotent(method: &str) -> bool {
+pub(crate) fn is_idempotent(method: &str) -> bool {
     matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE")
 }
 

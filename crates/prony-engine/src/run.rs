@@ -8,7 +8,9 @@ use crate::event::{Event, LastSecond, Phase};
 use crate::generator::{Generator, Thread};
 use crate::limit::{Limits, SPARE_DESCRIPTORS};
 use crate::mix::Draw;
-use crate::protocol::{FastCgi, Http1, Http2, Mixed, Protocol, Same, Scgi, Uwsgi};
+use crate::protocol::http1::Pipeline;
+use crate::protocol::http2::Connection;
+use crate::protocol::{FastCgi, Http1, Http2, Mixed, Protocol, Same, Scgi, Session, Uwsgi};
 use crate::recorder::{
     raw_rows, seconds, Ledger, PathLedger, RawRows, Recorder, Seconds, StageLedger, StreamTimes,
 };
@@ -22,6 +24,7 @@ use crate::worker::{
     margin, pacing_of, task, worker_count, Common, Gauges, Meter, Opening, Task, Times, Worker,
 };
 use std::fs::File;
+use std::marker::PhantomData;
 use std::net::ToSocketAddrs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -251,20 +254,40 @@ impl Drive for Client {
     }
 }
 
-/// With streams on its connections.
-#[derive(Clone)]
-struct Multiplexed<W> {
+/// With several requests at once on its connections, which are of this kind.
+struct Multiplexed<W, S> {
     inner: W,
-    streams: usize,
+    at_once: usize,
     is_head: bool,
+    kind: PhantomData<fn() -> S>,
 }
 
-impl<W: Drive> Drive for Multiplexed<W> {
-    type Driver = driver::Http2<W::Driver>;
+impl<W, S> Multiplexed<W, S> {
+    fn new(inner: W, spec: &Spec) -> Self {
+        Self {
+            inner,
+            at_once: spec.target.wire.streams(),
+            is_head: spec.workload.request.method == "HEAD",
+            kind: PhantomData,
+        }
+    }
+}
+
+impl<W: Clone, S> Clone for Multiplexed<W, S> {
+    fn clone(&self) -> Self {
+        Self {
+            inner: self.inner.clone(),
+            ..*self
+        }
+    }
+}
+
+impl<W: Drive, S: Session + 'static> Drive for Multiplexed<W, S> {
+    type Driver = driver::Shared<W::Driver, S>;
 
     fn driver(self, address: Address, first: usize) -> std::io::Result<Self::Driver> {
         let inner = self.inner.driver(address, first)?;
-        Ok(driver::Http2::new(inner, Monotonic, self.streams, self.is_head))
+        Ok(driver::Shared::new(inner, Monotonic, self.at_once, self.is_head))
     }
 }
 
@@ -272,36 +295,21 @@ fn start(crew: &Crew<'_>, tls: Option<Client>, raw: Vec<RawRows>) -> Result<Vec<
     let (target, body) = (&crew.spec.target, crew.spec.request_body()?);
     let body = body.as_deref();
     match target.wire {
-        Wire::Http { version } => {
+        Wire::Http {
+            version, pipeline, ..
+        } => {
             let rendered = |request: &Request| Ok(Http1::new(version, request, body, &target.authority()));
+            if pipeline > 1 {
+                return crew.share::<Pipeline, _>(rendered, tls, raw);
+            }
             match tls {
                 None => crew.send(rendered, &Plain, raw),
                 Some(client) => crew.send(rendered, &client, raw),
             }
         }
-        Wire::Http2 { streams } => {
+        Wire::Http2 { .. } => {
             let rendered = |request: &Request| Http2::new(request, body, target);
-            let is_head = crew.spec.workload.request.method == "HEAD";
-            match tls {
-                None => crew.send(
-                    rendered,
-                    &Multiplexed {
-                        inner: Plain,
-                        streams,
-                        is_head,
-                    },
-                    raw,
-                ),
-                Some(inner) => crew.send(
-                    rendered,
-                    &Multiplexed {
-                        inner,
-                        streams,
-                        is_head,
-                    },
-                    raw,
-                ),
-            }
+            crew.share::<Connection, _>(rendered, tls, raw)
         }
         Wire::Fastcgi {} => crew.send(|request| FastCgi::new(request, body, target), &Plain, raw),
         Wire::Uwsgi { modifier1 } => {
@@ -323,6 +331,19 @@ struct Crew<'r> {
 }
 
 impl Crew<'_> {
+    /// Starts the load with several requests at once on each connection.
+    fn share<S: Session + 'static, P: Protocol<Request = Same> + Clone + Send + 'static>(
+        &self,
+        rendered: impl Fn(&Request) -> Result<P, Error>,
+        tls: Option<Client>,
+        raw: Vec<RawRows>,
+    ) -> Result<Vec<Member>, Error> {
+        match tls {
+            None => self.send(rendered, &Multiplexed::<_, S>::new(Plain, self.spec), raw),
+            Some(client) => self.send(rendered, &Multiplexed::<_, S>::new(client, self.spec), raw),
+        }
+    }
+
     /// Starts the load of the one request, or of a mix, each rendered once.
     fn send<P: Protocol<Request = Same> + Clone + Send + 'static, W: Drive>(
         &self,

@@ -28,8 +28,10 @@ mod head;
 mod hpack;
 mod huffman;
 mod reply;
+mod session;
 
-pub use connection::{Connection, News};
+pub use super::session::News;
+pub use connection::Connection;
 pub use frame::Code;
 pub use reply::ReplyReader;
 

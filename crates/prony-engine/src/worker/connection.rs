@@ -62,6 +62,8 @@ pub struct Connection<R, Q> {
     pub waited_ns: u64,
     /// Whether this socket has brought a reply before.
     pub has_answered: bool,
+    /// Whether a connection has ended at its request, which was sent once more.
+    pub is_suspect: bool,
     /// How often its request was begun once more on another one.
     pub repeats: u8,
     /// Whether the slot has had a socket before.
@@ -120,6 +122,7 @@ impl<R, Q> Connection<R, Q> {
             was_sent: false,
             waited_ns: 0,
             has_answered: false,
+            is_suspect: false,
             repeats: 0,
             has_connected: false,
             failure: None,

@@ -24,6 +24,8 @@ enum Fate {
     SentAgain,
     /// Nothing of it was sent before.
     SentElsewhere,
+    /// Nor was here, and that may happen any number of times: each time another request has an end.
+    Moved,
 }
 
 impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
@@ -169,7 +171,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         match flight.sent_ns {
             None => {
                 flight.sent_ns = Some(now_ns);
-                connection.repeats = 0;
+                (connection.repeats, connection.is_suspect) = (0, false);
                 (connection.was_sent, connection.waited_ns) = (false, 0);
                 self.recorder.sent(&flight, now_ns, free_since_ns);
             }
@@ -318,7 +320,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let now_ns = self.clock.now();
         let is_counted = self.is_counted(now_ns);
         let connection = &mut self.connections[slot];
-        let is_sent = connection.is_sent;
+        let is_sent = connection.is_sent && !self.driver.was_early(slot);
         // The rest of a request that was answered early would be taken for the next one.
         let stays = connection.reader.keeps_alive() && self.protocol.keeps_alive() && is_sent && !must_close;
         connection.has_answered = true;
@@ -341,7 +343,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     /// A connection failed, or a stream of it alone.
     fn failed(&mut self, slot: usize, error: &io::Error) {
         let fault = Fault::of(error);
-        let is_unsent = fault == Some(Fault::Unsent) || self.driver.is_unsent(slot);
+        let is_unsent = matches!(fault, Some(Fault::Unsent | Fault::Moved)) || self.driver.is_unsent(slot);
         self.counts.requests_sent -= u64::from(is_unsent);
         let class = fault.map_or_else(|| transfer_class(error), fault_class);
         match fault {
@@ -356,6 +358,12 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                 let class = if was_sent { class } else { Class::NotSentQueue };
                 let fate = self.refused(slot, Fate::SentElsewhere);
                 self.over(slot, class, &error.to_string(), fate);
+            }
+            Some(Fault::Moved) => self.over(slot, class, &error.to_string(), Fate::Moved),
+            // Each time another request has an end, or is the one at which its connection ended, which no request is twice.
+            Some(Fault::Skipped) => self.over(slot, class, &error.to_string(), Fate::SentAgain),
+            Some(Fault::Behind) if self.is_safe_to_repeat(slot) => {
+                self.over(slot, class, &error.to_string(), Fate::SentAgain);
             }
             Some(_) => self.over(slot, class, &error.to_string(), Fate::Ends),
         }
@@ -376,10 +384,10 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let has_answered = connection.has_answered || self.driver.has_answered(slot);
         let met_a_close = matches!(class, Class::Reset | Class::Eof)
             && has_answered
-            && connection.repeats == 0
+            && !connection.is_suspect
             && !connection.reader.has_begun();
-        let request = connection.flight.map(|flight| flight.request);
-        let may_retry = met_a_close && request.is_some_and(|one| self.protocol.is_idempotent(one));
+        let may_retry = met_a_close && self.is_safe_to_repeat(slot);
+        self.connections[slot].is_suspect |= may_retry;
         self.over(
             slot,
             class,
@@ -388,6 +396,12 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         );
     }
 
+    fn is_safe_to_repeat(&self, slot: usize) -> bool {
+        let request = self.connections[slot].flight.map(|flight| flight.request);
+        request.is_some_and(|one| self.protocol.is_idempotent(one))
+    }
+
+    /// A request that is sent once more goes on a new connection, not on another that was idle: that one may have been closed as well.
     fn over(&mut self, slot: usize, class: Class, detail: &str, fate: Fate) {
         let now_ns = self.clock.now();
         self.disconnect(slot);
@@ -396,19 +410,14 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                 self.end(slot, class, now_ns, detail);
                 self.free(slot, now_ns);
             }
-            Fate::SentAgain | Fate::SentElsewhere => {
+            Fate::SentAgain | Fate::SentElsewhere | Fate::Moved => {
                 let is_again = fate == Fate::SentAgain && self.is_counted(now_ns);
                 self.counts.retried += u64::from(is_again);
-                self.repeat(slot);
+                let repeats = &mut self.connections[slot].repeats;
+                *repeats = repeats.saturating_add(u8::from(fate != Fate::Moved));
+                self.repeats.push_back(slot);
             }
         }
-    }
-
-    /// On a new connection, not on another that was idle: that one may have been closed as well. A new one has answered nothing yet, so
-    /// that no request is sent a third time.
-    fn repeat(&mut self, slot: usize) {
-        self.connections[slot].repeats += 1;
-        self.repeats.push_back(slot);
     }
 
     /// Something came on a connection that had no request. A driver may need it for itself, as TLS does.
@@ -485,7 +494,12 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 fn fault_class(fault: Fault) -> Class {
     match fault {
         // As FastCGI's word that it does not serve a request.
-        Fault::Unprocessed | Fault::Unsent | Fault::Closed => Class::Eof,
+        Fault::Unprocessed
+        | Fault::Unsent
+        | Fault::Moved
+        | Fault::Skipped
+        | Fault::Behind
+        | Fault::Closed => Class::Eof,
         Fault::Reset(_) => Class::Reset,
         Fault::Short => Class::ShortBody,
         Fault::Broken(_) => Class::Parse,

@@ -4,33 +4,9 @@ use super::frame::{self, Code, Header, HEADER_BYTES, LARGEST_BYTES, LARGEST_STRE
 use super::head::Head;
 use super::hpack::{Decoder, EMPTY_TABLE, TABLE_BYTES};
 use super::{free_if_large, KEPT_BYTES};
+use crate::protocol::session::News;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
-
-/// What a connection reports of one of its streams, by the key that the stream was begun with.
-///
-/// Beside it stands how many bytes of frames brought it: all of them together are the bytes of the stream's frames, as they came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum News<'d> {
-    /// Bytes of frames that hold nothing for the reader of a reply.
-    Bytes,
-    /// A head, as HTTP/1 would write it; interim ones (1xx) too.
-    Head(&'d [u8]),
-    /// A piece of the body.
-    Body(&'d [u8]),
-    /// More of the request's body may be sent.
-    Room,
-    /// The reply is complete. This and what follows here end the stream.
-    Complete,
-    /// The server ended the reply before the length that its head announced.
-    Short,
-    /// The server ended the stream, for this reason.
-    Reset(Code),
-    /// The server says that it has not looked at the request: it may be sent again, whatever it asks (RFC 9113 section 8.7).
-    Unprocessed,
-    /// The reply breaks a rule; the stream was reset.
-    Broken(&'static str),
-}
 
 /// Why a connection is of no more use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
