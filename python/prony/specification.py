@@ -91,8 +91,11 @@ def _encode_wire(address: Address, streams: int) -> Json:
     match address.wire:
         case Wire.HTTP2:
             return {**kind, "streams": streams}
-        case Wire.HTTP if address.version is not HttpVersion.HTTP_1_1:
-            return {**kind, "version": str(address.version)}
+        case Wire.HTTP:
+            # What goes without saying is not said.
+            old = {} if address.version is HttpVersion.HTTP_1_1 else {"version": str(address.version)}
+            several = {"pipeline": address.pipeline} if address.pipeline > 1 else {}
+            return {**kind, **old, **several, **({"any_method": True} if address.any_method else {})}
         case _:
             return kind
 

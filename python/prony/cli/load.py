@@ -94,7 +94,9 @@ Examples:
 
   prony load https://localhost:8443/ --http2 -c 10 --streams 10    HTTP/2, 100 requests at once
 
-  prony load http://127.0.0.1:8000/ --http1.0 -c 50           HTTP/1.0, a connection for each request
+  prony load http://127.0.0.1:8000/ --http1.0 -c 50           HTTP/1.0, a connection a request
+
+  prony load http://127.0.0.1:8000/ -c 10 --pipeline 16       16 requests at once on each
 
   prony load unix:/run/app.sock:/cart                         HTTP over a Unix socket
 
