@@ -45,8 +45,8 @@ _USUAL_TLS = Tls()
 class HttpForm:
     """How HTTP is spoken, and the ``option`` that asks for it; null: HTTP/1.1, as URLs mean it.
 
-    ``pipeline``: with HTTP/1.1, how many requests a connection has at once; ``any_method``: also those that are
-    not safe to repeat.
+    ``pipeline``: with HTTP/1.1, how many requests a connection has at once; ``any_method``: also those that
+    are not safe to repeat.
     """
 
     option: str | None = None
