@@ -127,7 +127,8 @@ def test_every_option_is_explained(name):
 
 @pytest.mark.parametrize(("name", "command", "epilog"), COMMANDS)
 def test_examples_use_options_that_there_are(name, command, epilog):
-    used = set(re.findall(r"(?<!\S)(--?[a-zA-Z][\w-]*)", "\n".join(re.findall(rf"prony {name}\b.*", epilog))))
+    examples = "\n".join(re.findall(rf"prony {name}\b.*", epilog))
+    used = set(re.findall(r"(?<!\S)(--?[a-zA-Z](?:[\w-]|\.\d)*)", examples))
     known = {
         option for parameter in parameters(name) for option in (*parameter.opts, *parameter.secondary_opts)
     }

@@ -71,8 +71,8 @@ class Tls:
 class Address:
     """Where a subject listens. ``host`` is a literal; for ``unix`` the socket's path, and ``port`` is 0.
 
-    ``tls``: null without it. ``version``: of HTTP/1. ``pipeline``: of HTTP/1.1, how many requests a connection
-    has at once; ``any_method``: it has also what is not safe to repeat.
+    ``tls``: null without it. ``version``: of HTTP/1. ``pipeline``: of HTTP/1.1, how many requests a
+    connection has at once; ``any_method``: it has also what is not safe to repeat.
     """
 
     host: str
