@@ -291,6 +291,14 @@ def test_the_page_of_servers_names_every_entry_under_its_language():
         assert re.search(rf"\*\*{title}\*\* \([^)]+\): {re.escape(', '.join(names))}(?: |$)", page)
 
 
+def test_what_changed_in_a_study_stands_once_on_its_page():
+    changes = tomllib.loads((DOCS / "studies" / "changes.toml").read_text())
+    assert changes
+    for name, said in changes.items():
+        page = " ".join((DOCS / "studies" / f"{name}.md").read_text().split())
+        assert [page.count(f"- {words}") for words in said] == [1] * len(said)
+
+
 def test_the_output_in_the_readme_has_the_figures_of_the_recorded_page():
     (output,) = blocks(ROOT / "README.md", "text")
     page = (DOCS / "studies/shop-web.md").read_text().replace("**", "")
