@@ -498,10 +498,14 @@ impl Recording {
         Ok(())
     }
 
+    fn check(&self) -> Result<(), Error> {
+        self.account.check()?;
+        check_paths(&self.paths, &self.account, &self.bytes, &self.distributions)
+    }
+
     /// All of that but the verdict.
     fn sum_up(&mut self) -> Result<(), Error> {
-        self.account.check()?;
-        check_paths(&self.paths, &self.account, &self.bytes, &self.distributions)?;
+        self.check()?;
         let window_ns = self.window.close_ns.saturating_sub(self.window.open_ns);
         self.generator
             .sum_up(window_ns, self.completed.ok + self.completed.failed);

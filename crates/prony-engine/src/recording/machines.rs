@@ -114,6 +114,7 @@ fn one_by_one(texts: &[String], ahead_ns: &[i64]) -> Result<Recording, Error> {
 fn read(text: &str, ahead_ns: i64) -> Result<Recording, Error> {
     let wrong = |error| Error::Account(format!("the Recording of a generator cannot be read: {error}"));
     let own: Recording = serde_json::from_str(text).map_err(wrong)?;
+    own.check()?;
     Ok(own.on_a_clock_ahead_by(ahead_ns))
 }
 

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::account::{Account, Class};
 use crate::distribution::Distribution;
+use crate::error::Error;
 use crate::generator::{Generator, Thread};
 use crate::verdict::{Cause, Evidence, Limited};
 use proptest::prelude::*;
@@ -422,6 +423,15 @@ fn each_machine_has_a_clock_of_its_own_and_the_stamps_are_put_on_one() {
     let own = of_samples([].iter()).window;
     assert_eq!(found.window.open_ns, own.open_ns + 2_000);
     assert_eq!(found.window.drained_ns, own.drained_ns + 7_000);
+}
+
+#[test]
+fn a_machine_whose_account_does_not_add_up_is_refused_also_when_it_is_the_only_one() {
+    let mut alone = each_generator(&[]).remove(0);
+    assert!(Recording::of_machines(&texts(&[alone.clone()]), &[0], 4).is_ok());
+    alone.account.ok += 1;
+    let refused = Recording::of_machines(&texts(&[alone]), &[0], 4).unwrap_err();
+    assert!(matches!(refused, Error::Account(_)), "{refused}");
 }
 
 #[test]
