@@ -4,6 +4,7 @@ made of paper.
 
 import os
 import secrets
+import signal
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,9 @@ histograms.stand_in_for_the_engine()
 # not change what is expected.
 for name in ("NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "LINES", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
     os.environ.pop(name, None)
+# A shell has what it starts in the background ignore Ctrl-C, and so would do all that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # Other work on the machine must not fail a test.
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
