@@ -45,6 +45,6 @@ def longest_pause(work):
 
 def test_other_threads_go_on_while_a_long_recording_is_written():
     text = long_recording()
-    # To write it takes more than a third of the time in which it is read, added up and written; to hand over the
-    # text, for which the others do wait, less than a tenth. Another process may keep the thread waiting for once.
+    # To write it takes more than a third of the time in which it is read, added up and written; to hand over
+    # the text, for which others do wait, less than a tenth. Another process may keep it waiting for once.
     assert min(longest_pause(lambda: _engine.merge_recordings([text], [0])) for _ in range(3)) < 0.2
