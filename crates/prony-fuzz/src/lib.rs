@@ -6,6 +6,7 @@
 mod connection;
 mod mutation;
 mod outcome;
+mod pipeline;
 
 pub use mutation::Mutator;
 pub use outcome::{outcome, Outcome};
@@ -28,11 +29,20 @@ pub enum Wire {
     Scgi,
     /// HTTP/2: a connection with several requests, in place of a single reply.
     Http2,
+    /// HTTP/1.1 with several requests in order, in place of a single reply.
+    Pipeline,
 }
 
 impl Wire {
     /// All of them.
-    pub const ALL: [Wire; 5] = [Wire::Http1, Wire::FastCgi, Wire::Uwsgi, Wire::Scgi, Wire::Http2];
+    pub const ALL: [Wire; 6] = [
+        Wire::Http1,
+        Wire::FastCgi,
+        Wire::Uwsgi,
+        Wire::Scgi,
+        Wire::Http2,
+        Wire::Pipeline,
+    ];
 
     /// Its name, also of its corpus.
     pub fn name(self) -> &'static str {
@@ -42,6 +52,7 @@ impl Wire {
             Wire::Uwsgi => "uwsgi",
             Wire::Scgi => "scgi",
             Wire::Http2 => "http2",
+            Wire::Pipeline => "pipeline",
         }
     }
 
@@ -53,7 +64,7 @@ impl Wire {
     /// A reply that every reader takes.
     fn sound(self) -> &'static [u8] {
         match self {
-            Wire::Http1 => b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+            Wire::Http1 | Wire::Pipeline => b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
             Wire::FastCgi => {
                 b"\x01\x06\x00\x01\x00\x15\x00\x00Status: 200 OK\r\n\r\n\nhi\x01\x03\x00\x01\x00\x08\x00\x00\0\0\0\0\0\0\0\0"
             }
@@ -106,6 +117,7 @@ pub fn check(wire: Wire, input: &[u8]) {
             seed,
         ),
         Wire::Http2 => connection::check(is_head, data, seed),
+        Wire::Pipeline => pipeline::check(is_head, data, seed),
     }
 }
 

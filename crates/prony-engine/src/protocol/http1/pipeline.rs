@@ -136,8 +136,9 @@ impl Pipeline {
     /// A piece of a reply that is not complete: its connection may end with it all the same.
     fn look_at_piece(&mut self, progress: Progress, on_news: &mut impl FnMut(usize, usize, News<'_>)) {
         if progress != Progress::More {
-            // Who asked for it reads the same.
-            self.drop_from(1, false, on_news);
+            // Who asked for it reads the same. A head that is sound may have announced the end, however the reply was cut.
+            let is_announced = self.reader.says_close();
+            self.drop_from(1, is_announced, on_news);
             self.order.clear();
             (self.is_cut, self.has_left_some) = (true, true);
         } else if self.reader.status() != 0 && !self.reader.keeps_alive() {
