@@ -35,9 +35,6 @@ fn replies(is_head: bool, data: &[u8]) -> usize {
         let Progress::Complete { surplus } = reader.feed(rest, &mut |_| {}) else {
             return number;
         };
-        if rest.is_empty() {
-            return number;
-        }
         if !reader.keeps_alive() {
             return number + 1;
         }
