@@ -1,14 +1,18 @@
 //! How bytes reach the kernel: one slot a connection.
 
+mod choice;
 mod epoll;
 mod shared;
 mod sources;
 mod tls;
+mod uring;
 
+pub use choice::Choice;
 pub use epoll::Epoll;
 pub use shared::{Fault, Figures, Http2, Pipelined, Shared};
 pub use sources::{Sources, PER_SOURCE};
 pub use tls::Tls;
+pub use uring::Uring;
 
 use crate::tls::Handshakes;
 use std::io;

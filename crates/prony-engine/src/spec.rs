@@ -21,12 +21,34 @@ pub struct Spec {
     pub cpus: Option<Vec<usize>>,
     /// How workers wait for due times.
     pub pacing: Pacing,
+    /// How workers reach the kernel.
+    #[serde(default, skip_serializing_if = "DriverKind::is_auto")]
+    pub driver: DriverKind,
     /// What a generator with so many threads and connections can reach on this machine, in requests per second; null: not known.
     #[serde(default)]
     pub ceiling_per_s: Option<f64>,
     /// Which part of the load this generator has; null: all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Part>,
+}
+
+/// How workers reach the kernel.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DriverKind {
+    /// By what costs less for this load.
+    #[default]
+    Auto,
+    /// By calls, when epoll says that they can be made.
+    Epoll,
+    /// By io_uring, where the load and the kernel allow it, else by epoll.
+    IoUring,
+}
+
+impl DriverKind {
+    fn is_auto(&self) -> bool {
+        *self == Self::Auto
+    }
 }
 
 /// One of several generators that have one load together: request k is of generator k mod `of`, and connections and a number of

@@ -241,7 +241,8 @@ def _pair_window_ns(loop: Loop) -> int:
 
 
 def _engine(pace: PaceOptions) -> EngineChoice:
-    return EngineChoice(threads=pace.threads or _default_threads(), pacing=_pacing(pace.pacing))
+    threads = pace.threads or _default_threads()
+    return EngineChoice(threads=threads, pacing=_pacing(pace.pacing), driver=pace.driver)
 
 
 def _check_outputs(output: ResultOptions) -> None:

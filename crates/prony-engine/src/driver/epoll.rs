@@ -76,15 +76,6 @@ impl Epoll {
         Ok(())
     }
 
-    fn connect_from(&mut self, slot: usize) -> io::Result<(OwnedFd, bool)> {
-        match transport::connect(&self.address, self.sources.of(slot)) {
-            Err(error) if error.raw_os_error() == Some(libc::EADDRNOTAVAIL) && self.sources.pass() => {
-                transport::connect(&self.address, self.sources.of(slot))
-            }
-            result => result,
-        }
-    }
-
     fn socket(&self, slot: usize) -> io::Result<&OwnedFd> {
         socket_of(self.slots.get(slot))
     }
@@ -138,7 +129,7 @@ impl Driver for Epoll {
             self.slots.resize_with(slot + 1, Slot::default);
         }
         self.close(slot);
-        let (socket, connected) = self.connect_from(slot)?;
+        let (socket, connected) = self.sources.connect(&self.address, slot)?;
         self.register(&socket, slot)?;
         self.slots[slot].socket = Some(socket);
         Ok(connected)

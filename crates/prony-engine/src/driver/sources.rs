@@ -4,7 +4,10 @@
 //! loopback every address of 127.0.0.0/8 is this machine's own, so further connections come from further addresses. Over a network this
 //! machine has the addresses that it has, and the kernel chooses.
 
+use crate::transport::{self, Address};
+use std::io;
 use std::net::Ipv4Addr;
+use std::os::fd::OwnedFd;
 
 /// The source addresses of one worker's slots.
 #[derive(Debug)]
@@ -38,6 +41,19 @@ impl Sources {
             let place = number - 1;
             Ipv4Addr::new(127, 0, 1 + (place / 250) as u8, 1 + (place % 250) as u8)
         })
+    }
+
+    /// Begins a slot's next connection to `address`, from where a port is left; true: it is there already.
+    ///
+    /// # Errors
+    /// Those of [`transport::connect`].
+    pub fn connect(&mut self, address: &Address, slot: usize) -> io::Result<(OwnedFd, bool)> {
+        match transport::connect(address, self.of(slot)) {
+            Err(error) if error.raw_os_error() == Some(libc::EADDRNOTAVAIL) && self.pass() => {
+                transport::connect(address, self.of(slot))
+            }
+            result => result,
+        }
     }
 
     /// An address has no port left, as when connections are closed faster than their ports become free: on to the next ones. False
