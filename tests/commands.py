@@ -62,9 +62,9 @@ def single_options(command):
     """The options of a command that take one value."""
     from typer.main import get_command
 
-    from prony.cli.main import app
+    from prony.cli.main import app_with
 
-    found = get_command(app).commands.get(command)
+    found = get_command(app_with()).commands.get(command)
     return frozenset(
         name
         for one in (found.params if found else ())

@@ -117,7 +117,10 @@ def run(arguments: list[str], failing: Failing, told: int) -> None:
 def main() -> None:
     """Answer the order."""
     order = json.loads(sys.stdin.readline())
-    import prony.cli.main  # noqa: F401 - once, for all children
+    from prony.cli.main import app_with
+
+    # Imported once, for all children.
+    app_with()
 
     for place, errno in order["failures"]:
         print(json.dumps(attempt(order["arguments"], place, errno)), flush=True)

@@ -17,7 +17,7 @@ from prony.archive.schema import schema
 from prony.catalog.schema.entry import ServerEntry
 from prony.catalog.schema.loader import load_catalog
 from prony.check import names_to_check, subjects_to_check
-from prony.cli.main import COMMANDS, app
+from prony.cli.main import COMMANDS, app_with
 from prony.glossary import TERMS
 from prony.reading.study import read_archive
 
@@ -60,7 +60,7 @@ def reference():
 
 
 def options_of(name):
-    command = get_command(app).commands[name]
+    command = get_command(app_with()).commands[name]
     return {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
 
 
@@ -177,7 +177,7 @@ def test_links_lead_to_files_and_headings_that_there_are(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=ident)
 def test_commands_in_the_text_use_options_that_there_are(page):
-    names = [name for name, _, _ in COMMANDS]
+    names = list(COMMANDS)
     for line in re.findall(r"^\$? ?(?:\./)?prony (\w+ .*)$", page.read_text(), re.MULTILINE):
         split = shlex.split(line.replace("\\", ""), comments=True)
         # What follows is another program's.

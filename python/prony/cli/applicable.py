@@ -1,11 +1,14 @@
 """Which options apply to a run: an option that would change nothing is refused, not ignored."""
 
 from collections.abc import Container, Mapping
+from typing import TYPE_CHECKING
 
 import typer
 
-from prony.cli.run_options import RunOptions
 from prony.errors import UsageError
+
+if TYPE_CHECKING:
+    from prony.cli.run_options import RunOptions
 
 __all__ = [
     "given",
@@ -42,7 +45,7 @@ def _is_typed(context: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def refuse_options_of_another_run(options: RunOptions, built_in: Container[str]) -> None:
+def refuse_options_of_another_run(options: "RunOptions", built_in: Container[str]) -> None:
     """Refuse options that do not apply to the named study, or to an own app.
 
     ``built_in``: the names of the apps that came with Prony.

@@ -5,74 +5,50 @@ The only place that catches every exception. Standard output is for data, standa
 
 import os
 import sys
+from collections.abc import Iterable
+from importlib import import_module
 from typing import NoReturn
 
 import typer
 
-from prony.cli import (
-    calibrate,
-    clean,
-    compare,
-    doctor,
-    engines,
-    environments,
-    fleet,
-    host,
-    load,
-    reference,
-    report,
-    run,
-    selftest,
-    servers,
-    studies,
-    why,
-)
 from prony.cli.exits import epilog
 from prony.cli.help import PanelCommand
 from prony.cli.output import guard, to_nowhere
 from prony.cli.talk import say, show
 from prony.errors import ExitCode, PronyError, UsageError
 
-__all__ = ["app", "main"]
+__all__ = ["COMMANDS", "app_with", "main"]
 
 SUMMARY = (
     "A dynamometer for web application servers: "
     "which server, how many workers, what it carries, and what stops it."
 )
 
-app = typer.Typer(
-    name="prony",
-    help=SUMMARY,
-    epilog=epilog(),
-    add_completion=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-)
-
+# In the order of the help. Each has a file beside this one, with a function of its name, and its `EPILOG`.
 COMMANDS = (
-    ("run", run.run, run.EPILOG),
-    ("load", load.load, load.EPILOG),
-    ("fleet", fleet.fleet, fleet.EPILOG),
-    ("report", report.report, report.EPILOG),
-    ("compare", compare.compare, compare.EPILOG),
-    ("why", why.why, why.EPILOG),
-    ("servers", servers.servers, servers.EPILOG),
-    ("studies", studies.studies, studies.EPILOG),
-    ("engines", engines.engines, engines.EPILOG),
-    ("doctor", doctor.doctor, doctor.EPILOG),
-    ("host", host.host, host.EPILOG),
-    ("selftest", selftest.selftest, selftest.EPILOG),
-    ("calibrate", calibrate.calibrate, calibrate.EPILOG),
-    ("reference", reference.reference, reference.EPILOG),
-    ("env", environments.env, environments.EPILOG),
-    ("clean", clean.clean, clean.EPILOG),
+    *("run", "load", "fleet", "report", "compare", "why", "servers", "studies", "engines", "doctor", "host"),
+    *("selftest", "calibrate", "reference", "env", "clean"),
 )
-for _name, _command, _epilog in COMMANDS:
-    app.command(_name, cls=PanelCommand, epilog=_epilog)(_command)
 
 
-@app.callback(invoke_without_command=True)
+def app_with(names: Iterable[str] = COMMANDS) -> typer.Typer:
+    """Return the command line with these commands. Only they are imported, with what they need."""
+    app = typer.Typer(
+        name="prony",
+        help=SUMMARY,
+        epilog=epilog(),
+        add_completion=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    )
+    app.callback(invoke_without_command=True)(root)
+    for name in names:
+        module = import_module(f"prony.cli.{name}")
+        app.command(name, cls=PanelCommand, epilog=module.EPILOG)(getattr(module, name))
+    return app
+
+
 def root(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version and exit."),
@@ -95,6 +71,8 @@ def main() -> NoReturn:
 
 def _status(arguments: list[str]) -> int:  # noqa: PLR0911 - one way out for each kind of end
     try:
+        typed = [word for word in arguments[:1] if word in COMMANDS]
+        app = app_with(typed or COMMANDS)
         result = app(args=arguments, prog_name="prony", standalone_mode=False)
         sys.stdout.flush()
         return int(result) if isinstance(result, int) else ExitCode.DONE

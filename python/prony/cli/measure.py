@@ -17,6 +17,7 @@ from prony.units import format_duration, seconds
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from prony.analysis.power import Sight
     from prony.archive import Archive
     from prony.model import Placement, Plan, Trial
     from prony.study import Study
@@ -267,9 +268,18 @@ def _power(plan: "Plan") -> "Iterator[str]":
         found = power_of(spread, subjects, plan.blocks, max(plan.design.margin, floor))
         usual = f"noise of {100 * _USUAL_NOISE[k]:g} % in a trial"
         noise = "the noise of this machine" if floor else usual
-        more = f"; half of it takes about {found.blocks_for_half}" if found.blocks_for_half else ""
+        more = _half(found)
         least = f"{100 * found.difference:.0f} % nine times in ten"
         yield f"with {noise}, {plan.blocks} blocks find {least}{more}"
+
+
+def _half(found: "Sight") -> str:
+    """Return what it would take to find half of the difference."""
+    if found.is_half_within_bar:
+        return f"; no number finds half of it: {100 * found.bar:.0f} % is noise, or of no interest"
+    if found.blocks_for_half is None:
+        return "; half of it takes more than a thousand"
+    return f"; half of it takes about {found.blocks_for_half}"
 
 
 def _blocks(plan: "Plan") -> str:
