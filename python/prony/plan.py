@@ -193,6 +193,7 @@ def _design(document: StudyDocument, profile: ProfileDocument) -> Design:
         margin=design.margin,
         primary={str(name): value for name, value in design.primary.items()},
         trimmed_mean=design.trimmed_mean,
+        machine_memory=design.machine_memory,
         pilot_ns=profile.pilot,
         editions={
             name: part.as_of

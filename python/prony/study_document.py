@@ -417,6 +417,7 @@ class DesignDocument(_Document):
     margin: Annotated[float, Field(gt=0, lt=1)] = 0.02
     primary: Load = Field(default_factory=dict)
     trimmed_mean: bool = False
+    machine_memory: bool = False
 
 
 class CalibrationDocument(_Document):

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from analysis.test_claims import NOT, around, cell, claim
+from analysis.test_claims import NOT, UNTESTABLE, around, cell, claim
 from golden import build
 from prony.analysis.claims import evaluate
 from prony.analysis.compare import Terms
 from prony.analysis.editions import VersionChange, of_the_time
 from prony.faces.json_report import reading_json
-from prony.model import ClaimKind, Design
+from prony.model import ClaimKind, Design, Needs
 from prony.model.records import TrialRecord
 from prony.reading.study import read
 from prony.report.sections.claims import claims as claims_section
@@ -25,10 +25,10 @@ def then(a, b):
     return (cell("a-as-of-2016", around(a)), cell("b-as-of-2016", around(b, spread=0.02)))
 
 
-def change(cells):
-    asked = claim(ClaimKind.HIGHEST, among=("a+hello", "b+hello"))
+def change(cells, expected=NOT, **of_claim):
+    asked = claim(ClaimKind.HIGHEST, among=("a+hello", "b+hello"), **of_claim)
     found = evaluate(asked, cells)
-    assert found.verdict is NOT
+    assert found.verdict is expected
     return of_the_time(asked, found, cells, EDITIONS, Terms())
 
 
@@ -43,6 +43,23 @@ def change(cells):
 def test_it_holds_with_that_or_it_does_not_or_that_cannot_be_told(a, b, expected):
     found = change((*TODAY, *then(a, b)))
     assert (found.change, found.subjects) == (expected, 2)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        (300, 200, VersionChange.HELD),
+        (200, 300, VersionChange.NOT_THEN),
+        (300, 301, VersionChange.UNKNOWN),
+    ],
+)
+def test_it_can_be_asked_without_the_software_of_today(a, b, expected):
+    found = change(then(a, b), UNTESTABLE)
+    assert (found.change, found.subjects) == (expected, 2)
+
+
+def test_what_nobody_could_test_was_not_asked_of_the_software_of_the_time():
+    assert change(then(300, 200), UNTESTABLE, needs=Needs(server_cpus=64)) is None
 
 
 def test_what_was_not_measured_says_nothing():

@@ -25,7 +25,10 @@ def test_half_of_it_takes_the_blocks_that_find_half_of_it():
 
 
 def test_no_number_of_blocks_finds_what_lies_within_the_bar():
-    assert power_of(0.01, 2, 20, 0.02).blocks_for_half is None
+    near = power_of(0.01, 2, 20, 0.02)
+    assert (near.blocks_for_half, near.is_half_within_bar, near.bar) == (None, True, 0.02)
+    far = power_of(0.025, 2, 20, 0.02)
+    assert (far.blocks_for_half, far.is_half_within_bar) == (None, False)
     assert power_of(1.0, 2, 5, 0.02).blocks_for_half is not None
 
 

@@ -59,6 +59,26 @@ def test_one_is_shown_with_its_notes_loads_claims_and_figures(said, name):
     assert ("Otherwise than there" if name in PUBLISHED else "About this study") in words
 
 
+@pytest.mark.parametrize(
+    ("name", "deviation"),
+    [
+        ("wsgi-servers", "in each block; the original went through the connections in rising order"),
+        ("wsgi-servers", "Eleven subjects are measured and not six"),
+        ("wsgi-servers", "not in Docker, so there is no bridge and no address translation"),
+        ("wsgi-servers", "Order and pauses"),
+        ("embedded-servers", "vegeta's 30 s for each phase of a request"),
+        ("embedded-servers", "waited for 60 s between two of them"),
+        ("psgi-servers", "The kernel's settings of the original"),
+        ("load-scripts", "a session for each coroutine, bodies unread"),
+        ("load-scripts", "HTTPAdapter(max_retries=3)"),
+        ("load-scripts", "in which failures count, as in the article"),
+        ("django-fastcgi", "made the large load three or four times"),
+    ],
+)
+def test_c9_what_differs_from_the_original_is_said_before_anyone_waits(said, name, deviation):
+    assert deviation in " ".join(said("studies", name).out.split())
+
+
 def test_before_a_run_one_is_shown_what_each_profile_cannot_test_on_this_machine(said):
     words = " ".join(said("studies", "embedded-servers").out.split())
     assert "It can test 5 of 9 claims here. not wsgiref-loses: needs a window of 60 s; it has 6 s" in words

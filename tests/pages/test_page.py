@@ -12,6 +12,7 @@ import pytest
 from golden import build
 from pages import studies
 from pages.walk import Parsed, chart_rows, chart_specs, wrong_numbers, wrong_rows
+from prony.model import EngineChoice
 from prony.page import palette as palette_of
 from prony.page.charts import chapters
 from prony.page.palette import COLOURS, GRID, INK, PAPER, QUIET, palette
@@ -124,6 +125,31 @@ def test_a_subject_under_one_load_of_a_grid_is_shown_beside_the_others(tmp_path,
     ]
     assert any(key.startswith("ok-per-s-against") for key in found)
     assert any(key.startswith("ok-per-s-20-connections") for key in found) is has_dots
+
+
+def test_generators_under_several_loads_have_charts_of_each(tmp_path):
+    pairs = [(name, many) for many in (20, 80) for name in ("prony", "wrk")]
+    cells = tuple(
+        build.Cell(
+            k + 1,
+            build.subject("a+x"),
+            build.Workload(build.ClosedLoop(many), build.DurationStop(build.SECOND)),
+            EngineChoice(name),
+        )
+        for k, (name, many) in enumerate(pairs)
+    )
+    plan = build.Plan("s", "", "", "quick", cells, 5, 1)
+    with build.create(tmp_path / "a", plan, build.FINGERPRINT) as writer:
+        for block in range(5):
+            for k, cell in enumerate(cells):
+                values = [1_000_000 + 1000 * block] * (100 + 20 * k)
+                writer.append(build.trial(cell, block, k, values))
+        writer.finish(build.RunStatus.FINISHED)
+    found = [
+        chart.key for one in chapters(scene_of(*studies.read_file(tmp_path / "a"))) for chart in one.charts
+    ]
+    assert sorted(found) == sorted(set(found))
+    assert sum(key.startswith("percentiles-") for key in found) == 2
 
 
 def test_failed_requests_have_a_chart_by_kind_and_no_failure_has_none():

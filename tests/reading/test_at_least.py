@@ -119,6 +119,16 @@ def test_throughput_near_what_the_generator_can_do_is_a_bound_in_the_ranking(tmp
     assert claims[2] is ClaimVerdict.HOLDS
 
 
+def test_a_row_says_that_its_open_loop_did_not_stay_one(tmp_path, reading):
+    bound = {
+        "limited": "yes",
+        "evidence": [{"level": "yes", "kind": "in_flight", "connections": 64, "at_ns": 1000}],
+    }
+    label = "its limit of requests in flight bound: a closed loop from then on"
+    assert label in " ".join(markdown(study_report(planted(tmp_path / "a.prony", bound))).split())
+    assert label not in " ".join(markdown(study_report(reading)).split())
+
+
 def test_it_shares_the_leaders_letter_and_not_that_of_the_one_it_beats(reading):
     letters = reading.groups[0].standings[0].letters
     assert letters == {"fast+x": "a", "held+x": "a", "slow+x": "b"}

@@ -181,7 +181,7 @@ def test_the_last_lines_are_the_answer_and_the_command(archive):
     lines = shown(study_report(read_archive(opened)), 120).rstrip().splitlines()
     leader = "gunicorn+falcon-hello" if name == "study_two" else "bjoern+hello"
     assert lines[-1].strip() == build.command_line(leader)
-    assert any(line.startswith(leader) for line in lines[-6:])
+    assert any(line.startswith(leader) for line in lines[-7:])
 
 
 def test_few_blocks_are_said_first(archive):

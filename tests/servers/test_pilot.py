@@ -43,6 +43,9 @@ def test_a_jdk_server_is_measured_warm_after_a_pilot(prony, folder):  # noqa: F8
     assert SECOND_NS <= used_ns <= 10 * SECOND_NS
     rates = [one.recording.account.ok / 4 for one in own]
     assert min(rates) > cold
+    # Warm from the first second of the window on.
+    seconds = [[row.ok for row in one.recording.series[:4]] for one in own]
+    assert all(row[0] > 0.9 * max(row) for row in seconds), seconds
 
 
 def _warmup_ns(trial):

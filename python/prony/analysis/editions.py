@@ -1,4 +1,4 @@
-"""A claim that does not hold, asked again of the software of the original's time.
+"""A claim that does not hold, or was measured without today's software, asked of that of the original's time.
 
 Have the versions changed, or did it not hold then either? Must not know how a claim is tested, or where such
 software comes from.
@@ -13,16 +13,18 @@ from prony.analysis.compare import Terms
 from prony.analysis.summary import CellSummary
 from prony.model import Claim
 
-__all__ = ["Then", "VersionChange", "of_the_time"]
+__all__ = ["Then", "VersionChange", "in_their_place", "of_the_time"]
 
 
 class VersionChange(StrEnum):
-    """Why a claim of the original does not hold."""
+    """Why a claim of the original does not hold, or what is known of it without the software of today."""
 
     VERSIONS = "versions changed"
-    """It holds with the software of the time."""
+    """It holds with the software of the time, and not with that of today."""
+    HELD = "held"
+    """It holds with the software of the time; that of today was not measured."""
     NOT_THEN = "did not hold"
-    """It does not hold with that either."""
+    """It does not hold with the software of the time."""
     UNKNOWN = "cannot tell"
 
 
@@ -36,6 +38,7 @@ class Then:
 
 
 _CHANGES = {ClaimVerdict.HOLDS: VersionChange.VERSIONS, ClaimVerdict.DOES_NOT_HOLD: VersionChange.NOT_THEN}
+_ALONE = {**_CHANGES, ClaimVerdict.HOLDS: VersionChange.HELD}
 
 
 def of_the_time(
@@ -45,18 +48,28 @@ def of_the_time(
     editions: Mapping[str, str],
     terms: Terms,
 ) -> Then | None:
-    """Return what the software of the original's time says of a claim that does not hold; null for one that
-    holds, or where no such subject was measured.
+    """Return what the software of the original's time says of a claim that does not hold, or that could not
+    be tested without it; null for any other claim, or where it was not measured.
 
     ``editions``: the subject of today by the name of the one with that software, which takes its place: the
     claim is compared among these alone.
     """
-    old = [cell for cell in cells if cell.cell.subject.name in editions and cell.total]
-    if found.verdict is not ClaimVerdict.DOES_NOT_HOLD or not old:
+    changes = {ClaimVerdict.DOES_NOT_HOLD: _CHANGES, ClaimVerdict.NOT_TESTABLE: _ALONE}.get(found.verdict)
+    old = in_their_place(cells, editions)
+    if changes is None or not old:
         return None
-    result = evaluate(claim, [_in_its_place(cell, editions) for cell in old], terms)
-    change = _CHANGES.get(result.verdict, VersionChange.UNKNOWN)
+    result = evaluate(claim, old, terms)
+    if found.verdict is result.verdict is ClaimVerdict.NOT_TESTABLE:
+        return None
+    change = changes.get(result.verdict, VersionChange.UNKNOWN)
     return Then(change, result, len({cell.cell.subject.name for cell in old}))
+
+
+def in_their_place(cells: Sequence[CellSummary], editions: Mapping[str, str]) -> list[CellSummary]:
+    """Return the cells with the software of the time that were measured, each by the name of today's."""
+    return [
+        _in_its_place(cell, editions) for cell in cells if cell.cell.subject.name in editions and cell.total
+    ]
 
 
 def _in_its_place(cell: CellSummary, editions: Mapping[str, str]) -> CellSummary:

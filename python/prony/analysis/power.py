@@ -27,13 +27,20 @@ _MOST_BLOCKS = 1000
 @dataclass(frozen=True, slots=True)
 class Sight:
     """What ``blocks`` of so many ``subjects`` can find: a ``difference`` of two is separated nine times in
-    ten. ``blocks_for_half``: those that would find half of it; null above 1,000.
+    ten, ``bar`` being what is of no interest, or may be noise. ``blocks_for_half``: those that would find
+    half of it; null above 1,000, and where half lies within the bar.
     """
 
     subjects: int
     blocks: int
     difference: float
     blocks_for_half: int | None
+    bar: float
+
+    @property
+    def is_half_within_bar(self) -> bool:
+        """Whether no number of blocks finds half of the difference."""
+        return self.difference / 2 <= self.bar
 
 
 def power_of(spread: float, subjects: int, blocks: int, bar: float) -> Sight:
@@ -46,7 +53,7 @@ def power_of(spread: float, subjects: int, blocks: int, bar: float) -> Sight:
     found = _difference(spread, subjects, blocks, bar)
     half = found / 2
     enough = _least_blocks(spread, subjects, bar, half) if half > bar else None
-    return Sight(subjects, blocks, found, enough)
+    return Sight(subjects, blocks, found, enough, bar)
 
 
 def _difference(spread: float, subjects: int, blocks: int, bar: float) -> float:

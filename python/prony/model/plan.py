@@ -81,7 +81,8 @@ class Design:
     ``margin``: the smallest difference of interest. ``primary``: the load at which subjects are compared
     for a verdict (``connections``, ``rate``, ``streams``, ``requests``; empty: every load); other loads are a
     screening.
-    ``trimmed_mean``: show, beside the mean, the mean without the highest and the lowest trial. ``find_rate``:
+    ``trimmed_mean``: show, beside the mean, the mean without the highest and the lowest trial;
+    ``machine_memory``: how much of the machine's memory is in use. ``find_rate``:
     instead of measuring cells, search for each subject's highest rate that meets this objective.
     ``sessions``: in how many parts of equally many blocks the study is measured, at least ``pause_ns`` apart.
     ``editions``: of a subject with the software of the original's time, the one of today in whose place it
@@ -103,6 +104,7 @@ class Design:
     editions: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
     allow_errors: float | None = field(default=None, metadata=OPTIONAL)
     confirm: tuple[CloseLook, ...] = field(default=(), metadata=OPTIONAL)
+    machine_memory: bool = field(default=False, metadata=OPTIONAL)
 
 
 _Number = TypeVar("_Number", int, float)

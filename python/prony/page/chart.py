@@ -16,6 +16,7 @@ from prony.page.palette import GRID, INK, QUIET, Glyph
 from prony.report.text import Words
 
 __all__ = [
+    "EVERY",
     "FONT",
     "HEIGHT",
     "WIDTH",
@@ -33,6 +34,9 @@ __all__ = [
     "spec",
     "tooltip",
 ]
+
+EVERY = "all"
+"""What the key of a chart ends in that is of the only load."""
 
 WIDTH, HEIGHT = 340, 220
 """Of the plot, in pixels: a chart fits a telephone unscaled."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from prony.metrics import PERCENTILES
 from prony.model import Workload
-from prony.page.chart import Chapter, Chart, Style
+from prony.page.chart import EVERY, Chapter, Chart, Style
 from prony.page.charts.percentiles import Line, percentile_chart
 from prony.page.charts.seconds import Course, heat_map, replies, slowest, window_end_s
 from prony.page.figure import chapter_html, key_html
@@ -50,11 +50,11 @@ def _charts(reading: LoadReading, look: Style) -> Iterator[Chart | None]:
     recording = reading.recording
     workload = recording.spec.workload if recording.spec else None
     curves = [Line(_NAME, one, _places(one)) for one in curves_of(recording)]
-    yield percentile_chart(look, curves, "", "of this load")
+    yield percentile_chart(look, curves, EVERY, "of this load")
     end_s = window_end_s(workload) if isinstance(workload, Workload) else None
     seconds = seconds_of(recording, with_bins=True)
     course = Course(
-        look, ((_NAME, "load", seconds),), "Each second by what ended in it", "", end_s, "/series"
+        look, ((_NAME, "load", seconds),), "Each second by what ended in it", EVERY, end_s, "/series"
     )
     yield from (draw(course) for draw in (replies, slowest, heat_map))
 

@@ -12,7 +12,7 @@ from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS
 from prony.model import Json
-from prony.page.chart import Style
+from prony.page.chart import EVERY, Style
 from prony.page.palette import palette
 from prony.reading.groups import Group
 from prony.reading.study import Reading
@@ -50,6 +50,14 @@ class Scene:
         if len(self.reading.measured) < 2:
             return ""
         return str(group_words(group, self.reading.place(group)))
+
+    def key(self, group: Group) -> str:
+        """Return what the keys of a group's charts end in: those of each group differ, also where generators have
+        loads of their own.
+        """
+        if len(self.reading.measured) < 2:
+            return EVERY
+        return self.load(group) or f"generators {self.reading.place(group)}"
 
     def scale(self, metric: str, cells: Iterable[CellSummary]) -> Scale:
         """Return the unit of a metric's axis."""

@@ -10,7 +10,7 @@ from prony.analysis.claim_cells import claimed
 from prony.analysis.claims import ClaimResult, ClaimVerdict, evaluate
 from prony.analysis.compare import Comparison, Terms
 from prony.analysis.dependence import Dependence
-from prony.analysis.editions import Then, of_the_time
+from prony.analysis.editions import Then, in_their_place, of_the_time
 from prony.analysis.noise_floor import floors_by_metric
 from prony.analysis.summary import (
     CellSummary,
@@ -220,7 +220,7 @@ def _then(
     cells: Sequence[CellSummary],
     floored: Callable[[Claim], Terms],
 ) -> dict[str, Then]:
-    """Return what the software of the original's time says of claims that do not hold, by their names."""
+    """Return what the software of the original's time says of claims, by the names of those it was asked."""
     found = {
         claim.name: of_the_time(claim, result, cells, plan.design.editions, floored(claim))
         for claim, result in claims
@@ -313,7 +313,8 @@ def read(  # noqa: PLR0913 - what an archive holds
     agreed, blocks = agreed_terms(plan, own, depends.widening if depends else 1.0), blocks_of(own)
     groups = groups_of(plan, own, floors, agreed.widening, takes_unsteady=takes_unsteady)
     cells = [cell for group in groups for cell in group.cells]
-    floored = partial(_floored, cells=cells, agreed=agreed, blocks=blocks, floors=floors)
+    every = [*cells, *in_their_place(cells, plan.design.editions)]
+    floored = partial(_floored, cells=every, agreed=agreed, blocks=blocks, floors=floors)
     claims = _claims(plan, cells, floored)
 
     def agreed_in(group: Group) -> Terms:

@@ -9,10 +9,11 @@ from prony.analysis.displayed import cell_trimmed_mean
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS, PERCENTILES, Better
-from prony.model import CountStop, OpenLoop
+from prony.model import CountStop, LimitKind, OpenLoop
 from prony.reading.failures import FailedRequests, failed_by_class
 from prony.report.document import Column, Entry, Footnotes, Table, Tone
 from prony.report.forms import count, estimate, in_scale, of_percent, percent
+from prony.report.scales import metric_scale
 from prony.report.text import Figure, Name, Quote, Text, pointer, text
 from prony.report.words import bound_sign, ending_words
 from prony.units import Scale, bytes_scale, duration_scale
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 _PLAIN = Scale(1, "")
+_OF_ALL = metric_scale("machine_memory_ratio", ())
 _SHOWN = ("mean", "p50", "p95", "p99", "max")
 _BOTH = ("mean", "p50", "p90", "p95", "p99", "p999", "max")
 
@@ -132,14 +134,16 @@ def _latency_columns(cells: Sequence[Place], kind: str, notes: Footnotes) -> lis
     ]
 
 
-def _resource_columns(cells: Sequence[Place], notes: Footnotes) -> list[tuple[Column, Maker]]:
+def _resource_columns(cells: Sequence[Place], marks: "Marks", notes: Footnotes) -> list[tuple[Column, Maker]]:
     scale = bytes_scale(_means(cells, ("pss_end", "rss_peak")))
     group = f"CPU; memory, {scale.unit}"
-    shown = (
+    shown = [
         (Column("CPU %", group), "cpu_percent", _PLAIN),
         (Column("PSS", group), "pss_end", scale),
         (Column("RSS peak", group), "rss_peak", scale),
-    )
+    ]
+    if marks.machine_memory:
+        shown.append((Column("of the machine's, %"), "machine_memory_ratio", _OF_ALL))
     return [(column, partial(_figure, name=name, scale=unit, notes=notes)) for column, name, unit in shown]
 
 
@@ -147,13 +151,15 @@ def _resource_columns(cells: Sequence[Place], notes: Footnotes) -> list[tuple[Co
 class Marks:
     """What the main table shows of its rows beside figures: the best, the letters, the ratios to the first.
 
-    ``trimmed``: show also the mean without the highest and the lowest trial.
+    ``trimmed``: show also the mean without the highest and the lowest trial; ``machine_memory``: and how much
+    of the machine's memory is in use.
     """
 
     best: tuple[str, ...] = ()
     letters: Mapping[str, str] = field(default_factory=dict)
     ratios: Mapping[str, Text] = field(default_factory=dict)
     trimmed: bool = False
+    machine_memory: bool = False
 
 
 def _trimmed(one: Place, name: str, scale: Scale, notes: Footnotes) -> Entry:
@@ -200,13 +206,22 @@ def subjects_table(cells: Sequence[Place], marks: Marks, notes: Footnotes) -> Ta
     if marks.ratios:
         makers.append((Column("to the first", text=True), partial(_ratio, marks=marks)))
     makers += _latency_columns(cells, "response" if opened else "service", notes)
-    makers += _resource_columns(cells, notes)
+    makers += _resource_columns(cells, marks, notes)
     rows = []
     for one in cells:
-        name = one.cell.name
-        title = Entry(text("{}", Name(name)), Tone.STRONG if name in marks.best else Tone.PLAIN)
-        rows.append((title, *(make(one) for _, make in makers)))
+        tone = Tone.STRONG if one.cell.name in marks.best else Tone.PLAIN
+        rows.append((Entry(_named(one.cell, notes), tone), *(make(one) for _, make in makers)))
     return Table((Column("subject", text=True), *(column for column, _ in makers)), tuple(rows))
+
+
+_CLOSED = "its limit of requests in flight bound: a closed loop from then on"
+
+
+def _named(cell: CellSummary, notes: Footnotes) -> Text:
+    """Return the name of a cell, marked where its open loop did not stay one."""
+    bounds = (trial.limited.kind for trial in cell.counted if trial.limited is not None)
+    is_closed = LimitKind.IN_FLIGHT in bounds
+    return notes.marked(Name(cell.name), _CLOSED) if is_closed else text("{}", Name(cell.name))
 
 
 Labelled = tuple[Text, Place]

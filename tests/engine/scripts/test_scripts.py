@@ -82,10 +82,12 @@ def test_a_field_that_is_no_count_is_refused(name):
 
 
 def test_what_a_script_prints_of_itself_is_shown():
+    # Two processes, and then all of it.
     own = "workers: 2, 3 to 4 requests each\nqps: 7.0\n"
-    measured = parse(2 * own + "prony " + json.dumps(COUNTED) + "\n")
-    words = "2, 3 to 4 requests each"
-    assert measured.caveats == (f"its own output: qps 14.0, failures included; workers: {words}; {words}",)
+    whole = "workers: 2, 7 to 7 requests each\nqps: 14.0\n"
+    measured = parse(2 * own + whole + "prony " + json.dumps(COUNTED) + "\n")
+    words = "2, 3 to 4 requests each; 2, 3 to 4 requests each; 2, 7 to 7 requests each"
+    assert measured.caveats == (f"its own output: qps 14.0, failures included; workers: {words}",)
     assert parse("prony " + json.dumps(COUNTED) + "\n").caveats == ()
 
 

@@ -75,12 +75,14 @@ def _parse(output: Output, job: Job) -> Measured:
 
 
 def _own_words(stdout: str) -> tuple[str, ...]:
-    """Return what a script prints of itself, as the article's do: of each worker, and its rate."""
+    """Return what a script prints of itself, as the article's do: of each worker, and the rate of all. Of
+    several processes each says its own rate before, which the last one includes.
+    """
     qps = re.findall(r"^qps: ([0-9.]{1,20})$", stdout, re.MULTILINE)
     workers = re.findall(r"^workers: (\d+, \d+ to \d+ requests each)$", stdout, re.MULTILINE)
     if not qps:
         return ()
-    rate = f"{sum(map(float, qps)):,.1f}"
+    rate = f"{float(qps[-1]):,.1f}"
     return (f"its own output: qps {rate}, failures included; workers: {'; '.join(workers)}",)
 
 

@@ -31,9 +31,8 @@ def dots(scene: Scene, group: Group, metric: str) -> Chart | None:
     trials = [row for cell in cells for row in scene.trial_rows(cell, metric, scale)]
     if len(means) < 2 or is_flat([row["trial"] for row in trials]):
         return None
-    load = scene.load(group)
     return Chart(
-        slug(metric, load or "all"),
+        slug(metric, scene.key(group)),
         titled(metric),
         f"Mean over the trials{scene.spread}; small dots are single trials.",
         spec(

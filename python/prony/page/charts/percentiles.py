@@ -31,7 +31,7 @@ def percentiles(scene: Scene, group: Group) -> Chart | None:
         for cell in group.cells
         for curve in scene.traces.curves.get(cell.cell.id, ())
     ]
-    return percentile_chart(scene.look, curves, scene.load(group), "the mean over the trials")
+    return percentile_chart(scene.look, curves, scene.key(group), "the mean over the trials")
 
 
 def _places(scene: Scene, cell: CellSummary, curve: PercentileCurve) -> Mapping[str, str]:
@@ -51,9 +51,9 @@ class Line:
     places: Mapping[str, str]
 
 
-def percentile_chart(look: Style, curves: Sequence[Line], load: str, over: str) -> Chart | None:
-    """Return latencies by percentile: response times, of a closed loop service times. ``over``: of what the
-    values are. Null without curves.
+def percentile_chart(look: Style, curves: Sequence[Line], key: str, over: str) -> Chart | None:
+    """Return latencies by percentile: response times, of a closed loop service times. ``key``: see
+    `Scene.key`; ``over``: of what the values are. Null without curves.
     """
     kind = "response" if any(one.curve.kind == "response" for one in curves) else "service"
     own = [one for one in curves if one.curve.kind == kind]
@@ -66,7 +66,7 @@ def percentile_chart(look: Style, curves: Sequence[Line], load: str, over: str) 
         f"{over}. A line ends where fewer than ten requests took longer, or where requests failed."
     )
     return Chart(
-        slug("percentiles", load or "all"),
+        slug("percentiles", key),
         "Latency by percentile",
         about,
         spec(rows, _layers(look, rows, scale)),

@@ -34,7 +34,7 @@ def ratios(scene: Scene, group: Group) -> Chart | None:
     metric, bar = METRICS[found.metric], max(scene.reading.plan.design.margin, group.noise_floor)
     better = "higher is better" if metric.better is Better.HIGHER else "lower is better"
     return Chart(
-        slug("ratios", scene.load(group) or "all"),
+        slug("ratios", scene.key(group)),
         f"To {found.leader}",
         f"Ratio in {metric.title} ({better}), with intervals that hold for all pairs together; within "
         "the grey band a difference is of no interest.",

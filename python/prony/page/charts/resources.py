@@ -33,9 +33,8 @@ def by_role(scene: Scene, group: Group, metric: str) -> Chart | None:
     rows = [row for cell in cells for row in _roles(scene, cell, metric, scale)]
     if not rows:
         return None
-    load = scene.load(group)
     return Chart(
-        slug(metric, "by role", load or "all"),
+        slug(metric, "by role", scene.key(group)),
         f"{titled(metric)}, by role",
         f"Of each role's processes: {METRICS[metric].title}, the mean over the trials."
         f"{_UNSEEN.get(metric, '')}",
@@ -112,9 +111,8 @@ def usage(scene: Scene, group: Group, metric: str) -> Chart | None:
     ]
     layers = [*_warmup(rows), *lines]
     what = "CPU" if metric == "cpu_percent" else "resident memory"
-    load = scene.load(group)
     return Chart(
-        slug(metric, "over time", load or "all"),
+        slug(metric, "over time", scene.key(group)),
         f"Every half second: {what}",
         f"The {what} of each role in the trial in the middle; the warm-up is shaded.",
         rows_of(rows, names, layers, _HEIGHT),

@@ -21,15 +21,15 @@ _SHADES = ("#c9dff0", "#3d8fc7", "#0a3d66")
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """Trials second by second: each with its subject and which one it is. ``which`` says that in words,
-    ``load`` under what. ``end_s``: when the window ended, null where that is not known; ``at``: where the
-    JSON has the seconds, empty where it has none.
+    """Trials second by second: each with its subject and which one it is. ``which`` says that in words;
+    ``key``: see `Scene.key`; ``end_s``: when the window ended, null where that is not known; ``at``: where
+    the JSON has the seconds, empty where it has none.
     """
 
     look: Style
     trials: tuple[tuple[str, str, tuple[SecondFigures, ...]], ...]
     which: str
-    load: str
+    key: str
     end_s: float | None
     at: str = ""
 
@@ -40,7 +40,7 @@ def course_of(scene: Scene, group: Group) -> Course:
         "Of each subject the trial in the middle (solid) and the worst (dashed), by the metric that decides"
     )
     return Course(
-        scene.look, tuple(_traces(scene, group)), which, scene.load(group), window_end_s(group.workload)
+        scene.look, tuple(_traces(scene, group)), which, scene.key(group), window_end_s(group.workload)
     )
 
 
@@ -55,7 +55,7 @@ def replies(course: Course) -> Chart | None:
     if not rows:
         return None
     return Chart(
-        slug("seconds", course.load or "all"),
+        slug("seconds", course.key),
         "Every second: valid replies",
         f"{course.which}. Crosses: seconds in which requests failed; grey: after the window.",
         _facets(course, rows, "ok", "/s"),
@@ -70,7 +70,7 @@ def slowest(course: Course) -> Chart | None:
     scale = metric_scale("response_ok_p50", [float(one.max_ns or 0) for one in found])
     rows = [row for row in _rows(course, scale) if "slowest" in row]
     return Chart(
-        slug("slowest", course.load or "all"),
+        slug("slowest", course.key),
         "Every second: the slowest reply",
         f"The longest latency of a valid reply in each second, on a scale by ratio. {course.which}.",
         _facets(course, rows, "slowest", scale.unit),
@@ -189,7 +189,7 @@ def heat_map(course: Course) -> Chart | None:
         },
     }
     return Chart(
-        slug("heat", course.load or "all"),
+        slug("heat", course.key),
         "Every second: all latencies",
         "How many valid replies took how long, second by second; of several trials in the worst.",
         rows_of(rows, names, [layer], _HEIGHT),

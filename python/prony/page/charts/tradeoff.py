@@ -27,9 +27,8 @@ def tradeoff(scene: Scene, group: Group) -> Chart | None:
     titles = [METRICS[metric].title for metric in metrics]
     units = [scene.scale(metric, cells).unit for metric in metrics]
     good = "to the right and down" if closed else "to the left and down"
-    load = scene.load(group)
     return Chart(
-        slug("tradeoff", load or "all"),
+        slug("tradeoff", scene.key(group)),
         "What it gives and what it costs",
         f"{heading(titles[0])} against {titles[1]}; a larger mark needs more {titles[2]}. Best is {good}.",
         spec(rows, _layers(scene, rows, titles, units)),

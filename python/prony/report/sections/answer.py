@@ -143,8 +143,12 @@ def _power_line(group: Group, place: int) -> Iterator[Text]:
     more = "more than " if found.difference >= TENFOLD else ""
     said = f"{{}} find a difference of {more}{{}} between two subjects nine times in ten"
     seen = text(said, blocks, difference)
+    if found.is_half_within_bar:
+        bar = Figure(found.bar, about_percent, at + pointer("bar"))
+        yield text("{}; no number of them finds half of it: {} is noise, or of no interest.", seen, bar)
+        return
     if found.blocks_for_half is None:
-        yield text("{}.", seen)
+        yield text("{}; half of it would take more than a thousand.", seen)
         return
     needed = Figure(found.blocks_for_half, count, at + pointer("blocks_for_half"))
     yield text("{}; half of it would take about {}.", seen, needed)

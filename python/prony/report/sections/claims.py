@@ -87,7 +87,8 @@ def _judgement(claim: Claim, result: ClaimResult, at: str, reading: Reading) -> 
 
 _SAID = {
     VersionChange.VERSIONS: "versions changed: with the software of the time it holds",
-    VersionChange.NOT_THEN: "did not hold: nor does it with the software of the time",
+    VersionChange.HELD: "held: with the software of the time it holds, and today's was not measured",
+    VersionChange.NOT_THEN: "did not hold: it does not with the software of the time",
     VersionChange.UNKNOWN: "the software of the time does not show whether versions changed",
 }
 

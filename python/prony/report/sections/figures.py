@@ -1,6 +1,7 @@
 """The figures of one group: a row for each subject, and its failed requests by kind."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from prony.model import ClosedLoop
 from prony.reading.groups import Group
@@ -44,8 +45,11 @@ def group_section(reading: Reading, group: Group) -> Section:
     if not any(one.cell.ok for one in cells):
         return Section(heading, (Paragraph("No trial counts.", Tone.BAD),))
     closed = isinstance(group.workload.loop, ClosedLoop)
-    trimmed = closed and reading.plan.design.trimmed_mean
-    table = subjects_table(cells, _marks(group, group_at(reading, group), trimmed), notes)
+    design = reading.plan.design
+    trimmed = closed and design.trimmed_mean
+    marks = _marks(group, group_at(reading, group))
+    marks = replace(marks, trimmed=trimmed, machine_memory=design.machine_memory)
+    table = subjects_table(cells, marks, notes)
     lead = (_SATURATED,) if closed else ()
     said = (letters_note(group), ratio_note(group), _TRIMMED if trimmed else None)
     remarks = [words for words in said if words]
@@ -57,11 +61,11 @@ def _ranked(reading: Reading, group: Group) -> list[Place]:
     return ranked(group.cells, group.answer.metric, group_at(reading, group))
 
 
-def _marks(group: Group, at: str, trimmed: bool) -> Marks:
+def _marks(group: Group, at: str) -> Marks:
     found, standing = group.answer, deciding(group)
     best = found.ties if found.leader is None or found.alone else (found.leader, *found.ties)
     letters = (standing.letters if standing else None) or {}
-    return Marks(best, letters, ratios_to_first(group, at), trimmed)
+    return Marks(best, letters, ratios_to_first(group, at))
 
 
 def failed_requests(reading: Reading) -> Section | None:
