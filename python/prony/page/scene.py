@@ -52,8 +52,8 @@ class Scene:
         return str(group_words(group, self.reading.place(group)))
 
     def key(self, group: Group) -> str:
-        """Return what the keys of a group's charts end in: those of each group differ, also where generators have
-        loads of their own.
+        """Return what the keys of a group's charts end in: those of each group differ, also where generators
+        have loads of their own.
         """
         if len(self.reading.measured) < 2:
             return EVERY
