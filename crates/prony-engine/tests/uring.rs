@@ -33,8 +33,8 @@ fn a_run_names_its_driver_and_says_why_it_is_not_the_one_that_was_asked_for() {
 }
 
 #[test]
-fn t34_replies_for_which_no_buffer_is_free_are_waited_for() {
-    // Each reply fills 33 of 4,096 buffers, and 400 come at once.
+fn many_large_replies_at_once_arrive_whole() {
+    // Each fills 33 of 4,096 buffers.
     let server = start(r#"{"body_bytes": 65536}"#);
     let recording = by_uring(Load::closed(server.port(), 400).requests(4_000)).run();
     assert_eq!(recording.account.ok, 4_000);

@@ -125,13 +125,16 @@ impl Uring {
     /// # Errors
     /// When the kernel has no io_uring (before 6.1), or does not let this process have one.
     pub fn new(address: impl Into<Address>, first: usize) -> io::Result<Self> {
-        let address = address.into();
+        Self::with(address.into(), first, buffers::COUNT)
+    }
+
+    fn with(address: Address, first: usize, buffers: u16) -> io::Result<Self> {
         let ring = IoUring::builder()
             .setup_single_issuer()
             .setup_defer_taskrun()
             .setup_cqsize(COMPLETIONS)
             .build(SUBMISSIONS)?;
-        let buffers = Buffers::new(&ring.submitter())?;
+        let buffers = Buffers::new(&ring.submitter(), buffers)?;
         // Waiting for replies is not waiting for a disk.
         let wait_flags = if ring.params().is_feature_no_iowait() {
             EnterFlags::NO_IOWAIT
@@ -600,5 +603,43 @@ impl Drop for Uring {
         // What was counted as sent is sent.
         let _ = self.ring.submit();
         Buffers::withdraw(&self.ring.submitter());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::io::Write;
+    use std::net::TcpListener;
+
+    #[test]
+    fn t34_what_finds_no_free_buffer_is_waited_for() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = Address::from(listener.local_addr().unwrap());
+        // Where the kernel has none there is nothing to run out.
+        let Ok(mut driver) = Uring::with(address, 0, 4) else {
+            return;
+        };
+        let mut ready = Vec::new();
+        assert!(!driver.connect(0).unwrap());
+        let (mut peer, _) = listener.accept().unwrap();
+        while ready.is_empty() {
+            driver.wait(10_000_000, &mut ready).unwrap();
+        }
+        driver.connect_result(0).unwrap();
+        let sent: Vec<u8> = (0..64 * 1024).map(|k| (k * 7 % 251) as u8).collect();
+        peer.write_all(&sent).unwrap();
+        let mut came = Vec::new();
+        for _ in 0..1_000 {
+            driver.wait(10_000_000, &mut ready).unwrap();
+            while let Ok(received) = driver.receive(0) {
+                came.extend_from_slice(received.bytes);
+            }
+            if came.len() >= sent.len() {
+                break;
+            }
+        }
+        assert!(came == sent, "{} of {} bytes", came.len(), sent.len());
     }
 }

@@ -12,8 +12,9 @@ pub const GROUP: u16 = 0;
 /// What each of them holds: a usual reply takes one.
 pub const BYTES: usize = 2048;
 
-// A power of two, as the kernel wants it.
-const COUNT: u16 = 4096;
+/// How many there are: a power of two, as the kernel wants it.
+pub const COUNT: u16 = 4096;
+
 const PAGE: usize = 4096;
 const NONE: u16 = u16::MAX;
 
@@ -22,6 +23,7 @@ const NONE: u16 = u16::MAX;
 pub struct Buffers {
     entries: *mut BufRingEntry,
     layout: Layout,
+    count: u16,
     memory: Vec<u8>,
     tail: u16,
     // By the number of a buffer: how much is in it, and which one of the same connection came after it.
@@ -59,12 +61,12 @@ impl Chain {
 }
 
 impl Buffers {
-    /// All of them with the kernel, until [`Self::withdraw`].
+    /// So many, a power of two, and all of them with the kernel, until [`Self::withdraw`].
     ///
     /// # Errors
     /// When the kernel has no such rings (before 5.19), or no memory for one.
-    pub fn new(submitter: &Submitter<'_>) -> io::Result<Self> {
-        let size = usize::from(COUNT) * size_of::<BufRingEntry>();
+    pub fn new(submitter: &Submitter<'_>, count: u16) -> io::Result<Self> {
+        let size = usize::from(count) * size_of::<BufRingEntry>();
         let layout = Layout::from_size_align(size, PAGE).map_err(io::Error::other)?;
         // SAFETY: the layout has a size above 0.
         let entries = unsafe { alloc_zeroed(layout) }.cast::<BufRingEntry>();
@@ -74,15 +76,16 @@ impl Buffers {
         let mut own = Self {
             entries,
             layout,
-            memory: vec![0; usize::from(COUNT) * BYTES],
+            count,
+            memory: vec![0; usize::from(count) * BYTES],
             tail: 0,
-            filled: vec![0; usize::from(COUNT)],
-            after: vec![NONE; usize::from(COUNT)],
+            filled: vec![0; usize::from(count)],
+            after: vec![NONE; usize::from(count)],
         };
-        (0..COUNT).for_each(|number| own.give(number));
+        (0..count).for_each(|number| own.give(number));
         own.publish();
         // SAFETY: the entries are aligned to a page and as many as said. They live until `own` is dropped, before which they are withdrawn.
-        unsafe { submitter.register_buf_ring_with_flags(own.entries as u64, COUNT, GROUP, 0) }?;
+        unsafe { submitter.register_buf_ring_with_flags(own.entries as u64, count, GROUP, 0) }?;
         Ok(own)
     }
 
@@ -94,7 +97,7 @@ impl Buffers {
 
     /// Gives a buffer to the kernel, with the next [`Self::publish`].
     pub fn give(&mut self, number: u16) {
-        let place = usize::from(self.tail & (COUNT - 1));
+        let place = usize::from(self.tail & (self.count - 1));
         let start = usize::from(number) * BYTES;
         // SAFETY: `place` lies within the entries, and the kernel reads this one only once the tail is beyond it.
         let entry = unsafe { &mut *self.entries.add(place) };
