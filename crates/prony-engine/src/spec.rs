@@ -36,7 +36,7 @@ pub struct Spec {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DriverKind {
-    /// By what costs less for this load.
+    /// By what was shown to cost less.
     #[default]
     Auto,
     /// By calls, when epoll says that they can be made.

@@ -219,8 +219,7 @@ class PaceOptions:
     driver: Annotated[
         Driver,
         typer.Option(
-            help="How to reach the kernel: epoll, or io_uring where load and kernel allow it; auto takes "
-            "what costs less."
+            help="How to reach the kernel: epoll (as auto does), or io_uring where load and kernel allow it."
         ),
     ] = Driver.AUTO
 

@@ -79,7 +79,7 @@ class Driver(StrEnum):
     """How the built-in generator reaches the kernel."""
 
     AUTO = "auto"
-    """By what costs less for the load."""
+    """By what was shown to cost less: epoll, so far."""
     EPOLL = "epoll"
     IO_URING = "io_uring"
     """Where load and kernel allow it, else by epoll: the result says why."""

@@ -1,10 +1,8 @@
 //! Which driver a load gets: the one that is asked for, or the one that costs less, as far as the load and the kernel allow it.
 
 use super::Uring;
-use crate::spec::{DriverKind, Loop, Socket, Spec, Wire};
+use crate::spec::{DriverKind, Socket, Spec, Wire};
 
-// Of one worker: with some thousand the kernel takes longer to find what a completion is of than a call takes.
-const MOST_CONNECTIONS: usize = 2_000;
 const OTHERS: &str = "TLS, HTTP/2, pipelines and Unix sockets go by epoll";
 
 /// How the workers of a run reach the kernel.
@@ -19,12 +17,7 @@ pub struct Choice {
 impl Choice {
     /// For a load by so many workers. Asks the kernel, if io_uring is wanted.
     pub fn of(spec: &Spec, workers: usize) -> Self {
-        let is_wanted = match spec.driver {
-            DriverKind::Epoll => false,
-            DriverKind::IoUring => true,
-            DriverKind::Auto => is_plain(spec) && is_cheaper(spec, workers),
-        };
-        if !is_wanted {
+        if !is_wanted(spec.driver) {
             return Self::default();
         }
         if !is_plain(spec) {
@@ -55,11 +48,11 @@ fn is_plain(spec: &Spec) -> bool {
     target.tls.is_none() && !is_shared && target.socket == Socket::Tcp
 }
 
-/// Whether io_uring was measured to cost less (docs/performance.md).
-fn is_cheaper(spec: &Spec, workers: usize) -> bool {
-    match spec.workload.shape {
-        Loop::Closed { connections, .. } => connections.div_ceil(workers.max(1)) <= MOST_CONNECTIONS,
-        Loop::Open { .. } => false,
+/// It was not shown to cost less than epoll in any loop (docs/performance.md), so it is taken where it is asked for.
+fn is_wanted(driver: DriverKind) -> bool {
+    match driver {
+        DriverKind::Auto | DriverKind::Epoll => false,
+        DriverKind::IoUring => true,
     }
 }
 
