@@ -58,6 +58,14 @@ def test_it_can_be_asked_without_the_software_of_today(a, b, expected):
     assert (found.change, found.subjects) == (expected, 2)
 
 
+def test_what_holds_of_some_is_not_known_to_hold_of_all():
+    asked = claim(ClaimKind.HIGHEST, among=("a+hello", "b+hello"))
+    cells, editions = then(300, 200), {**EDITIONS, "c-as-of-2016+hello": "c+hello"}
+    assert (
+        of_the_time(asked, evaluate(asked, cells), cells, editions, Terms()).change is VersionChange.UNKNOWN
+    )
+
+
 def test_what_nobody_could_test_was_not_asked_of_the_software_of_the_time():
     assert change(then(300, 200), UNTESTABLE, needs=Needs(server_cpus=64)) is None
 

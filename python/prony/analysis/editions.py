@@ -61,8 +61,12 @@ def of_the_time(
     result = evaluate(claim, old, terms)
     if found.verdict is result.verdict is ClaimVerdict.NOT_TESTABLE:
         return None
+    subjects = len({cell.cell.subject.name for cell in old})
     change = changes.get(result.verdict, VersionChange.UNKNOWN)
-    return Then(change, result, len({cell.cell.subject.name for cell in old}))
+    # One refutes a claim; that it holds of some is not that it holds of all.
+    if result.verdict is ClaimVerdict.HOLDS and subjects < len(editions):
+        change = VersionChange.UNKNOWN
+    return Then(change, result, subjects)
 
 
 def in_their_place(cells: Sequence[CellSummary], editions: Mapping[str, str]) -> list[CellSummary]:
