@@ -72,6 +72,41 @@ def verdict(asked, *cells, terms=None):
     return evaluate(asked, cells, terms).verdict
 
 
+# --- connections that set the figure ----------------------------------------------------------------------
+
+
+def delayed(name, speeds, at, most):
+    return replace(cell(name, speeds, at=at), most_per_s=most)
+
+
+def faster_with_320(fewer, more, fewer_most=2_667.0, more_most=10_667.0):
+    asked = claim(
+        ClaimKind.RATIO, load={"connections": 320}, against="a+*", against_load={"connections": 80}, low=1.2
+    )
+    return evaluate(asked, [delayed("a", fewer, 80, fewer_most), delayed("a", more, 320, more_most)])
+
+
+def test_more_connections_are_not_faster_than_fewer_that_the_delay_of_the_server_holds_back():
+    found = faster_with_320(around(2_600), around(9_000))
+    assert found.verdict is OPEN
+    assert found.reason.endswith("a+hello is at the 2,667 /s that its connections allow, whoever sends them")
+
+
+def test_more_connections_are_faster_than_fewer_that_could_have_carried_more():
+    assert faster_with_320(around(1_170), around(2_463)).verdict is HOLDS
+    # Nobody knows a delay: the server sets the figure.
+    assert faster_with_320(around(2_600), around(9_000), None, None).verdict is HOLDS
+
+
+def test_more_connections_that_carry_less_than_those_held_back_refute_it():
+    assert faster_with_320(around(2_600), around(2_000)).verdict is NOT
+
+
+def test_where_all_have_as_many_connections_none_is_held_back_more_than_another():
+    cells = [delayed("a", around(2_600), 80, 2_667.0), delayed("b", around(1_170), 80, 2_667.0)]
+    assert verdict(claim(ClaimKind.HIGHEST), *cells) is HOLDS
+
+
 # --- orders -----------------------------------------------------------------------------------------------
 
 

@@ -21,7 +21,6 @@ from prony.analysis.summary import estimate_mean
 __all__ = ["Bounds", "ClaimResult", "ClaimVerdict", "Part", "judged", "of_effect", "of_spreads", "of_values"]
 
 _CLOSED = Open()
-_LIMITED = "the generator was the limit, so the figure is a bound"
 # Without one of them there are two, the least that have a variance.
 _LEAST_SPREAD = 3
 
@@ -93,7 +92,7 @@ class Bounds:
 @dataclass(frozen=True, slots=True)
 class Part:
     """One figure of a claim. ``interval`` gives its interval at 1 - a level; ``lost``: why no value
-    counts. ``open``: where the true value may lie beside the interval, because the generator was the limit.
+    counts. ``open``: where the true value may lie beside the interval, for the reason ``limit``.
     ``one_sided``: as of `ClaimResult`.
     """
 
@@ -103,6 +102,7 @@ class Part:
     interval: Callable[[float], tuple[float, float]] | None = None
     lost: str | None = None
     open: Open = _CLOSED
+    limit: str = "the generator was the limit, so the figure is a bound"
     one_sided: bool = False
 
 
@@ -144,7 +144,7 @@ def _verdict(part: Part, bounds: Bounds, terms: Terms, least: int, tests: float)
         level = terms.level / tests
         interval = part.interval(terms.nominal(level))
     verdict, heeded = bounds.verdict(interval), bounds.verdict(part.open.widened(interval))
-    reason = part.name if heeded is verdict else f"{part.name}: {_LIMITED}"
+    reason = part.name if heeded is verdict else f"{part.name}: {part.limit}"
     return ClaimResult(heeded, part.n, part.figure, interval, reason, level, one_sided=part.one_sided)
 
 

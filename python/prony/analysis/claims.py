@@ -10,12 +10,13 @@ of a claim that is the conjunction of its parts, each may be tested at the full 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import fsum, log
+from math import fsum, inf, log
 from types import MappingProxyType
 
 from prony.analysis.account import ending_named
 from prony.analysis.at_least import Bounded, Open, ends_of, open_end
 from prony.analysis.by_session import judged_in_common
+from prony.analysis.ceiling import is_at_ceiling
 from prony.analysis.claim_cells import Place, by_block, claimed, rivals, unsampled, where
 from prony.analysis.claim_needs import UnmetNeed, blocks_needed, tested, unmet
 from prony.analysis.claim_parts import (
@@ -40,6 +41,8 @@ __all__ = ["ClaimResult", "ClaimVerdict", "evaluate"]
 
 _ONE_CORE_PERCENT = 100.0
 _MOST = 0.5
+# What connections set where the server waits before each reply.
+_OF_CONNECTIONS = "ok_per_s"
 # Of the level at which a claim that one fails more than others is refuted: the rest is for comparisons with
 # these. So none of five trials still refutes that most fail, and five against none that fewer do.
 _OF_SHARES = 0.8
@@ -137,8 +140,30 @@ def _compared(
         ratios, name = _units(_ratios(claim, cell, other), terms), f"{where(cell)}, to {other.name}"
         lost = _unqualified(claim, cell) or _unqualified(claim, other)
         ends = ends_of(claim.metric, Bounded(cell.reach(claim.metric), other.reach(claim.metric)))
-        parts.append(of_effect(ratios, name, lost, ends, terms.widening))
+        part = of_effect(ratios, name, lost, ends, terms.widening)
+        parts.append(_with_ceiling(part, claim, cell, other))
     return judged(parts, bounds, terms, blocks_needed(claim))
+
+
+def _with_ceiling(part: Part, claim: Claim, cell: CellSummary, other: CellSummary) -> Part:
+    """Return the ratio as a bound where the connections of one side, and not its generator, set its throughput,
+    and the other side has another number of them.
+    """
+    found = [_ceiling(claim, one) for one in (cell, other)]
+    if found == [None, None] or cell.most_per_s == other.most_per_s:
+        return part
+    ends = ends_of(claim.metric, Bounded(*(1.0 if limit is None else inf for limit in found)))
+    return replace(part, open=part.open | ends, limit="; ".join(filter(None, found)))
+
+
+def _ceiling(claim: Claim, cell: CellSummary) -> str | None:
+    """Return that a cell's connections let no more requests through; null where they do, or nobody knows."""
+    value = cell.metrics[claim.metric]
+    if claim.metric != _OF_CONNECTIONS or isinstance(value, Missing) or cell.most_per_s is None:
+        return None
+    if not is_at_ceiling(value.mean, cell.most_per_s):
+        return None
+    return f"{cell.name} is at the {cell.most_per_s:,.0f} /s that its connections allow, whoever sends them"
 
 
 # --- values -----------------------------------------------------------------------------------------------

@@ -143,7 +143,7 @@ class CellSummary:
     at least so good. ``rate_reach``: the factor by which throughput is then higher at most
     (`at_least.rate_reach`). ``steadiness``: over the trials together, or why it is unknown. ``counted``: the
     trials that count, ``by_block``: their metrics. ``by_session``: those of its sessions, null where all
-    trials are of one.
+    trials are of one. ``most_per_s``: as of `ceiling.most_per_s`.
     """
 
     cell: Cell
@@ -165,6 +165,7 @@ class CellSummary:
     by_block: Mapping[int, Mapping[str, Value]]
     allowed_errors: float = QUALIFIED_ERROR_RATIO
     by_session: Mapping[int, Mapping[str, Value]] | None = None
+    most_per_s: float | None = None
 
     @property
     def units(self) -> Mapping[int, Mapping[str, Value]]:

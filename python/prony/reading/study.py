@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from prony.analysis.by_session import in_sessions
+from prony.analysis.ceiling import most_per_s
 from prony.analysis.claim_cells import claimed
 from prony.analysis.claims import ClaimResult, ClaimVerdict, evaluate
 from prony.analysis.compare import Comparison, Terms
@@ -25,7 +26,6 @@ from prony.diagnosis import Diagnosis, Evidence, Observed, conclude, confirmed, 
 from prony.model import (
     Cell,
     Claim,
-    ClosedLoop,
     Fingerprint,
     Limited,
     Ok,
@@ -52,7 +52,6 @@ from prony.reading.sessions import session_of, stretches
 from prony.reading.sweeps import Sweep, sweeps_of
 from prony.reading.warm_ups import WarmUp, warm_ups
 from prony.reading.work import with_unequal_work
-from prony.units import MILLISECOND_NS, seconds
 
 __all__ = ["Reading", "noise_floors", "read", "read_archive", "read_sessions"]
 
@@ -177,12 +176,8 @@ class Reading:
         """Return how many requests a second the connections of a closed loop make at most on a server that
         waits before each reply; null where it does not, or that is not known.
         """
-        record = self.subjects.get(group.cells[0].cell.subject.name)
-        delay_ms = record.settings.get("delay_ms") if record else None
-        loop = group.workload.loop
-        if not isinstance(loop, ClosedLoop) or not isinstance(delay_ms, int) or delay_ms <= 0:
-            return None
-        return loop.connections * group.workload.streams / seconds(delay_ms * MILLISECOND_NS)
+        first = group.cells[0].cell
+        return most_per_s(first, self.subjects.get(first.subject.name))
 
     def place(self, group: Group) -> int:
         """Return the place of a group in ``groups``.
@@ -312,7 +307,11 @@ def read(  # noqa: PLR0913 - what an archive holds
     depends = None if several else dependence_of(plan, taken)
     agreed, blocks = agreed_terms(plan, own, depends.widening if depends else 1.0), blocks_of(own)
     groups = groups_of(plan, own, floors, agreed.widening, takes_unsteady=takes_unsteady)
-    cells = [cell for group in groups for cell in group.cells]
+    cells = [
+        replace(one, most_per_s=most_per_s(one.cell, subjects.get(one.cell.subject.name)))
+        for group in groups
+        for one in group.cells
+    ]
     every = [*cells, *in_their_place(cells, plan.design.editions)]
     floored = partial(_floored, cells=every, agreed=agreed, blocks=blocks, floors=floors)
     claims = _claims(plan, cells, floored)
