@@ -9,7 +9,7 @@ from pathlib import Path
 from prony.archive import open_archive
 from prony.catalog.install.environment import Environment, Unavailable
 from prony.catalog.schema.loader import load_catalog
-from prony.engine import ENGINES
+from prony.engine.registry import ENGINES
 from prony.errors import SubjectError
 from prony.host import fingerprint
 from prony.host.facts.activity import Activity

@@ -252,7 +252,7 @@ def test_every_kind_of_sandbox_that_a_plan_may_name_is_listed():
 
 
 def test_the_engine_that_is_taken_by_default_is_listed():
-    from prony.engine import ENGINES
+    from prony.engine.registry import ENGINES
     from prony.model import EngineChoice
 
     assert EngineChoice().name in ENGINES

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from prony.engine import ENGINES, open_engine
+from prony.engine.registry import ENGINES, open_engine
 from prony.errors import EngineError, UsageError
 from prony.model import (
     Address,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from prony.analysis.validity import Circumstances, judge
-from prony.engine import Engine
+from prony.engine.base import Engine
 from prony.errors import EngineError, FailureStage, PronyError, SubjectError
 from prony.model import (
     Cell,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from prony.engine import ENGINES
+from prony.engine.registry import ENGINES
 
 
 @pytest.fixture

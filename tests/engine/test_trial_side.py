@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from prony.engine import open_engine
+from prony.engine.registry import open_engine
 from prony.model import (
     Address,
     Check,

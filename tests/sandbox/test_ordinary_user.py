@@ -26,7 +26,7 @@ from pathlib import Path
 from prony.sandbox.namespaces import gain_namespaces
 if sys.argv[1] == "gain":
     gain_namespaces()
-from prony.engine import open_engine
+from prony.engine.registry import open_engine
 from prony.model import *
 from prony.runas import resolve_user
 from prony.sandbox import open_sandbox

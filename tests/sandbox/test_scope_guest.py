@@ -74,7 +74,8 @@ sys.path.insert(0, {source!r})
 import encodings.idna, json, os, subprocess, time
 from pathlib import Path
 from prony import _engine
-from prony.engine import child, open_engine, process
+from prony.engine import child, process
+from prony.engine.registry import open_engine
 from prony.model import *
 from prony.runas import resolve_user
 from prony.sandbox import open_sandbox, process, supervisor

@@ -16,7 +16,7 @@ from prony.catalog.install.environment import Environment, Unavailable
 from prony.catalog.install.prepare import EnvironmentProgress, prepare
 from prony.catalog.schema.loader import Catalog
 from prony.certificates import Authority
-from prony.engine import open_engine
+from prony.engine.registry import open_engine
 from prony.errors import EngineError, FailureStage, PronyError, SubjectError
 from prony.model import (
     Cell,

@@ -20,7 +20,7 @@ from prony.check.left import still_running
 from prony.check.rows import subjects_to_check
 from prony.check.verdict import CONNECTIONS, ServerCheck, log_end, verdict_of
 from prony.check.watched import WatchedSandbox
-from prony.engine import open_engine
+from prony.engine.registry import open_engine
 from prony.errors import FailureStage
 from prony.host import available_cpus, claim_machine
 from prony.model import (

@@ -33,7 +33,7 @@ def studies_to(incomplete: str) -> list[str]:
 
 def engines_to(incomplete: str) -> list[str]:
     """Return lists of generators that go on so."""
-    from prony.engine import ENGINES
+    from prony.engine.registry import ENGINES
 
     return _in_list(incomplete, sorted(ENGINES))
 

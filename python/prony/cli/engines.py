@@ -63,7 +63,7 @@ def _rows() -> Iterator[_Row]:
 
 
 def _fleet() -> _Row:
-    from prony.engine import not_installed
+    from prony.engine.registry import not_installed
     from prony.engine.fleet.address import NEEDS
     from prony.model import EngineChoice
 

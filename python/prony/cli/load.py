@@ -58,7 +58,7 @@ from prony.units import SECOND_NS
 if TYPE_CHECKING:
     from prony.analysis.load_condition import LoadCondition
     from prony.cli.load_pairs import LoadSide
-    from prony.engine import Engine
+    from prony.engine.base import Engine
     from prony.reading.load import LoadReading
 
 __all__ = ["EPILOG", "load"]

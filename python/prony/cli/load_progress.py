@@ -4,37 +4,43 @@ It must cost little, because it runs on the generator's CPUs: four updates a sec
 studies: to import what they need takes longer than the rest of a load's start.
 """
 
+import sys
 from types import TracebackType
-from typing import Self
-
-from rich.console import Console
-from rich.live import Live
-from rich.text import Text
+from typing import TYPE_CHECKING, Self
 
 from prony.cli.load_line import LoadLine
-from prony.escapes import escaped
+from prony.cli.talk import say
+from prony.escapes import escaped, escaped_lines
 from prony.model import Json, Workload
 from prony.units import format_count
 
-__all__ = ["LiveLine", "LoadProgress", "console_of_errors"]
+if TYPE_CHECKING:
+    from rich.live import Live
+
+__all__ = ["LiveLine", "LoadProgress"]
 
 REFRESH_PER_S = 4
 
 
-def console_of_errors() -> Console:
-    """Return standard error as a console."""
-    return Console(stderr=True, highlight=False, markup=False)
+def _live() -> "Live":
+    # Only terminals need it, and its import takes a fifteenth of a load's start.
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(stderr=True, highlight=False, markup=False)
+    return Live(console=console, refresh_per_second=REFRESH_PER_S, transient=True)
 
 
 class LiveLine:
-    """One line that is rewritten in place; no output when standard error is not a terminal."""
+    """One line that is rewritten in place, on standard error; none where that is not a terminal."""
 
-    def __init__(self, console: Console) -> None:
-        self._live = (
-            Live(console=console, refresh_per_second=REFRESH_PER_S, transient=True)
-            if console.is_terminal
-            else None
-        )
+    def __init__(self) -> None:
+        self._live = _live() if sys.stderr.isatty() else None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether anybody sees the line."""
+        return self._live is not None
 
     def __enter__(self) -> Self:
         if self._live:
@@ -50,7 +56,18 @@ class LiveLine:
     def show(self, line: str) -> None:
         """Put this in place of the line."""
         if self._live:
+            from rich.text import Text
+
             self._live.update(Text(escaped(line), no_wrap=True, overflow="ellipsis"))
+
+    def note(self, text: str) -> None:
+        """Print what stays, above the line."""
+        if not self._live:
+            say(text)
+            return
+        from rich.text import Text
+
+        self._live.console.print(Text(escaped_lines(text)), soft_wrap=True)
 
 
 class LoadProgress:
@@ -59,8 +76,7 @@ class LoadProgress:
     def __init__(self, workload: Workload, where: str = "") -> None:
         self._words = LoadLine(workload)
         self._where = where
-        self._console = console_of_errors()
-        self._line = LiveLine(self._console)
+        self._line = LiveLine()
 
     def __enter__(self) -> Self:
         self._line.__enter__()
@@ -81,7 +97,7 @@ class LoadProgress:
                 count = event["generators"]
                 self._line.show("waiting for the generators" + (f" to start: {count}" if count else ""))
             case "started" if (words := short_of(event)) is not None:
-                self._console.print(Text(words), soft_wrap=True)
+                self._line.note(words)
 
 
 _BOUNDS = {

@@ -8,13 +8,10 @@ from collections import deque
 from types import TracebackType
 from typing import Self
 
-from rich.text import Text
-
 from prony.analysis.account import Tally, tally
 from prony.catalog.install.prepare import EnvironmentProgress
 from prony.cli.load_line import progress_bar
-from prony.cli.load_progress import LiveLine, console_of_errors
-from prony.escapes import escaped_lines
+from prony.cli.load_progress import LiveLine
 from prony.model import Cell, Failed, Invalid, Json, Ok, Trial, TrialRole
 from prony.study import StudyListener
 from prony.units import format_count
@@ -33,8 +30,7 @@ class StudyProgress(StudyListener):
     """The progress of a study: environments, then trials: the running one, those left, the time left."""
 
     def __init__(self, trials: int, estimate_s: float) -> None:
-        self._console = console_of_errors()
-        self._line = LiveLine(self._console)
+        self._line = LiveLine()
         self._trials = trials
         self._done = 0
         self._lengths: deque[float] = deque(maxlen=40)
@@ -53,7 +49,7 @@ class StudyProgress(StudyListener):
 
     def notice(self, text: str) -> None:
         """Print a line that stays."""
-        self._console.print(Text(escaped_lines(text)), soft_wrap=True)
+        self._line.note(text)
 
     def environment(self, progress: EnvironmentProgress) -> None:
         """Show the progress of an environment's build."""
@@ -96,7 +92,7 @@ class StudyProgress(StudyListener):
         self._lengths.append(time.monotonic() - self._began)
         what = f"{cell.subject.name}  {cell.describe_load()}: {_outcome(trial)}"
         line = f"  [{self._done}/{self._trials}] {what}"
-        if not self._console.is_terminal or not isinstance(trial.outcome, Ok):
+        if not self._line.is_live or not isinstance(trial.outcome, Ok):
             self.notice(f"{line}  ({_clock(self._left_s())} to go)")
 
     def _left_s(self) -> float:

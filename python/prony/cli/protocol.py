@@ -182,7 +182,7 @@ def cross_checks_of(plan: "Plan", names: str | None) -> "tuple[Cell, ...]":
     if names is None:
         return ()
     from prony.cross_check import cross_check_cells
-    from prony.engine import open_engine
+    from prony.engine.registry import open_engine
     from prony.model import EngineChoice
 
     engines = tuple(name.strip() for name in names.split(",") if name.strip())

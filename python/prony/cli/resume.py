@@ -178,7 +178,7 @@ def _check_load(cell: "Cell", wish: Resumption) -> None:
     """Refuse a generator that this machine does not know, and a load that nobody could type: it would exhaust
     the generator's machine.
     """
-    from prony.engine import ENGINES
+    from prony.engine.registry import ENGINES
     from prony.model import (
         ELSEWHERE,
         MAX_CONNECTIONS,

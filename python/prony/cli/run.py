@@ -363,7 +363,7 @@ def _engine(options: RunOptions) -> "EngineChoice":
 
     *Errors*: UsageError for a name that Prony does not know, or a command with unknown placeholders.
     """
-    from prony.engine import open_engine
+    from prony.engine.registry import open_engine
     from prony.engine.own import check_command
     from prony.model import EngineChoice
 

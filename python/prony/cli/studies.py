@@ -130,7 +130,7 @@ def _here(
 
 
 def _generator(choice: "EngineChoice") -> "Availability":
-    from prony.engine import not_installed
+    from prony.engine.registry import not_installed
     from prony.model import INSTALLABLE, READY, Availability, is_fleet
 
     name = choice.name

@@ -14,7 +14,8 @@ from prony.assembly import HOST, Site, assemble
 from prony.catalog.install.environment import Environment, Unavailable
 from prony.catalog.schema.apps import is_built_in
 from prony.certificates import Authority
-from prony.engine import Means, open_engine
+from prony.engine.base import Means
+from prony.engine.registry import open_engine
 from prony.host import Cpu
 from prony.model import (
     Cell,

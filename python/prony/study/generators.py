@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import TLS, TLS_OFF, TLS_RESUMPTION, asked_value, is_true
-from prony.engine import cannot_make, not_here, not_installed
+from prony.engine.registry import cannot_make, not_here, not_installed
 from prony.model import Address, Cell, EngineChoice, SandboxKind, Tls, Wire
 
 __all__ = ["ALWAYS_KEPT", "ONE_AT_A_TIME", "foreseen", "left_out", "left_out_words"]
@@ -29,7 +29,7 @@ def left_out(cells: Iterable[Cell], catalog: Catalog) -> dict[int, str]:
     """Return, by cell id, why its generator is not on this machine, or cannot send its load, or why its
     subject does not take it.
 
-    *Errors*: as `prony.engine.not_here`, which may build an environment; UsageError for a server that is not
+    *Errors*: as `prony.engine.registry.not_here`, which may build an environment; UsageError for a server that is not
     in the catalogue.
     """
     return _left_out(cells, catalog, not_here)

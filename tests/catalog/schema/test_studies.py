@@ -14,7 +14,7 @@ from prony.catalog.schema.loader import load_catalog
 from prony.catalog.schema.settings import speaks_tls
 from prony.catalog.schema.studies import built_in_studies, read_study
 from prony.cli.protocol import with_usual_pilot
-from prony.engine import ENGINES
+from prony.engine.registry import ENGINES
 from prony.factors import grid_words, without_levels
 from prony.metrics import METRICS
 from prony.model import ClaimKind, CountStop, DurationStop, SandboxChoice

@@ -7,7 +7,7 @@ import pytest
 
 from prony._engine import ReferenceServer
 from prony.analysis.rates import rates_of
-from prony.engine import open_engine
+from prony.engine.registry import open_engine
 from prony.engine.external import TOOLS
 from prony.engine.external.engine import find_tool
 from prony.errors import EngineError

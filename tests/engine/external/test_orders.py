@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.engine import ENGINES, cannot_make
+from prony.engine.registry import ENGINES, cannot_make
 from prony.engine.external import TOOLS
 from prony.engine.external.tool import Job
 from prony.model import (

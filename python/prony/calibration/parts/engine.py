@@ -20,7 +20,7 @@ from prony.analysis.latency import LatencySummary, summarise
 from prony.calibration.bench import CalibrationBench
 from prony.calibration.parts.sampler import with_interval
 from prony.calibration.result import PartFigure, PartResult
-from prony.engine import open_engine
+from prony.engine.registry import open_engine
 from prony.errors import HostError
 from prony.itself import own_command
 from prony.model import (

@@ -1,0 +1,151 @@
+"""The load generators by name, and why one is unavailable.
+
+To import it takes every kind with it. Must not know trials or archives.
+
+>>> sorted(ENGINES)[:4]
+['ab', 'fortio', 'h2load', 'hey']
+"""
+
+from collections.abc import Callable, Mapping
+
+from prony.engine.base import Engine, Means
+from prony.engine.external import TOOLS
+from prony.engine.external.tool import refusal
+from prony.engine.scripts import SCRIPTS
+from prony.errors import EngineError, UsageError
+from prony.model import ELSEWHERE, LOCAL, Address, EngineChoice, Workload
+
+__all__ = ["ENGINES", "cannot_make", "not_here", "not_installed", "open_engine"]
+
+_WITHOUT = Means()
+
+
+def _prony(choice: EngineChoice, means: Means) -> Engine:
+    from prony.engine.process import ProcessEngine
+
+    return ProcessEngine(choice, ceiling_per_s=means.ceiling_per_s)
+
+
+def _external(choice: EngineChoice, means: Means) -> Engine:
+    del means
+    from prony.engine.external.engine import ExternalEngine
+
+    return ExternalEngine(choice, TOOLS[choice.name])
+
+
+def _script(choice: EngineChoice, means: Means) -> Engine:
+    del means
+    from prony.engine.external.engine import ExternalEngine
+    from prony.engine.scripts.found import find_script
+
+    return ExternalEngine(choice, SCRIPTS[choice.name], find_script)
+
+
+def _own(choice: EngineChoice) -> Engine:
+    from prony.engine.external.engine import ExternalEngine
+    from prony.engine.own import find_own, own_tool
+
+    return ExternalEngine(choice, own_tool(choice), lambda _tool: find_own(choice))
+
+
+def _is_several(choice: EngineChoice) -> bool:
+    return choice.name == ELSEWHERE or choice.name.startswith(LOCAL)
+
+
+def _fleet(choice: EngineChoice, means: Means) -> Engine:
+    from prony.engine.fleet.address import fleet_of
+    from prony.engine.fleet.process import FleetProcessEngine
+    from prony.engine.pipe import PipeEngine
+
+    if choice.name != ELSEWHERE:
+        return FleetProcessEngine(choice, fleet_of(choice.name), means.group)
+    if means.machines is None:
+        raise UsageError("the generator `fleet` has no machines", hint="name them: --fleet hosts.toml")
+    if means.machines.pipe is not None:
+        return PipeEngine(choice, means.machines.pipe)
+    return FleetProcessEngine(choice, means.machines)
+
+
+ENGINES: Mapping[str, Callable[[EngineChoice, Means], Engine]] = {
+    "prony": _prony,
+    "wrk": _external,
+    "ab": _external,
+    "h2load": _external,
+    "hey": _external,
+    "fortio": _external,
+    "k6": _external,
+    "oha": _external,
+    "vegeta": _external,
+    "weighttp": _external,
+    "python-processes": _script,
+    "python-threads": _script,
+    "python-asyncio": _script,
+    "python-asyncio-processes": _script,
+    "printed-processes": _script,
+    "printed-threads": _script,
+    "printed-asyncio": _script,
+    "printed-asyncio-processes": _script,
+}
+
+
+def open_engine(choice: EngineChoice, means: Means = _WITHOUT) -> Engine:
+    """Return the generator of a study's trials.
+
+    *Errors*: UsageError for an unknown name, or without the machines.
+    """
+    if choice.command:
+        return _own(choice)
+    if _is_several(choice):
+        return _fleet(choice, means)
+    if choice.name not in ENGINES:
+        known = f"one of: {', '.join(sorted(ENGINES))}; or local:N, so many of Prony's own"
+        raise UsageError(f"there is no engine `{choice.name}`", hint=known)
+    return ENGINES[choice.name](choice, means)
+
+
+def cannot_make(choice: EngineChoice, workload: Workload, address: Address) -> str | None:
+    """Return why a generator cannot send a load to an address, in words; null: it can."""
+    from prony.engine.own import own_tool
+
+    known = TOOLS.get(choice.name) or SCRIPTS.get(choice.name)
+    tool = own_tool(choice) if choice.command else known
+    return refusal(tool, workload, address) if tool else None
+
+
+def not_here(choice: EngineChoice) -> str | None:
+    """Return why a generator is unavailable on this machine, and how to get it; null: it is available.
+
+    The environment of the Python scripts is built if it does not exist. *Errors*: HostError as
+    `prony.catalog.install.environment.prepare`.
+    """
+    from prony.engine.scripts.found import find_script
+
+    if choice.command:
+        return not_installed(choice)
+    if choice.name in SCRIPTS:
+        return _lacking(lambda: find_script(SCRIPTS[choice.name]))
+    return not_installed(choice)
+
+
+def not_installed(choice: EngineChoice) -> str | None:
+    """Return why a tool is not on this machine, and how to get it; null: it is, or Prony installs it.
+
+    Builds nothing: what the Python scripts lack is installed when they are first used.
+    """
+    from prony.engine.external.engine import find_tool
+    from prony.engine.fleet.address import find_fleet
+    from prony.engine.own import find_own
+
+    if choice.command:
+        return _lacking(lambda: find_own(choice))
+    if _is_several(choice):
+        return _lacking(find_fleet)
+    return _lacking(lambda: find_tool(TOOLS[choice.name])) if choice.name in TOOLS else None
+
+
+def _lacking(find: Callable[[], object]) -> str | None:
+    try:
+        find()
+    except EngineError as error:
+        return f"{error.message}; {error.hint}" if error.hint else error.message
+    return None
