@@ -139,3 +139,8 @@ def test_figures_go_between_the_markers_of_a_page():
 def test_the_page_on_performance_has_a_place_for_figures():
     page = (BENCH.parent / "docs/performance.md").read_text(encoding="utf-8")
     assert "new figures" in results.page_with(page, "new figures")
+
+
+def test_at_a_rate_connections_are_opened_when_a_request_needs_one():
+    cell = replace(CELL, rate=10_000)
+    runs.check_window(cell, Counts(0, 1), edge(500, 4), edge(10_500, 6, 1.0))
