@@ -105,7 +105,8 @@ def spec(order: Order) -> dict[str, object]:
     if cell.rate:
         loop = {"kind": "open", "rate_per_s": cell.rate, "arrivals": "constant", "seed": 1}
         loop["connections"] = cell.connections
-    tls = {"ca_file": str(CERTIFICATES / "ca.pem")} if cell.tls else None
+    # The others make a whole handshake each time.
+    tls = {"ca_file": str(CERTIFICATES / "ca.pem"), "resumption": False} if cell.tls else None
     wire = {"kind": "http2", "streams": cell.streams} if cell.http2 else {"kind": "http"}
     body = b64encode(b"x" * cell.upload_bytes).decode() if cell.upload_bytes else None
     return {

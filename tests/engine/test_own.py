@@ -13,8 +13,8 @@ import pytest
 from prony.catalog.install.own_parts import _files
 from prony.catalog.schema.loader import load_catalog
 from prony.cross_check import with_generator
-from prony.engine.registry import cannot_make, not_here, open_engine
 from prony.engine.own import check_command, find_own, own_tool
+from prony.engine.registry import cannot_make, not_here, open_engine
 from prony.errors import EngineError, UsageError
 from prony.model import (
     Address,

@@ -1,4 +1,4 @@
-"""A real nginx, which leaves each connection after a thousand requests, and its own count of what it served."""
+"""A real nginx, which leaves each connection after a thousand requests, and its count of what it served."""
 
 import contextlib
 import socket

@@ -1,11 +1,11 @@
-"""Pipelines and HTTP/1.0 on real servers: nginx, which leaves each connection after a thousand requests, and Node."""
+"""Pipelines and HTTP/1.0 on nginx, which leaves each connection after a thousand requests, and on Node."""
 
 import shutil
 import subprocess
 
 import pytest
 
-from servers.nginx import SIZES, nginx  # noqa: F401 - a fixture
+from servers.nginx import SIZES
 
 NODE = """
 const server = require("http").createServer((request, reply) => { served += 1; reply.end("hello"); });
@@ -18,7 +18,10 @@ process.stdin.on("data", () => console.log(served));
 @pytest.mark.parametrize("page", ["small", "large"])
 @pytest.mark.parametrize("load", [("-c", "2"), ("--rate", "2000")], ids=["closed", "open"])
 def test_each_request_of_a_pipeline_is_counted_once_though_connections_are_left(
-    prony, nginx, page, load  # noqa: F811
+    prony,
+    nginx,
+    page,
+    load,
 ):
     url = f"http://127.0.0.1:{nginx.first}/{page}"
     done = prony("load", url, "--pipeline", "8", *load, "-n", "3000", "--json", "-")
@@ -33,7 +36,7 @@ def test_each_request_of_a_pipeline_is_counted_once_though_connections_are_left(
 
 
 @pytest.mark.parametrize(("keeps", "opened"), [((), 500), (("--keepalive",), 4)], ids=["closes", "keeps"])
-def test_http10_closes_each_connection_unless_it_asks_to_keep_it(prony, nginx, keeps, opened):  # noqa: F811
+def test_http10_closes_each_connection_unless_it_asks_to_keep_it(prony, nginx, keeps, opened):
     url = f"http://127.0.0.1:{nginx.first}/small"
     done = prony("load", url, "--http1.0", *keeps, "-c", "4", "-n", "500", "--json", "-")
     assert done.status == 0, done.err

@@ -8,7 +8,7 @@ import pytest
 from prony.archive import open_archive
 from prony.model import Ok, Wire
 from prony.study.generators import ONE_AT_A_TIME
-from servers.nginx import SIZES, nginx  # noqa: F401 - a fixture
+from servers.nginx import SIZES
 
 
 @pytest.mark.parametrize("tls", [False, True], ids=["h2c", "tls"])
@@ -22,7 +22,12 @@ from servers.nginx import SIZES, nginx  # noqa: F401 - a fixture
     ids=["closed", "large", "open"],
 )
 def test_each_request_is_counted_once_though_connections_are_left(
-    prony, nginx, tls, page, load, count  # noqa: F811
+    prony,
+    nginx,
+    tls,
+    page,
+    load,
+    count,
 ):
     done = prony("load", *nginx.target(tls, page), "--http2", *load, "-n", str(count), "--json", "-")
     assert done.status == 0, done.err

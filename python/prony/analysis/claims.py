@@ -146,8 +146,8 @@ def _compared(
 
 
 def _with_ceiling(part: Part, claim: Claim, cell: CellSummary, other: CellSummary) -> Part:
-    """Return the ratio as a bound where the connections of one side, and not its generator, set its throughput,
-    and the other side has another number of them.
+    """Return the ratio as a bound where the connections of one side, and not its generator, set its
+    throughput, and the other side has another number of them.
     """
     found = [_ceiling(claim, one) for one in (cell, other)]
     if found == [None, None] or cell.most_per_s == other.most_per_s:

@@ -63,8 +63,8 @@ def _rows() -> Iterator[_Row]:
 
 
 def _fleet() -> _Row:
-    from prony.engine.registry import not_installed
     from prony.engine.fleet.address import NEEDS
+    from prony.engine.registry import not_installed
     from prony.model import EngineChoice
 
     here = not_installed(EngineChoice("local:2")) is None

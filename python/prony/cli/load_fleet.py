@@ -4,8 +4,8 @@ from dataclasses import replace
 from os import sched_getaffinity
 
 from prony.cli.load_options import FleetOptions, PaceOptions
-from prony.engine.base import Engine
 from prony.engine.allowed_hosts import is_loopback
+from prony.engine.base import Engine
 from prony.engine.fleet.address import Fleet, fleet_of
 from prony.errors import UsageError
 from prony.model import Address, AddressKind, EngineChoice, Pacing

@@ -363,8 +363,8 @@ def _engine(options: RunOptions) -> "EngineChoice":
 
     *Errors*: UsageError for a name that Prony does not know, or a command with unknown placeholders.
     """
-    from prony.engine.registry import open_engine
     from prony.engine.own import check_command
+    from prony.engine.registry import open_engine
     from prony.model import EngineChoice
 
     pacing = pacing_of(options.load.pacing, shares_cpus=options.sandbox.share_cpus)

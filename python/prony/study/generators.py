@@ -29,8 +29,8 @@ def left_out(cells: Iterable[Cell], catalog: Catalog) -> dict[int, str]:
     """Return, by cell id, why its generator is not on this machine, or cannot send its load, or why its
     subject does not take it.
 
-    *Errors*: as `prony.engine.registry.not_here`, which may build an environment; UsageError for a server that is not
-    in the catalogue.
+    *Errors*: as `prony.engine.registry.not_here`, which may build an environment; UsageError for a server
+    that is not in the catalogue.
     """
     return _left_out(cells, catalog, not_here)
 

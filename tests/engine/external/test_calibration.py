@@ -7,9 +7,9 @@ import pytest
 
 from prony._engine import ReferenceServer
 from prony.analysis.rates import rates_of
-from prony.engine.registry import open_engine
 from prony.engine.external import TOOLS
 from prony.engine.external.engine import find_tool
+from prony.engine.registry import open_engine
 from prony.errors import EngineError
 from prony.model import Address, ClosedLoop, CountStop, DurationStop, EngineChoice, OpenLoop, Workload
 from prony.sandbox.base import EngineSeat

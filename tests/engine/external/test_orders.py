@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from prony.engine.registry import ENGINES, cannot_make
 from prony.engine.external import TOOLS
 from prony.engine.external.tool import Job
+from prony.engine.registry import ENGINES, cannot_make
 from prony.model import (
     Address,
     AddressKind,
