@@ -85,6 +85,10 @@ pub trait Driver {
     fn connect_result(&mut self, slot: usize) -> io::Result<()>;
     /// Sends what fits.
     fn send(&mut self, slot: usize, bytes: &[u8]) -> io::Result<usize>;
+    /// How many of the bytes that it was given last it has taken, so that they cannot be taken back, though `send` has not counted them yet.
+    fn committed(&self, _slot: usize) -> usize {
+        0
+    }
     /// What has come, of at most [`RECEIVE_BYTES`] from the kernel: whoever floods a connection keeps the others waiting for no longer than
     /// that takes. `WouldBlock`: nothing has; `UnexpectedEof`: the stream was cut, where its peer would have said that it is over.
     fn receive(&mut self, slot: usize) -> io::Result<Received<'_>>;

@@ -27,7 +27,7 @@ use std::fs::File;
 use std::marker::PhantomData;
 use std::net::ToSocketAddrs;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -139,7 +139,7 @@ pub fn run_with(
         control,
         report_to,
     };
-    let mut crew = start(&crew, tls, sides).inspect_err(|_| control.cancel())?;
+    let crew = started(crew, |crew| start(crew, tls, sides))?;
     let mut watch = Watch {
         times: common.times,
         opening: common.opening,
@@ -147,22 +147,10 @@ pub fn run_with(
         opened: false,
         closed: false,
     };
-    let mut outcomes = Vec::with_capacity(crew.len());
-    while outcomes.len() < crew.len() {
-        watch.look(&crew, on_event);
-        match reports.recv_timeout(watch.pause()) {
-            Ok(outcome) => outcomes.push(outcome),
-            Err(RecvTimeoutError::Timeout) => {}
-            // One ended without a report.
-            Err(RecvTimeoutError::Disconnected) => break,
-        }
-        crew.iter_mut().for_each(|member| member.ledger.collect());
+    let (crew, outcomes) = followed(crew, &reports, &mut watch, on_event, || {
         on_slice();
-        if control.is_aborted() {
-            return Err(Error::Aborted);
-        }
-    }
-    watch.look(&crew, on_event);
+        control.is_aborted()
+    })?;
     let mut recording = collect(crew, outcomes, control.is_cancelled())?;
     if let Some(writer) = writer {
         let lost = recording.raw_latencies.map_or(0, |found| found.lost);
@@ -174,6 +162,39 @@ pub fn run_with(
     watch.finish(&recording.window, on_event);
     recording.finish()?;
     Ok(recording)
+}
+
+/// Starts the workers, which alone can report from then on: so it is known when one has ended without.
+fn started(
+    crew: Crew<'_>,
+    start: impl FnOnce(&Crew<'_>) -> Result<Vec<Member>, Error>,
+) -> Result<Vec<Member>, Error> {
+    start(&crew).inspect_err(|_| crew.control.cancel())
+}
+
+/// Reports the load's progress until each worker has reported, or ended without. `is_over` is called at least every 100 ms.
+fn followed(
+    mut crew: Vec<Member>,
+    reports: &Receiver<Report>,
+    watch: &mut Watch,
+    on_event: &mut dyn FnMut(&Event),
+    mut is_over: impl FnMut() -> bool,
+) -> Result<(Vec<Member>, Vec<Report>), Error> {
+    let mut outcomes = Vec::with_capacity(crew.len());
+    while outcomes.len() < crew.len() {
+        watch.look(&crew, on_event);
+        match reports.recv_timeout(watch.pause()) {
+            Ok(outcome) => outcomes.push(outcome),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        crew.iter_mut().for_each(|member| member.ledger.collect());
+        if is_over() {
+            return Err(Error::Aborted);
+        }
+    }
+    watch.look(&crew, on_event);
+    Ok((crew, outcomes))
 }
 
 /// When the schedule starts: as agreed with other generators, else as soon as the workers are ready.
@@ -463,10 +484,22 @@ struct Job<P, W> {
 /// A worker that is done, and what it recorded.
 type Loaded<P, W> = (Recording, Worker<P, <W as Drive>::Driver, Monotonic>);
 
+/// Ends the load where its thread panics: the others would go on without it to the end.
+struct Alarm(Control);
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.cancel();
+        }
+    }
+}
+
 impl<P: Protocol, W: Drive> Job<P, W> {
     /// Reports first and closes its connections then: to close one of 20,000 after the other takes as long as thousands of requests.
     fn run(self, number: usize, report_to: &Sender<Report>) {
         let others = self.control.clone();
+        let _alarm = Alarm(self.control.clone());
         let (outcome, worker) = match self.load() {
             Ok((recording, worker)) => (Ok(recording), Some(worker)),
             Err(error) => (Err(error), None),
@@ -788,4 +821,76 @@ fn resolve(target: &Target) -> Result<Address, Error> {
         .next()
         .map(Address::from)
         .ok_or_else(|| failed("the name has none".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+
+    fn spec() -> Spec {
+        let text = r#"{
+            "target": {"host": "127.0.0.1", "port": 1, "tls": null},
+            "workload": {
+                "loop": {"kind": "closed", "connections": 2},
+                "stop": {"kind": "duration", "duration_ns": 3600000000000},
+                "warmup_ns": 0, "timeout_ns": 1000000000, "grace_ns": 0,
+                "request": {"method": "GET", "path": "/", "headers": [], "body": null, "keep_alive": true},
+                "expect": {"status": 200, "body": null}
+            },
+            "threads": 2, "cpus": null, "pacing": "auto"
+        }"#;
+        Spec::from_json(text).unwrap()
+    }
+
+    fn member(work: impl FnOnce() + Send + 'static) -> Member {
+        let (_, ledger) = seconds(0);
+        Member {
+            thread: std::thread::spawn(work),
+            gauges: Arc::default(),
+            ledger,
+        }
+    }
+
+    /// A load of an hour, of which one worker panics at once.
+    #[test]
+    fn a_worker_that_panics_ends_the_load() {
+        let (spec, control) = (spec(), Control::new());
+        let common = Common::new(&spec, Monotonic.now(), 2);
+        let (report_to, reports) = mpsc::channel();
+        let crew = Crew {
+            spec: &spec,
+            common: &common,
+            address: resolve(&spec.target).unwrap(),
+            is_uring: false,
+            margins_ns: &[],
+            control: &control,
+            report_to,
+        };
+        let crew = started(crew, |crew| {
+            let (alarm, others) = (Alarm(control.clone()), control.clone());
+            let (mine, yours) = (crew.report_to.clone(), crew.report_to.clone());
+            let panicking = move || {
+                let _own = (alarm, mine);
+                panic!("as planned");
+            };
+            let working = move || {
+                others.wait_until(u64::MAX);
+                let _ = yours.send((1, Err(Error::Aborted)));
+            };
+            Ok(vec![member(panicking), member(working)])
+        })
+        .unwrap();
+        let mut watch = Watch {
+            times: common.times,
+            opening: common.opening,
+            next_progress_ns: 0,
+            opened: false,
+            closed: false,
+        };
+        let (crew, outcomes) = followed(crew, &reports, &mut watch, &mut |_| {}, || false).unwrap();
+        assert_eq!(outcomes.len(), 1);
+        let error = collect(crew, outcomes, true).unwrap_err();
+        assert!(error.to_string().contains("panicked"), "{error}");
+    }
 }

@@ -531,7 +531,10 @@ impl<D: Driver, S: Session, C: Clock> Shared<D, S, C> {
         while link.is_open() && !link.connection.pending().is_empty() {
             match self.inner.send(number, link.connection.pending()) {
                 Ok(count) => link.connection.advance(count),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    link.connection.commit(self.inner.committed(number));
+                    break;
+                }
                 Err(error) => return self.broke(number, &error),
             }
         }

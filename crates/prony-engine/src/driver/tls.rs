@@ -308,6 +308,11 @@ impl<D: Driver> Driver for Tls<D> {
         }
     }
 
+    /// What is encrypted.
+    fn committed(&self, slot: usize) -> usize {
+        self.sessions.get(slot).map_or(0, |session| session.owed)
+    }
+
     fn receive(&mut self, slot: usize) -> io::Result<Received<'_>> {
         let Self {
             inner,

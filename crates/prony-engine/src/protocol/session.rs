@@ -55,6 +55,8 @@ pub trait Session {
     fn pending(&self) -> &[u8];
     /// So much of it was.
     fn advance(&mut self, count: usize);
+    /// So much of it will be, whatever happens: the driver has taken it, and waits for room.
+    fn commit(&mut self, _count: usize) {}
     /// Takes what was received.
     ///
     /// # Errors

@@ -1,7 +1,8 @@
 //! When the requests of the slots time out: a list in order of time, threaded through the slots.
 //!
 //! All requests have one time-out and begin in order, so a new deadline nearly always goes to the end: adding and removing take no
-//! search, and nothing is left behind by requests that were answered.
+//! search, and nothing is left behind by requests that were answered. One that was due before its connection was there, or is sent again,
+//! goes to the front, behind the few that are under way: so places are looked for from both ends.
 
 const NONE: usize = usize::MAX;
 
@@ -46,10 +47,7 @@ impl Deadlines {
             self.links.resize(slot + 1, UNLISTED);
         }
         self.remove(slot);
-        let mut before = self.last;
-        while before != NONE && self.links[before].at_ns > at_ns {
-            before = self.links[before].before;
-        }
+        let before = self.before(at_ns);
         let after = if before == NONE {
             self.first
         } else {
@@ -63,6 +61,19 @@ impl Deadlines {
         };
         self.join(before, slot);
         self.join(slot, after);
+    }
+
+    /// The last one that is not later.
+    fn before(&self, at_ns: u64) -> usize {
+        let (mut from_end, mut from_front) = (self.last, self.first);
+        while from_end != NONE && self.links[from_end].at_ns > at_ns {
+            let early = self.links[from_front];
+            if early.at_ns > at_ns {
+                return early.before;
+            }
+            (from_end, from_front) = (self.links[from_end].before, early.after);
+        }
+        from_end
     }
 
     /// Takes back the deadline of a slot, if it has one.
@@ -104,6 +115,20 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
+
+    /// With a search from the end alone this takes hours.
+    #[test]
+    fn what_goes_to_the_front_is_placed_at_once_however_many_are_listed() {
+        let mut list = Deadlines::default();
+        const WAITING: usize = 1_000_000;
+        (0..WAITING).for_each(|slot| list.set(slot, 10_000_000));
+        for turn in 0..WAITING as u64 {
+            list.set(turn as usize, turn);
+            assert_eq!(list.first(), Some((turn, turn as usize)));
+            list.remove(turn as usize);
+        }
+        assert_eq!(list.first(), None);
+    }
 
     proptest! {
         #[test]

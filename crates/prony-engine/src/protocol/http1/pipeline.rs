@@ -16,8 +16,9 @@ pub struct Pipeline {
     // What is to be sent stands behind `start`.
     out: Vec<u8>,
     start: usize,
-    // Bytes that have left this side.
+    // Bytes that have left this side, or will: of those behind `start` so many are among them.
     left: u64,
+    committed: usize,
     next_id: u32,
     answered: u64,
     is_careful: bool,
@@ -54,6 +55,7 @@ impl Pipeline {
             out: Vec::new(),
             start: 0,
             left: 0,
+            committed: 0,
             next_id: 0,
             answered: 0,
             is_careful,
@@ -127,10 +129,10 @@ impl Pipeline {
         }
     }
 
-    /// Nothing is sent any more of what stands behind this place.
+    /// Nothing is sent any more of what stands behind this place, as far as it can be taken back.
     fn take_back(&mut self, place: u64) {
         let kept = place.saturating_sub(self.left);
-        self.out.truncate(self.start + kept as usize);
+        self.out.truncate(self.start + self.committed + kept as usize);
     }
 
     /// A piece of a reply that is not complete: its connection may end with it all the same.
@@ -160,7 +162,7 @@ impl Session for Pipeline {
     }
 
     fn begin(&mut self, key: usize, request: &[u8], _: bool) -> (Option<u32>, usize) {
-        let begins_at = self.left + self.pending().len() as u64;
+        let begins_at = self.left + (self.pending().len() - self.committed) as u64;
         let taken = self.push(request);
         let id = self.next_id;
         self.next_id = id.wrapping_add(1);
@@ -213,8 +215,10 @@ impl Session for Pipeline {
     }
 
     fn advance(&mut self, count: usize) {
+        let fresh = count.saturating_sub(self.committed);
+        self.committed -= count - fresh;
+        self.left += fresh as u64;
         self.start += count;
-        self.left += count as u64;
         if self.start == self.out.len() {
             self.out.clear();
             self.start = 0;
@@ -222,6 +226,11 @@ impl Session for Pipeline {
             self.out.drain(..self.start);
             self.start = 0;
         }
+    }
+
+    fn commit(&mut self, count: usize) {
+        self.left += count.saturating_sub(self.committed) as u64;
+        self.committed = self.committed.max(count);
     }
 
     fn take(
@@ -433,6 +442,32 @@ mod tests {
         let seen = take(&mut pipeline, REPLY);
         assert_eq!(seen.ends(), [(1, "Unsent"), (0, "Early")]);
         assert!(pipeline.pending().is_empty() && !pipeline.is_usable());
+    }
+
+    #[test]
+    fn what_the_driver_has_taken_is_sent_and_may_be_answered() {
+        let mut pipeline = asked(3, 0);
+        // Two and a half are encrypted; of which the kernel has nothing yet, as far as is known.
+        let taken = 5 * ASK.len() / 2;
+        pipeline.commit(taken);
+        pipeline.commit(taken);
+        let seen = take(&mut pipeline, LAST);
+        assert_eq!(seen.ends(), [(1, "Skipped"), (2, "Skipped"), (0, "Complete")]);
+        assert_eq!(pipeline.pending().len(), taken);
+        pipeline.advance(taken);
+        assert!(pipeline.pending().is_empty() && pipeline.committed == 0);
+        assert_eq!(pipeline.left, taken as u64);
+    }
+
+    #[test]
+    fn what_the_driver_has_not_taken_is_not_sent() {
+        let mut pipeline = asked(3, 0);
+        pipeline.commit(2 * ASK.len());
+        let seen = take(&mut pipeline, LAST);
+        assert_eq!(seen.ends(), [(1, "Skipped"), (2, "Unsent"), (0, "Complete")]);
+        assert_eq!(pipeline.pending().len(), 2 * ASK.len());
+        pipeline.advance(ASK.len());
+        assert_eq!((pipeline.pending().len(), pipeline.committed), (ASK.len(), ASK.len()));
     }
 
     #[test]
