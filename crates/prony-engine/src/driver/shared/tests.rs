@@ -10,6 +10,9 @@ struct Sockets {
     events: Vec<Ready>,
     buffer: Vec<u8>,
     takes_nothing: bool,
+    /// So much it takes all the same, and keeps: as TLS does, which counts it as sent when it has room for it.
+    keeps: usize,
+    kept: usize,
     /// It takes a moment until they are open.
     open_later: bool,
     has_ended: bool,
@@ -34,9 +37,17 @@ impl Driver for Sockets {
     fn send(&mut self, slot: usize, bytes: &[u8]) -> io::Result<usize> {
         assert!(self.open[slot]);
         if self.takes_nothing {
+            self.kept = bytes.len().min(self.keeps);
             return Err(ErrorKind::WouldBlock.into());
         }
-        Ok(bytes.len())
+        match std::mem::take(&mut self.kept) {
+            0 => Ok(bytes.len()),
+            kept => Ok(kept),
+        }
+    }
+
+    fn committed(&self, _: usize) -> usize {
+        self.kept
     }
 
     fn receive(&mut self, slot: usize) -> io::Result<Received<'_>> {
@@ -238,6 +249,41 @@ fn what_waits_for_a_server_that_takes_nothing_is_bounded() {
         "{next:?}"
     );
     assert!(!waits(&mut driver, 0));
+}
+
+#[test]
+fn what_the_driver_has_taken_is_not_taken_back_where_the_server_leaves() {
+    let request = b"PUT / HTTP/1.1\r\nContent-Length: 9\r\n\r\n123456789";
+    let sockets = Sockets {
+        takes_nothing: true,
+        // One, and the beginning of the next.
+        keeps: request.len() + 20,
+        ..Sockets::default()
+    };
+    let mut driver: Pipelined<Sockets, Simulated> = Shared::new(sockets, Simulated::default(), 3, false);
+    for slot in 0..3 {
+        driver.connect(slot).unwrap();
+        assert_eq!(driver.send(slot, request).unwrap(), request.len());
+    }
+    let happens = |driver: &mut Pipelined<Sockets, Simulated>, readable: bool| {
+        driver.inner.events.push(Ready {
+            slot: 0,
+            writable: !readable,
+            readable,
+            hangup: false,
+        });
+        driver.wait(0, &mut Vec::new()).unwrap();
+    };
+    driver.wait(0, &mut Vec::new()).unwrap();
+    driver.inner.inbound[0]
+        .extend_from_slice(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n");
+    happens(&mut driver, true);
+    driver.inner.takes_nothing = false;
+    happens(&mut driver, false);
+    assert!(driver.links[0].connection.pending().is_empty());
+    // The second one may have reached the server, which looks at neither; the third has not.
+    let faults = [1, 2].map(|slot| Fault::of(&driver.receive(slot).unwrap_err()));
+    assert_eq!(faults, [Some(Fault::Skipped), Some(Fault::Moved)]);
 }
 
 #[test]

@@ -467,7 +467,10 @@ mod tests {
         assert_eq!(seen.ends(), [(1, "Skipped"), (2, "Unsent"), (0, "Complete")]);
         assert_eq!(pipeline.pending().len(), 2 * ASK.len());
         pipeline.advance(ASK.len());
-        assert_eq!((pipeline.pending().len(), pipeline.committed), (ASK.len(), ASK.len()));
+        assert_eq!(
+            (pipeline.pending().len(), pipeline.committed),
+            (ASK.len(), ASK.len())
+        );
     }
 
     #[test]
