@@ -474,6 +474,46 @@ def test_one_overflow_among_thousands_of_requests_is_not_what_limits():
     assert conclude([Observed((finding(Symptom.QUEUE_OVERFLOWED, overflows=1),), usage)]).cause is None
 
 
+@pytest.mark.parametrize(
+    ("levels", "sure"),
+    [
+        ("certain possible possible", Confidence.POSSIBLE),
+        ("possible possible certain", Confidence.POSSIBLE),
+        ("possible certain certain", Confidence.CERTAIN),
+        ("possible certain likely", Confidence.LIKELY),
+        ("certain likely", Confidence.LIKELY),
+    ],
+)
+def test_over_trials_a_finding_is_as_sure_as_in_more_than_half_of_them(levels, sure):
+    each = [observed(finding(Symptom.THROTTLED, Confidence(one))) for one in levels.split()]
+    found = conclude(each)
+    (one,) = [found.cause] if found.cause else found.beside
+    assert (one.finding.confidence, one.trials) == (sure, len(each))
+    assert (found.cause is None) is (sure is Confidence.POSSIBLE)
+
+
+@pytest.mark.parametrize(
+    ("overflows", "is_cause"),
+    [((1, 900, 900), True), ((900, 1, 1), False), ((900, 900, 1, None, None), False)],
+)
+def test_what_mattered_in_more_than_half_of_the_trials_is_the_cause(overflows, is_cause):
+    usage = Consumption(10_000, 1e4, None, 9.0, {Resource.CPU: 0.3})
+    found = [() if one is None else (finding(Symptom.QUEUE_OVERFLOWED, overflows=one),) for one in overflows]
+    assert (conclude([Observed(one, usage) for one in found]).cause is not None) is is_cause
+
+
+def test_the_numbers_over_trials_are_those_of_the_median_one():
+    found = conclude([observed(finding(Symptom.STOLEN, share=one)) for one in (0.9, 0.2, 0.3)])
+    assert (found.cause.finding.numbers["share"], found.cause.trials) == (0.3, 3)
+
+
+def test_two_findings_of_a_kind_in_one_trial_are_one_trial_and_the_stronger_counts():
+    twice = observed(finding(Symptom.RESTARTED, restarts=1), finding(Symptom.RESTARTED, restarts=8))
+    found = conclude([twice, observed(), observed()])
+    assert found.cause is None
+    assert [(one.trials, one.finding.numbers) for one in found.beside] == [(1, {"restarts": 8})]
+
+
 def test_a_subject_without_any_load_has_a_cause_or_nothing_to_say():
     died = build.trial(CELL, 0, 0, [], outcome=Failed("load", "it exited"))
     assert concluded(died) is None

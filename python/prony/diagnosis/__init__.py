@@ -10,7 +10,15 @@ from types import MappingProxyType
 from prony.diagnosis.busy_slots import busy_slots
 from prony.diagnosis.clipped_backlog import clipped_backlog
 from prony.diagnosis.closed_after_each import closed_after_each
-from prony.diagnosis.conclusion import Diagnosis, DiagnosisKind, Frequent, Observed, conclude, confirmed
+from prony.diagnosis.conclusion import (
+    Diagnosis,
+    DiagnosisKind,
+    Frequent,
+    Observed,
+    conclude,
+    confirmed,
+    typical,
+)
 from prony.diagnosis.confirmation import Agreement, Confirmation
 from prony.diagnosis.connect_ladder import connect_ladder
 from prony.diagnosis.connection_cap import connection_cap
@@ -88,6 +96,7 @@ __all__ = [
     "confirmed",
     "diagnose",
     "observe",
+    "typical",
 ]
 
 RULES: Mapping[str, Rule] = MappingProxyType(

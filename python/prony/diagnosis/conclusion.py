@@ -18,7 +18,7 @@ from prony.diagnosis.evidence import Affected, Confidence, Evidence, Experiment,
 from prony.diagnosis.meaning import MEANINGS, Bearing
 from prony.diagnosis.thread_time import ThreadState
 
-__all__ = ["Diagnosis", "DiagnosisKind", "Frequent", "Observed", "conclude", "confirmed"]
+__all__ = ["Diagnosis", "DiagnosisKind", "Frequent", "Observed", "conclude", "confirmed", "typical"]
 
 # Of the CPUs' time, over the trials. Saturated servers here use 0.98 to 1.00 of it by the count of their
 # control groups, and 0.93 where it is sampled in ticks.
@@ -48,7 +48,7 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class Frequent:
-    """A finding, as in the first trial that has it, and how many have it."""
+    """A finding, as ``typical`` chooses it among its trials, and how many trials have it."""
 
     finding: Finding
     trials: int
@@ -139,11 +139,29 @@ def confirmed(found: Diagnosis, close: Evidence) -> Diagnosis:
 
 def _frequent(trials: Sequence[Observed]) -> Iterator[Frequent]:
     """Yield each kind of finding once, by precedence."""
-    every = [found for one in trials for found in one.findings]
     for kind in MEANINGS:
-        same = [found for found in every if found.kind is kind]
-        if same:
-            yield Frequent(same[0], len(same))
+        found = typical([[each for each in one.findings if each.kind is kind] for one in trials])
+        if found is not None:
+            yield found
+
+
+def typical(trials: Sequence[Sequence[Finding]]) -> Frequent | None:
+    """Return the finding that stands for those of one kind in several trials, and how many trials have it;
+    null: none has.
+
+    *Definition*: of each trial the strongest counts: the surest, and of these the one with the largest
+    numbers. The strongest that more than half of all trials reach stands for them, with the numbers of its
+    own trial: the median where all have it. Where fewer have it, the median of those that do.
+    """
+    own = sorted((max(found, key=_strength) for found in trials if found), key=_strength, reverse=True)
+    if not own:
+        return None
+    of = len(trials) if len(own) > _MOST_TRIALS * len(trials) else len(own)
+    return Frequent(own[of // 2], len(own))
+
+
+def _strength(finding: Finding) -> tuple[int, tuple[float, ...]]:
+    return -list(Confidence).index(finding.confidence), tuple(finding.numbers.values())
 
 
 def _medians(usages: Sequence[Consumption]) -> dict[Resource, float]:

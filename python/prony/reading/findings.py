@@ -3,17 +3,17 @@
 Must not know words.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from prony.diagnosis import RULES, Finding
+from prony.diagnosis import RULES, Finding, typical
 
 __all__ = ["Found", "Shared", "merged", "shared"]
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A finding about a subject: the first of its kind, and the number of trials that have it.
+    """A finding about a subject: the typical one of its rule, and the number of trials that have it.
 
     A Reading holds them in the order of the rules.
     """
@@ -37,21 +37,21 @@ class Shared:
     found: tuple[int, ...]
 
 
-def merged(findings: Iterable[tuple[str, Finding]], trials: Mapping[str, int]) -> tuple[Found, ...]:
-    """Return the findings about each subject: the first of each rule, and how often it occurs.
+def merged(trials: Iterable[tuple[str, Sequence[Finding]]]) -> tuple[Found, ...]:
+    """Return the findings about each subject: the typical one of each rule, and in how many trials it occurs.
 
-    ``trials``: how many each subject has.
+    ``trials``: of each its subject, and what was found in it.
     """
-    first: dict[tuple[str, str], Finding] = {}
-    count: dict[tuple[str, str], int] = {}
-    for subject, finding in findings:
-        key = (subject, finding.rule)
-        first.setdefault(key, finding)
-        count[key] = count.get(key, 0) + 1
-    order = list(RULES)
+    by_subject: dict[str, list[Sequence[Finding]]] = {}
+    for subject, found in trials:
+        by_subject.setdefault(subject, []).append(found)
+    every = (
+        (subject, of, typical([[one for one in found if one.rule == rule] for found in of]))
+        for rule in RULES
+        for subject, of in by_subject.items()
+    )
     return tuple(
-        Found(key[0], first[key], count[key], trials[key[0]])
-        for key in sorted(first, key=lambda key: order.index(key[1]))
+        Found(subject, one.finding, one.trials, len(of)) for subject, of, one in every if one is not None
     )
 
 

@@ -241,9 +241,7 @@ class _Diagnosed:
 
 
 def _merged(diagnosed: Iterable[_Diagnosed]) -> tuple[Found, ...]:
-    every = list(diagnosed)
-    findings = [(one.subject, found) for one in every for found in one.observed.findings]
-    return merged(findings, Counter(one.subject for one in every))
+    return merged((one.subject, one.observed.findings) for one in diagnosed)
 
 
 def _concluded(
