@@ -296,6 +296,14 @@ def test_a_few_connections_that_end_are_not_one_for_each_request():
     assert rules(reconnecting(20)) == []
 
 
+def test_connections_that_the_generator_closed_after_time_outs_are_not_the_servers_doing():
+    trial = reconnecting(180)
+    slow = with_parts(trial.recording, completed={"ok": 20, "failed": 180})
+    assert "D12" not in rules(replace(trial, recording=slow))
+    slow = with_parts(trial.recording, completed={"ok": 160, "failed": 20})
+    assert "D12" in rules(replace(trial, recording=slow))
+
+
 def account(recording, **classes):
     return {**encode(recording)["account"], **classes}
 

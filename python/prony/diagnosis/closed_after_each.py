@@ -4,30 +4,31 @@ Every request then pays for a connect, on both sides, and leaves a socket in TIM
 *Source*: RFC 9112, section 9.3.
 """
 
+from prony.analysis.connections import closes_each
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import Ok
 
 __all__ = ["closed_after_each"]
 
-# Of the requests: the rest went over connections that were kept.
-_LEAST_SHARE = 0.9
-_LEAST_REQUESTS = 20
+_LEAST_REPLIES = 20
 
 
 def closed_after_each(evidence: Evidence) -> list[Finding]:
-    """Return a finding when almost every request needed a new connection in place of one that had ended."""
+    """Return a finding when almost every valid reply was followed by a new connection in place of its own.
+
+    Connections that ended with a failure do not count: of a time-out the generator closes them itself.
+    """
     recording, offered = evidence.trial.recording, evidence.cell.workload.request.keep_alive
     if recording is None or not offered or not isinstance(evidence.trial.outcome, Ok):
         return []
-    again, done = recording.connections.reconnects or 0, recording.completed.all
-    if done < _LEAST_REQUESTS or again < _LEAST_SHARE * done:
+    if recording.completed.ok < _LEAST_REPLIES or not closes_each(recording):
         return []
     return [
         Finding(
             rule="D12",
             kind=Symptom.CLOSED_AFTER_EACH,
             confidence=Confidence.CERTAIN,
-            numbers={"reconnects": again, "done": done},
+            numbers={"reconnects": recording.connections.reconnects or 0, "done": recording.completed.all},
             advice=Advice.KEEP_ALIVE,
             shareable=True,
         )
