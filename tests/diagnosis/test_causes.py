@@ -112,6 +112,8 @@ def test_sockets_that_wait_exhaust_no_ports_while_there_are_others():
         (64, "OSError: [Errno 24] Too many open files", Confidence.CERTAIN),
         (64, "", Confidence.LIKELY),
         (40, "", None),
+        (40, 'File "/srv/app/SystemFile.py", line 4, in open', None),
+        (40, "accept: {error,emfile}", Confidence.CERTAIN),
     ],
 )
 def test_descriptors_are_used_up_at_the_limit_and_not_before(used, log, sure):
@@ -329,6 +331,43 @@ def test_a_mode_for_development_shows_in_command_environment_or_log(command, log
     cell = replace(CELL, subject=replace(CELL.subject, app=app))
     trial = replace(HEALTHY, command=command, log=LogTail(log))
     assert one(trial, Symptom.DEBUGGING, cell).names == {"sign": sign}
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"FLASK_DEBUG": "0", "DJANGO_DEBUG": "False"},
+        {"FLASK_DEBUG": "no", "DJANGO_DEBUG": "off"},
+        {"FLASK_ENV": "development", "FLASK_DEBUG": "0"},
+        {"PLACK_ENV": "deployment", "FLASK_ENV": "production", "NODE_ENV": "development"},
+    ],
+    ids=["nought", "no", "a mode that is switched off", "other modes"],
+)
+def test_variables_that_are_off_are_no_mode_for_development(variables):
+    assert debugging_by(variables) == []
+
+
+@pytest.mark.parametrize(
+    ("variables", "sure"),
+    [
+        ({"PYTHONDEVMODE": "0"}, Confidence.CERTAIN),
+        ({"FLASK_DEBUG": "1"}, Confidence.CERTAIN),
+        ({"DJANGO_DEBUG": "True", "PLACK_ENV": "development"}, Confidence.CERTAIN),
+        ({"PLACK_ENV": "development"}, Confidence.LIKELY),
+        ({"FLASK_ENV": "development"}, Confidence.LIKELY),
+        ({"PYTHONDEVMODE": ""}, Confidence.LIKELY),
+        ({"FLASK_DEBUG": ""}, Confidence.POSSIBLE),
+    ],
+)
+def test_variables_that_others_may_overrule_or_whose_value_nobody_kept_are_less_than_certain(variables, sure):
+    assert debugging_by(variables) == [sure]
+
+
+def debugging_by(variables):
+    app = replace(CELL.subject.app, environment=variables)
+    cell = replace(CELL, subject=replace(CELL.subject, app=app))
+    found = diagnose(Evidence(cell, replace(HEALTHY, command=("gunicorn",)), record()))
+    return [one.confidence for one in found if one.kind is Symptom.DEBUGGING]
 
 
 def test_production_is_no_mode_for_development():

@@ -1,18 +1,24 @@
 """D33: the server, or its runtime, runs in a mode that is for development.
 
 Reloaders, checks and traces take time of each request. What an app does by itself (Django's DEBUG) shows in
-none of these signs. *Source*: Python documentation, Python Development Mode; Flask, `flask run --debug`;
-uvicorn, `--reload`; plackup(1), `-E`; Django, runserver.
+none of these signs. *Source*: Python documentation, Python Development Mode; Flask, `flask run --debug`, and
+flask/helpers.py, get_debug_flag; uvicorn, `--reload`; plackup(1), `-E`; Django, runserver.
 """
 
 import re
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 
 __all__ = ["debugging"]
 
-_VARIABLES = ("PYTHONDEVMODE", "PYTHONASYNCIODEBUG", "FLASK_DEBUG", "DJANGO_DEBUG", "NODE_DEBUG")
+# CPython takes any value but none as on; the others' readers know words for off.
+_ANY_VALUE = ("PYTHONDEVMODE", "PYTHONASYNCIODEBUG")
+_SWITCHES = ("FLASK_DEBUG", "DJANGO_DEBUG", "NODE_DEBUG")
+_OFF = ("0", "false", "no", "off")
+# Only likely: an option of the command prevails over PLACK_ENV, and Flask 2.3 has forgotten FLASK_ENV.
+_MODES = ("FLASK_ENV", "PLACK_ENV")
 _WORDS = ("--reload", "--debug", "--debugger", "runserver")
 _ENVIRONMENTS = ("-E", "--env")
 _BANNER = re.compile(
@@ -22,28 +28,48 @@ _BANNER = re.compile(
 
 
 def debugging(evidence: Evidence) -> list[Finding]:
-    """Return a finding when its command, its environment or its log shows such a mode: the first sign."""
-    sign = next(iter(_signs(evidence)), None)
-    if sign is None:
+    """Return a finding when its command, its environment or its log shows such a mode: the surest sign.
+
+    *Assumptions*: archives have the names of an app's variables and not their values, which read as empty. So
+    an empty one is likely on where any value is, and only possibly where there are words for off.
+    """
+    signs = [*_certain_signs(evidence), *_signs_of_variables(evidence.cell.subject.app.environment)]
+    if not signs:
         return []
+    sign, sure = min(signs, key=lambda one: list(Confidence).index(one[1]))
     return [
         Finding(
             rule="D33",
             kind=Symptom.DEBUGGING,
-            confidence=Confidence.CERTAIN,
+            confidence=sure,
             names={"sign": sign},
             advice=Advice.TURN_DEBUG_OFF,
         )
     ]
 
 
-def _signs(evidence: Evidence) -> list[str]:
-    words, environment = evidence.trial.command, evidence.cell.subject.app.environment
+def _certain_signs(evidence: Evidence) -> list[tuple[str, Confidence]]:
+    words, banner = evidence.trial.command, _BANNER.search(evidence.trial.log.text)
     pairs = pairwise(words)
-    banner = _BANNER.search(evidence.trial.log.text)
-    return [
+    signs = [
         *(word for word in words if word in _WORDS),
-        *(f"{first} {then}" for first, then in pairs if first in _ENVIRONMENTS and then == "development"),
-        *(name for name in _VARIABLES if name in environment),
+        *(f"{one} {then}" for one, then in pairs if one in _ENVIRONMENTS and then == "development"),
         *([banner[0].lower()] if banner else []),
     ]
+    return [(sign, Confidence.CERTAIN) for sign in signs]
+
+
+def _signs_of_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, Confidence]]:
+    """Yield the variables that are on, or may be, and how sure that is."""
+    for name, value in environment.items():
+        if name in _ANY_VALUE:
+            yield name, Confidence.CERTAIN if value else Confidence.LIKELY
+        elif name in _SWITCHES and value.lower() not in _OFF:
+            yield name, Confidence.CERTAIN if value else Confidence.POSSIBLE
+        elif name in _MODES and value == "development" and not _is_off(environment, name):
+            yield f"{name}={value}", Confidence.LIKELY
+
+
+def _is_off(environment: Mapping[str, str], mode: str) -> bool:
+    """Return whether a switch prevails: Flask's over its mode."""
+    return mode == "FLASK_ENV" and environment.get("FLASK_DEBUG", "").lower() in _OFF

@@ -10,8 +10,8 @@ from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symp
 
 __all__ = ["descriptors"]
 
-_NONE_LEFT = re.compile(r"(?i)too many open files|EMFILE|no file descriptors available")
-_OF_SELECT = re.compile(r"(?i)file ?descriptor out of range in select|FD_SETSIZE")
+_NONE_LEFT = re.compile(r"(?i)too many open files|\bEMFILE\b|no file descriptors available")
+_OF_SELECT = re.compile(r"(?i)file ?descriptor out of range in select|\bFD_SETSIZE\b")
 # The last ones are those that a server keeps for itself.
 _NEARLY_ALL = 0.95
 
