@@ -308,14 +308,23 @@ def account(recording, **classes):
     return {**encode(recording)["account"], **classes}
 
 
-def silent(timed_out=10, most=1):
-    recording = answered(without_reply=0, most=most)
+def silent(timed_out=10, most=1, without_reply=0, reply_ns=1_000_000):
+    recording = build.trial(CELL, 0, 0, [reply_ns] * 200).recording
+    recording = answered(without_reply=without_reply, most=most, limited=recording)
     recording = with_parts(recording, account=account(recording, timed_out=timed_out))
     return replace(HEALTHY, recording=recording)
 
 
 @pytest.mark.parametrize(
-    ("trial", "found"), [(silent(), ["D11"]), (silent(timed_out=3), []), (silent(most=2), [])]
+    ("trial", "found"),
+    [
+        (silent(), ["D11"]),
+        (silent(timed_out=3), []),
+        (silent(most=2), []),
+        (silent(timed_out=200, without_reply=5), []),
+        (silent(reply_ns=SECOND // 2), []),
+    ],
+    ids=["silent", "few wait", "a second reply", "slow for most", "slow for all"],
 )
 def test_connections_that_nobody_reads_after_one_reply_are_named(trial, found):
     assert rules(trial) == found
