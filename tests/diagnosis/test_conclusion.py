@@ -24,7 +24,18 @@ from prony.diagnosis.consumption import Consumption, consumption_of
 from prony.diagnosis.knobs import Knob, Turned, knob_of
 from prony.diagnosis.meaning import Bearing
 from prony.diagnosis.thread_time import ThreadState, thread_time
-from prony.model import ClosedLoop, Failed, OpenLoop, Placement, Request, SubjectFacts, SubjectRecord
+from prony.model import (
+    ClosedLoop,
+    Failed,
+    OpenLoop,
+    Phase,
+    Placement,
+    Request,
+    Sample,
+    SubjectFacts,
+    SubjectRecord,
+    ThreadUsage,
+)
 from prony.model.facts import DeclaredFacts, FrontendFacts
 from prony.model.shapes import encode
 from prony.report.diagnoses import diagnosis_words
@@ -209,6 +220,24 @@ def test_threads_that_no_look_found_asleep_ran_all_the_time():
 def test_the_time_of_the_threads_is_the_mean_over_the_trials_that_watched_them():
     trials = (looked_at(loaded(), sleep=1), looked_at(loaded(), sleep=1, socket=1), loaded())
     assert concluded(*trials).time == {ThreadState.SLEEP: 0.75, ThreadState.SOCKET: 0.25}
+
+
+@pytest.mark.parametrize(
+    ("cores", "sure"), [(0.98, []), (0.6, [Confidence.LIKELY]), (0.1, [Confidence.CERTAIN])]
+)
+def test_threads_that_share_one_core_of_several_wait_for_that_and_not_for_more_slots(cores, sure):
+    found = findings(loaded(cores=cores, cpus=(0, 1)), subject=record())
+    assert [one.confidence for one in found if one.kind is Symptom.SLOTS_BUSY] == sure
+
+
+def test_a_process_that_fills_one_core_is_named_and_no_slot_where_it_may_fill_more():
+    other = {**ENTRY, "server": {**ENTRY["server"], "language": "go"}}
+    trial = loaded(cores=0.98, cpus=(0, 1))
+    threads = tuple(ThreadUsage(7, 7 + place, "loop", SECOND // 4) for place in range(4))
+    edges = tuple(Sample(at, Phase.WINDOW, (), 0, 0, 0, {}) for at in (0, SECOND))
+    full = replace(trial, threads=threads, samples=edges)
+    found = [one.kind for one in findings(full, subject=record(entry=other))]
+    assert found == [Symptom.ONE_CORE_FULL]
 
 
 def test_requests_that_wait_to_be_accepted_keep_no_slot_busy():

@@ -20,12 +20,13 @@ _AWAKE = (ThreadState.RUNNING, ThreadState.READY)
 
 
 def busy_slots(evidence: Evidence) -> list[Finding]:
-    """Return a finding when more requests waited than can be worked on at once, and it had CPUs to spare.
+    """Return a finding when more requests waited than can be worked on at once, and it had CPUs to spare that
+    it can use.
 
     Likely: a worker had fewer connections than it works on, so that some slots were idle.
     """
     usage = consumption_of(evidence)
-    sure = slots_busy(usage)
+    sure = slots_busy(evidence, usage)
     if usage is None or sure is None or not isinstance(evidence.trial.outcome, Ok):
         return []
     sure = Confidence.LIKELY if has_idle_slots(evidence) else sure

@@ -25,7 +25,7 @@ def lock_held(evidence: Evidence) -> list[Finding]:
     if looks < _LEAST_LOOKS or at_one < _LEAST_OF_ALL * looks or at_one < _LEAST_SAME * at_any:
         return []
     usage = consumption_of(evidence)
-    if usage is None or slots_busy(usage) is None or not isinstance(evidence.trial.outcome, Ok):
+    if usage is None or slots_busy(evidence, usage) is None or not isinstance(evidence.trial.outcome, Ok):
         return []
     return [
         Finding(
