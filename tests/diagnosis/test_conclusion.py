@@ -288,6 +288,18 @@ def test_a_rate_that_is_answered_but_for_a_moment_is_not_too_much(ended):
     assert "D41" not in rules(offered(ended))
 
 
+def test_a_page_that_takes_some_time_keeps_a_queue_open_that_does_not_grow():
+    # A page of 200 ms owes twelve of sixty a second at any time.
+    assert "D41" not in rules(offered([48, 60, 60, 60]))
+
+
+def test_a_queue_that_time_outs_keep_from_growing_is_likely_more_than_it_can_do():
+    trial = offered([30, 60, 60, 60])
+    late = with_parts(trial.recording, account=account(trial.recording, timed_out=60))
+    found = [one for one in findings(replace(trial, recording=late)) if one.rule == "D41"]
+    assert [one.confidence for one in found] == [Confidence.LIKELY]
+
+
 def test_a_queue_of_less_than_three_per_cent_of_the_requests_is_not_too_much():
     # 12 of 600 are due at the end of ten seconds.
     tail = {"open_ns": 0, "close_ns": 10 * SECOND}

@@ -18,25 +18,32 @@ __all__ = ["overload"]
 # once.
 _LEAST_OWED = 0.03
 _LEAST_REQUESTS = 10
-# A queue that grows evenly has half of its length in the middle of the window.
-_LEAST_IN_THE_MIDDLE = 0.25
+# A queue that grows evenly has half of its length in the middle of the window; one that pages of some length
+# keep open has all of it there.
+_LEAST_IN_THE_MIDDLE, _MOST_IN_THE_MIDDLE = 0.25, 0.75
 _LEAST_SECONDS = 2
 
 
 def overload(evidence: Evidence) -> list[Finding]:
-    """Return a finding when an open loop's unanswered requests grew over the whole window."""
+    """Return a finding when an open loop's unanswered requests grew over the whole window.
+
+    Likely: they were many and did not grow, but requests timed out, which may be all that kept them from it.
+    """
     recording = evidence.trial.recording
     if recording is None or not recording.is_open or not isinstance(evidence.trial.outcome, Ok):
         return []
     owed, length_ns = _owed(recording), recording.window.length_ns
-    if length_ns is None or not _grew(owed, recording.account.scheduled):
+    if length_ns is None or not _is_long(owed, recording.account.scheduled):
+        return []
+    grew, lost = _grew(owed), recording.account.count("timed_out")
+    if not grew and lost < _LEAST_OWED * recording.account.scheduled:
         return []
     length_s = seconds(length_ns)
     return [
         Finding(
             rule="D41",
             kind=Symptom.OVERLOADED,
-            confidence=Confidence.CERTAIN,
+            confidence=Confidence.CERTAIN if grew else Confidence.LIKELY,
             numbers={
                 "asked_per_s": recording.account.scheduled / length_s,
                 "done_per_s": recording.completed.all / length_s,
@@ -59,8 +66,18 @@ def _added(one: Second) -> int:
     return one.scheduled - one.ok - one.failed
 
 
-def _grew(owed: list[int], due: int) -> bool:
+def _is_long(owed: list[int], due: int) -> bool:
+    """Return whether the queue was long at the end, and had been in the middle."""
     if len(owed) < _LEAST_SECONDS or due <= 0:
         return False
-    last, middle = owed[-1], owed[len(owed) // 2 - 1]
-    return last >= max(_LEAST_OWED * due, _LEAST_REQUESTS) and middle >= _LEAST_IN_THE_MIDDLE * last
+    last = owed[-1]
+    return last >= max(_LEAST_OWED * due, _LEAST_REQUESTS) and _middle(owed) >= _LEAST_IN_THE_MIDDLE * last
+
+
+def _grew(owed: list[int]) -> bool:
+    """Return whether it went on to grow from the middle to the end."""
+    return _middle(owed) <= _MOST_IN_THE_MIDDLE * owed[-1]
+
+
+def _middle(owed: list[int]) -> int:
+    return owed[len(owed) // 2 - 1]
