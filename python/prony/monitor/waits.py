@@ -49,7 +49,7 @@ _CALLS: Mapping[str, Sequence[tuple[str, tuple[int, ...]]]] = MappingProxyType(
             ("events", (7, 23, 232, 270, 271, 281, 441)),
             ("socket", (42, 44, 45, 46, 47, 299, 307)),
             ("sleep", (35, 230)),
-            ("file", (72, 73, 74, 75, 17, 18, 19, 20, 277)),
+            ("file", (72, 73, 74, 75, 17, 18, 277)),
             ("child", (61, 247)),
         ),
         "aarch64": (
@@ -58,7 +58,7 @@ _CALLS: Mapping[str, Sequence[tuple[str, tuple[int, ...]]]] = MappingProxyType(
             ("events", (22, 72, 73, 441)),
             ("socket", (203, 206, 207, 211, 212, 243, 269)),
             ("sleep", (101, 115)),
-            ("file", (25, 32, 65, 66, 67, 68, 82, 83, 84)),
+            ("file", (25, 32, 67, 68, 82, 83, 84)),
             ("child", (95, 260)),
         ),
     }
@@ -72,7 +72,7 @@ STATES = (
 # Calls that wait for one descriptor: their first argument; or poll(2) of one, in the first bytes of what the
 # first argument points at.
 _READS: Mapping[str, tuple[int, ...]] = MappingProxyType(
-    {"x86_64": (0, 1, 45, 47), "aarch64": (63, 64, 207, 212)}
+    {"x86_64": (0, 1, 19, 20, 45, 47), "aarch64": (63, 64, 65, 66, 207, 212)}
 )
 _POLLS: Mapping[str, tuple[int, ...]] = MappingProxyType({"x86_64": (7, 271), "aarch64": (73,)})
 _DESCRIPTOR = struct.Struct("=i")
@@ -85,8 +85,8 @@ _Thread = tuple[int, int]
 
 
 def state_of(text: str, machine: str = platform.machine()) -> str:
-    """Return the state of a thread from its ``syscall`` file. read(2) and write(2) serve sockets, pipes and
-    files alike: they are ``other``.
+    """Return the state of a thread from its ``syscall`` file. read(2), write(2), readv(2) and writev(2) serve
+    sockets, pipes and files alike: they are ``other``.
 
     >>> state_of("202 0x7f 0x189 0x0 0x7f2a 0x0 0xffffffff 0x7ffd 0x7f", "x86_64")
     'timed_wait'
