@@ -123,6 +123,57 @@ def test_a_worker_that_was_not_replaced_has_ended():
     assert sentence(found) == "1 process of the role worker ended within the window without a replacement"
 
 
+def ended(before, after, *, seconds=10, recording=HEALTHY.recording):
+    """How sure the finding is that workers of these numbers came and went."""
+    each = zip((0, seconds // 2, seconds), (before, before, after), strict=True)
+    samples = (sample(second, *map(row, pids)) for second, pids in each)
+    (found,) = findings(observed(*samples, recording=recording))
+    return found.confidence
+
+
+FAILING = build.trial(CELL, 0, 0, [1_000_000] * 180, errors={"reset": 3}).recording
+RETRYING = with_parts(HEALTHY.recording, connections={"retried": 3})
+EIGHT, SEVEN = range(1, 9), range(1, 8)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "seconds", "recording", "sure"),
+    [
+        ((1, 2), (1, 3), 10, HEALTHY.recording, Confidence.CERTAIN),
+        (EIGHT, (*SEVEN, 9), 60, HEALTHY.recording, Confidence.POSSIBLE),
+        ((1,), (2,), 60, HEALTHY.recording, Confidence.POSSIBLE),
+        (EIGHT, (*SEVEN, 9), 60, FAILING, Confidence.CERTAIN),
+        (range(1, 21), (*range(1, 20), 21), 60, FAILING, Confidence.POSSIBLE),
+    ],
+    ids=["short lives", "one of eight in a minute", "the only one", "requests failed", "one of twenty"],
+)
+def test_workers_that_are_replaced_matter_where_they_live_short_or_requests_fail(
+    before, after, seconds, recording, sure
+):
+    assert ended(before, after, seconds=seconds, recording=recording) is sure
+
+
+@pytest.mark.parametrize(
+    ("after", "recording", "sure"),
+    [
+        ((1, 2, 3), HEALTHY.recording, Confidence.POSSIBLE),
+        (range(1, 6), FAILING, Confidence.CERTAIN),
+        (range(1, 6), RETRYING, Confidence.CERTAIN),
+        ((1, 2, 3), FAILING, Confidence.POSSIBLE),
+    ],
+    ids=["idle ones are trimmed", "each took a request", "that was sent again", "more than took one"],
+)
+def test_workers_that_nothing_replaces_matter_where_each_took_a_request_along(after, recording, sure):
+    assert ended(EIGHT, after, recording=recording) is sure
+
+
+def test_where_an_open_loop_keeps_its_rate_workers_that_end_limit_nothing():
+    cell = replace(CELL, workload=build.Workload(build.OpenLoop(100), CELL.workload.stop))
+    recording = build.trial(cell, 0, 0, [1_000_000] * 100).recording
+    assert recording.is_open
+    assert ended((1, 2), (1, 3), recording=recording) is Confidence.POSSIBLE
+
+
 def test_a_process_for_each_request_restarts_nothing():
     assert ids(observed(*(sample(at, row(1), row(10 + at), row(20 + at)) for at in range(4)))) == []
 

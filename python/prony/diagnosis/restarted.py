@@ -4,24 +4,38 @@
 (Gunicorn's `timeout`), that were killed, or that reached their number of requests (`max_requests`).
 """
 
+from prony.analysis.rates import KEPT_RATE, QUALIFIED_ERROR_RATIO
 from prony.analysis.resources import window_samples
-from prony.analysis.turnover import turnover
+from prony.analysis.turnover import Turnover, turnover
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import Ok
+from prony.model.recording import Recording
+from prony.units import SECOND_NS
 
 __all__ = ["restarted"]
 
 # A database has a process for each connection, which starts and ends with it.
 _SERVING = ("server", "master", "worker", "frontend-master", "frontend-worker")
+# A start takes some 0.3 to 1 s of a worker: of lives that are longer, on average, less than a twentieth.
+_SHORT_LIFE_NS = 20 * SECOND_NS
+# Of the role's processes: with fewer the others can do nearly all that all could.
+_LEAST_SHARE = 0.1
 
 
 def restarted(evidence: Evidence) -> list[Finding]:
-    """Return a finding for each role whose processes ended in the window of a trial that ran to its end."""
+    """Return a finding for each role whose processes ended in the window of a trial that ran to its end.
+
+    Certain: it mattered. Those that were replaced had lived for a short time, on average, or were a tenth of
+    all, and requests failed; those that were not were a tenth, and each took a request with it. Else it is
+    what servers do with workers that are idle, or have had their number of requests: possible.
+    """
     if not isinstance(evidence.trial.outcome, Ok):
         return []
     found = turnover(window_samples(evidence.trial.samples))
     return [
-        _replaced(role, one.restarts) if one.restarts else _ended(role, one.lost)
+        _replaced(role, one.restarts, _sure(evidence, role, one))
+        if one.restarts
+        else _ended(role, one.lost, _sure(evidence, role, one))
         for role, one in found.items()
         # A pool that grows by more than it replaces is a finding of its own.
         if role in _SERVING
@@ -30,11 +44,38 @@ def restarted(evidence: Evidence) -> list[Finding]:
     ]
 
 
-def _replaced(role: str, times: int) -> Finding:
+def _sure(evidence: Evidence, role: str, one: Turnover) -> Confidence:
+    """Return how sure it is that the ends of a role's processes moved a figure."""
+    recording, window = evidence.trial.recording, window_samples(evidence.trial.samples)
+    if recording is None or _kept_its_rate(recording):
+        return Confidence.POSSIBLE
+    before = max(1, sum(row.role == role for row in window[0].processes))
+    length_ns = window[-1].monotonic_ns - window[0].monotonic_ns
+    many = max(one.restarts, one.lost) >= _LEAST_SHARE * before
+    short = before * length_ns <= _SHORT_LIFE_NS * one.restarts
+    mattered = short or (many and _lost_requests(recording) >= _least_lost(recording, one))
+    return Confidence.CERTAIN if mattered else Confidence.POSSIBLE
+
+
+def _kept_its_rate(recording: Recording) -> bool:
+    return recording.is_open and recording.completed.ok >= KEPT_RATE * recording.account.scheduled
+
+
+def _lost_requests(recording: Recording) -> int:
+    """Return how many requests failed, or had to be sent again, for a connection that ended."""
+    return recording.completed.failed + (recording.connections.retried or 0)
+
+
+def _least_lost(recording: Recording, one: Turnover) -> float:
+    """Return how many lost requests show that processes did not end while they were idle."""
+    return max(1, QUALIFIED_ERROR_RATIO * recording.completed.all) if one.restarts else one.lost
+
+
+def _replaced(role: str, times: int, sure: Confidence) -> Finding:
     return Finding(
         rule="D22",
         kind=Symptom.RESTARTED,
-        confidence=Confidence.CERTAIN,
+        confidence=sure,
         numbers={"restarts": times},
         names={"role": role},
         advice=Advice.READ_LOG_FOR_LIMITS,
@@ -42,11 +83,11 @@ def _replaced(role: str, times: int) -> Finding:
     )
 
 
-def _ended(role: str, count: int) -> Finding:
+def _ended(role: str, count: int, sure: Confidence) -> Finding:
     return Finding(
         rule="D22",
         kind=Symptom.LOST,
-        confidence=Confidence.CERTAIN,
+        confidence=sure,
         numbers={"ended": count},
         names={"role": role},
         advice=Advice.READ_LOG,
