@@ -15,7 +15,7 @@ from prony.faults.judge import judge_plants
 from prony.faults.kept import Kept, decode_kept, encode_kept, slimmed
 from prony.faults.matrix import HEALTHY as NOTHING
 from prony.faults.matrix import matrix_of
-from prony.model import Failed
+from prony.model import Failed, Phase, Sample, TrialFacts
 from prony.report.faults import faults_document
 
 ASLEEP = next(one for one in PLANTS if one.cause.name == "asleep" and one.part is PlanPart.HELD_OUT)
@@ -88,6 +88,24 @@ def test_a_certain_finding_on_a_twin_is_a_false_alarm():
     found = matrix_of(judge_plants(PLANTS, planted(ASLEEP, healthy=BUSY)), CAUSES)
     assert (found.false_certain.count, found.false_certain.total) == (3, 3)
     assert found.precision.value == pytest.approx(0.5)
+
+
+QUEUE = {"listen.server.queued": 6, "listen.server.limit": 5}
+WINDOW = Sample(0, Phase.WINDOW, (), 0, 0, 0, QUEUE)
+
+
+@pytest.mark.parametrize(
+    ("healthy", "alarms"),
+    [
+        (replace(IDLE, samples=(WINDOW, replace(WINDOW, monotonic_ns=10**9))), (Symptom.QUEUE_FULL,)),
+        (replace(IDLE, facts=TrialFacts(strays=2)), (Symptom.STRAYED,)),
+        (replace(IDLE, counters=IDLE.counters | {"machine.throttles": 1}), ()),
+    ],
+    ids=["its queue was full", "it strayed", "the machine was hot"],
+)
+def test_what_is_certain_of_a_twins_server_is_a_false_alarm_and_what_the_machine_did_is_none(healthy, alarms):
+    (one,) = judge_plants(PLANTS, planted(ASLEEP, healthy=healthy))
+    assert [trial.certain for trial in one.false_alarms] == [alarms] * (3 if alarms else 0)
 
 
 def test_another_cause_than_the_planted_one_costs_recall_and_the_others_precision():

@@ -20,9 +20,8 @@ MOST_OF_A_CPU = 0.1
 # What disturbs a machine is not planted, but where a neighbour is; small disturbances are everywhere.
 _OF_MACHINE = frozenset(
     (
-        *(Symptom.STOLEN, Symptom.HEAT, Symptom.STRAYED, Symptom.MACHINE_WAITED_FOR_MEMORY),
-        Symptom.PAGES_MOVED,
-        *(Symptom.OTHERS_RAN, Symptom.QUEUE_FULL, Symptom.SOME_QUEUE_OVERFLOWED),
+        *(Symptom.STOLEN, Symptom.HEAT, Symptom.MACHINE_WAITED_FOR_MEMORY, Symptom.PAGES_MOVED),
+        *(Symptom.OTHERS_RAN, Symptom.SOME_QUEUE_OVERFLOWED),
     )
 )
 
