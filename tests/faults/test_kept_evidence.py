@@ -4,6 +4,7 @@
 left out of it. `campaign` has what sessions on quiet machines measured: `prony selftest diagnosis --into`.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -92,9 +93,11 @@ def test_no_generator_of_the_campaign_took_the_cores_that_a_fault_needs(campaign
 
 
 def unmeasured(matrix):
-    """Return the causes of the plan without a row: `healthy` has none, and is the last line of the matrix."""
+    """Return the causes of the plan of which no plant hurt: `healthy` has none, and is the last line of the
+    matrix.
+    """
     planned = {cause.name for cause in CAUSES if cause.named and cause.of is None}
-    return sorted(planned - {row.cause.name for row in matrix.rows})
+    return sorted(planned - {row.cause.name for row in matrix.rows if row.plants})
 
 
 def test_no_healthy_trial_of_the_campaign_has_a_certain_finding(campaign):
@@ -116,8 +119,10 @@ def test_the_campaign_names_the_dominant_of_two_faults(campaign):
     assert share_of(doubles).value >= 0.8
 
 
-def test_a_campaign_counts_as_whole_once_each_cause_that_can_be_named_was_planted():
+def test_a_campaign_counts_as_whole_once_each_cause_that_can_be_named_was_planted_and_hurt():
     judged = [JudgedPlant(one, True, (), (), 0) for one in PLANTS if one.part is PlanPart.HELD_OUT]
     assert unmeasured(matrix_of(judged, CAUSES, PlanPart.HELD_OUT)) == []
     without = [one for one in judged if one.plant.cause.name != "lock"]
     assert unmeasured(matrix_of(without, CAUSES, PlanPart.HELD_OUT)) == ["lock"]
+    harmless = [replace(one, hurt=one.hurt and one.plant.cause.name != "lock") for one in judged]
+    assert unmeasured(matrix_of(harmless, CAUSES, PlanPart.HELD_OUT)) == ["lock"]
