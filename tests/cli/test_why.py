@@ -19,7 +19,7 @@ def words(text):
 
 def test_the_beginning_of_a_name_is_enough(said, archive):
     out = words(said("why", archive, "wsgiref+falcon").out)
-    assert "wsgiref+falcon-hello: 550/s limited by a full listen queue: 412 connections" in out
+    assert "wsgiref+falcon-hello: 550/s limited by a full listen queue: 413 connections" in out
     assert "certain, in 3 of 3 trials. Means: the tail of the latency is waiting to connect. Try:" in out
     assert "tornado" not in out
 
