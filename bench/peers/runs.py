@@ -252,8 +252,15 @@ def packets_s(tick_s: float) -> float:
 @cache
 def pids_of(name: str) -> tuple[int, ...]:
     """Return the kernel's threads of this name; none in a container that shows no others."""
-    comms = [path for path in Path("/proc").glob("[0-9]*/comm") if path.read_text().strip() == name]
-    return tuple(int(path.parent.name) for path in comms)
+    return tuple(int(path.parent.name) for path in Path("/proc").glob("[0-9]*/comm") if is_called(path, name))
+
+
+def is_called(comm: Path, name: str) -> bool:
+    try:
+        return comm.read_text(encoding="utf-8", errors="replace").strip() == name
+    except OSError:
+        # It ended meanwhile.
+        return False
 
 
 def busy_s() -> float:

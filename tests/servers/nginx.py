@@ -63,8 +63,8 @@ def nginx(tmp_path):
     (tmp_path / "pages").mkdir()
     for page, size in SIZES.items():
         (tmp_path / "pages" / page).write_bytes(b"x" * size)
-    values = {"folder": tmp_path, "plain": plain, "secure": secure, "certificates": CERTIFICATES}
-    values |= {"first": first}
+    ports = {"plain": plain, "secure": secure, "first": first}
+    values = {"folder": tmp_path, "certificates": CERTIFICATES, **ports}
     (tmp_path / "conf").write_text(NGINX.format(**values))
     command = ["/usr/sbin/nginx", "-p", tmp_path, "-c", tmp_path / "conf"]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)

@@ -17,12 +17,7 @@ process.stdin.on("data", () => console.log(served));
 
 @pytest.mark.parametrize("page", ["small", "large"])
 @pytest.mark.parametrize("load", [("-c", "2"), ("--rate", "2000")], ids=["closed", "open"])
-def test_each_request_of_a_pipeline_is_counted_once_though_connections_are_left(
-    prony,
-    nginx,
-    page,
-    load,
-):
+def test_each_request_of_a_pipeline_is_counted_once_though_connections_are_left(prony, nginx, page, load):
     url = f"http://127.0.0.1:{nginx.first}/{page}"
     done = prony("load", url, "--pipeline", "8", *load, "-n", "3000", "--json", "-")
     assert done.status == 0, done.err

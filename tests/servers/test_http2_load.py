@@ -21,14 +21,7 @@ from servers.nginx import SIZES
     ],
     ids=["closed", "large", "open"],
 )
-def test_each_request_is_counted_once_though_connections_are_left(
-    prony,
-    nginx,
-    tls,
-    page,
-    load,
-    count,
-):
+def test_each_request_is_counted_once_though_connections_are_left(prony, nginx, tls, page, load, count):
     done = prony("load", *nginx.target(tls, page), "--http2", *load, "-n", str(count), "--json", "-")
     assert done.status == 0, done.err
     account, connections = done.json["account"], done.json["connections"]

@@ -140,13 +140,7 @@ pub fn run_with(
         report_to,
     };
     let crew = started(crew, |crew| start(crew, tls, sides))?;
-    let mut watch = Watch {
-        times: common.times,
-        opening: common.opening,
-        next_progress_ns: 0,
-        opened: false,
-        closed: false,
-    };
+    let mut watch = Watch::new(common);
     let (crew, outcomes) = followed(crew, &reports, &mut watch, on_event, || {
         on_slice();
         control.is_aborted()
@@ -703,6 +697,16 @@ struct Watch {
 }
 
 impl Watch {
+    fn new(common: Common) -> Self {
+        Self {
+            times: common.times,
+            opening: common.opening,
+            next_progress_ns: 0,
+            opened: false,
+            closed: false,
+        }
+    }
+
     fn look(&mut self, crew: &[Member], on_event: &mut dyn FnMut(&Event)) {
         let now_ns = Monotonic.now();
         if let Some(open_ns) = self.opening.open_ns() {
@@ -881,13 +885,7 @@ mod tests {
             Ok(vec![member(panicking), member(working)])
         })
         .unwrap();
-        let mut watch = Watch {
-            times: common.times,
-            opening: common.opening,
-            next_progress_ns: 0,
-            opened: false,
-            closed: false,
-        };
+        let mut watch = Watch::new(common);
         let (crew, outcomes) = followed(crew, &reports, &mut watch, &mut |_| {}, || false).unwrap();
         assert_eq!(outcomes.len(), 1);
         let error = collect(crew, outcomes, true).unwrap_err();

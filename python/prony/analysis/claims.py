@@ -153,7 +153,8 @@ def _with_ceiling(part: Part, claim: Claim, cell: CellSummary, other: CellSummar
     if found == [None, None] or cell.most_per_s == other.most_per_s:
         return part
     ends = ends_of(claim.metric, Bounded(*(1.0 if limit is None else inf for limit in found)))
-    return replace(part, open=part.open | ends, limit="; ".join(filter(None, found)))
+    limits = [part.limit if part.open != Open() else None, *found]
+    return replace(part, open=part.open | ends, limit="; ".join(filter(None, limits)))
 
 
 def _ceiling(claim: Claim, cell: CellSummary) -> str | None:
