@@ -29,6 +29,7 @@ SECOND = 1_000_000_000
 STUDIES = ("django-fastcgi", "embedded-servers", "load-scripts", "psgi-servers", "wsgi-servers")
 OWN = ("tls-http2",)
 PROFILES = ("quick", "full", "original")
+MANY = 10_000
 DOCS = Path(__file__).parents[3] / "docs" / "studies"
 
 
@@ -108,6 +109,16 @@ class TestEachStudy:
         for claim in plan.claims:
             if claim.counts_trials and unmet(claim, planned(plan, Cpus(8, 8))) is None:
                 assert min(timeouts(plan, claim)) >= min(timeouts(original, claim)), claim.name
+
+    def test_no_claim_on_ten_thousand_connections_is_decided_by_a_short_window(self, name, plan_of):
+        # To open them takes seconds: what answers by then, and what memory they take, would be the window's doing.
+        for profile in read_study(name).document.profiles:
+            plan = plan_of(name, profile)
+            for claim in plan.claims:
+                cells = [cell for cell in plan.cells if is_claimed(claim, cell)]
+                many = [cell for cell in cells if cell.load.get("connections", 0) >= MANY]
+                if many and unmet(claim, planned(plan, Cpus(8, 8))) is None:
+                    assert min(cell.workload.stop.duration_ns for cell in many) >= 15 * SECOND, claim.name
 
     def test_every_claim_on_failures_says_how_long_it_must_be_looked_at(self, name, plan_of):
         # A short window or a few requests show no failure, and a short time-out makes some.
