@@ -16,7 +16,8 @@ from prony.host.facts.activity import Activity
 from prony.model import Address, Fault, FaultKind, LogTail, Network, SandboxChoice, SandboxFacts
 from prony.plan import PlanOptions, make_plan
 from prony.runas import RunAs
-from prony.sandbox import SANDBOXES, EngineSeat, StopReport
+from prony.sandbox import SANDBOXES, StopReport
+from prony.seat import EngineSeat
 from prony.study import Study, run_study
 from prony.study_document import StudyDocument
 from recordings import recording_of

@@ -14,7 +14,7 @@ from modules import ROOT, imports, modules, offered, own_imports, tree
 # where it imports late.
 LAYERS = (
     *("units", "glossary", "escapes", "errors", "version", "itself", "drafts", "metrics"),
-    *("kernel_settings", "model", "runas", "specification", "archive"),
+    *("kernel_settings", "model", "runas", "seat", "specification", "archive"),
     # Pure: values in, values out.
     *("schedule", "factors", "study_document", "workloads", "plan", "cross_check"),
     *("analysis", "diagnosis", "faults", "reading", "report"),
@@ -27,7 +27,7 @@ LAYERS = (
 # Rooms within a package, ranked likewise.
 ROOMS = {"catalog": ("schema", "install", "launch")}
 PURE = (
-    *("units", "glossary", "escapes", "errors", "metrics", "kernel_settings", "model"),
+    *("units", "glossary", "escapes", "errors", "metrics", "kernel_settings", "model", "seat"),
     *("schedule", "factors", "study_document", "workloads", "plan", "cross_check"),
     *("analysis", "diagnosis", "faults", "reading", "report", "survey", "listing"),
 )
@@ -272,3 +272,22 @@ def test_every_shared_part_of_the_command_line_is_used():
     parts = {name for name in modules() if under(name, ("cli",))} - commands - {"cli", "cli.main"}
     used = {module for name in modules() for module, _ in own_imports(name)}
     assert parts <= used
+
+
+def test_the_central_types_are_imported_when_they_are_asked_for():
+    import prony.model
+
+    homes = prony.model._HOMES
+    assert sorted(homes) == sorted(prony.model.__all__)
+    for name, home in homes.items():
+        assert getattr(prony.model, name) is getattr(importlib.import_module(f"prony.model.{home}"), name)
+    with pytest.raises(AttributeError):
+        prony.model.Cel  # noqa: B018 - a name that is not there
+
+
+def test_a_load_starts_with_the_types_of_a_load_alone():
+    # Its first request comes when everything is imported.
+    code = "import sys, prony.cli.load; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    types = {name for name in done.stdout.split() if name.startswith("prony.model.")}
+    assert types == {f"prony.model.{name}" for name in ("address", "exchange", "shapes", "workload")}

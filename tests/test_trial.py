@@ -30,9 +30,10 @@ from prony.model import (
     TrialRole,
     Workload,
 )
-from prony.sandbox import EngineSeat, StopReport
+from prony.sandbox import StopReport
 from prony.sandbox.cgroup.base import Counters
 from prony.schedule import Position
+from prony.seat import EngineSeat
 from prony.trial import Task, run_trial
 from recordings import recording_of
 

@@ -37,7 +37,7 @@ from prony.model import (
 )
 from prony.reading.brief import Brief, brief_of
 from prony.reading.study import Reading, read_archive
-from prony.sandbox.base import EngineSeat
+from prony.seat import EngineSeat
 from prony.units import SECOND_NS, nanoseconds
 
 __all__ = ["Library", "MeasuredStudy", "TimesOf", "histogram", "load", "open"]

@@ -15,7 +15,7 @@ from prony.engine.process import ProcessEngine
 from prony.errors import EngineError
 from prony.model import Address, ClosedLoop, DurationStop, EngineChoice, Json, Workload
 from prony.model.shapes import encode
-from prony.sandbox.base import EngineSeat
+from prony.seat import EngineSeat
 from prony.specification import encode_target
 from recordings import IDLE
 

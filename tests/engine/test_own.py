@@ -27,7 +27,7 @@ from prony.model import (
     Workload,
 )
 from prony.plan import PlanOptions, make_plan
-from prony.sandbox.base import EngineSeat
+from prony.seat import EngineSeat
 from prony.study_document import StudyDocument
 
 ADDRESS = Address("127.0.0.1", 8000)

@@ -10,7 +10,7 @@ from commands import eventually
 from prony.engine.pipe import Pipe, PipeEngine
 from prony.errors import EngineError
 from prony.model import Address, ClosedLoop, DurationStop, EngineChoice, Workload
-from prony.sandbox.base import EngineSeat
+from prony.seat import EngineSeat
 from recordings import IDLE
 
 LOAD = Workload(ClosedLoop(1), DurationStop(0), timeout_ns=0, grace_ns=0)

@@ -8,13 +8,14 @@ import pytest
 
 from prony.model import Placement, StopRule
 from prony.runas import RunAs
-from prony.sandbox import EngineSeat, Sandbox
+from prony.sandbox import Sandbox
 from prony.sandbox.cgroup.base import NoCgroups
 from prony.sandbox.cgroup.tree import open_cgroups
 from prony.sandbox.groups import TrialGroups
 from prony.sandbox.order import make_order, write_folders
 from prony.sandbox.pipe import Supervisor
 from prony.sandbox.subject import SupervisedSubject
+from prony.seat import EngineSeat
 
 from .subjects import eventually, launch_script, marked_processes
 

@@ -23,11 +23,11 @@ from prony.archive import open_archive
 from prony.engine.external import TOOLS
 from prony.engine.external.engine import ExternalEngine
 from prony.model import Address, ClosedLoop, DurationStop, EngineChoice, Invalid, Workload
-from prony.sandbox.base import EngineSeat
 from prony.sandbox.cgroup.base import NoCgroups
 from prony.sandbox.cgroup.tree import open_cgroups
 from prony.sandbox.choice import Absent
 from prony.sandbox.containers.found import find_engine
+from prony.seat import EngineSeat
 from prony.units import SECOND_NS
 
 APP = Path(__file__).parent / "hostile.py"

@@ -13,8 +13,9 @@ from types import TracebackType
 from typing import Self
 
 from prony.model import Address, Contract, Launch, LogTail, Placement, Request, SandboxFacts
-from prony.sandbox import EngineSeat, RunningSubject, Sandbox, StopReport
+from prony.sandbox import RunningSubject, Sandbox, StopReport
 from prony.sandbox.cgroup.base import Counters
+from prony.seat import EngineSeat
 
 __all__ = ["WatchedSandbox"]
 

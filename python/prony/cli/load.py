@@ -50,7 +50,6 @@ from prony.model import (
     OpenLoop,
     Pacing,
     RateStage,
-    Recording,
     Workload,
 )
 from prony.units import SECOND_NS
@@ -59,6 +58,7 @@ if TYPE_CHECKING:
     from prony.analysis.load_condition import LoadCondition
     from prony.cli.load_pairs import LoadSide
     from prony.engine.base import Engine
+    from prony.model import Recording
     from prony.reading.load import LoadReading
 
 __all__ = ["EPILOG", "load"]
@@ -319,7 +319,7 @@ def _usual_warmup_ns(loop: Loop, stop: CountStop | DurationStop) -> int:
     return SECOND_NS if isinstance(loop, OpenLoop) and isinstance(stop, DurationStop) else 0
 
 
-def _strict_status(recording: Recording, strict: bool) -> int:
+def _strict_status(recording: "Recording", strict: bool) -> int:
     """Return 3 for a load whose generator was the limit, or may have been, where that is to fail."""
     from prony.archive.limits import decode_verdict
     from prony.model import Limited
@@ -328,15 +328,15 @@ def _strict_status(recording: Recording, strict: bool) -> int:
     return ExitCode.COULD_NOT_MEASURE if is_limited else ExitCode.DONE
 
 
-def _measured(workload: Workload, address: Address, engine: "Engine") -> Recording:
+def _measured(workload: Workload, address: Address, engine: "Engine") -> "Recording":
     from prony.cli.load_progress import LoadProgress
-    from prony.sandbox.base import EngineSeat
+    from prony.seat import EngineSeat
 
     with LoadProgress(workload) as progress:
         return engine.run(workload, address, EngineSeat(cpus=()), progress.on_event)
 
 
-def _shown(recording: Recording, conditions: "Sequence[LoadCondition]", output: ResultOptions) -> int:
+def _shown(recording: "Recording", conditions: "Sequence[LoadCondition]", output: ResultOptions) -> int:
     """Show the result, write its files, and return the exit status."""
     from prony.faces.hdr_log import interval_log
     from prony.faces.json_load import load_result

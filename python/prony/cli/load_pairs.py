@@ -15,7 +15,7 @@ from prony.faces.terminal import TerminalReporter
 from prony.model import Address, EngineChoice, Limited, Recording, Workload
 from prony.reading.load import read_load
 from prony.report.load_pairs import ComparedLoads, load_pairs_document
-from prony.sandbox.base import EngineSeat
+from prony.seat import EngineSeat
 
 __all__ = ["LoadSide", "PairedLoads", "compare_loads"]
 

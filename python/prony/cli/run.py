@@ -17,7 +17,7 @@ from prony.cli.consent import Again
 from prony.cli.flat import flattened
 from prony.cli.load_options import CheckOptions
 from prony.cli.measure import Ending, cpus_of, dry_run, end, run_and_report
-from prony.cli.options import check_output, connections_of, duration_of, header_of, optional, settings_of
+from prony.cli.options import check_output, connections_of, duration_of, header_of, optional
 from prony.cli.pacing_option import pacing_of
 from prony.cli.protocol import cross_checks_of, with_protocol
 from prony.cli.resume import ALLOWED, Resumption, is_complete, resumed_study
@@ -25,6 +25,7 @@ from prony.cli.run_checks import archive_to_write, check_files, check_mix, check
 from prony.cli.run_fleet import asked_fleet, reached_by, shared_by
 from prony.cli.run_options import AppOptions, LoadOptions, OutputOptions, RunOptions, SureOptions, WhatOptions
 from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox
+from prony.cli.settings_option import settings_of
 from prony.cli.talk import say
 from prony.cli.variables import check_variables, variables
 from prony.errors import ExitCode, UsageError

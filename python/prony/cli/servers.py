@@ -212,7 +212,7 @@ def _unit(
     *,
     is_asked: bool,
 ) -> str:
-    from prony.cli.options import single_settings_of
+    from prony.cli.settings_option import single_settings_of
     from prony.cli.unit import AskedUnit, unit_of
 
     if not is_asked:
@@ -224,7 +224,7 @@ def _unit(
 
 def _file_of(known: "Catalog", names: Sequence[str], file: str, texts: Sequence[str], app: str) -> str:
     from prony.catalog.launch.commands import AskedFile, file_for_user
-    from prony.cli.options import single_settings_of
+    from prony.cli.settings_option import single_settings_of
     from prony.host import available_cpus
 
     if len(names) != 1:

@@ -26,7 +26,7 @@ from prony.errors import EngineError, HostError, PronyError, UsageError
 from prony.host.fingerprint import generator_fingerprint
 from prony.model import Json
 from prony.model.shapes import encode
-from prony.sandbox.base import EngineSeat
+from prony.seat import EngineSeat
 from prony.units import MIB, format_bytes
 from prony.version import prony_version
 

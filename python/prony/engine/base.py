@@ -11,26 +11,29 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from prony.errors import EngineError
-from prony.model import Address, Json, Recording, Workload
-from prony.model.recording import decode_recording
+from prony.model import Address, Json, Workload
 from prony.model.shapes import ShapeError
-from prony.sandbox.base import EngineSeat
 
 if TYPE_CHECKING:
     # A generator's own process imports this module, and has none of what a fleet needs.
     from prony.engine.fleet.address import Fleet
+    from prony.model import Recording
     from prony.sandbox.cgroup.base import ControlGroup
+    from prony.seat import EngineSeat
 
 __all__ = ["Engine", "Means", "OnEvent", "recording_of"]
 
 OnEvent = Callable[[Json], None]
 
 
-def recording_of(reported: object) -> Recording:
+def recording_of(reported: object) -> "Recording":
     """Return the Recording that a generator reported as JSON.
 
     *Errors*: EngineError when it is of another shape.
     """
+    # The load has ended by then; to import it takes a while.
+    from prony.model.recording import decode_recording
+
     try:
         return decode_recording(reported)
     except ShapeError as error:
@@ -53,7 +56,7 @@ class Means:
 class Engine(Protocol):
     """Sends a load to an address."""
 
-    def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Recording:
+    def run(self, workload: Workload, address: Address, seat: "EngineSeat", on_event: OnEvent) -> "Recording":
         """Run the load to its end and return the Recording; ``on_event`` receives each event.
 
         *Errors*: EngineError when it could not run; errors of ``on_event``, after the load is stopped.

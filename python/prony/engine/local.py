@@ -7,12 +7,16 @@ Must not know trials.
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prony.engine.base import OnEvent, recording_of
 from prony.errors import EngineError
-from prony.model import Address, EngineChoice, Recording, Workload
-from prony.sandbox.base import EngineSeat
+from prony.model import Address, EngineChoice, Workload
 from prony.specification import to_spec
+
+if TYPE_CHECKING:
+    from prony.model import Recording
+    from prony.seat import EngineSeat
 
 __all__ = ["LocalEngine"]
 
@@ -27,7 +31,7 @@ class LocalEngine:
         self._choice = choice
         self._latencies = latencies
 
-    def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Recording:
+    def run(self, workload: Workload, address: Address, seat: "EngineSeat", on_event: OnEvent) -> "Recording":
         """Run the load to its end, in the caller's thread, and return the Recording.
 
         *Errors*: EngineError; KeyboardInterrupt when a signal ends it.

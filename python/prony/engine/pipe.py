@@ -23,7 +23,7 @@ from prony.errors import EngineError
 from prony.model import Address, EngineChoice, Fingerprint, Json, Recording, Workload
 from prony.model.recording import GeneratorMachine
 from prony.model.shapes import decode
-from prony.sandbox.base import EngineSeat
+from prony.seat import EngineSeat
 from prony.specification import hard_limit_ns, to_spec
 from prony.units import MIB, SECOND_NS, seconds
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from prony.engine.base import OnEvent, recording_of
 from prony.engine.child_process import SPARE_NS, Child
 from prony.model import Address, EngineChoice, Recording, Workload
-from prony.sandbox.base import EngineSeat
+from prony.seat import EngineSeat
 from prony.specification import hard_limit_ns, to_spec
 
 __all__ = ["ProcessEngine"]

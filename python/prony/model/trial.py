@@ -7,7 +7,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
 
 from prony.errors import FailureStage
 from prony.model.facts import TrialEvent, TrialFacts
@@ -16,10 +15,7 @@ from prony.model.observation import LogTail, Sample, ThreadUsage
 from prony.model.recording import Recording
 from prony.model.sandbox import Placement
 
-__all__ = ["Failed", "Invalid", "Json", "Ok", "Outcome", "Trial", "TrialRole"]
-
-
-Json = dict[str, Any]
+__all__ = ["Failed", "Invalid", "Ok", "Outcome", "Trial", "TrialRole"]
 
 
 class TrialRole(StrEnum):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from prony.model import SandboxChoice, SandboxFacts, SandboxKind
 from prony.runas import RunAs
-from prony.sandbox.base import EngineSeat, RunningSubject, Sandbox, StopReport
+from prony.sandbox.base import RunningSubject, Sandbox, StopReport
 
 if TYPE_CHECKING:
     # The supervisor imports this package, but needs none of these.
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SANDBOXES",
-    "EngineSeat",
     "RunningSubject",
     "Sandbox",
     "StopReport",

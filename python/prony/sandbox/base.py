@@ -2,8 +2,8 @@
 
 Must not know how subjects are isolated.
 
->>> EngineSeat(cpus=(1,)).network_namespace is None
-True
+>>> StopReport.__name__
+'StopReport'
 """
 
 from collections.abc import Mapping
@@ -15,28 +15,9 @@ from typing import Literal, Protocol, Self
 
 from prony.model import Address, Contract, Launch, LogTail, Placement, Request, SandboxFacts
 from prony.sandbox.cgroup.base import Counters
+from prony.seat import EngineSeat
 
-__all__ = ["EngineSeat", "RunningSubject", "Sandbox", "StopReport"]
-
-
-@dataclass(frozen=True, slots=True)
-class EngineSeat:
-    """The generator's seat: in the subject's network, on its own CPUs.
-
-    ``network_namespace`` is a file such as ``/proc/7/ns/net``, null for the host's. ``uid``, ``gid``,
-    ``groups``: the user to change to after entering the namespace; null: keep the user. ``folder``: where it
-    may write files, which are removed with the trial's; null: the folder of temporary files. ``joins``: the
-    files by which it enters its control groups.
-    """
-
-    cpus: tuple[int, ...]
-    network_namespace: str | None = None
-    uid: int | None = None
-    gid: int | None = None
-    groups: tuple[int, ...] | None = None
-    nice: int = 0
-    folder: str | None = None
-    joins: tuple[str, ...] = ()
+__all__ = ["RunningSubject", "Sandbox", "StopReport"]
 
 
 @dataclass(frozen=True, slots=True)

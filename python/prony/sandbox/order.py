@@ -15,12 +15,12 @@ from pathlib import Path
 from prony.errors import FailureStage, SubjectError
 from prony.model import Json, Launch, Placement
 from prony.runas import RunAs, generator_for, own_folder
-from prony.sandbox.base import EngineSeat
 from prony.sandbox.ceilings import disk_bytes
 from prony.sandbox.files import write_files
 from prony.sandbox.identity import Identity, identify
 from prony.sandbox.journal import generator_folder, layer_folder
 from prony.sandbox.spawn import BASE_ENVIRONMENT
+from prony.seat import EngineSeat
 
 __all__ = ["files_order", "identities", "make_order", "make_seat", "not_started", "write_folders"]
 

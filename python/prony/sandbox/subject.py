@@ -17,12 +17,13 @@ from typing import Self
 from prony.model import Address, Contract, Json, Launch, LogTail, Placement, Request
 from prony.sandbox import journal
 from prony.sandbox.affinity import strays
-from prony.sandbox.base import EngineSeat, StopReport
+from prony.sandbox.base import StopReport
 from prony.sandbox.cgroup.base import Counters
 from prony.sandbox.contract import verify
 from prony.sandbox.groups import TrialGroups
 from prony.sandbox.pipe import Supervisor
 from prony.sandbox.readiness import wait_until_ready
+from prony.seat import EngineSeat
 from prony.units import format_bytes
 
 __all__ = ["SupervisedSubject", "exit_words"]

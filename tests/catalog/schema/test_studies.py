@@ -111,7 +111,7 @@ class TestEachStudy:
                 assert min(timeouts(plan, claim)) >= min(timeouts(original, claim)), claim.name
 
     def test_no_claim_on_ten_thousand_connections_is_decided_by_a_short_window(self, name, plan_of):
-        # To open them takes seconds: what answers by then, and what memory they take, would be the window's doing.
+        # To open them takes seconds: a short window would decide what answers, and what memory it takes.
         for profile in read_study(name).document.profiles:
             plan = plan_of(name, profile)
             for claim in plan.claims:

@@ -12,7 +12,7 @@ from prony.engine.external.engine import find_tool
 from prony.engine.registry import open_engine
 from prony.errors import EngineError
 from prony.model import Address, ClosedLoop, CountStop, DurationStop, EngineChoice, OpenLoop, Workload
-from prony.sandbox.base import EngineSeat
+from prony.seat import EngineSeat
 
 pytestmark = pytest.mark.servers
 CONNECTIONS, DELAY_MS = 4, 10

@@ -12,7 +12,7 @@ from prony.engine.fleet.engine import FleetEngine
 from prony.engine.fleet.loss import OnLoss
 from prony.errors import EngineError
 from prony.model import Address, ClosedLoop, CountStop, EngineChoice, Pacing, Workload
-from prony.sandbox.base import EngineSeat
+from prony.seat import EngineSeat
 
 PROGRESS = {
     "phase": "window",

@@ -34,7 +34,7 @@ from prony.model import (
     Pacing,
     Workload,
 )
-from prony.sandbox.base import EngineSeat
+from prony.seat import EngineSeat
 from prony.units import SECOND_NS
 
 CHOICE = EngineChoice(threads=1, pacing=Pacing.ECONOMICAL)

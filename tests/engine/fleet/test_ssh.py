@@ -21,7 +21,7 @@ from prony.engine.fleet.loss import OnLoss
 from prony.errors import EngineError
 from prony.itself import own_command
 from prony.model import Address, CountStop, DurationStop, EngineChoice, OpenLoop, Pacing, Workload
-from prony.sandbox.base import EngineSeat
+from prony.seat import EngineSeat
 from prony.units import SECOND_NS
 from sshd import IS_HERE, WHY_NOT, ssh_server
 

@@ -16,7 +16,7 @@ from prony.engine.scripts import SCRIPTS
 from prony.engine.scripts.environment import entry
 from prony.errors import EngineError
 from prony.model import Address, ClosedLoop, CountStop, DurationStop, EngineChoice, OpenLoop, Workload
-from prony.sandbox.base import EngineSeat
+from prony.seat import EngineSeat
 
 CODE = Path(open_engine.__code__.co_filename).parent / "scripts" / "python-scripts"
 SECOND = 1_000_000_000

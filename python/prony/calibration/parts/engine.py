@@ -40,7 +40,7 @@ from prony.model import (
     Workload,
 )
 from prony.model.recording import Distribution
-from prony.sandbox.base import EngineSeat
+from prony.seat import EngineSeat
 from prony.study import StudyListener
 from prony.units import MICROSECOND_NS, MILLISECOND_NS, SECOND_NS, seconds
 

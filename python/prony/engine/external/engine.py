@@ -28,7 +28,7 @@ from prony.model import Address, DurationStop, EngineChoice, Json, Recording, Wo
 from prony.model.recording import GeneratorProcesses, Specification, Window
 from prony.model.shapes import decode
 from prony.runas import SUBJECT_PATH
-from prony.sandbox.base import EngineSeat
+from prony.seat import EngineSeat
 from prony.specification import hard_limit_ns, to_spec
 from prony.units import MILLISECOND_NS
 

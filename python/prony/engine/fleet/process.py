@@ -16,8 +16,8 @@ from prony.engine.child_process import SPARE_NS, Child
 from prony.engine.fleet.address import Fleet, encode_fleet
 from prony.errors import EngineError
 from prony.model import Address, EngineChoice, Json, Pacing, Recording, Workload
-from prony.sandbox.base import EngineSeat
 from prony.sandbox.cgroup.base import ControlGroup, Limits
+from prony.seat import EngineSeat
 from prony.specification import hard_limit_ns, to_spec
 from prony.units import SECOND_NS
 
