@@ -63,7 +63,13 @@ def test_a_limit_of_the_generator_is_told_whatever_came_of_it(objective, met):
 def test_the_rate_is_the_highest_that_met_it_and_fresh_trials_are_counted():
     steps = (RateStep(100.0, True), RateStep(200.0, True), RateStep(400.0, False))
     fresh = [RateStep(200.0, True), RateStep(200.0, False, "x"), RateStep(200.0, None, "y")]
-    assert found_rate("a", steps, fresh) == FoundRate("a", 200.0, 1, 3, steps)
+    assert found_rate("a", steps, fresh) == FoundRate("a", 200.0, 1, 2, steps, unknown=1)
+
+
+def test_fresh_trials_of_which_nothing_is_known_do_not_count_against_the_rate():
+    fresh = [*[RateStep(200.0, True)] * 3, *[RateStep(200.0, None, "it slept")] * 2]
+    found = found_rate("a", (RateStep(200.0, True),), fresh)
+    assert (found.met, found.of, found.unknown) == (3, 3, 2)
 
 
 def test_where_no_rate_meets_it_there_is_none():

@@ -36,6 +36,13 @@ def test_what_ended_a_search_is_a_step_or_the_want_of_one(rate, steps, end, by):
     assert ended(rate, *steps) == (end, None if by is None else steps[by])
 
 
+def test_the_interval_is_of_the_fresh_trials_that_could_be_decided():
+    facts = RunFacts(found_rates=(FoundRate("a", 100.0, 3, 3, (MET,), unknown=2),))
+    (found,) = confirmed_rates([Run(1, "1", 0, 1, RunStatus.FINISHED, Fingerprint(), facts)])
+    assert (found.low, found.high) == (pytest.approx(0.2924, abs=1e-4), 1.0)
+    assert found.unknown == 2
+
+
 def test_a_search_that_was_interrupted_keeps_its_steps():
     steps = (MET, RateStep(200.0, False))
     tried = [("a", TrialStep(SearchPart.SEARCH, step)) for step in steps]

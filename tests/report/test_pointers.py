@@ -90,7 +90,7 @@ def search(path):
     busy = Limit(LimitKind.BUSY, share=0.95)
     found = (
         FoundRate("a1+x", 250.0, 4, 5, (met, RateStep(300.0, False, unmet=slow, limit=busy))),
-        FoundRate("a2+x", 200.0, 5, 5, (met,)),
+        FoundRate("a2+x", 200.0, 4, 4, (met,), unknown=1),
         FoundRate("a3+x", None, 0, 0, (RateStep(0.5, None, "the machine slept"),)),
         FoundRate("a4+x", None, 0, 0, (RateStep(0.5, False, "no port", FailureStage.START),)),
     )

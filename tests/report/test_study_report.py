@@ -137,6 +137,16 @@ def test_a_search_alone_ends_in_the_highest_rate_that_was_confirmed(tmp_path):
     assert lines[-1].strip() == "start c"
 
 
+def test_fresh_trials_that_could_not_be_decided_are_shown_apart(tmp_path):
+    tried = (RateStep(100.0, True),)
+    found = (FoundRate("a+b", 250.0, 3, 3, tried, unknown=2), FoundRate("c+b", 100.0, 0, 0, tried, unknown=1))
+    with build.create(tmp_path / "a.prony", build_plan(), Fingerprint()) as writer:
+        writer.record_facts(RunFacts(found_rates=found))
+    text = text_of(tmp_path / "a.prony")
+    assert "a+b: 250/s, met in 3 of 3 fresh trials; 2 more could not be decided." in text
+    assert "c+b: 100/s, met in 0 of 0 fresh trials; 1 more could not be decided." in text
+
+
 def test_the_json_report_of_a_repeat_can_be_written_and_says_what_the_page_says(repeat):
     name, opened = repeat
     report = json.loads(json.dumps(reading_json(read_archive(opened)), allow_nan=False))

@@ -66,10 +66,13 @@ def _measured(condition: Condition, metrics: Mapping[str, Value]) -> tuple[str, 
 
 
 def found_rate(subject: str, steps: Sequence[RateStep], fresh: Sequence[RateStep]) -> FoundRate:
-    """Return the result of the search's steps and the fresh trials after it for one subject."""
+    """Return the result of the search's steps and the fresh trials after it for one subject.
+
+    A fresh trial of which nothing is known counts apart: it is none that did not meet the objective.
+    """
     rate = max((step.rate_per_s for step in steps if step.met), default=None)
-    met = sum(step.met is True for step in fresh)
-    return FoundRate(subject, rate, met, len(fresh), tuple(steps))
+    known = [step.met for step in fresh if step.met is not None]
+    return FoundRate(subject, rate, sum(known), len(known), tuple(steps), len(fresh) - len(known))
 
 
 def window_for(objective: Objective, rate_per_s: float, usual_s: float) -> float:

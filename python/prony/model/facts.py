@@ -126,7 +126,8 @@ class TrialStep:
 class FoundRate:
     """What was found for one subject: ``rate_per_s`` null when no rate met the objective.
 
-    ``met`` of ``of`` fresh trials at that rate, fixed before them, met it.
+    ``met`` of ``of`` fresh trials at that rate, fixed before them, met it; of ``unknown`` more it is not
+    known.
     """
 
     subject: str
@@ -134,6 +135,7 @@ class FoundRate:
     met: int
     of: int
     steps: tuple[RateStep, ...]
+    unknown: int = field(default=0, metadata=OPTIONAL)
 
 
 # --- of the generator -------------------------------------------------------------------------------------

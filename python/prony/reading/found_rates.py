@@ -26,15 +26,16 @@ class SearchEnd(StrEnum):
 class Confirmed:
     """The result of a search for one subject: ``rate_per_s`` null where no rate met the objective.
 
-    ``met`` of ``of`` fresh trials at that rate met it; ``low`` and ``high``: the exact 95 % interval of that
-    share, null without one. ``end``: what ended the search, ``ended_by``: the step that did, null without
-    one; ``steps``: the rates that were tried.
+    ``met`` of ``of`` fresh trials at that rate met it, and of ``unknown`` more it is not known; ``low`` and
+    ``high``: the exact 95 % interval of that share, null without one. ``end``: what ended the search,
+    ``ended_by``: the step that did, null without one; ``steps``: the rates that were tried.
     """
 
     subject: str
     rate_per_s: float | None
     met: int
     of: int
+    unknown: int
     low: float | None
     high: float | None
     end: SearchEnd
@@ -67,7 +68,8 @@ def _confirmed(found: FoundRate) -> Confirmed:
     is_share = found.rate_per_s is not None and 0 < found.of >= found.met
     low, high = clopper_pearson(found.met, found.of) if is_share else (None, None)
     end, by = _end(found.steps, found.rate_per_s)
-    return Confirmed(found.subject, found.rate_per_s, found.met, found.of, low, high, end, by, found.steps)
+    counts = (found.met, found.of, found.unknown)
+    return Confirmed(found.subject, found.rate_per_s, *counts, low, high, end, by, found.steps)
 
 
 def _end(steps: Sequence[RateStep], rate: float | None) -> tuple[SearchEnd, RateStep | None]:

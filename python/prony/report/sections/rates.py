@@ -6,7 +6,7 @@ from prony.reading.study import Reading
 from prony.report.document import Block, Column, Entry, Footnotes, Notes, Paragraph, Section, Table, Tone
 from prony.report.findings import limit_words
 from prony.report.forms import count, in_metric, rate, whole_percent
-from prony.report.text import EMPTY, Figure, Name, Quote, Text, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, pointer, text
 
 __all__ = ["rate_answers", "rates"]
 
@@ -24,8 +24,15 @@ def rate_answers(reading: Reading) -> tuple[list[Block], str | None]:
 
 def _line(one: Confirmed, at: str) -> Text:
     met, of = Figure(one.met, count, at + pointer("met")), Figure(one.of, count, at + pointer("of"))
-    parts = (Name(one.subject), _rate(one, at), met, of)
-    return text("{}: {}/s, met in {} of {} fresh trials.", *parts)
+    parts = (Name(one.subject), _rate(one, at), met, of, _undecided(one, at))
+    return text("{}: {}/s, met in {} of {} fresh trials{}.", *parts)
+
+
+def _undecided(one: Confirmed, at: str) -> Text:
+    """Return how many fresh trials leave it open; empty where none does."""
+    if not one.unknown:
+        return EMPTY
+    return text("; {} more could not be decided", _unknown(one, at))
 
 
 def _rate(one: Confirmed, at: str) -> Figure:
@@ -58,12 +65,21 @@ def _row(one: Confirmed, at: str, notes: Footnotes) -> tuple[Entry, ...]:
     tried = Entry(text("{}", Figure(len(one.steps), count, at + pointer("steps"))))
     if one.rate_per_s is None:
         return name, Entry("—", Tone.BAD), Entry(""), Entry(""), tried
-    met, of = Figure(one.met, count, at + pointer("met")), Figure(one.of, count, at + pointer("of"))
-    tone = Tone.STRONG if one.met == one.of and one.of else Tone.WARNING
+    tone = Tone.STRONG if one.met == one.of and one.of and not one.unknown else Tone.WARNING
     return (
-        *(name, Entry(text("{}", _rate(one, at)), tone), Entry(text("{}/{}", met, of), tone)),
+        *(name, Entry(text("{}", _rate(one, at)), tone), Entry(_confirmed(one, at, notes), tone)),
         *(Entry(_interval(one, at)), tried),
     )
+
+
+def _confirmed(one: Confirmed, at: str, notes: Footnotes) -> Text:
+    shares = (Figure(one.met, count, at + pointer("met")), Figure(one.of, count, at + pointer("of")))
+    more = (counted(_unknown(one, at), "more fresh trial"),) if one.unknown else ()
+    return notes.marked(text("{}/{}", *shares), *(text("{} could not be decided", each) for each in more))
+
+
+def _unknown(one: Confirmed, at: str) -> Figure:
+    return Figure(one.unknown, count, at + pointer("unknown"))
 
 
 def _interval(one: Confirmed, at: str) -> Text:
