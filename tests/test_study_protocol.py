@@ -367,6 +367,23 @@ def test_a_rate_whose_trials_are_spoilt_by_the_generator_ends_the_search(world):
     assert first.rate_per_s == 1000
 
 
+def test_below_a_limit_of_the_generator_the_search_goes_on_and_finds_a_bound(world):
+    def limited(launch, workload):
+        rate = workload.loop.rate_per_s if isinstance(workload.loop, OpenLoop) else 0
+        late = rate > 1000
+        count = min(round(rate * workload.stop.duration_ns / 1e9), 3000)
+        return recording(workload, [(90 if late else 2) * MS] * count, limited="cpu" if late else None)
+
+    world.replies = limited
+    search(world)
+    first, _ = facts_of(world).found_rates
+    assert 1000 / 1.02 <= first.rate_per_s <= 1000
+    assert {step.met for step in first.steps if step.rate_per_s > 1000} == {None}
+    with open_archive(world.folder / "out.prony") as archive:
+        assert confirmed_rates(archive.runs())[0].at_least
+    assert any("undecided: the generator may have been the limit" in one for one in world.listener.notices)
+
+
 def in_a_closed_loop(served, of):
     """Return replies of which a short closed loop has so many a second."""
 

@@ -51,10 +51,39 @@ def test_of_a_trial_that_is_not_valid_nothing_can_be_told():
     assert judged(spoilt) == RateStep(1000.0, None, "the machine slept")
 
 
-@pytest.mark.parametrize(("objective", "met"), [("p99 < 2ms", True), ("p99 < 0.5ms", False)])
-def test_a_limit_of_the_generator_is_told_whatever_came_of_it(objective, met):
+@pytest.mark.parametrize(
+    ("objective", "met"),
+    [
+        ("p99 < 2ms", True),
+        ("p99 < 0.5ms", None),
+        ("rps > 900", True),
+        ("rps > 1100", None),
+        ("errors < 1%", True),
+        ("errors < 1%, p99 < 0.5ms", None),
+    ],
+)
+def test_what_misses_the_objective_under_a_limit_of_the_generator_decides_nothing(objective, met):
     found = judged(build.trial(CELL, 0, 0, [1_000_000] * 2000, limited="cpu"), objective)
     assert (found.met, found.limit) == (met, Limit(LimitKind.OTHER, reason="cpu"))
+
+
+def test_errors_under_a_limit_of_the_generator_do_not_meet_it():
+    failing = build.trial(CELL, 0, 0, [1_000_000] * 1900, errors={"reset": 100}, limited="cpu")
+    found = judged(failing, "p50 < 0.5ms, errors < 1%")
+    assert (found.met, found.unmet.condition) == (False, "errors < 1%")
+
+
+def test_what_cannot_be_decided_says_what_was_measured_and_why():
+    found = judged(build.trial(CELL, 0, 0, [1_000_000] * 2000, limited="cpu"), "p99 < 0.5ms")
+    assert found.unmet.condition == "p99 < 0.5ms"
+    assert found.unmet.value == pytest.approx(1e6, rel=0.001)
+    assert found.reason == "the generator may have been the limit"
+
+
+@pytest.mark.parametrize(("objective", "met"), [("success > 99%", None), ("success > 90%", True)])
+def test_requests_that_the_generator_could_not_send_may_have_succeeded(objective, met):
+    own = build.trial(CELL, 0, 0, [1_000_000] * 1900, errors={"client_no_descriptor": 100})
+    assert judged(own, objective).met is met
 
 
 # --- a search ---------------------------------------------------------------------------------------------

@@ -30,6 +30,8 @@ def unmet(rate_per_s):
         (100.0, (MET, unmet(100.0)), SearchEnd.NO_HIGHER_TRIED, None),
         (100.0, (MET, unmet(400.0), RateStep(200.0, None, "it slept")), SearchEnd.UNDECIDED, 2),
         (None, (RateStep(100.0, None, "it slept"),), SearchEnd.UNDECIDED, 0),
+        (100.0, (MET, RateStep(400.0, None, "x"), unmet(200.0)), SearchEnd.NEXT_UNMET, 2),
+        (None, (RateStep(100.0, None, "x"), unmet(50.0)), SearchEnd.NONE_MET, 1),
     ],
 )
 def test_what_ended_a_search_is_a_step_or_the_want_of_one(rate, steps, end, by):
@@ -41,6 +43,22 @@ def test_the_interval_is_of_the_fresh_trials_that_could_be_decided():
     (found,) = confirmed_rates([Run(1, "1", 0, 1, RunStatus.FINISHED, Fingerprint(), facts)])
     assert (found.low, found.high) == (pytest.approx(0.2924, abs=1e-4), 1.0)
     assert found.unknown == 2
+
+
+@pytest.mark.parametrize(
+    ("rate", "steps", "at_least"),
+    [
+        (100.0, (MET,), True),
+        (100.0, (MET, RateStep(200.0, None, "x")), True),
+        (100.0, (MET, RateStep(200.0, None, "x"), unmet(150.0)), False),
+        (100.0, (MET, unmet(200.0)), False),
+        (None, (RateStep(200.0, None, "x"),), False),
+    ],
+)
+def test_a_rate_above_which_nothing_was_decided_is_a_bound(rate, steps, at_least):
+    facts = RunFacts(found_rates=(FoundRate("a", rate, 0, 0, steps),))
+    (found,) = confirmed_rates([Run(1, "1", 0, 1, RunStatus.FINISHED, Fingerprint(), facts)])
+    assert found.at_least is at_least
 
 
 def test_a_search_that_was_interrupted_keeps_its_steps():

@@ -20,8 +20,8 @@ from prony.faces.json_load import load_result
 from prony.faces.json_report import reading_json
 from prony.faces.terminal import TerminalReporter
 from prony.listing.host import host_document
-from prony.model import Fingerprint, LogTail, Plan, RunFacts
-from prony.model.facts import FoundRate, RateStep
+from prony.model import Fingerprint, Limit, LimitKind, LogTail, Plan, RunFacts
+from prony.model.facts import FoundRate, RateStep, Unmet
 from prony.model.recording import Queue
 from prony.model.shapes import encode
 from prony.reading.load import read_load
@@ -119,7 +119,7 @@ def test_a_search_alone_ends_in_the_highest_rate_that_was_confirmed(tmp_path):
     tried = (RateStep(100.0, True),)
     found = (
         FoundRate("a+b", 250.0, 5, 5, tried),
-        FoundRate("c+b", 900.0, 4, 5, tried),
+        FoundRate("c+b", 900.0, 4, 5, (*tried, RateStep(910.0, False, "x"))),
         FoundRate("d+b", None, 0, 0, tried),
     )
     cell = replace(plan.cells[0], id=9)
@@ -134,6 +134,7 @@ def test_a_search_alone_ends_in_the_highest_rate_that_was_confirmed(tmp_path):
     assert "No trial was run" not in text
     lines = text.rstrip().splitlines()
     assert "c+b: 900/s, met in 4 of 5 fresh trials." in lines
+    assert any("a+b: ≥ 250/s, met in 5 of 5 fresh trials." in line for line in lines)
     assert lines[-1].strip() == "start c"
 
 
@@ -143,8 +144,20 @@ def test_fresh_trials_that_could_not_be_decided_are_shown_apart(tmp_path):
     with build.create(tmp_path / "a.prony", build_plan(), Fingerprint()) as writer:
         writer.record_facts(RunFacts(found_rates=found))
     text = text_of(tmp_path / "a.prony")
-    assert "a+b: 250/s, met in 3 of 3 fresh trials; 2 more could not be decided." in text
-    assert "c+b: 100/s, met in 0 of 0 fresh trials; 1 more could not be decided." in text
+    assert "a+b: ≥ 250/s, met in 3 of 3 fresh trials; 2 more could not be decided." in text
+    assert "c+b: ≥ 100/s, met in 0 of 0 fresh trials; 1 more could not be decided." in text
+
+
+def test_a_search_that_could_decide_nothing_says_so(tmp_path):
+    busy = Limit(LimitKind.BUSY, share=0.95)
+    slow = Unmet("p99 < 50ms", "response_all_p99", 61.2e6)
+    step = RateStep(400.0, None, "the generator may have been the limit", unmet=slow, limit=busy)
+    with build.create(tmp_path / "a.prony", build_plan(), Fingerprint()) as writer:
+        writer.record_facts(RunFacts(found_rates=(FoundRate("a+b", None, 0, 0, (step,)),)))
+    text = " ".join(text_of(tmp_path / "a.prony").split())
+    assert "No subject met the objective" not in text
+    assert "No rate was found that meets the objective; not every search could decide" in text
+    assert "at 400/s the search could not decide: not `p99 < 50ms`: it was 61.2 ms (the generator may" in text
 
 
 def test_the_json_report_of_a_repeat_can_be_written_and_says_what_the_page_says(repeat):

@@ -8,10 +8,11 @@ not know how a trial is run, nor words: reports make them.
 150.0
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from math import ceil
 
-from prony.analysis.missing import Missing, Value
+from prony.analysis.load_condition import ConditionResult, LoadCondition, judge_condition
 from prony.analysis.objective import Condition, Objective
 from prony.analysis.trial_metrics import trial_metrics
 from prony.archive.limits import decode_verdict
@@ -24,6 +25,7 @@ __all__ = ["found_rate", "judge_rate", "least_rate", "window_for"]
 _FEWEST_ABOVE = 10
 """A percentile is a figure only when this many requests lie above it."""
 
+_NO_LOAD = "there was no load"
 _SPARE = 1.1
 # A search that halves its rate ten times would wait for hours otherwise.
 _LONGEST_S = 300.0
@@ -32,8 +34,9 @@ _LONGEST_S = 300.0
 def judge_rate(trial: Trial, objective: Objective, rate_per_s: float) -> RateStep:
     """Return whether a trial at this rate met the objective.
 
-    A subject that fails does not meet it. A trial that is not valid leaves it unknown, and so does a missing
-    figure (too few requests for a percentile), unless another condition is not met.
+    *Definition*: a subject that fails does not meet it. A trial that is not valid leaves it unknown, and so
+    does a condition that cannot be decided (too few requests for a percentile; a latency or a rate that the
+    generator's limit may have set, see `judge_condition`), unless another condition is not met.
     """
     limit = decode_verdict(trial.recording.generator).strongest if trial.recording else None
     match trial.outcome:
@@ -42,27 +45,34 @@ def judge_rate(trial: Trial, objective: Objective, rate_per_s: float) -> RateSte
         case Invalid(reason):
             return RateStep(rate_per_s, None, reason=reason, limit=limit)
         case Ok():
-            metrics = trial_metrics(trial)
-            met = objective.met(metrics)
-            if met is True:
-                return RateStep(rate_per_s, True, limit=limit)
-            if isinstance(met, Missing):
-                return RateStep(rate_per_s, None, reason=met.reason, limit=limit)
-            return RateStep(rate_per_s, False, unmet=_first_unmet(objective, metrics), limit=limit)
+            return replace(_judged(trial, objective, rate_per_s, is_limited=limit is not None), limit=limit)
 
 
-def _first_unmet(objective: Objective, metrics: Mapping[str, Value]) -> Unmet:
-    """Return the first condition that is not met, with the measured value."""
-    unmet = next(one for one in objective.conditions if one.met(metrics) is False)
-    name, value = _measured(unmet, metrics)
-    if isinstance(value, Missing):
-        return Unmet(unmet.text, name, None, value.reason)
-    return Unmet(unmet.text, name, value)
+def _judged(trial: Trial, objective: Objective, rate_per_s: float, *, is_limited: bool) -> RateStep:
+    if trial.recording is None:
+        return RateStep(rate_per_s, None, reason=_NO_LOAD)
+    metrics = trial_metrics(trial)
+    found = [
+        judge_condition(_bound(one), trial.recording, metrics, is_limited=is_limited)
+        for one in objective.conditions
+    ]
+    missed = next((one for one in found if one.holds is False), None)
+    if missed is not None:
+        return RateStep(rate_per_s, False, unmet=_unmet(missed))
+    doubtful = next((one for one in found if one.holds is None), None)
+    if doubtful is None:
+        return RateStep(rate_per_s, True)
+    is_missed = doubtful.value is not None and not doubtful.condition.shown(doubtful.value, doubtful.value)
+    unmet = _unmet(replace(doubtful, reason=None)) if is_missed else None
+    return RateStep(rate_per_s, None, reason=doubtful.reason or "", unmet=unmet)
 
 
-def _measured(condition: Condition, metrics: Mapping[str, Value]) -> tuple[str, Value]:
-    found = [(name, metrics[name]) for name in condition.metrics if name in metrics]
-    return next((one for one in found if not isinstance(one[1], Missing)), found[0])
+def _bound(condition: Condition) -> LoadCondition:
+    return LoadCondition(condition.text, condition.metrics, condition.operator, condition.limit)
+
+
+def _unmet(found: ConditionResult) -> Unmet:
+    return Unmet(found.condition.text, found.metric, found.value, found.reason or "")
 
 
 def found_rate(subject: str, steps: Sequence[RateStep], fresh: Sequence[RateStep]) -> FoundRate:

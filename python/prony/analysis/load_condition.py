@@ -10,28 +10,35 @@ condition holds, or does not hold, when it does so in the whole range. Must not 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import inf
 
 from prony.analysis.account import ClassKind, kind_of, tally, without_own_failures
+from prony.analysis.at_least import is_throughput
 from prony.analysis.latency import LatencySummary, latency_summaries
-from prony.analysis.missing import Missing
+from prony.analysis.missing import Missing, Value
 from prony.analysis.objective import ALIASES, Condition, parse_condition
 from prony.analysis.trial_metrics import load_metrics
-from prony.metrics import METRICS, PERCENTILES, Unit
+from prony.metrics import PERCENTILES
 from prony.model.recording import Recording
 
 __all__ = ["ConditionResult", "LoadCondition", "judge_condition", "parse_load_condition"]
 
+_POPULATIONS = ("ok", "all")
 _RATE, _ERRORS = "rate", "errors"
 _NAMES: Mapping[str, str] = {
     **{f"p{percentile}": f"p{percentile}" for percentile in PERCENTILES.values()},
     **{name: name for name in ("mean", "max", _ERRORS)},
     _RATE: "rps",
 }
+_LATENCIES = frozenset(
+    f"{kind}_{population}_{statistic}"
+    for kind in ("response", "service")
+    for population in _POPULATIONS
+    for statistic in ("mean", *PERCENTILES, "max")
+)
 _FORM = re.compile(r"\s*([a-z][a-z0-9.]*?)(?:\s+of\s+([a-z]+))?\s*((?:<=|>=|<|>)\s*\S.*?)\s*")
-_POPULATIONS = ("ok", "all")
 _EXAMPLE = "such as `p99 > 50ms`, `p99.9 of ok > 1s`, `rate < 500` or `errors > 0.1%`"
 
 
@@ -98,25 +105,32 @@ def _of(condition: Condition, name: str, population: str) -> Condition:
     return Condition(condition.text, metrics, condition.operator, condition.limit)
 
 
-def judge_condition(condition: LoadCondition, recording: Recording, *, is_limited: bool) -> ConditionResult:
-    """Return whether a condition holds for a load. ``is_limited``: the generator may have been the limit.
+def judge_condition(
+    condition: LoadCondition,
+    recording: Recording,
+    metrics: Mapping[str, Value] | None = None,
+    *,
+    is_limited: bool,
+) -> ConditionResult:
+    """Return whether a condition holds for a load. ``is_limited``: the generator may have been the limit;
+    ``metrics``: what was measured with the load beside it too, null for nothing.
 
     *Definition*: a latency at or beyond the percentile from which requests were given up counts as any value
     from it on; with a limited generator as any value up to it in an open loop, and as any at all in a closed
     one, where the generator also sets the load; a rate as any value from it on. Requests that the generator
     itself could not send may or may not be errors, and may or may not be infinite. Infinite because others
-    failed stays infinite. A generator that is only suspect may have been the limit too.
+    failed stays infinite. A generator that is only suspect may have been the limit too. Other figures are as
+    they were measured.
     """
-    metrics = load_metrics(recording)
+    metrics = load_metrics(recording) if metrics is None else metrics
     metric = next((name for name in condition.metrics if _is_measured(metrics[name])), condition.metrics[-1])
     value = metrics[metric]
     if isinstance(value, Missing):
-        least = _least(recording, metric)
-        holds = None if least is None or not value.infinite else condition.shown(least, inf)
+        least = _least(recording, metric) if value.infinite else None
+        holds = None if least is None else condition.shown(least, inf)
         is_own = holds is None and value.infinite
         return ConditionResult(condition, metric, None, holds, _OWN if is_own else value.reason)
-    range_of = {Unit.RATE: _rate, Unit.RATIO: _ratio}.get(METRICS[metric].unit, _latency)
-    low, high, reason = range_of(recording, metric, value, is_limited)
+    low, high, reason = _range_of(metric)(recording, metric, value, is_limited)
     holds = condition.shown(low, high)
     return ConditionResult(condition, metric, value, holds, reason if holds is None else None)
 
@@ -142,17 +156,30 @@ _OWN = "the generator itself could not send some of the requests"
 _GIVEN_UP = "requests were given up, so it is a lower bound"
 
 
+def _range_of(metric: str) -> Callable[[Recording, str, float, bool], _Range]:
+    if is_throughput(metric):
+        return _rate
+    if metric in ("error_ratio", "success_ratio"):
+        return _ratio
+    return _latency if metric in _LATENCIES else _exact
+
+
+def _exact(recording: Recording, metric: str, value: float, is_limited: bool) -> _Range:
+    del recording, metric, is_limited
+    return value, value, ""
+
+
 def _rate(recording: Recording, metric: str, value: float, is_limited: bool) -> _Range:
     del recording, metric
     return value, inf if is_limited else value, _LIMITED
 
 
 def _ratio(recording: Recording, metric: str, value: float, is_limited: bool) -> _Range:
-    del metric, is_limited
+    del is_limited
     found = tally(recording.account)
     own = sum(count for ending, count in found.failed.items() if kind_of(ending.name) is ClassKind.CLIENT)
     share = own / found.requests
-    return value - share, value, _OWN
+    return (value - share, value, _OWN) if metric == "error_ratio" else (value, value + share, _OWN)
 
 
 def _latency(recording: Recording, metric: str, value: float, is_limited: bool) -> _Range:

@@ -103,7 +103,8 @@ class RateStep:
 
     Why not: ``unmet``, the first condition that the figures do not meet; or the trial has none, and
     ``reason`` is its outcome's, with the ``stage`` at which the subject failed (null: the trial is not
-    valid). ``limit``: what of the generator may have been the cause.
+    valid). Where it is not known whether figures that do not meet a condition are the subject's, there are
+    ``unmet`` and the ``reason`` for that. ``limit``: what of the generator may have been the cause.
     """
 
     rate_per_s: float

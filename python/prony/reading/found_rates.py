@@ -28,7 +28,8 @@ class Confirmed:
 
     ``met`` of ``of`` fresh trials at that rate met it, and of ``unknown`` more it is not known; ``low`` and
     ``high``: the exact 95 % interval of that share, null without one. ``end``: what ended the search,
-    ``ended_by``: the step that did, null without one; ``steps``: the rates that were tried.
+    ``ended_by``: the step that did, null without one; ``steps``: the rates that were tried. ``at_least``: the
+    lowest higher rate that was tried could not be decided, or none was tried, so the rate is a bound.
     """
 
     subject: str
@@ -41,6 +42,7 @@ class Confirmed:
     end: SearchEnd
     ended_by: RateStep | None
     steps: tuple[RateStep, ...]
+    at_least: bool
 
 
 def confirmed_rates(
@@ -69,16 +71,15 @@ def _confirmed(found: FoundRate) -> Confirmed:
     low, high = clopper_pearson(found.met, found.of) if is_share else (None, None)
     end, by = _end(found.steps, found.rate_per_s)
     counts = (found.met, found.of, found.unknown)
-    return Confirmed(found.subject, found.rate_per_s, *counts, low, high, end, by, found.steps)
+    at_least = found.rate_per_s is not None and end is not SearchEnd.NEXT_UNMET
+    return Confirmed(found.subject, found.rate_per_s, *counts, low, high, end, by, found.steps, at_least)
 
 
 def _end(steps: Sequence[RateStep], rate: float | None) -> tuple[SearchEnd, RateStep | None]:
-    unknown = next((step for step in steps if step.met is None), None)
-    if unknown is not None:
-        return SearchEnd.UNDECIDED, unknown
-    above = [step for step in steps if step.met is False and (rate is None or step.rate_per_s > rate)]
-    if rate is None:
-        return (SearchEnd.NONE_MET, above[-1]) if above else (SearchEnd.NOTHING_TRIED, None)
+    above = [step for step in steps if not step.met and (rate is None or step.rate_per_s > rate)]
     if not above:
-        return SearchEnd.NO_HIGHER_TRIED, None
-    return SearchEnd.NEXT_UNMET, min(above, key=lambda step: step.rate_per_s)
+        return (SearchEnd.NOTHING_TRIED if rate is None else SearchEnd.NO_HIGHER_TRIED), None
+    lowest = min(above, key=lambda step: step.rate_per_s)
+    if lowest.met is None:
+        return SearchEnd.UNDECIDED, lowest
+    return (SearchEnd.NONE_MET if rate is None else SearchEnd.NEXT_UNMET), lowest

@@ -166,9 +166,11 @@ def _searched(looking: _Search, template: Cell) -> float | None:
         while True:
             step = _tried(looking, template, rate)
             steps.append(step)
-            if step.met is None:
+            if step.met is None and step.limit is None:
                 break
-            rate = asking.send(step.met)
+            # Where the generator may have been the limit, lower rates can show more: the highest that meets
+            # the objective is then a bound, for an undecided step stays above it.
+            rate = asking.send(step.met is True)
     except StopIteration:
         pass
     looking.found[template.subject.name] = tuple(steps)
@@ -191,7 +193,8 @@ def _in_words(step: RateStep) -> str:
         return "meets it" if step.met else step.reason
     missed = step.unmet
     found = missed.reason if missed.value is None else f"it was {format_metric(missed.metric, missed.value)}"
-    return f"not `{missed.condition}`: {found}"
+    doubt = f"; undecided: {step.reason}" if step.met is None else ""
+    return f"not `{missed.condition}`: {found}{doubt}"
 
 
 def _first_rate(looking: _Search, template: Cell) -> float:

@@ -10,13 +10,17 @@ from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, pointer
 
 __all__ = ["rate_answers", "rates"]
 
+_NONE = "No subject met the objective at any rate."
+_UNDECIDED = "No rate was found that meets the objective; not every search could decide whether there is one."
+
 
 def rate_answers(reading: Reading) -> tuple[list[Block], str | None]:
     """Return the rates that the search found, the highest first, and the subject of the highest."""
     found = [(k, one) for k, one in enumerate(reading.found_rates) if one.rate_per_s is not None]
     ranked = sorted(found, key=lambda pair: -(pair[1].rate_per_s or 0))
     if not ranked:
-        return [Paragraph("No subject met the objective at any rate.", Tone.WARNING)], None
+        is_open = any(one.end is SearchEnd.UNDECIDED for one in reading.found_rates)
+        return [Paragraph(_UNDECIDED if is_open else _NONE, Tone.WARNING)], None
     lines = [_line(one, pointer("found_rates", k)) for k, one in ranked]
     blocks: list[Block] = [Paragraph(lines[0], Tone.STRONG)]
     return [*blocks, Notes(tuple(("", line) for line in lines[1:]))], ranked[0][1].subject
@@ -24,7 +28,7 @@ def rate_answers(reading: Reading) -> tuple[list[Block], str | None]:
 
 def _line(one: Confirmed, at: str) -> Text:
     met, of = Figure(one.met, count, at + pointer("met")), Figure(one.of, count, at + pointer("of"))
-    parts = (Name(one.subject), _rate(one, at), met, of, _undecided(one, at))
+    parts = (Name(one.subject), _bounded(one, at), met, of, _undecided(one, at))
     return text("{}: {}/s, met in {} of {} fresh trials{}.", *parts)
 
 
@@ -33,6 +37,10 @@ def _undecided(one: Confirmed, at: str) -> Text:
     if not one.unknown:
         return EMPTY
     return text("; {} more could not be decided", _unknown(one, at))
+
+
+def _bounded(one: Confirmed, at: str) -> Text:
+    return text("{}{}", "≥ " if one.at_least else "", _rate(one, at))
 
 
 def _rate(one: Confirmed, at: str) -> Figure:
@@ -67,7 +75,7 @@ def _row(one: Confirmed, at: str, notes: Footnotes) -> tuple[Entry, ...]:
         return name, Entry("—", Tone.BAD), Entry(""), Entry(""), tried
     tone = Tone.STRONG if one.met == one.of and one.of and not one.unknown else Tone.WARNING
     return (
-        *(name, Entry(text("{}", _rate(one, at)), tone), Entry(_confirmed(one, at, notes), tone)),
+        *(name, Entry(_bounded(one, at), tone), Entry(_confirmed(one, at, notes), tone)),
         *(Entry(_interval(one, at)), tried),
     )
 
@@ -116,7 +124,9 @@ def _why(step: RateStep, at: str) -> Text:
 
 def _reason(step: RateStep, at: str) -> Text:
     if step.unmet is not None:
-        return _unmet(step.unmet, at + pointer("unmet"))
+        missed = _unmet(step.unmet, at + pointer("unmet"))
+        is_known = step.met is False or step.limit is not None
+        return missed if is_known else text("{} ({})", missed, Quote(step.reason, at + pointer("reason")))
     said = text("{}", Quote(step.reason, at + pointer("reason")))
     return said if step.stage is None else text("it failed at {}: {}", Name(step.stage), said)
 
