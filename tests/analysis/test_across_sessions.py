@@ -1,5 +1,7 @@
 """Sessions count once each: variance within and between, a range below five, then intervals over days."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -37,6 +39,27 @@ def test_five_sessions_have_an_interval_and_a_verdict():
     (_, second) = over(sessions_of(np.random.default_rng(1), [1.0, 0.8], 5)).rows
     assert second.ratio.verdict is Verdict.LOWER
     assert second.ratio.low < second.ratio.effect < second.ratio.high < -0.02
+
+
+def test_fewer_than_five_sessions_have_no_leader_and_no_letters():
+    found = over(sessions_of(np.random.default_rng(1), [1.0, 0.8], 4))
+    assert (found.leader, found.decided, found.ties) == (None, False, ())
+    assert [row.letters for row in found.rows] == ["", ""]
+
+
+def test_over_five_sessions_those_that_are_not_separated_from_the_leader_are_its_ties():
+    found = over(sessions_of(np.random.default_rng(1), [1.0, 1.0, 0.8], 5, day=0.02))
+    first, second, third = (row.name for row in found.rows)
+    assert (found.leader, found.ties, third) == (first, (second,), "s2")
+    assert [row.letters for row in found.rows] == ["a", "a", "b"]
+
+
+def test_a_subject_with_too_few_sessions_does_not_lead_and_has_no_letter():
+    sessions = sessions_of(np.random.default_rng(1), [1.0, 0.8], 6)
+    fewer = [replace(one, logs={"s1": one.logs["s1"]}, pairs={}) for one in sessions[:2]]
+    found = over(fewer + sessions[2:])
+    assert [(row.name, row.letters) for row in found.rows] == [("s1", ""), ("s0", "")]
+    assert (found.leader, found.ties) == ("s1", ())
 
 
 def test_the_spread_of_trials_and_that_of_sessions_are_kept_apart():

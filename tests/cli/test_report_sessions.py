@@ -11,7 +11,7 @@ import pytest
 
 from golden import build
 from prony.archive import create
-from prony.model import Cell, ClosedLoop, DurationStop, Plan, Workload
+from prony.model import Cell, Claim, ClaimKind, ClosedLoop, DurationStop, Plan, Workload
 
 DAY = 24 * 3600 * build.SECOND
 
@@ -63,6 +63,51 @@ def test_several_archives_of_one_plan_are_its_sessions(said, three):
     assert done.status == 0
     assert "Fewer than 5 sessions: their range, no interval, and no verdict over them." in words(done.out)
     assert re.search(r"session 3: .*2\.prony", done.out)
+
+
+def test_fewer_than_five_sessions_have_no_leader(said, three):
+    out = words(said("report", *three).out)
+    assert "bjoern+hello has the highest mean of 3 sessions" in out
+    assert "Nobody leads over fewer than 5 sessions." in out
+    assert "leads each" not in out
+    assert json.loads(said("report", *three, "--json").out)["loads"][0]["leader"] is None
+
+
+def test_over_five_sessions_the_leader_leads_alone_where_all_others_are_separated(said, tmp_path):
+    files = [session(tmp_path / f"{k}.prony", k) for k in range(5)]
+    out = words(said("report", *files).out)
+    assert "bjoern+hello leads over 5 sessions and in each of them" in out
+
+
+def test_over_five_sessions_those_not_separated_from_the_leader_are_named(said, tmp_path):
+    # Meinheld is as fast on some days, and slower on others.
+    days = (1.2, 1.0, 1.15, 1.25, 1.05)
+    files = [session(tmp_path / f"{k}.prony", k, (1, day, 1)) for k, day in enumerate(days)]
+    out = words(said("report", *files).out)
+    assert "shares the first place over 5 sessions with" in out
+    (load,) = json.loads(said("report", *files, "--json").out)["loads"]
+    assert {load["leader"], *load["ties"]} == {"bjoern+hello", "meinheld+hello"}
+    assert [row["letters"] for row in load["rows"]] == ["a", "a", "b"]
+
+
+FASTER = Claim(
+    "bjoern-faster",
+    "bjoern is faster than Meinheld",
+    *(ClaimKind.HIGHEST, "ok_per_s"),
+    subject="bjoern*",
+    against="meinheld*",
+)
+
+
+@pytest.mark.parametrize(("count", "verdict"), [(4, "cannot tell"), (5, "holds")])
+def test_claims_are_judged_over_all_sessions(said, tmp_path, count, verdict):
+    def claimed(plan):
+        return replace(plan, claims=(FASTER,))
+
+    files = [session(tmp_path / f"{k}.prony", k, change=claimed) for k in range(count)]
+    (claim,) = json.loads(said("report", *files, "--json").out)["claims"]
+    assert (claim["verdicts"], claim["over"]) == (["holds"] * count, verdict)
+    assert f"bjoern is faster than Meinheld: {verdict}" in words(said("report", *files).out)
 
 
 def test_the_verdicts_that_change_are_named(said, three):
@@ -177,7 +222,7 @@ def table(path):
 def test_the_page_of_one_plan_shows_its_sessions_together(said, three, tmp_path):
     assert said("report", *three, "--html", tmp_path / "a.html", "--redact").status == 0
     page = (tmp_path / "a.html").read_text()
-    assert "bjoern+hello is first over" in page
+    assert "bjoern+hello has the highest mean of" in page
     assert "over the sessions" in page
     assert "The same cells" not in page
 

@@ -14,8 +14,7 @@ from prony.faces.json_sessions import sessions_json
 from prony.faces.json_trend import trend_json
 from prony.page.several import page_of_sessions, page_of_trend
 from prony.page.site import Listed, index_page
-from prony.reading.across import over_sessions
-from prony.reading.study import read_archive, read_sessions
+from prony.reading.study import read_archive, read_over, read_sessions
 from prony.reading.trend import trend_of
 
 
@@ -77,7 +76,8 @@ def sessions_of(folder, count):
     for file in files:
         with open_archive(file) as archive:
             parts += read_sessions(archive, file.name)
-    return over_sessions(parts, 0.02)
+    with open_archive(files[0]) as archive:
+        return read_over(archive.plan(), parts)
 
 
 @pytest.fixture(scope="module", params=[2, 5])

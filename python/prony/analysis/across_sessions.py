@@ -5,11 +5,13 @@ interval of that session, so here a session counts as one observation. Must not 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import fsum, sqrt
 
 from prony.analysis.all_pairs import Pair
+from prony.analysis.answer import Ranking, unbeaten
 from prony.analysis.compare import LEAST_BLOCKS, Comparison, Terms, Verdict, compare_all
+from prony.analysis.groups import letters
 from prony.analysis.logs import ratio_of
 from prony.metrics import Better
 
@@ -69,7 +71,8 @@ class AcrossRow:
     """A subject: its geometric mean in each session (null where it does not qualify) and over them.
 
     ``within``: the standard deviation of a trial within its session; ``between``: that of the sessions beyond
-    what the trials explain; both relative. ``ratio``: to the first; null for the first.
+    what the trials explain; both relative. ``ratio``: to the first; null for the first. ``letters``: two
+    that share one are not separated; empty with fewer than five sessions.
     """
 
     name: str
@@ -78,14 +81,26 @@ class AcrossRow:
     within: float | None
     between: float | None
     ratio: AcrossRatio | None
+    letters: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Across:
-    """The subjects under one load over all sessions, best mean first; ``leaders``: of each session alone."""
+    """The subjects under one load over all sessions, best first; ``leaders``: of each session alone.
+
+    ``decided``: there are enough sessions for a leader, which is then the first; ``ties``: those that are not
+    shown to be worse than it by more than the margin.
+    """
 
     rows: tuple[AcrossRow, ...]
     leaders: tuple[str | None, ...]
+    decided: bool = False
+    ties: tuple[str, ...] = ()
+
+    @property
+    def leader(self) -> str | None:
+        """Who leads over the sessions; null below five."""
+        return self.rows[0].name if self.decided else None
 
     @property
     def leader_changes(self) -> bool:
@@ -104,9 +119,10 @@ def across(
 
     *Definition*: a session's figure of a subject is the mean of its logarithms over the blocks that all of
     the session's subjects have. These take the place of blocks in ``compare_all``, so that intervals over
-    five sessions and more hold together for all pairs, whoever leads. With s^2 the variance of a subject's
-    (or a pair's) session figures and e^2 the mean square of their errors by blocks, between^2 is s^2 - e^2,
-    or 0.
+    five sessions and more hold together for all pairs, whoever leads. The best mean is first, unless another
+    is shown to be better; with five sessions it leads, and those not shown to be worse are its ties. With s^2
+    the variance of a subject's (or a pair's) session figures and e^2 the mean square of their errors by
+    blocks, between^2 is s^2 - e^2, or 0.
     *Assumptions*: sessions are independent, and equally many blocks long.
     *Source*: T. Kalibera and R. Jones, "Rigorous benchmarking in reasonable time", ISMM (2013), for variances
     at several levels.
@@ -118,8 +134,16 @@ def across(
     ranked = sorted(names, key=lambda name: (-len(table[name]), sign * _mean(list(table[name].values()))))
     compared = compare_all({name: table[name] for name in ranked}, terms) if len(ranked) > 1 else {}
     pooled = {pair: heed(pair, found) for pair, found in compared.items()}
-    rows = (_row(name, ranked[0], table[name], sessions, pooled) for name in ranked)
-    return Across(tuple(rows), tuple(leaders))
+    enough = [name for name in ranked if len(table[name]) >= LEAST_SESSIONS]
+    first = unbeaten(enough or ranked, pooled, better) if ranked else ""
+    ordered = sorted(ranked, key=lambda name: name != first)
+    known = Ranking(tuple(name for name in ordered if name in enough), better, pooled, len(sessions))
+    shared = letters(known.names, known.separated) if len(enough) > 1 else {}
+    rows = (
+        replace(_row(name, first, table[name], sessions, pooled), letters=shared.get(name, ""))
+        for name in ordered
+    )
+    return Across(tuple(rows), tuple(leaders), bool(enough), known.ties if enough else ())
 
 
 def _means(logs: Mapping[str, Mapping[int, float]]) -> dict[str, float]:

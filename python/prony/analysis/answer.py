@@ -27,6 +27,7 @@ __all__ = [
     "log_values",
     "ranked_cells",
     "ranking",
+    "unbeaten",
 ]
 
 _EQUAL = "the first are exactly equal"
@@ -205,11 +206,16 @@ def ranking(
     pairs = compare_all({name: logs[name] for name in ranked}, terms)
     if heed:
         pairs = {pair: heed(pair, found) for pair, found in pairs.items()}
-    first = next((name for name in ranked if not _is_beaten(name, ranked, pairs, better)), ranked[0])
+    first = unbeaten(ranked, pairs, better)
     names = (first, *(name for name in ranked if name != first))
     fewest = min((pairs[first, name].blocks for name in names[1:]), default=len(logs[first]))
     equal = tuple(name for name in names[1:] if places[name] == places[first])
     return Ranking(names, better, pairs, fewest, equal)
+
+
+def unbeaten(names: Sequence[str], pairs: Mapping[Pair, Comparison], better: Better) -> str:
+    """Return the first of ``names`` than which none is shown to be better; the first where there is none."""
+    return next((name for name in names if not _is_beaten(name, names, pairs, better)), names[0])
 
 
 def _is_beaten(name: str, names: Sequence[str], pairs: Mapping[Pair, Comparison], better: Better) -> bool:

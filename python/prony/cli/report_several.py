@@ -129,7 +129,7 @@ def _one_plan(files: Sequence[Path], *, force: bool) -> _Several:
 
 
 def _sessions(files: Sequence[Path], *, force: bool) -> "tuple[str, Sessions]":
-    from prony.reading.across import over_sessions
+    from prony.reading.study import read_over
 
     read = [_read(file, force=force) for file in files]
     first, _ = read[0]
@@ -138,7 +138,7 @@ def _sessions(files: Sequence[Path], *, force: bool) -> "tuple[str, Sessions]":
         raise UsageError("two of the archives hold the same session", hint="name each archive once")
     if len(parts) < 2:
         raise UsageError("fewer than two of the archives have trials: there are no sessions to compare")
-    return first.title or first.name, over_sessions(parts, first.design.margin)
+    return first.title or first.name, read_over(first, parts)
 
 
 def _read(file: Path, *, force: bool) -> "tuple[Plan, tuple[SessionPart, ...]]":

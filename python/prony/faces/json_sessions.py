@@ -29,6 +29,8 @@ def across_json(found: Sessions) -> Json:
                 "text": one.claim.text,
                 "verdicts": [verdict.value for verdict in one.verdicts],
                 "changes": one.changes,
+                "over": one.over.verdict.value,
+                "reason": one.over.reason,
             }
             for one in found.claims
         ],
@@ -55,6 +57,8 @@ def _load(found: Sessions, one: LoadOver, same: SameLoad) -> Json:
     return {
         "load": {key: value for key, value in workload.items() if key not in ("request", "expect")},
         "metric": one.metric,
+        "leader": one.found.leader,
+        "ties": list(one.found.ties),
         "leaders": list(one.found.leaders),
         "rows": rows,
         "metrics": metrics_json(same),

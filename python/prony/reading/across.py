@@ -12,18 +12,42 @@ from prony.analysis.answer import log_values, ranked_cells
 from prony.analysis.at_least import Bounded, heeded
 from prony.analysis.claims import ClaimResult, ClaimVerdict
 from prony.analysis.compare import Comparison, Terms
+from prony.analysis.summary import TrialFigures
 from prony.metrics import METRICS
-from prony.model import Cell, Claim, OpenLoop, Plan
+from prony.model import Cell, Claim, OpenLoop, Plan, SubjectRecord
+from prony.model.facts import Floor
 from prony.reading.groups import Group
 from prony.units import format_duration
 
-__all__ = ["ClaimOver", "LoadOver", "SessionPart", "Sessions", "differences_of_plans", "over_sessions"]
+__all__ = [
+    "ClaimOver",
+    "LoadOver",
+    "PartTrials",
+    "SessionPart",
+    "Sessions",
+    "differences_of_plans",
+    "over_sessions",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class PartTrials:
+    """The trials of a session's subjects, with what judging them takes: the ids of its plan's cells in their
+    order, what is known of the subjects, the machine's noise floors, and whether those whose pace was not
+    steady enter verdicts too.
+    """
+
+    figures: tuple[TrialFigures, ...]
+    cell_ids: tuple[int, ...]
+    subjects: Mapping[str, SubjectRecord]
+    floors: tuple[Floor, ...]
+    takes_unsteady: bool
 
 
 @dataclass(frozen=True, slots=True)
 class SessionPart:
     """One session: the ``archive`` that holds it (a name), when it began, its blocks, its groups and claims,
-    judged within it alone. ``versions``: of the servers, by subject.
+    judged within it alone. ``versions``: of the servers, by subject. ``trials``: of its subjects.
     """
 
     archive: str
@@ -32,6 +56,7 @@ class SessionPart:
     groups: tuple[Group, ...]
     claims: tuple[tuple[Claim, ClaimResult], ...]
     versions: Mapping[str, str]
+    trials: PartTrials
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +74,11 @@ class LoadOver:
 
 @dataclass(frozen=True, slots=True)
 class ClaimOver:
-    """A claim with its verdict in each session."""
+    """A claim with its verdict in each session, and what all sessions together say of it (``over``)."""
 
     claim: Claim
     verdicts: tuple[ClaimVerdict, ...]
+    over: ClaimResult
 
     @property
     def changes(self) -> bool:
@@ -109,16 +135,21 @@ def _unseeded(cell: Cell) -> Cell:
     return replace(cell, id=0, workload=replace(cell.workload, loop=same))
 
 
-def over_sessions(parts: Sequence[SessionPart], margin: float) -> Sessions:
-    """Return the sessions beside each other; their groups are those of one plan, in the same order."""
+def over_sessions(parts: Sequence[SessionPart], margin: float, over: Sequence[ClaimResult]) -> Sessions:
+    """Return the sessions beside each other; their groups and claims are those of one plan, in its order.
+    ``over``: what all sessions together say of each claim.
+    """
     ordered = tuple(sorted(parts, key=lambda one: one.started_unix_ns))
     places = range(min(len(part.groups) for part in ordered))
     loads = [_over(place, [part.groups[place] for part in ordered], margin) for place in places]
-    claims = zip(*(part.claims for part in ordered), strict=True)
+    claims = zip(over, *(part.claims for part in ordered), strict=True)
     return Sessions(
         ordered,
         tuple(one for one in loads if one is not None),
-        tuple(ClaimOver(found[0][0], tuple(result.verdict for _, result in found)) for found in claims),
+        tuple(
+            ClaimOver(found[0][0], tuple(result.verdict for _, result in found), result)
+            for result, *found in claims
+        ),
     )
 
 

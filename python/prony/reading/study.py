@@ -37,7 +37,7 @@ from prony.model import (
     TrialRole,
 )
 from prony.model.facts import Floor, PilotStep, TrialStep
-from prony.reading.across import SessionPart, Sessions, over_sessions
+from prony.reading.across import PartTrials, SessionPart, Sessions, over_sessions
 from prony.reading.checks import Calibrations, CrossCheck, calibrations, cross_checks
 from prony.reading.dependence import dependence_of
 from prony.reading.failures import Repeated, repeated
@@ -53,7 +53,7 @@ from prony.reading.sweeps import Sweep, sweeps_of
 from prony.reading.warm_ups import WarmUp, warm_ups
 from prony.reading.work import with_unequal_work
 
-__all__ = ["Reading", "noise_floors", "read", "read_archive", "read_sessions"]
+__all__ = ["Reading", "noise_floors", "read", "read_archive", "read_over", "read_sessions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +231,21 @@ def _floored(
     return replace(agreed, floors=floors_by_metric(floors, first, blocks) if first else {})
 
 
+def _cells(groups: Iterable[Group], subjects: Mapping[str, SubjectRecord]) -> list[CellSummary]:
+    return [
+        replace(one, most_per_s=most_per_s(one.cell, subjects.get(one.cell.subject.name)))
+        for group in groups
+        for one in group.cells
+    ]
+
+
+def _by_claim(
+    plan: Plan, cells: Sequence[CellSummary], agreed: Terms, blocks: int, floors: Sequence[Floor]
+) -> Callable[[Claim], Terms]:
+    every = [*cells, *in_their_place(cells, plan.design.editions)]
+    return partial(_floored, cells=every, agreed=agreed, blocks=blocks, floors=floors)
+
+
 @dataclass(frozen=True, slots=True)
 class _Diagnosed:
     """The last attempt at a cell in a block, as observed: discarded ones explain no figure."""
@@ -305,13 +320,8 @@ def read(  # noqa: PLR0913 - what an archive holds
     depends = None if several else dependence_of(plan, taken)
     agreed, blocks = agreed_terms(plan, own, depends.widening if depends else 1.0), blocks_of(own)
     groups = groups_of(plan, own, floors, agreed.widening, takes_unsteady=takes_unsteady)
-    cells = [
-        replace(one, most_per_s=most_per_s(one.cell, subjects.get(one.cell.subject.name)))
-        for group in groups
-        for one in group.cells
-    ]
-    every = [*cells, *in_their_place(cells, plan.design.editions)]
-    floored = partial(_floored, cells=every, agreed=agreed, blocks=blocks, floors=floors)
+    cells = _cells(groups, subjects)
+    floored = _by_claim(plan, cells, agreed, blocks, floors)
     claims = _claims(plan, cells, floored)
 
     def agreed_in(group: Group) -> Terms:
@@ -382,7 +392,37 @@ def read_archive(archive: Archive, *, takes_unsteady: bool = False, plan: Plan |
     if reading.sessions == 1:
         return reading
     parts = read_sessions(archive, "", takes_unsteady=takes_unsteady, plan=plan)
-    return replace(reading, across=over_sessions(parts, plan.design.margin)) if len(parts) > 1 else reading
+    if len(parts) == 1:
+        return reading
+    over = [result for _, result in reading.claims]
+    return replace(reading, across=over_sessions(parts, plan.design.margin, over))
+
+
+def read_over(plan: Plan, parts: Sequence[SessionPart]) -> Sessions:
+    """Return sessions of one plan from several archives beside each other; claims are judged over the trials
+    of all of them.
+    """
+    trials = _joined(plan, parts)
+    # Of several machines' floors the highest counts: of equal keys the last is taken.
+    floors = sorted((one for part in parts for one in part.trials.floors), key=lambda one: one.effect)
+    subjects = {name: one for part in reversed(parts) for name, one in part.trials.subjects.items()}
+    takes_unsteady = any(part.trials.takes_unsteady for part in parts)
+    cells = _cells(groups_of(plan, trials, floors, takes_unsteady=takes_unsteady), subjects)
+    floored = _by_claim(plan, cells, agreed_terms(plan, trials), blocks_of(trials), floors)
+    return over_sessions(parts, plan.design.margin, [result for _, result in _claims(plan, cells, floored)])
+
+
+def _joined(plan: Plan, parts: Sequence[SessionPart]) -> list[TrialFigures]:
+    """Return the trials of sessions as those of one study: no two have a block in common."""
+    found: list[TrialFigures] = []
+    for session, part in enumerate(parts):
+        ids = dict(zip(part.trials.cell_ids, (cell.id for cell in plan.cells), strict=True))
+        begin = 1 + max((one.block for one in found), default=-1)
+        found += [
+            replace(one, session=session, block=begin + one.block, cell_id=ids[one.cell_id])
+            for one in part.trials.figures
+        ]
+    return found
 
 
 def read_sessions(
@@ -397,10 +437,19 @@ def read_sessions(
     found = sorted({session_of(one, plan, stretch) for one in own})
     versions = {name: record.server_version for name, record in subjects.items() if record.server_version}
 
+    ids = tuple(cell.id for cell in plan.cells)
+    forced = takes_unsteady or any(run.facts.forced for run in runs)
+
+    def kept(trials: Iterable[TrialFigures]) -> PartTrials:
+        own = (one for one in trials if one.role is TrialRole.SUBJECT and one.cell_id in ids)
+        return PartTrials(tuple(own), ids, subjects, noise_floors(runs), forced)
+
     def part(session: tuple[int, int]) -> SessionPart:
         trials = (one for one in archive.trials() if session_of(one, plan, stretch) == session)
         reading = read(plan, runs, subjects, trials, takes_unsteady=takes_unsteady)
         began = min(one.started_unix_ns for one in reading.trials)
-        return SessionPart(name, began, reading.blocks, reading.groups, reading.claims, versions)
+        return SessionPart(
+            name, began, reading.blocks, reading.groups, reading.claims, versions, kept(reading.trials)
+        )
 
     return tuple(map(part, found))

@@ -15,7 +15,9 @@ __all__ = ["session_load", "session_sections"]
 
 _FEW = "Fewer than {} sessions: their range, no interval, and no verdict over them."
 _ENOUGH = "Intervals are over sessions, each of which counts once; they hold for all pairs together ({})."
-_COLUMNS = ("subject", "mean", "least", "most", "within", "between", "to the first", "from", "to", "verdict")
+_TIE = "tie"
+_SPREAD = ("mean", "least", "most", "within", "between")
+_COLUMNS = ("subject", _TIE, *_SPREAD, "to the first", "from", "to", "verdict")
 
 
 def session_sections(found: Sessions, at: str) -> Iterator[Section]:
@@ -58,25 +60,29 @@ def session_load(found: Sessions, one: LoadOver, at: str) -> Text:
 
 def _load(found: Sessions, one: LoadOver, at: str) -> Section:
     load = session_load(found, one, at)
-    columns = tuple(Column(name, text=name in ("subject", "verdict")) for name in _COLUMNS)
-    rows = tuple(_row(row, one.metric, at + pointer("rows", k)) for k, row in enumerate(one.found.rows))
+    own = _COLUMNS if one.found.decided else tuple(name for name in _COLUMNS if name != _TIE)
+    columns = tuple(Column(name, text=name in ("subject", _TIE, "verdict")) for name in own)
+    rows = tuple(_row(row, one, at + pointer("rows", k)) for k, row in enumerate(one.found.rows))
     head = text("{}{}", Name(heading(METRICS[one.metric].title)), text(", {}", load) if str(load) else EMPTY)
     note = text(
         "within: standard deviation of a trial in its session; between: of sessions, beyond what their "
         "trials explain; least and most, from and to: of single sessions, or the interval where there is one."
     )
-    return Section(head, (Table(columns, rows), Notes((("", note),))))
+    ties = ((_TIE, text("subjects that share a letter are not separated from each other.")),)
+    notes = Notes((("", note), *(ties if one.found.decided else ())))
+    return Section(head, (Table(columns, rows), notes))
 
 
-def _row(row: AcrossRow, metric: str, at: str) -> tuple[Entry, ...]:
+def _row(row: AcrossRow, one: LoadOver, at: str) -> tuple[Entry, ...]:
     known = [value for value in row.values if value is not None]
-    form = in_metric(metric)
+    form = in_metric(one.metric)
     places = [row.values.index(value) for value in (min(known), max(known))]
     mean = text("{}", Figure(row.mean, form, at + pointer("mean")))
     ends = [text("{}", Figure(row.values[k] or 0.0, form, at + pointer("values", k))) for k in places]
     spread = [_share(getattr(row, key), at + pointer(key)) for key in ("within", "between")]
-    words = (Name(row.name), mean, *ends, *spread, *_ratio(row.ratio, at + pointer("ratio")))
-    return tuple(Entry(text("{}", one)) for one in words)
+    tie = (Name(row.letters),) if one.found.decided else ()
+    words = (Name(row.name), *tie, mean, *ends, *spread, *_ratio(row.ratio, at + pointer("ratio")))
+    return tuple(Entry(text("{}", each)) for each in words)
 
 
 def _share(value: float | None, at: str) -> Part:
@@ -122,7 +128,9 @@ def _changes(found: Sessions, at: str) -> Iterator[Text]:
             said = joined(
                 [Quote(v.value, where + pointer("verdicts", j)) for j, v in enumerate(claim.verdicts)], " / "
             )
-            yield text("claim: {}: in turn {}", Quote(claim.claim.text, where + pointer("text")), said)
+            over = Quote(claim.over.verdict.value, where + pointer("over"))
+            parts = (Quote(claim.claim.text, where + pointer("text")), said, over)
+            yield text("claim: {}: in turn {}; over the sessions: {}", *parts)
     for name, versions in found.versions.items():
         where = at + pointer("versions", name)
         said = joined([Quote(v, where + pointer(j)) for j, v in enumerate(versions)], " / ")
