@@ -1,6 +1,7 @@
 """Claims of published experiments: each kind holds, does not hold, cannot tell, or is not testable here."""
 
 from dataclasses import replace
+from math import log
 from random import Random
 
 import pytest
@@ -393,6 +394,24 @@ def test_fails_may_ask_for_a_published_share_of_the_requests():
 def test_what_differs_less_from_block_to_block_is_steadier(spread, found):
     cells = (cell("a", around(14, spread=0.01)), cell("b", around(14, spread=spread)))
     assert verdict(claim(ClaimKind.STEADIER, against="b+*"), *cells) is found
+
+
+@pytest.mark.parametrize("limited", [0, 1])
+def test_a_spread_under_a_limit_of_the_generator_may_be_its_own(limited):
+    cells = [cell("a", around(14, spread=0.01)), cell("b", around(14, spread=0.3))]
+    cells[limited] = replace(cells[limited], at_least=True)
+    found = evaluate(claim(ClaimKind.STEADIER, against="b+*"), cells)
+    assert found.verdict is OPEN
+    assert found.reason.endswith("to b+hello: the generator was the limit, so the spread may be its own")
+
+
+def test_blocks_that_depend_on_each_other_widen_the_interval_of_a_ratio_of_spreads():
+    cells = [cell("a", around(14, spread=0.01)), cell("b", around(14, spread=0.3))]
+    plain, widened = (
+        evaluate(claim(ClaimKind.STEADIER, against="b+*"), cells, Terms(widening=factor)) for factor in (1, 2)
+    )
+    (low, high), (least, most) = plain.interval, widened.interval
+    assert log(most / least) == pytest.approx(2 * log(high / low))
 
 
 # --- growth -----------------------------------------------------------------------------------------------

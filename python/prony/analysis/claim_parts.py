@@ -184,22 +184,25 @@ def of_values(values: Sequence[float], name: str, widening: float = 1.0) -> Part
     return Part(name, len(values), found.mean, interval)
 
 
-def of_spreads(values: Sequence[float], others: Sequence[float], name: str) -> Part:
+def of_spreads(values: Sequence[float], others: Sequence[float], name: str, widening: float = 1.0) -> Part:
     """Return a part whose figure is the ratio of the standard deviations of two series' logarithms.
+    ``widening``: as of `Terms`.
 
     *Definition*: s1 / s2. Its interval is Student's about ln(s1^2 / s2^2), with n - 1 degrees of freedom of
     the shorter series; the squared error is the sum of the jackknife's of ln s^2.
     *Assumptions*: values above 0; any shape, roughly. The F distribution needs normal logarithms: with one
     trial in twenty ten times as noisy it calls one of two equal series steadier in 13 of 100 studies of five
-    blocks and in 28 of twenty, this in 1 and 5. Fewer than three values, or values that are all equal but
-    for one, have no ratio.
+    blocks and in 28 of twenty, this in 1 and 5. Blocks that resemble each other by a correlation r make the
+    error of ln s^2 larger by sqrt((1 + r^2) / (1 - r^2)), which is less than that of a mean becomes: widened
+    by the latter the interval is too wide, and not too narrow. Fewer than three values, or values that are
+    all equal but for one, have no ratio.
     *Source*: R. G. Miller, "Jackknifing variances", Ann. Math. Statist. 39 (1968).
     """
     n = min(len(values), len(others))
     own, other = _jackknifed(values), _jackknifed(others)
     if own is None or other is None:
         return Part(name, n)
-    centre, error = own[0] - other[0], sqrt(own[1] + other[1])
+    centre, error = own[0] - other[0], widening * sqrt(own[1] + other[1])
 
     def interval(level: float) -> tuple[float, float]:
         half = student_t(1 - level / 2, n - 1) * error

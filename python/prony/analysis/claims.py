@@ -208,12 +208,16 @@ def _lost(claim: Claim, cell: CellSummary) -> str | None:
 
 # --- spread -----------------------------------------------------------------------------------------------
 
+_UNKNOWN = Open(below=inf, above=inf)
+_LIMITED_SPREAD = "the generator was the limit, so the spread may be its own"
+
 
 def _steadier(
     claim: Claim, own: Sequence[CellSummary], cells: Sequence[CellSummary], terms: Terms
 ) -> list[ClaimResult]:
     """Estimand: the ratio of the standard deviations over blocks, of logarithms, to each rival's; it holds
-    where the whole interval lies below 1.
+    where the whole interval lies below 1. Where the generator was the limit of a side, its spread may be the
+    generator's, which is larger or smaller, so nothing is decided.
     """
     parts = [
         replace(
@@ -221,12 +225,19 @@ def _steadier(
                 _units(by_block(cell, claim), terms),
                 _units(by_block(other, claim), terms),
                 f"{where(cell)}, to {other.name}",
+                terms.widening,
             ),
             lost=_unqualified(claim, cell) or _unqualified(claim, other),
+            open=_UNKNOWN if any(_is_bound(claim, one) for one in (cell, other)) else Open(),
+            limit=_LIMITED_SPREAD,
         )
         for cell, other in _pairs(claim, own, cells)
     ]
     return judged(parts, Bounds(None, 1.0), terms, blocks_needed(claim))
+
+
+def _is_bound(claim: Claim, cell: CellSummary) -> bool:
+    return open_end(claim.metric, at_least=cell.at_least) != Open()
 
 
 # --- growth -----------------------------------------------------------------------------------------------
