@@ -11,6 +11,7 @@ from prony.analysis.account import tally, together
 from prony.analysis.latency import latency_summaries
 from prony.analysis.missing import Missing
 from prony.analysis.rates import rates_of
+from prony.analysis.starvation import Starvation, starvation
 from prony.analysis.summary import figures, summarise_cell
 from prony.analysis.trial_metrics import trial_metrics
 from prony.faces.json_load import load_result
@@ -55,6 +56,18 @@ def test_what_was_lost_before_the_window_makes_a_subject_unqualified():
     assert summarise_cell(CLOSED, [figures(trial(SILENT))]).unqualified == "its requests fail"
     answered = CarriedIn(50, 50, {}, {})
     assert summarise_cell(CLOSED, [figures(trial(answered))]).unqualified is None
+
+
+@pytest.mark.parametrize(
+    ("silent", "found"), [(0, None), (1, None), (2, Starvation(10, 8)), (9, Starvation(10, 1))]
+)
+def test_a_connection_whose_only_reply_is_to_a_carried_in_request_is_served_and_one_without_any_is_not(
+    silent, found
+):
+    # As the engine counts (crates/prony-engine/tests/carried_in.rs): replies since the opening, whatever to.
+    replies = {"connections": 10, "without_reply": silent, "min": int(not silent), "max": 200}
+    own = recording(CarriedIn(10, 10 - silent, {}, {"timed_out": silent} if silent else {}))
+    assert starvation(with_parts(own, connections={"answered": replies})) == found
 
 
 def test_latencies_of_all_requests_hold_what_was_carried_in_and_those_of_valid_replies_do_not():

@@ -64,6 +64,43 @@ fn t03_four_silent_connections_of_fifty_are_seen_through_a_warm_up() {
     assert_eq!(recording.connections.answered.without_reply, 4);
 }
 
+/// Of ten connections: three never get a reply; the next get one, after 300 ms, and no more; the others all of theirs.
+fn served_once_from(first: usize) -> Scripted {
+    Scripted::start(move |number, stream, _| {
+        let mut replies = 0;
+        while read_request(stream) {
+            let is_slow = (first..8).contains(&number);
+            std::thread::sleep(Duration::from_millis(if is_slow { 300 } else { 5 }));
+            if number >= 8 || (is_slow && replies == 0) {
+                reply(stream);
+                replies += 1;
+            }
+        }
+    })
+}
+
+#[test]
+fn a_connection_whose_only_reply_is_to_a_request_that_was_carried_in_is_not_without_one() {
+    for (silent, once) in [(3, 5), (0, 8)] {
+        let server = served_once_from(silent);
+        let recording = Load::closed(server.port, 10)
+            .warmup_ms(150)
+            .duration_ms(500)
+            .timeout_ms(1500)
+            .run();
+        let (account, answered) = (&recording.account, &recording.connections.answered);
+        // Each of the slow ones has its one reply within the window, to a request of the warm-up.
+        assert!(account.carried_in.answered >= once, "{account:?}");
+        let unanswered = account.carried_in.unanswered.get("timed_out").copied().unwrap_or(0);
+        assert_eq!(unanswered, silent as u64);
+        assert_eq!(
+            (answered.connections, answered.without_reply, answered.min),
+            (10, silent as u64, u64::from(silent == 0))
+        );
+        assert!(answered.max >= 3, "{answered:?}");
+    }
+}
+
 #[test]
 fn the_drain_waits_for_what_was_carried_in_and_no_longer_than_its_grace() {
     let server = start(r#"{"silent_every": 1}"#);
