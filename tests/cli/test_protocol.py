@@ -9,7 +9,11 @@ import pytest
 
 from golden.build import study_two
 from prony.archive import create, open_archive
+from prony.host.fingerprint import brief_fingerprint
+from prony.host.noise_floors import keep_floors
 from prony.model import Fingerprint, Interface
+from prony.model.facts import Floor
+from prony.runas import resolve_user
 from prony.sandbox.choice import Available
 
 APP = ("--app", "shop:app", "--servers", "wsgiref,waitress")
@@ -191,6 +195,21 @@ def test_a_dry_run_says_what_difference_it_will_find(run):
     usual = run(*APP, "--repeats", "10", "--dry-run").out
     assert "with noise of 2 % in a trial, 10 blocks find 5 % nine times in ten; half of it takes" in usual
     assert "find" not in run(*APP, "--repeats", "3", "--dry-run").out
+
+
+def test_a_dry_run_says_it_by_the_noise_of_this_machine_where_that_is_known(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("PRONY_CACHE", str(tmp_path / "cache"))
+    # An interval of 10 blocks whose half-width is about the floor: 3 % and 2.3 + 1.4 standard errors of 1.5 %.
+    floors = [Floor("ok_per_s", "closed", 10, 0.03), Floor("response_ok_p99", "open", 10, 0.3)]
+    keep_floors(resolve_user(), brief_fingerprint(), floors)
+    known = run(*APP, "--repeats", "10", "--dry-run").out
+    (line,) = [line for line in known.splitlines() if "nine times in ten" in line]
+    assert line.startswith(
+        "with the noise of this machine, 10 blocks find 9 % nine times in ten; half of it takes about "
+    )
+    # A floor of more blocks is none of fewer, which vary more.
+    fewer = run(*APP, "--repeats", "7", "--dry-run").out
+    assert "with noise of 2 % in a trial, 7 blocks find" in fewer
 
 
 def test_a_dry_run_tells_a_search(run):
