@@ -199,7 +199,7 @@ def test_a_dry_run_says_what_difference_it_will_find(run):
 
 def test_a_dry_run_says_it_by_the_noise_of_this_machine_where_that_is_known(run, tmp_path, monkeypatch):
     monkeypatch.setenv("PRONY_CACHE", str(tmp_path / "cache"))
-    # An interval of 10 blocks whose half-width is about the floor: 3 % and 2.3 + 1.4 standard errors of 1.5 %.
+    # The floor of 3 % is 1.96 standard errors of 10 blocks; found is it, and 2.3 + 1.4 of them.
     floors = [Floor("ok_per_s", "closed", 10, 0.03), Floor("response_ok_p99", "open", 10, 0.3)]
     keep_floors(resolve_user(), brief_fingerprint(), floors)
     known = run(*APP, "--repeats", "10", "--dry-run").out

@@ -18,11 +18,12 @@ RISING = [600, 800, 900, 1000, 1050, 1100]
 FLAT = [1000] * 6
 
 
-def planted(path, pace, blocks=5, forced=False):
+def planted(path, pace, blocks=5, forced=False, margin=0.02):
     """Write blocks of two subjects under one load; the first's seconds have this pace."""
     load = build.Workload(build.ClosedLoop(4), build.DurationStop(len(pace) * build.SECOND))
     cells = tuple(build.Cell(k + 1, build.subject(name), load) for k, name in enumerate(("a+x", "b+x")))
     plan = build.Plan("study", "", "", "quick", cells, blocks, 1)
+    plan = replace(plan, design=replace(plan.design, margin=margin))
     with build.create(path, plan, build.FINGERPRINT) as writer:
         for block in range(blocks):
             for k, cell in enumerate(cells):
@@ -65,6 +66,13 @@ def test_what_was_not_steady_enters_no_verdict(tmp_path):
     reading = read(planted(tmp_path / "a.prony", RISING))
     assert [cell.unqualified for cell in reading.cells] == ["its pace was not steady", None]
     assert reading.groups[0].answer.comparisons == {}
+
+
+@pytest.mark.parametrize(("margin", "unqualified"), [(0.02, "its pace was not steady"), (0.05, None)])
+def test_a_change_below_the_margin_of_the_study_is_of_no_interest(tmp_path, margin, unqualified):
+    # By 4 % from the third second on.
+    reading = read(planted(tmp_path / "a.prony", [980, 980, 1020, 1020, 1020, 1020], margin=margin))
+    assert reading.cells[0].unqualified == unqualified
 
 
 @pytest.mark.parametrize(("forced", "options"), [(True, {}), (False, {"takes_unsteady": True})])

@@ -358,9 +358,10 @@ def summarise_cell(
     trials: Iterable[TrialFigures],
     name: str | None = None,
     allowed_errors: float = QUALIFIED_ERROR_RATIO,
+    margin: float = MARGIN,
 ) -> CellSummary:
     """Return the summary of ``cell`` over its trials (those of other cells are left out); without a ``name``
-    it has its subject's.
+    it has its subject's. A change of its pace by less than ``margin`` is of no interest.
 
     *Definition*: only trials that ran their window count. Speed is qualified when at most ``allowed_errors``
     (0.1 %) of all their requests failed, at most 20 % of the trials did not count, and no closed loop starved
@@ -390,7 +391,7 @@ def summarise_cell(
         limited=next((trial.limited for trial in counted if trial.limited), None),
         at_least=is_at_least(trial.limited for trial in counted),
         rate_reach=max((trial.rate_reach for trial in counted), default=1.0),
-        steadiness=steadiness([trial.paces for trial in counted], MARGIN),
+        steadiness=steadiness([trial.paces for trial in counted], margin),
         others=tuple(trial for trial in own if not isinstance(trial.outcome, Ok)),
         counted=tuple(counted),
         by_block={trial.block: trial.metrics for trial in counted},

@@ -94,7 +94,7 @@ def groups_of(
         kind: object = whole if compares_generators else (load, cell.engine)
         kept = cell.workload.request.keep_alive
         name = generator_name(cell) if compares_generators else None
-        found = summarise_cell(cell, trials, name, allowed_errors(plan))
+        found = summarise_cell(cell, trials, name, allowed_errors(plan), plan.design.margin)
         found = found if takes_unsteady else without_unsteady(found)
         # Where generators are compared, what they cannot do is their figure, and no bound.
         own = replace(found, at_least=False) if compares_generators else found

@@ -356,7 +356,8 @@ def _added(
     plan: Plan, cells: Iterable[Cell], trials: Sequence[TrialFigures], *, by_session: bool
 ) -> tuple[CellSummary, ...]:
     """Return cells that are none of the plan's, with their trials."""
-    found = [summarise_cell(cell, trials, allowed_errors=allowed_errors(plan)) for cell in cells]
+    errors, margin = allowed_errors(plan), plan.design.margin
+    found = [summarise_cell(cell, trials, allowed_errors=errors, margin=margin) for cell in cells]
     return tuple(in_sessions(found) if by_session else found)
 
 
