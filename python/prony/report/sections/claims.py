@@ -9,7 +9,7 @@ from prony.model import Claim, ClaimKind
 from prony.reading.study import Reading
 from prony.report.document import Block, Judgement, Judgements, Paragraph, Section, Tone
 from prony.report.forms import Form, confidence, count, digits, in_metric, percent
-from prony.report.text import EMPTY, Figure, Quote, Text, counted, joined, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, joined, pointer, text
 
 __all__ = ["claim_counts", "claims", "failed_claims"]
 
@@ -25,6 +25,11 @@ _COUNTED = {
     ClaimVerdict.CANNOT_TELL: ("undecided", "undecided"),
     ClaimVerdict.NOT_TESTABLE: ("not testable here", "not testable here"),
 }
+_LEVEL = 0.05
+_WIDER = (
+    "A claim about several figures does not hold as soon as one of them refutes it. So that {} holds for all "
+    "of them together, the interval that refutes it is wider than one of {}."
+)
 _VALUES = (ClaimKind.VALUE, ClaimKind.SINGLE_CORE)
 
 
@@ -41,7 +46,14 @@ def claims(reading: Reading) -> Section | None:
             )
         ),
     )
-    return Section("What was claimed", blocks)
+    return Section("What was claimed", (*blocks, *_levels(reading)))
+
+
+def _levels(reading: Reading) -> Iterator[Block]:
+    """Yield why some intervals are of more than 95 %, where there are such."""
+    results = (*(result for _, result in reading.claims), *(one.result for one in reading.then.values()))
+    if any(one.interval is not None and (one.level or _LEVEL) < _LEVEL for one in results):
+        yield Paragraph(text(_WIDER, *[Name("95 %")] * 2), Tone.QUIET)
 
 
 def failed_claims(reading: Reading) -> Iterator[Text]:
