@@ -467,6 +467,26 @@ def test_fewer_connections_than_slots_wait_for_their_own_replies_only():
     assert (found.kind, found.confidence) == (DiagnosisKind.NOT_AT_LIMIT, Confidence.LIKELY)
 
 
+@pytest.mark.parametrize(
+    "trial", [offered([60] * 4, in_flight=0.4, cores=1.0), loaded(in_flight=3)], ids=["open", "closed"]
+)
+@pytest.mark.parametrize(
+    ("failed", "kind"), [(0, DiagnosisKind.NOT_AT_LIMIT), (8, DiagnosisKind.UNKNOWN), (39, DiagnosisKind.UNKNOWN)]
+)
+def test_a_request_that_fails_is_not_carried(trial, failed, kind):
+    completed = {"ok": trial.recording.completed.ok - failed, "failed": failed}
+    failing = replace(trial, recording=with_parts(trial.recording, completed=completed))
+    assert concluded(failing).kind is kind
+
+
+def test_what_is_carried_and_what_a_resource_allows_are_valid_replies():
+    usage = Consumption(100, 100.0, None, 1.0, {Resource.CPU: 0.5}, failed_per_s=40.0)
+    found = conclude([Observed((), usage)])
+    assert (found.done_per_s, found.bounds[0].per_s, found.bounds[0].times) == (60.0, 120.0, 2.0)
+    nothing = conclude([Observed((), replace(usage, failed_per_s=100.0))])
+    assert (nothing.done_per_s, nothing.bounds) == (0.0, ())
+
+
 def test_without_a_reason_the_limit_is_unknown_and_what_it_is_not_is_listed():
     found = concluded(loaded(), subject=record(slots=None))
     assert (found.kind, found.ruled_out) == (

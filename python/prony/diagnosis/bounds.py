@@ -1,7 +1,7 @@
 """The most that each resource of a subject allows, from how much of it is used: which limit comes next.
 
-*Definition*: with X requests a second and a share U of a resource, its ceiling is X / U.
-*Assumptions*: each request uses as much of it at a higher rate. CPU for a request falls a little as servers
+*Definition*: with X valid replies a second and a share U of a resource, its ceiling is X / U.
+*Assumptions*: as many requests fail at a higher rate, and each request uses as much of it at a higher rate. CPU for a request falls a little as servers
 take several requests at a time; what waits elsewhere is in flight too, so the ceiling of slots is a lower
 bound. *Source*: Denning and Buzen, Computing Surveys 10 (1978), section 6: bounds of bottlenecks.
 
@@ -51,7 +51,7 @@ def bounds_of(usages: Sequence[Consumption]) -> tuple[Bound, ...]:
     cpu, slots = known.get(Resource.CPU), known.get(Resource.SLOTS)
     if cpu is not None and slots is not None and slots.mean > _OWN_LIMIT * cpu.mean:
         del known[Resource.SLOTS]
-    carried = fmean(one.done_per_s for one in usages) if usages else 0.0
+    carried = fmean(one.carried_per_s for one in usages) if usages else 0.0
     bounds = (
         Bound(resource, one.mean, one.low, one.high, one.mean / carried, *_times(one, carried))
         for resource, one in known.items()
@@ -69,6 +69,6 @@ def _times(found: Estimate, carried: float) -> tuple[float | None, float | None]
 
 def _ceiling(usages: Sequence[Consumption], resource: Resource) -> Estimate | None:
     shares = [one.shares.get(resource, 0.0) for one in usages]
-    if not shares or min(shares) < _LEAST_SHARE:
+    if not shares or min(shares) < _LEAST_SHARE or not any(one.carried_per_s for one in usages):
         return None
-    return estimate_mean([one.done_per_s / share for one, share in zip(usages, shares, strict=True)])
+    return estimate_mean([one.carried_per_s / share for one, share in zip(usages, shares, strict=True)])

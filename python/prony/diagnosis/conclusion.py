@@ -59,9 +59,9 @@ class Diagnosis:
     """What limits one subject under one load, over its trials. Means and medians over the trials; null: not
     known.
 
-    ``cause``: of the kind CAUSE. ``beside``: the other findings. ``done_per_s``: what it carried,
-    ``asked_per_s``: what was due in an open loop, ``in_flight``: how many requests were open at a time, of
-    which it works on ``slots``. ``shares``: what was used of each resource; ``bounds``: what each allows, the
+    ``cause``: of the kind CAUSE. ``beside``: the other findings. ``done_per_s``: what it carried, by its
+    valid replies; ``asked_per_s``: what was due in an open loop, ``in_flight``: how many requests were open at
+    a time, of which it works on ``slots``. ``shares``: what was used of each resource; ``bounds``: what each allows, the
     nearest first; ``ruled_out``: those that were no limit. ``time``: what its threads did, by so many
     ``looks`` in all. ``confirmation``: what a close look says of it, in a trial of its own; null without one.
     """
@@ -119,7 +119,7 @@ def conclude(trials: Sequence[Observed]) -> Diagnosis | None:
         trials=len(trials),
         cause=cause,
         beside=tuple(one for one in found if one is not cause),
-        done_per_s=fmean(one.done_per_s for one in usages) if usages else None,
+        done_per_s=fmean(one.carried_per_s for one in usages) if usages else None,
         asked_per_s=fmean(asked) if asked else None,
         in_flight=fmean(one.in_flight for one in usages) if usages else None,
         slots=usages[0].slots if usages else None,
@@ -251,14 +251,19 @@ def _judged(
     overloaded = any(one.finding.kind is Symptom.OVERLOADED for one in found)
     if not overloaded and all(map(_kept, usages)):
         return DiagnosisKind.NOT_AT_LIMIT, Confidence.CERTAIN
-    if shares.get(Resource.SLOTS, 1.0) < 1 and all(one.asked_per_s is None for one in usages):
+    if shares.get(Resource.SLOTS, 1.0) < 1 and all(map(_answers, usages)):
         # Fewer connections than slots: each waits for its own reply only.
         return DiagnosisKind.NOT_AT_LIMIT, Confidence.LIKELY
     return DiagnosisKind.UNKNOWN, Confidence.POSSIBLE
 
 
 def _kept(usage: Consumption) -> bool:
-    return usage.asked_per_s is not None and usage.done_per_s >= KEPT_RATE * usage.asked_per_s
+    return usage.asked_per_s is not None and usage.carried_per_s >= KEPT_RATE * usage.asked_per_s
+
+
+def _answers(usage: Consumption) -> bool:
+    """Return whether a closed loop's requests are answered as they should be."""
+    return usage.asked_per_s is None and usage.carried_per_s >= KEPT_RATE * usage.done_per_s
 
 
 def _ruled_out(

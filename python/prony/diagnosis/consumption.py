@@ -50,7 +50,8 @@ class Resource(StrEnum):
 class Consumption:
     """What one trial used. Rates are per second, ``in_flight`` is the mean number of open requests.
 
-    ``done``: requests that ended in the window; ``asked_per_s``: those that were due, null in a closed loop.
+    ``done``: requests that ended in the window, ``failed_per_s``: those of them without a valid reply;
+    ``asked_per_s``: those that were due, null in a closed loop.
     ``shares``: of each resource, 0 to 1, where it is known; ``slots``: how many there are.
     ``time``: what its threads did, as shares of their time; empty where that was not watched; ``looks``: how
     often a thread was looked at. ``contended``:
@@ -66,6 +67,12 @@ class Consumption:
     time: Mapping[ThreadState, float] = field(default_factory=dict)
     looks: int = 0
     contended: bool = False
+    failed_per_s: float = 0.0
+
+    @property
+    def carried_per_s(self) -> float:
+        """The valid replies a second: a request that fails is done, and not carried."""
+        return self.done_per_s - self.failed_per_s
 
 
 def consumption_of(evidence: Evidence) -> Consumption | None:
@@ -86,6 +93,7 @@ def consumption_of(evidence: Evidence) -> Consumption | None:
         time=thread_time(evidence.trial.counters),
         looks=evidence.trial.counters.get("threads.looks", 0),
         contended=_contended(evidence, length_ns),
+        failed_per_s=recording.completed.failed / length_s,
     )
 
 
