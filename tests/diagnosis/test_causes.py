@@ -471,6 +471,41 @@ def test_a_server_that_closes_each_connection_starves_nobody_by_keeping_some(
     assert (concluded(trial).cause_kind is Symptom.QUEUE_OVERFLOWED) is not named
 
 
+def kept(queued, taken, overflows=60, served=30, slots=4):
+    """A closed loop of 100 kept connections; at each look so many wait in a queue of 5, and so many are taken."""
+    answered = {"answered": {"connections": 100, "without_reply": 100 - served, "min": 0, "max": 900}}
+    looks = [
+        sample(k, listen__server__queued=one, listen__server__limit=5, established__server=taken + one)
+        for k, one in enumerate(queued)
+    ]
+    recording = with_parts(HEALTHY.recording, connections=answered, completed={"ok": 90_000, "failed": 0})
+    trial = replace(HEALTHY, recording=recording, samples=tuple(looks))
+    return with_counters(trial, ListenOverflows=overflows), record(slots=slots)
+
+
+def test_kept_connections_that_a_full_queue_turns_away_wait_for_the_queue_and_not_for_workers():
+    trial, subject = kept([6, 0, 0, 0], taken=30, slots=None)
+    assert concluded(trial, subject=subject).cause_kind is Symptom.QUEUE_OVERFLOWED
+    found = one(trial, Symptom.QUEUE_OVERFLOWED, subject=subject)
+    assert found.numbers["without_reply"] == 70
+    assert "70 of them had no reply in the window" in str(finding_words(found, ""))
+
+
+@pytest.mark.parametrize(
+    ("observed", "kind"),
+    [
+        (kept([6, 6, 6, 5], taken=4, served=4), Symptom.STARVED_BY_SLOTS),
+        (kept([6, 0, 0, 0], taken=100, served=10, slots=10), Symptom.STARVED_BY_SLOTS),
+        (kept([0, 0, 0, 0], taken=30, overflows=0), Symptom.STARVED),
+        (kept([], taken=30), Symptom.STARVED),
+    ],
+    ids=["nobody empties it", "they are taken and get nothing", "none was turned away", "nobody looked"],
+)
+def test_connections_that_wait_for_workers_starve_whatever_the_queue_counted(observed, kind):
+    trial, subject = observed
+    assert concluded(trial, subject=subject).cause_kind is kind
+
+
 # --- a cap of open connections ----------------------------------------------------------------------------
 
 WAITRESS = {"server": {"name": "waitress"}, "settings": {"threads": 4, "connection_limit": 20}}

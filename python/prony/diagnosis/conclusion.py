@@ -233,6 +233,8 @@ def _matters(finding: Finding, usages: Sequence[Consumption], *, overloaded: boo
     ):
         # A queue that holds a second's work is full because more is asked than it can do.
         return False
+    if finding.numbers.get("without_reply"):
+        return True
     return finding.numbers["overflows"] >= QUALIFIED_ERROR_RATIO * fmean(one.done for one in usages)
 
 

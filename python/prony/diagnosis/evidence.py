@@ -67,7 +67,8 @@ class Symptom(StrEnum):
     THROTTLED = "throttled"
     """``periods`` of 100 ms, ``throttled``: those in which it had to wait; ``share``: of all."""
     QUEUE_OVERFLOWED = "listen queue overflowed"
-    """``overflows``: connections; ``limit`` of the queue, and the name ``process`` that has it, if known."""
+    """``overflows``: connections; ``limit`` of the queue, and the name ``process`` that has it, if known;
+    ``without_reply``: connections that it turned away again and again, where there are any."""
     SOME_QUEUE_OVERFLOWED = "a listen queue overflowed"
     """As before, but the queue may have been another server's."""
     QUEUE_FULL = "listen queue full"

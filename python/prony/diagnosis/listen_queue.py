@@ -6,14 +6,22 @@ counter is of a network namespace: on the host's own network, of every server of
 has a queue of its own, which holds one connection more than its limit.
 """
 
-from prony.analysis.accept_queue import AcceptQueue, accept_queues
-from prony.analysis.resources import window_samples
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
-from prony.model import Network, SubjectFacts
+from collections.abc import Mapping, Sequence
 
-__all__ = ["full_queues", "listen_queue"]
+from prony.analysis.accept_queue import AcceptQueue, accept_queues, entrance
+from prony.analysis.connections import closes_each
+from prony.analysis.resources import window_samples
+from prony.analysis.starvation import Starvation, starvation
+from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.model import Network, Sample, SubjectFacts
+
+__all__ = ["full_queues", "listen_queue", "turned_away"]
 
 _COUNTERS = ("ListenOverflows", "TcpExt.ListenOverflows", "TcpExtListenOverflows")
+# Of the looks at the queue: where more find room, the server takes whom it finds there.
+_MOST_FULL = 0.5
+# Of the connections that were answered: those it has taken may be a few more, on their first request.
+_MOST_TAKEN = 1.1
 
 
 def full_queues(evidence: Evidence) -> list[AcceptQueue]:
@@ -28,11 +36,49 @@ def _queues(evidence: Evidence) -> list[AcceptQueue]:
 def listen_queue(evidence: Evidence) -> list[Finding]:
     """Return a finding when the kernel counted overflows in the window, or a sample shows a full queue."""
     counters = evidence.trial.counters
-    overflows = next((counters[name] for name in _COUNTERS if name in counters), 0)
+    overflows = _overflows(counters)
     full = full_queues(evidence)
     if overflows > 0:
         return [_overflowed(evidence, overflows, full)]
     return [_full(queue) for queue in full]
+
+
+def turned_away(evidence: Evidence) -> int:
+    """Return how many connections of a closed loop had no reply because a full queue turned them away: their
+    clients wait to try again. 0: none, or kept connections hold the server, so that nobody empties its queue.
+
+    Either each request has a connection of its own, or the queue had room at most looks, and all connections
+    that the server had taken were answered.
+    """
+    found, recording = starvation(evidence.trial.recording), evidence.trial.recording
+    if found is None or recording is None or not _overflows(evidence.trial.counters):
+        return 0
+    for_each = not evidence.cell.workload.request.keep_alive or closes_each(recording)
+    if for_each or _is_emptied(evidence, found):
+        return found.connections - found.served
+    return 0
+
+
+def _overflows(counters: Mapping[str, int]) -> int:
+    return next((counters[name] for name in _COUNTERS if name in counters), 0)
+
+
+def _is_emptied(evidence: Evidence, found: Starvation) -> bool:
+    window = window_samples(evidence.trial.samples)
+    process = entrance(window)
+    names = (f"listen.{process}.queued", f"listen.{process}.limit")
+    looks = [(one.gauges[names[0]], one.gauges[names[1]]) for one in window if {*names} <= one.gauges.keys()]
+    full = sum(queued >= limit for queued, limit in looks)
+    taken = max(_taken(window, process), default=0)
+    return bool(looks) and full <= _MOST_FULL * len(looks) and 0 < taken <= _MOST_TAKEN * found.served
+
+
+def _taken(window: Sequence[Sample], process: str) -> list[int]:
+    """Return how many connections the server had taken from its queue, at each look."""
+    established, queued = f"established.{process}", f"listen.{process}.queued"
+    return [
+        one.gauges[established] - one.gauges.get(queued, 0) for one in window if established in one.gauges
+    ]
 
 
 def _overflowed(evidence: Evidence, overflows: int, full: list[AcceptQueue]) -> Finding:
@@ -44,7 +90,11 @@ def _overflowed(evidence: Evidence, overflows: int, full: list[AcceptQueue]) -> 
         rule="D01",
         kind=Symptom.QUEUE_OVERFLOWED if ours else Symptom.SOME_QUEUE_OVERFLOWED,
         confidence=Confidence.CERTAIN if ours else Confidence.POSSIBLE,
-        numbers={"overflows": overflows} | ({} if limit is None else {"limit": limit}),
+        numbers={
+            "overflows": overflows,
+            **({} if limit is None else {"limit": limit}),
+            **({"without_reply": without} if ours and (without := turned_away(evidence)) else {}),
+        },
         names={} if process is None else {"process": process},
         advice=Advice.RAISE_BACKLOG,
     )

@@ -3,10 +3,10 @@
 *Source*: cheroot issue 91; cherrypy issues 1344 and 1764.
 """
 
-from prony.analysis.connections import closes_each
 from prony.analysis.starvation import starvation
 from prony.diagnosis.connection_cap import connection_cap
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.listen_queue import turned_away
 from prony.model import Ok, SubjectFacts
 
 __all__ = ["starved"]
@@ -14,12 +14,12 @@ __all__ = ["starved"]
 
 def starved(evidence: Evidence) -> list[Finding]:
     """Return a finding when a closed loop's connections starved in a trial that ran its window; none where a
-    cap of open connections explains it.
+    cap of open connections explains it, or a full queue that turned clients away.
     """
     found = starvation(evidence.trial.recording)
-    if found is None or not isinstance(evidence.trial.outcome, Ok) or _waits_to_connect(evidence):
+    if found is None or not isinstance(evidence.trial.outcome, Ok):
         return []
-    if connection_cap(evidence):
+    if turned_away(evidence) or connection_cap(evidence):
         return []
     facts = evidence.subject.facts if evidence.subject else SubjectFacts()
     slots, kept = facts.declared.slots, facts.declared.keep_alive is True
@@ -32,11 +32,3 @@ def starved(evidence: Evidence) -> list[Finding]:
             advice=Advice.ADD_WORKERS_OR_CLOSE if kept else Advice.ADD_WORKERS,
         )
     ]
-
-
-def _waits_to_connect(evidence: Evidence) -> bool:
-    """Return whether each request has a connection of its own, and a full queue turns clients away."""
-    if not evidence.trial.counters.get("ListenOverflows", 0):
-        return False
-    recording = evidence.trial.recording
-    return not evidence.cell.workload.request.keep_alive or (recording is not None and closes_each(recording))

@@ -136,6 +136,7 @@ _SENTENCES: Mapping[Symptom, _Sentence] = MappingProxyType(
         Symptom.QUEUE_OVERFLOWED: _Sentence(
             "{overflows:n connection} arrived when the listen queue{limit: of}{process: of the} was full"
             + _WAIT
+            + "{without_reply:unanswered}"
         ),
         Symptom.SOME_QUEUE_OVERFLOWED: _Sentence(
             "{overflows:n connection} on this machine arrived when a listen queue was full, perhaps this "
@@ -457,6 +458,8 @@ def _number(figure: Figure, spec: str) -> Part:
             return text(", {} of the latency there", _as(".0%", figure))
         case "of_replies":
             return text(": {} of the replies were taken late", _as(".1%", figure))
+        case "unanswered":
+            return text(", and {} of them had no reply in the window", figure)
         case "each":
             return text(", {} at a time", _as("duration", figure))
         case _:
