@@ -51,6 +51,7 @@ from prony.monitor.memory import MemoryGauge
 from prony.monitor.processes import ProcessMonitor
 from prony.monitor.sock_diag import SockDiag
 from prony.monitor.switches import SwitchCounters
+from prony.monitor.waiting_ports import WaitingPorts
 from prony.monitor.waits import ThreadCounters
 from prony.monitor.workers import WorkerConnections
 from prony.sandbox import RunningSubject, Sandbox
@@ -229,7 +230,8 @@ def _load(
     close = _close_looks(task, processes)
     spread = _spread(task, subject, processes)
     limits = LimitCounters(processes.serving, ports)
-    counters = (*_counters(task, subject, groups), limits, spread, threads, *close)
+    waiting = _waiting_ports(task, subject)
+    counters = (*_counters(task, subject, groups), limits, *waiting, spread, threads, *close)
 
     def on_engine_event(event: Json) -> None:
         match event["event"]:
@@ -322,6 +324,16 @@ def _downstream(task: Task, subject: RunningSubject) -> DownstreamGauges | None:
     front = (task.launch.frontend or task.launch, task.launch)
     ports = {one.address.port for one in front}
     return DownstreamGauges(ports, lambda: in_network(network, SockDiag))
+
+
+def _waiting_ports(task: Task, subject: RunningSubject) -> tuple[WaitingPorts, ...]:
+    """Return what reads the ports that its own closed connections keep; none on the host's network."""
+    network = subject.seat.network_namespace
+    if network is None:
+        return ()
+    entrance = task.launch.frontend or task.launch
+    behind = task.launch.address.port if task.launch.frontend else None
+    return (WaitingPorts(entrance.address.port, behind, lambda: in_network(network, SockDiag)),)
 
 
 def _deltas(counters: Iterable[WindowCounters]) -> tuple[dict[str, int], dict[str, str]]:

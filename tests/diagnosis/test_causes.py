@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from diagnosis.test_conclusion import concluded, loaded, record
+from diagnosis.test_conclusion import ENTRY, concluded, loaded, record
 from diagnosis.test_rules import CELL, HEALTHY
 from golden import build
 from histograms import distribution
@@ -13,6 +13,7 @@ from prony.diagnosis import Confidence, Evidence, Symptom, diagnose
 from prony.diagnosis.knobs import Knob
 from prony.diagnosis.thread_time import ThreadState, thread_time
 from prony.model import Failed, Invalid, LogTail, Phase, Placement, ProcessRow, Sample
+from prony.model.facts import FrontendFacts
 from prony.report.diagnoses import diagnosis_words
 from prony.report.findings import finding_words
 from prony.units import MIB
@@ -104,6 +105,47 @@ def test_sockets_of_the_generators_connections_and_of_earlier_trials_exhaust_no_
 
 def test_sockets_that_wait_exhaust_no_ports_while_there_are_others():
     assert kinds(with_counters(HEALTHY, ports=28232, TimeWaitAtClose=9000)) == []
+
+
+BEHIND_NGINX = {
+    "server": ENTRY["server"],
+    "frontend": {"name": "nginx"},
+    "frontend_settings": {"upstream_keep_alive": 1},
+}
+
+
+@pytest.mark.parametrize(
+    ("waiting", "log", "sure"),
+    [
+        (198, "nginx: connect() failed (99: Cannot assign requested address)", Confidence.CERTAIN),
+        (198, "", Confidence.LIKELY),
+        (20, "", None),
+    ],
+)
+def test_ports_between_a_frontend_and_its_server_are_the_frontends_whatever_waits_elsewhere(
+    waiting, log, sure
+):
+    failing = build.trial(CELL, 0, 0, [MS] * 180, errors={"bad_status": {"502": 20}})
+    counted = {"ports__waiting": waiting, "ports__waiting_frontend": waiting}
+    trial = replace(with_counters(failing, ports=200, TimeWaitAtClose=600, **counted), log=LogTail(log))
+    behind = record(entry=BEHIND_NGINX, frontend=FrontendFacts("nginx"))
+    found = [
+        one
+        for one in diagnose(Evidence(CELL, trial, behind))
+        if one.kind is Symptom.SERVER_WITHOUT_PORTS
+    ]
+    assert [one.confidence for one in found] == ([] if sure is None else [sure])
+    assert [(one.names, one.knob) for one in found] == (
+        [] if sure is None else [({"process": "frontend"}, Knob("nginx", "upstream_keep_alive", 1))]
+    )
+
+
+def test_ports_that_the_server_lacks_are_not_its_frontends():
+    counted = {"ports__waiting": 198, "ports__waiting_frontend": 40}
+    trial = with_counters(HEALTHY, ports=200, **counted)
+    behind = record(entry=BEHIND_NGINX, frontend=FrontendFacts("nginx"))
+    found = one(trial, Symptom.SERVER_WITHOUT_PORTS, subject=behind)
+    assert (found.names, found.knob) == ({}, None)
 
 
 @pytest.mark.parametrize(

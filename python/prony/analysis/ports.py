@@ -30,11 +30,14 @@ def generator_lacked_ports(trial: Trial) -> bool:
 
 
 def own_waiting(trial: Trial) -> int:
-    """Return the sockets in TIME_WAIT that only its own connections to others explain; at least so many.
+    """Return the sockets in TIME_WAIT of its own, or its frontend's, connections to one other server.
 
-    The kernel counts those of all programs together: those that were there before the trial, and one for
-    each connection of the generator, are none of the server's.
+    In a network of the trial's own they are counted at the window's end. Elsewhere, and in earlier archives,
+    at least so many: the kernel counts those of all programs together, of which those that were there before
+    the trial, and one for each connection of the generator, are none of the server's.
     """
+    if "ports.waiting" in trial.counters:
+        return trial.counters["ports.waiting"]
     waiting = trial.counters.get("TimeWaitAtClose", 0) - trial.counters.get("CarriedTimeWait", 0)
     return max(0, waiting - _connects(trial.recording))
 

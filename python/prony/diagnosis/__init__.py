@@ -47,7 +47,7 @@ from prony.diagnosis.growing_pool import growing_pool
 from prony.diagnosis.heat import heat
 from prony.diagnosis.held_back import held_back
 from prony.diagnosis.killed import killed
-from prony.diagnosis.knobs import Knob, Turned, knob_of
+from prony.diagnosis.knobs import OF_FRONTEND, Knob, Turned, knob_of
 from prony.diagnosis.listen_queue import listen_queue
 from prony.diagnosis.littles_law import littles_law
 from prony.diagnosis.lock_held import lock_held
@@ -169,9 +169,11 @@ def _knob(finding: Finding, evidence: Evidence) -> Knob | None:
         # Which of two queues it was is known where a sample shows one full.
         turned = turned if "limit" in finding.numbers else ()
     if finding.names.get("process") == "frontend":
-        turned = tuple(Turned.FRONTEND_BACKLOG for one in turned if one is Turned.BACKLOG)
+        turned = tuple(OF_FRONTEND[one] for one in turned if one in OF_FRONTEND)
     elif "process" in finding.names:
         return None
+    else:
+        turned = tuple(one for one in turned if one is not Turned.UPSTREAM)
     known = [one for each in turned if (one := knob_of(evidence.subject.facts, each)) is not None]
     # A server with one thread in each worker is meant to have more workers.
     several = (one for one in known if one.value != 1)

@@ -132,7 +132,9 @@ class Symptom(StrEnum):
     PORTS_KEPT_BY_EARLIER = "ports kept by earlier trials"
     """``carried``: sockets in TIME_WAIT when the trial began; ``ports`` of the host's network."""
     SERVER_WITHOUT_PORTS = "server without ports"
-    """``ports`` of its network, ``waiting``: sockets in TIME_WAIT at the window's end."""
+    """``ports`` of its network, ``waiting``: sockets in TIME_WAIT at the window's end; the name ``process``,
+    where it is not the server that lacked them.
+    """
     DESCRIPTORS_USED_UP = "descriptors used up"
     """``used`` of ``limit`` open files, of the process that is nearest to its own."""
     SELECT_FULL = "select() full"

@@ -17,7 +17,7 @@ from types import MappingProxyType
 
 from prony.model import SubjectFacts
 
-__all__ = ["Knob", "Turned", "declared_entry", "knob_of"]
+__all__ = ["OF_FRONTEND", "Knob", "Turned", "declared_entry", "knob_of"]
 
 _SETTING = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 
@@ -35,6 +35,7 @@ class Turned(StrEnum):
     NO_DELAY = "delays of packets"
     OWN_SOCKETS = "a socket for each worker"
     LOG = "log"
+    UPSTREAM = "a frontend's connections to the server"
 
 
 # What no fact of an entry declares: how settings of the catalogue are called, and whether only one that is in
@@ -46,8 +47,14 @@ _CALLED: Mapping[Turned, tuple[re.Pattern[str], bool]] = MappingProxyType(
         Turned.NO_DELAY: (re.compile(r"no_?delay"), False),
         Turned.OWN_SOCKETS: (re.compile(r"reuse_port"), False),
         Turned.LOG: (re.compile(r"\w+_log"), True),
+        Turned.UPSTREAM: (re.compile(r"upstream_keep_?alive"), False),
     }
 )
+
+OF_FRONTEND: Mapping[Turned, Turned] = MappingProxyType(
+    {Turned.BACKLOG: Turned.FRONTEND_BACKLOG, Turned.UPSTREAM: Turned.UPSTREAM}
+)
+"""What is turned of a frontend, where a finding is about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +81,7 @@ def knob_of(facts: SubjectFacts, turned: Turned) -> Knob | None:
 
     Threads are what multiplies slots beside processes; a server whose slots are its processes has none.
     """
-    part = "frontend" if turned is Turned.FRONTEND_BACKLOG else "server"
+    part = "frontend" if turned in OF_FRONTEND.values() else "server"
     entry = declared_entry(facts, part)
     declared = _object(entry, "facts")
     concurrency = _object(declared, "concurrency")

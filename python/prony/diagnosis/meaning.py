@@ -128,6 +128,7 @@ TURNED: Mapping[Advice, tuple[Turned, ...]] = MappingProxyType(
         Advice.RAISE_BACKLOG: (Turned.BACKLOG,),
         Advice.RAISE_CONNECTION_CAP: (Turned.CONNECTIONS,),
         Advice.KEEP_ALIVE: (Turned.KEEP_ALIVE,),
+        Advice.KEEP_CONNECTIONS: (Turned.UPSTREAM,),
         Advice.READ_LOG_FOR_LIMITS: (Turned.LIFE,),
         Advice.SEND_AT_ONCE: (Turned.NO_DELAY,),
         Advice.SPREAD_CONNECTIONS: (Turned.OWN_SOCKETS, Turned.PROCESSES),

@@ -1,7 +1,8 @@
 """D05: the server, or its frontend, found no free port for a connection to another server.
 
-Who closes a connection first keeps its port for 60 s (TIME_WAIT). Sockets that wait at its own port cost it
-none, and those of the generator's connections are a finding about the generator. *Source*: RFC 9293, section
+Who closes a connection first keeps its port for 60 s (TIME_WAIT), towards the same peer: a database, another
+server, or the server behind a frontend. Sockets that wait at its own port cost it none, and those of the
+generator's connections are a finding about the generator. *Source*: RFC 9293, section
 3.6.1; kernel, Documentation/networking/ip-sysctl.rst, ip_local_port_range and tcp_tw_reuse.
 """
 
@@ -35,9 +36,16 @@ def server_ports(evidence: Evidence) -> list[Finding]:
             kind=Symptom.SERVER_WITHOUT_PORTS,
             confidence=sure,
             numbers={"waiting": waiting} | ({} if ports is None else {"ports": ports}),
+            names=_process(evidence, waiting),
             advice=Advice.KEEP_CONNECTIONS,
         )
     ]
+
+
+def _process(evidence: Evidence, waiting: int) -> dict[str, str]:
+    """Return that they are a frontend's, where most were opened to the server behind it."""
+    of_frontend = evidence.trial.counters.get("ports.waiting_frontend", 0)
+    return {"process": "frontend"} if waiting and 2 * of_frontend > waiting else {}
 
 
 def _any_failed(evidence: Evidence) -> bool:

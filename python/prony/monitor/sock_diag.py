@@ -28,7 +28,7 @@ _HEADER = struct.Struct("=IHHII")
 
 _FAMILIES = {AddressKind.TCP4: socket.AF_INET, AddressKind.TCP6: socket.AF_INET6}
 # include/net/tcp_states.h
-_ESTABLISHED, _LISTEN = 1, 10
+_ESTABLISHED, _TIME_WAIT, _LISTEN = 1, 6, 10
 
 # Of struct inet_diag_req_v2: no address is requested; a cookie of all ones matches any socket.
 _ANY_ADDRESS = struct.pack("!HH32xI8s", 0, 0, 0, b"\xff" * 8)
@@ -143,12 +143,19 @@ class SockDiag:
 
         Of a connection within the network the kernel has both ends; the one at a listener's port is left out.
         """
+        return self._outgoing(ports, _ESTABLISHED)
+
+    def tcp_waiting(self, ports: Collection[int]) -> list[Outgoing]:
+        """Return what was opened from here and is in TIME_WAIT, chosen as by ``tcp_outgoing``: no inodes."""
+        return self._outgoing(ports, _TIME_WAIT)
+
+    def _outgoing(self, ports: Collection[int], state: int) -> list[Outgoing]:
         listening = {one.port for one in self.tcp_listeners()} | set(ports)
         without = _without_ports(sorted(ports))
         return [
             _outgoing(message)
             for family in _FAMILIES.values()
-            for data in self._ask(_inet_request(family, _ESTABLISHED) + without)
+            for data in self._ask(_inet_request(family, state) + without)
             for message in _messages(data)
             if _port(message) not in listening
         ]

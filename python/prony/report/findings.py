@@ -235,7 +235,8 @@ _SENTENCES: Mapping[Symptom, _Sentence] = MappingProxyType(
             "network, which has {ports:n port}"
         ),
         Symptom.SERVER_WITHOUT_PORTS: _Sentence(
-            "it ran out of ports for its own connections to others: {waiting:n socket} in TIME_WAIT"
+            "it ran out of ports for its own connections to others{process:, those of the}: "
+            "{waiting:n socket} in TIME_WAIT"
         ),
         Symptom.DESCRIPTORS_USED_UP: _Sentence("it has no file descriptor left{limit: of}"),
         Symptom.SELECT_FULL: _Sentence(
