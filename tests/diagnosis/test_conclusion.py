@@ -217,6 +217,39 @@ def test_threads_that_no_look_found_asleep_ran_all_the_time():
     assert time == {ThreadState.RUNNING: pytest.approx(0.8), ThreadState.READY: pytest.approx(0.2)}
 
 
+def bar(in_flight, threads=4, **looks):
+    counted = {"threads.run_ns": 0, "threads.queue_ns": 0, "threads.alive_ns": threads * SECOND}
+    trial = looked_at(loaded(in_flight=in_flight), **looks)
+    found = consumption_of(Evidence(CELL, replace(trial, counters=trial.counters | counted), record())).time
+    assert sum(found.values()) == pytest.approx(1.0)
+    return {state.value: round(share, 3) for state, share in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("in_flight", "looks", "shown"),
+    [
+        (0.5, {"accept": 4}, {"idle": 1.0}),
+        (4, {"accept": 1, "sleep": 3}, {"idle": 0.25, "a sleep": 0.75}),
+        (1, {"wait": 3, "events": 1}, {"idle": 0.75, "another thread": 0.188, "events": 0.062}),
+        (4, {"wait": 3, "events": 1}, {"another thread": 0.75, "events": 0.25}),
+        (9, {"wait": 4}, {"another thread": 1.0}),
+        (0.2, {"sleep": 3, "wait": 1}, {"a sleep": 0.75, "idle": 0.25}),
+        (2, {"accept": 2, "wait": 2}, {"idle": 0.5, "another thread": 0.5}),
+    ],
+    ids=[
+        *("all accept", "one accepts", "a pool without work", "a thread for each request", "more than threads"),
+        *("asleep is not idle", "who accepts is idle already"),
+    ],
+)
+def test_threads_that_no_request_keeps_busy_are_idle_and_the_bar_adds_up(in_flight, looks, shown):
+    assert bar(in_flight, **looks) == shown
+
+
+def test_who_was_idle_among_threads_that_nobody_counted_is_not_known():
+    found = consumption_of(Evidence(CELL, looked_at(loaded(in_flight=0.1), wait=3, accept=1), record())).time
+    assert found == {ThreadState.THREAD: 0.75, ThreadState.IDLE: 0.25}
+
+
 def test_the_time_of_the_threads_is_the_mean_over_the_trials_that_watched_them():
     trials = (looked_at(loaded(), sleep=1), looked_at(loaded(), sleep=1, socket=1), loaded())
     assert concluded(*trials).time == {ThreadState.SLEEP: 0.75, ThreadState.SOCKET: 0.25}

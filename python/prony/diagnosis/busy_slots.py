@@ -16,7 +16,7 @@ __all__ = ["busy_slots"]
 
 # Of the threads' time; threads that only accept or hand out requests are among them.
 _MOSTLY = 0.5
-_AWAKE = (ThreadState.RUNNING, ThreadState.READY)
+_NOT_WAITING = (ThreadState.RUNNING, ThreadState.READY, ThreadState.IDLE)
 
 
 def busy_slots(evidence: Evidence) -> list[Finding]:
@@ -45,7 +45,7 @@ def busy_slots(evidence: Evidence) -> list[Finding]:
 
 def _waits(usage: Consumption) -> dict[str, str]:
     """Return what its threads wait for most of their time; empty where nothing stands out."""
-    asleep = {state: share for state, share in usage.time.items() if state not in _AWAKE}
+    asleep = {state: share for state, share in usage.time.items() if state not in _NOT_WAITING}
     most = max(asleep, key=lambda state: asleep[state], default=None)
     return {} if most is None or asleep[most] < _MOSTLY else {"waits": most.value}
 

@@ -15,7 +15,7 @@ from prony.analysis.resources import cpu_share, window_samples
 from prony.analysis.starvation import starvation
 from prony.diagnosis.evidence import Evidence
 from prony.diagnosis.knobs import declared_entry
-from prony.diagnosis.thread_time import ThreadState, thread_time
+from prony.diagnosis.thread_time import ThreadState, thread_time, with_idle
 from prony.model import SubjectFacts
 from prony.model.recording import Recording
 from prony.units import seconds
@@ -90,11 +90,17 @@ def consumption_of(evidence: Evidence) -> Consumption | None:
         in_flight=in_flight,
         shares=_shares(evidence, recording, length_ns, in_flight),
         slots=_facts(evidence).of_server.slots,
-        time=thread_time(evidence.trial.counters),
+        time=_time(evidence.trial.counters, length_ns, in_flight),
         looks=evidence.trial.counters.get("threads.looks", 0),
         contended=_contended(evidence, length_ns),
         failed_per_s=recording.completed.failed / length_s,
     )
+
+
+def _time(counters: Mapping[str, int], length_ns: int, in_flight: float) -> dict[ThreadState, float]:
+    """Return what its threads did; who was idle is known where their number is."""
+    shares, alive_ns = thread_time(counters), counters.get("threads.alive_ns", 0)
+    return with_idle(shares, in_flight * length_ns / alive_ns) if alive_ns else shares
 
 
 def _facts(evidence: Evidence) -> SubjectFacts:

@@ -2,6 +2,9 @@
 
 *Definition*: running and ready as the scheduler counts them, of all time of the threads; the rest as the
 looks at sleeping threads divide it. Without the scheduler's count, the looks alone.
+Idle is who waits for a connection; and of the threads that wait for events or for other threads, as a pool's
+do for work, as many as no open request can keep busy, in equal shares: by Little's law no more threads than
+requests in flight have one, so that it is at least so much.
 *Source*: docs/reference/evidence.md, Counters of threads. Must not know thresholds.
 
 >>> counted = {"threads.looks": 4, "threads.sleep": 3, "threads.awake": 1}
@@ -13,7 +16,7 @@ looks at sleeping threads divide it. Without the scheduler's count, the looks al
 from collections.abc import Mapping
 from enum import StrEnum
 
-__all__ = ["ThreadState", "thread_time"]
+__all__ = ["ThreadState", "thread_time", "with_idle"]
 
 
 class ThreadState(StrEnum):
@@ -23,7 +26,7 @@ class ThreadState(StrEnum):
     READY = "ready to run"
     LOCK = "a lock"
     THREAD = "another thread"
-    CONNECTION = "a connection"
+    IDLE = "idle"
     EVENTS = "events"
     SOCKET = "a socket"
     DOWNSTREAM = "another server"
@@ -36,7 +39,7 @@ class ThreadState(StrEnum):
 _ASLEEP: Mapping[ThreadState, str] = {
     ThreadState.LOCK: "timed_wait",
     ThreadState.THREAD: "wait",
-    ThreadState.CONNECTION: "accept",
+    ThreadState.IDLE: "accept",
     ThreadState.EVENTS: "events",
     ThreadState.SOCKET: "socket",
     ThreadState.DOWNSTREAM: "downstream",
@@ -45,6 +48,9 @@ _ASLEEP: Mapping[ThreadState, str] = {
     ThreadState.CHILD: "child",
     ThreadState.OTHER: "other",
 }
+
+# In these a thread without any request may be, and one with a request too.
+_PERHAPS_IDLE = (ThreadState.EVENTS, ThreadState.THREAD, ThreadState.LOCK)
 
 
 def thread_time(counters: Mapping[str, int]) -> dict[ThreadState, float]:
@@ -64,3 +70,22 @@ def thread_time(counters: Mapping[str, int]) -> dict[ThreadState, float]:
     shares = {state: rest * count / seen for state, count in asleep.items()} if seen else {}
     awake = {ThreadState.RUNNING: running + (0.0 if seen else rest), ThreadState.READY: ready}
     return {state: share for state, share in {**awake, **shares}.items() if share > 0}
+
+
+def with_idle(shares: Mapping[ThreadState, float], busy: float) -> dict[ThreadState, float]:
+    """Return the shares, with what of their waits no request explains as idle. ``busy``: the most of their
+    time in which threads can have had a request: requests in flight over threads.
+
+    >>> found = with_idle({ThreadState.RUNNING: 0.1, ThreadState.THREAD: 0.6, ThreadState.EVENTS: 0.3}, 0.25)
+    >>> {state.value: round(share, 3) for state, share in found.items()}
+    {'running': 0.1, 'another thread': 0.1, 'events': 0.05, 'idle': 0.75}
+    """
+    idle, perhaps = shares.get(ThreadState.IDLE, 0.0), sum(shares.get(one, 0.0) for one in _PERHAPS_IDLE)
+    moved = min(max(1.0 - busy - idle, 0.0), perhaps)
+    if not moved:
+        return dict(shares)
+    left = {
+        state: share * (1 - moved / perhaps) if state in _PERHAPS_IDLE else share
+        for state, share in shares.items()
+    }
+    return {state: share for state, share in {**left, ThreadState.IDLE: idle + moved}.items() if share > 0}

@@ -21,7 +21,7 @@ _SHADES = {
     ThreadState.READY: "#b07a00",
     ThreadState.LOCK: "#a40e26",
     ThreadState.THREAD: "#b35c96",
-    ThreadState.CONNECTION: "#afb8c1",
+    ThreadState.IDLE: "#afb8c1",
     ThreadState.EVENTS: "#8c959f",
     ThreadState.SOCKET: "#2b97d3",
     ThreadState.DOWNSTREAM: "#0072b2",
