@@ -225,7 +225,7 @@ def test_every_diagnosis_is_in_the_list_of_rules():
     others = {
         *("evidence", "consumption", "bounds", "knobs", "meaning", "conclusion", "confirmation", "slots"),
         # Of several subjects, which no trial has: `reading.work` asks it.
-        *("thread_time", "unequal_work"),
+        *("thread_time", "pool", "unequal_work"),
     }
     assert modules == files_of("diagnosis") - others
 

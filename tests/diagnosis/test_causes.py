@@ -9,7 +9,7 @@ from diagnosis.test_rules import CELL, HEALTHY
 from golden import build
 from histograms import distribution
 from prony.analysis.validity import Circumstances, judge
-from prony.diagnosis import Confidence, Evidence, Symptom, diagnose
+from prony.diagnosis import Confidence, Evidence, Resource, Symptom, diagnose
 from prony.diagnosis.knobs import Knob
 from prony.diagnosis.thread_time import ThreadState, thread_time
 from prony.model import Failed, Invalid, LogTail, Phase, Placement, ProcessRow, Sample
@@ -20,6 +20,7 @@ from prony.units import MIB
 from recordings import with_parts
 
 SECOND, MS = build.SECOND, 1_000_000
+POOL, SLOTS = Resource.POOL, Resource.SLOTS
 SIX = replace(CELL, workload=replace(CELL.workload, stop=build.DurationStop(6 * SECOND)))
 
 
@@ -466,6 +467,22 @@ def asking(connections, waited, in_flight=50.0):
 def test_a_pool_of_connections_that_are_all_waited_on_is_named_with_its_peer():
     found = one(asking(1, 10), Symptom.DOWNSTREAM_BUSY)
     assert found.numbers == {"connections": 1, "share": 1.0, "port": 5432}
+
+
+def test_a_pool_has_a_ceiling_as_any_resource_and_the_nearest_comes_first():
+    found = concluded(asking(4, 10, in_flight=2.0))
+    pool, slots = (next(one for one in found.bounds if one.resource is kind) for kind in (POOL, SLOTS))
+    assert (pool.per_s, slots.per_s) == pytest.approx((40 / 0.25, 40 / 0.5))
+    assert [one.resource for one in found.bounds if one.resource in {POOL, SLOTS}] == [SLOTS, POOL]
+    assert POOL in found.ruled_out
+    busy = concluded(asking(1, 8, in_flight=1.0))
+    assert busy.bounds[0].resource is POOL
+    assert "next limit: its connections to others, at about 1.2 times" in str(diagnosis_words([(busy, "")]))
+
+
+def test_of_connections_that_no_thread_waits_for_nothing_is_known():
+    found = concluded(asking(4, 0, in_flight=2.0))
+    assert POOL not in found.shares
 
 
 @pytest.mark.parametrize("trial", [asking(4, 10), asking(8, 80, in_flight=8.0)], ids=["idle ones", "enough"])

@@ -24,7 +24,7 @@ __all__ = ["Bound", "bounds_of"]
 _LEAST_SHARE = 0.02
 # Slots that are busy with the CPU are no limit of their own; what is in flight also waits elsewhere.
 _OWN_LIMIT = 0.67
-_BOUNDING = (Resource.CORES, Resource.CPU, Resource.SLOTS, Resource.GENERATOR)
+_BOUNDING = (Resource.CORES, Resource.CPU, Resource.SLOTS, Resource.POOL, Resource.GENERATOR)
 
 
 @dataclass(frozen=True, slots=True)

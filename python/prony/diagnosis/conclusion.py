@@ -275,6 +275,7 @@ def _ruled_out(
     seen = {
         **dict.fromkeys((Resource.CPU, Resource.CORES), contended),
         Resource.GENERATOR: any(one.finding.affected is not None for one in found),
+        Resource.POOL: any(one.finding.kind is Symptom.DOWNSTREAM_BUSY for one in found),
         Resource.QUEUE: any(
             MEANINGS[one.finding.kind].experiment is Experiment.LONGER_QUEUE for one in found
         ),

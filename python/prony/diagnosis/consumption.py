@@ -15,6 +15,7 @@ from prony.analysis.resources import cpu_share, window_samples
 from prony.analysis.starvation import starvation
 from prony.diagnosis.evidence import Evidence
 from prony.diagnosis.knobs import declared_entry
+from prony.diagnosis.pool import pool_of
 from prony.diagnosis.thread_time import ThreadState, thread_time, with_idle
 from prony.model import SubjectFacts
 from prony.model.recording import Recording
@@ -40,6 +41,8 @@ class Resource(StrEnum):
     """The time of as many cores as its processes can fill, where those are fewer than its CPUs."""
     SLOTS = "slots"
     """Its workers and threads: of Little's N at most as many are worked on."""
+    POOL = "pool"
+    """The time of its connections to others, a database for example, as many as it has."""
     QUEUE = "queue"
     """The room in the fullest of its listen queues, at its fullest moment."""
     GENERATOR = "generator"
@@ -113,12 +116,13 @@ def _shares(
     slots, cpu = _facts(evidence).of_server.slots, _cpu_cores(evidence, length_ns)
     cpus, fillable = _capacity(evidence), _fillable(evidence)
     queues = accept_queues(window_samples(evidence.trial.samples)).values()
-    generator = _generator(recording, length_ns)
+    generator, pool = _generator(recording, length_ns), pool_of(evidence)
     waits = _unaccepted(evidence) or (generator or 0.0) > _MOST_GENERATOR
     found = {
         Resource.CPU: cpu / cpus if cpu is not None and cpus else None,
         Resource.CORES: cpu / fillable if cpu is not None and fillable and fillable < (cpus or 0) else None,
         Resource.SLOTS: in_flight / slots if slots and in_flight and not waits else None,
+        Resource.POOL: pool.busy if pool else None,
         Resource.QUEUE: max((one.longest / (one.limit + 1) for one in queues), default=None),
         Resource.GENERATOR: generator,
     }

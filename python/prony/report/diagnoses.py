@@ -32,6 +32,7 @@ _RESOURCES: Mapping[Resource, str] = MappingProxyType(
         Resource.CPU: "its CPU",
         Resource.CORES: "the cores that its processes can fill",
         Resource.SLOTS: "its workers and threads",
+        Resource.POOL: "its connections to others",
         Resource.QUEUE: "its listen queue",
         Resource.GENERATOR: "the generator",
     }
