@@ -131,9 +131,7 @@ def test_ports_between_a_frontend_and_its_server_are_the_frontends_whatever_wait
     trial = replace(with_counters(failing, ports=200, TimeWaitAtClose=600, **counted), log=LogTail(log))
     behind = record(entry=BEHIND_NGINX, frontend=FrontendFacts("nginx"))
     found = [
-        one
-        for one in diagnose(Evidence(CELL, trial, behind))
-        if one.kind is Symptom.SERVER_WITHOUT_PORTS
+        one for one in diagnose(Evidence(CELL, trial, behind)) if one.kind is Symptom.SERVER_WITHOUT_PORTS
     ]
     assert [one.confidence for one in found] == ([] if sure is None else [sure])
     assert [(one.names, one.knob) for one in found] == (
@@ -531,7 +529,7 @@ def test_a_server_that_closes_each_connection_starves_nobody_by_keeping_some(
 
 
 def kept(queued, taken, overflows=60, served=30, slots=4):
-    """A closed loop of 100 kept connections; at each look so many wait in a queue of 5, and so many are taken."""
+    """A closed loop of 100 kept connections; at each look so many wait in a queue of 5, so many are taken."""
     answered = {"answered": {"connections": 100, "without_reply": 100 - served, "min": 0, "max": 900}}
     looks = [
         sample(k, listen__server__queued=one, listen__server__limit=5, established__server=taken + one)

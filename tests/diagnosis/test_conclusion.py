@@ -237,7 +237,13 @@ def bar(in_flight, threads=4, **looks):
         (2, {"accept": 2, "wait": 2}, {"idle": 0.5, "another thread": 0.5}),
     ],
     ids=[
-        *("all accept", "one accepts", "a pool without work", "a thread for each request", "more than threads"),
+        *(
+            "all accept",
+            "one accepts",
+            "a pool without work",
+            "a thread for each request",
+            "more than threads",
+        ),
         *("asleep is not idle", "who accepts is idle already"),
     ],
 )
@@ -504,7 +510,8 @@ def test_fewer_connections_than_slots_wait_for_their_own_replies_only():
     "trial", [offered([60] * 4, in_flight=0.4, cores=1.0), loaded(in_flight=3)], ids=["open", "closed"]
 )
 @pytest.mark.parametrize(
-    ("failed", "kind"), [(0, DiagnosisKind.NOT_AT_LIMIT), (8, DiagnosisKind.UNKNOWN), (39, DiagnosisKind.UNKNOWN)]
+    ("failed", "kind"),
+    [(0, DiagnosisKind.NOT_AT_LIMIT), (8, DiagnosisKind.UNKNOWN), (39, DiagnosisKind.UNKNOWN)],
 )
 def test_a_request_that_fails_is_not_carried(trial, failed, kind):
     completed = {"ok": trial.recording.completed.ok - failed, "failed": failed}

@@ -7,9 +7,13 @@ import pytest
 from prony.catalog.schema.loader import load_catalog
 from prony.catalog.schema.settings import resolved_settings
 from prony.diagnosis import RULES
+from prony.faces.json_faults import faults_json
 from prony.faults import CAUSES, PLANTS, SERVERS, PlanPart, ServerKind
+from prony.faults.coverage import coverage_of
 from prony.kernel_settings import why_not
 from prony.model import SandboxChoice
+from prony.report.faults import faults_document
+from prony.report.planted_where import where_planted
 from prony.study.campaign import in_shard, matching
 from prony.study.planting import FAULTY, HEALTHY, plan_of_plant, with_planted_servers
 
@@ -38,6 +42,26 @@ def test_most_plants_are_held_out_and_every_cause_has_one():
     assert parts[PlanPart.HELD_OUT] > 2 * parts[PlanPart.CALIBRATION]
     held_out = {plant.cause.name for plant in PLANTS if plant.part is PlanPart.HELD_OUT}
     assert held_out == {cause.name for cause in CAUSES if cause.of is None}
+
+
+@pytest.mark.parametrize("one", coverage_of(CAUSES), ids=lambda one: one.cause.name)
+def test_each_kind_of_server_has_a_plant_of_each_cause_or_a_reason_why_it_cannot(one):
+    assert {*one.servers, *one.cannot} == {*ServerKind}
+    assert not one.servers.keys() & one.cannot.keys()
+
+
+def test_where_each_cause_is_planted_stands_in_the_report_and_in_the_json():
+    lines = [str(text) for block in where_planted().blocks for _, text in getattr(block, "items", ())]
+    assert len(lines) == sum(cause.of is None for cause in CAUSES)
+    (lock,) = (line for line in lines if "(D16)" in line)
+    assert "threads gunicorn-gthread*, waitress, cheroot*, twisted." in lock
+    assert "Not prefork: a process works on one request" in lock
+    shown = [str(one.heading) for one in faults_document("x", ()).sections]
+    assert "Where each is planted" in shown
+    (found,) = (one for one in faults_json("x", ())["coverage"] if one["cause"] == "lock")
+    assert found["servers"] == {"threads": ["gunicorn-gthread", "waitress", "cheroot", "twisted"]}
+    assert found["calibrated_on"] == ["cheroot", "gunicorn-gthread"]
+    assert found["cannot"].keys() == {"prefork", "event loop"}
 
 
 def test_no_threshold_is_set_on_a_case_of_the_museum():

@@ -1,9 +1,10 @@
 """The most that each resource of a subject allows, from how much of it is used: which limit comes next.
 
 *Definition*: with X valid replies a second and a share U of a resource, its ceiling is X / U.
-*Assumptions*: as many requests fail at a higher rate, and each request uses as much of it at a higher rate. CPU for a request falls a little as servers
-take several requests at a time; what waits elsewhere is in flight too, so the ceiling of slots is a lower
-bound. *Source*: Denning and Buzen, Computing Surveys 10 (1978), section 6: bounds of bottlenecks.
+*Assumptions*: at a higher rate as large a share of requests fails, and each uses as much of it. CPU for a
+request falls a little as servers take several requests at a time; what waits elsewhere is in flight too, so
+the ceiling of slots is a lower bound. *Source*: Denning and Buzen, Computing Surveys 10 (1978), section 6:
+bounds of bottlenecks.
 
 >>> from prony.diagnosis.consumption import Consumption
 >>> (bound,) = bounds_of([Consumption(500, 1000.0, 1000.0, 0.5, {Resource.CPU: 0.25})])

@@ -60,10 +60,11 @@ class Diagnosis:
     known.
 
     ``cause``: of the kind CAUSE. ``beside``: the other findings. ``done_per_s``: what it carried, by its
-    valid replies; ``asked_per_s``: what was due in an open loop, ``in_flight``: how many requests were open at
-    a time, of which it works on ``slots``. ``shares``: what was used of each resource; ``bounds``: what each allows, the
-    nearest first; ``ruled_out``: those that were no limit. ``time``: what its threads did, by so many
-    ``looks`` in all. ``confirmation``: what a close look says of it, in a trial of its own; null without one.
+    valid replies; ``asked_per_s``: what was due in an open loop, ``in_flight``: how many requests were open
+    at a time, of which it works on ``slots``. ``shares``: what was used of each resource; ``bounds``: what
+    each allows, the nearest first; ``ruled_out``: those that were no limit. ``time``: what its threads did,
+    by so many ``looks`` in all. ``confirmation``: what a close look says of it, in a trial of its own; null
+    without one.
     """
 
     kind: DiagnosisKind

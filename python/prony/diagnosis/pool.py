@@ -1,7 +1,7 @@
 """The server's connections to others, a pool towards a database for example, and how busy they are.
 
-*Definition*: busy is the time that threads wait for the bytes of one such connection / the time of all of these
-connections. Of an event loop, which waits for all of its connections at once, nothing is known.
+*Definition*: busy is the time that threads wait for the bytes of one such connection / the time of all of
+them. Of an event loop, which waits for all of its connections at once, nothing is known.
 *Source*: netlink, the connections of the trial's network; proc(5), the descriptor for which a thread waits;
 Little's law. Must not know thresholds of rules.
 """

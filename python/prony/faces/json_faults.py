@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from prony.faults import CAUSES, DOUBLES, PlanPart
+from prony.faults.coverage import Coverage, coverage_of
 from prony.faults.dominance import JudgedDouble, judge_doubles, share_of
 from prony.faults.judge import JudgedPlant, Named, lost_causes
 from prony.faults.matrix import CauseRow, Macro, Matrix, Share, matrix_of
@@ -31,6 +32,7 @@ def faults_json(
         "archive": archive,
         "sessions": [_session(one, sessions) for one in sessions],
         "outdated": list(outdated),
+        "coverage": [_coverage(one) for one in coverage_of(CAUSES)],
         "rootless": _rootless(rootless),
         "parts": {
             "held_out": _matrix(matrix_of(judged, CAUSES, PlanPart.HELD_OUT)),
@@ -50,6 +52,19 @@ def _rootless(judged: Sequence[JudgedPlant]) -> Json | None:
         return None
     plants = [_plant(one) for one in judged]
     return {"causes": len(hurt), "named": len(hurt) - len(lost), "lost": list(lost), "plants": plants}
+
+
+def _coverage(one: Coverage) -> Json:
+    """Return where a cause is planted: the servers of each kind, and why a kind cannot have it."""
+    servers = {kind.value: list(names) for kind, names in one.servers.items()}
+    return {
+        "cause": one.cause.name,
+        "title": one.cause.title,
+        "rule": one.cause.rule,
+        "servers": servers,
+        "calibrated_on": sorted(one.calibrated_on),
+        "cannot": {kind.value: why for kind, why in one.cannot.items()},
+    }
 
 
 def _session(one: SessionFacts, sessions: Sequence[SessionFacts]) -> Json:

@@ -6,11 +6,11 @@ Pure. Must not know how a plant is measured or judged.
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from enum import Enum, StrEnum
 
 from prony.diagnosis import Symptom
-from prony.faults.servers import CALIBRATED_ON, SERVERS, PlantedServer
+from prony.faults.servers import CALIBRATED_ON, SERVERS, PlantedServer, ServerKind
 from prony.faults.setup import Pair
 from prony.units import SECOND_NS
 
@@ -41,7 +41,8 @@ class PlantedCause:
     """A cause: its ``name``, in words ``title``, the ``rule`` that is to find it, and the kinds of findings
     that name it. ``levels``: how severe, the first for calibration. ``pair`` makes of a server and a level
     the fault and its twin. ``window_ns``: how long each trial is; ``of``: the part of the
-    plan that all of it belongs to, null: by server and level.
+    plan that all of it belongs to, null: by server and level. ``cannot``: why it is planted on no server of a
+    kind.
     """
 
     name: str
@@ -54,6 +55,7 @@ class PlantedCause:
     pair: Callable[[PlantedServer, int], Pair]
     window_ns: int = 6 * SECOND_NS
     of: PlanPart | None = None
+    cannot: Mapping[ServerKind, str] = field(default_factory=dict)
 
     def plants(self) -> "Iterator[Plant]":
         """Yield the plants of this cause, server by server."""

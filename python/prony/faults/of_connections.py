@@ -51,6 +51,7 @@ _KEEP_ALIVE: dict[str, tuple[dict[str, int | str], dict[str, int | str]]] = {
     "node-http": ({"max_requests": 1}, {"max_requests": 0}),
     "go-net-http": ({"keep_alive": "false"}, {"keep_alive": "true"}),
     "nginx-static": ({"keep_alive": 0}, {"keep_alive": 75, "keep_alive_requests": 900_000_000}),
+    "gunicorn-gthread": ({"keep_alive": 0}, {"keep_alive": 75}),
     "uwsgi": ({"http": "http-socket"}, {"http": "http11-socket", "processes": 4}),
     "starman": ({"keep_alive": "false"}, {"keep_alive": "true"}),
     "starlet-keep-alive": ({"max_keepalive_reqs": 1}, {"max_keepalive_reqs": 900_000}),
@@ -71,8 +72,15 @@ def _descriptors(server: PlantedServer, limit: int) -> Pair:
 
 def _select(server: PlantedServer, connections: int) -> Pair:
     """select(2), which knows 1,024 descriptors."""
+    select, other = _SELECTORS[server.name]
     alike = _setup(server, "work", 0).on(closed(connections))
-    return Pair(alike.using(selector="epoll"), alike.using(selector="select"))
+    return Pair(alike.using(**other), alike.using(**select))
+
+
+_SELECTORS: dict[str, tuple[dict[str, int | str], dict[str, int | str]]] = {
+    "asyncio-http": ({"selector": "select"}, {"selector": "epoll"}),
+    "waitress": ({}, {"asyncore_use_poll": "true"}),
+}
 
 
 def _ports(server: PlantedServer, ports: int) -> Pair:
@@ -127,6 +135,8 @@ _QUEUES = (
     *("gunicorn", "uwsgi", "starman", "gunicorn-gthread", "waitress", "cheroot", "twisted"),
     *("uvicorn-quiet", "hypercorn", "tornado"),
 )
+_ONE_EACH = "a process has one connection at a time"
+_AT_ONCE = "these write head and body at once, or set TCP_NODELAY"
 _APPS = ("gunicorn-gthread", "waitress", "cheroot", "twisted")
 _BEHIND_NGINX = ("gunicorn-gthread@nginx", "waitress@nginx", "cheroot@nginx", "uvicorn-quiet@nginx")
 
@@ -162,6 +172,11 @@ OF_CONNECTIONS = (
         ("starman", "starlet-keep-alive", "uwsgi"),
         {"some": 20, "many": 60},
         _starvation,
+        cannot={
+            ServerKind.THREADS: "one of their threads watches all kept connections; a pool of 2016 that did "
+            "not is in the museum",
+            ServerKind.LOOP: "it works on all of its connections",
+        },
     ),
     PlantedCause(
         "closed-after-each",
@@ -182,6 +197,10 @@ OF_CONNECTIONS = (
         ("waitress",),
         {"low": 20, "middle": 60},
         _connection_cap,
+        cannot={
+            ServerKind.PREFORK: "a process has one connection at a time: what is beyond them starves (D10)",
+            ServerKind.LOOP: "these refuse what is beyond their cap, which shows as failed requests",
+        },
     ),
     PlantedCause(
         "descriptors",
@@ -192,6 +211,7 @@ OF_CONNECTIONS = (
         (*_APPS, "uvicorn-quiet", "tornado"),
         {"low": 64, "middle": 100},
         _descriptors,
+        cannot={ServerKind.PREFORK: _ONE_EACH},
     ),
     PlantedCause(
         "select",
@@ -199,9 +219,10 @@ OF_CONNECTIONS = (
         "D08",
         frozenset((Symptom.SELECT_FULL,)),
         Harm.FAILED,
-        ("asyncio-http",),
+        tuple(_SELECTORS),
         {"some": 1100, "many": 1500},
         _select,
+        cannot={ServerKind.PREFORK: _ONE_EACH},
     ),
     PlantedCause(
         "ports",
@@ -209,7 +230,7 @@ OF_CONNECTIONS = (
         "D05",
         frozenset((Symptom.SERVER_WITHOUT_PORTS,)),
         Harm.FAILED,
-        (*_APPS, "gunicorn"),
+        (*_APPS, "gunicorn", "uvicorn-quiet"),
         {"few": 200, "more": 400},
         _ports,
     ),
@@ -222,6 +243,9 @@ OF_CONNECTIONS = (
         _BEHIND_NGINX,
         {"few": 200, "more": 300},
         _frontend_ports,
+        cannot={
+            ServerKind.PREFORK: "these close first, or hold a worker for each connection of the frontend"
+        },
     ),
     PlantedCause(
         "carried-over",
@@ -229,7 +253,7 @@ OF_CONNECTIONS = (
         "D06",
         frozenset((Symptom.PORTS_KEPT_BY_EARLIER,)),
         Harm.FAILED,
-        (*_APPS, "gunicorn"),
+        (*_APPS, "gunicorn", "uvicorn-quiet"),
         {"most": 180, "half": 120},
         _carried_over,
     ),
@@ -242,6 +266,7 @@ OF_CONNECTIONS = (
         tuple(_NODELAY),
         {"some": 8, "one": 1},
         _nagle,
+        cannot=dict.fromkeys((ServerKind.PREFORK, ServerKind.LOOP), _AT_ONCE),
     ),
 )
 """The causes, in the order of the table."""

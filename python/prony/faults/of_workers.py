@@ -102,8 +102,10 @@ def _fork(server: PlantedServer, _: int) -> Pair:
 
 def _churn(server: PlantedServer, requests: int) -> Pair:
     """Workers that end after some requests; the twin's live."""
-    name = {"gunicorn": "max_requests", "starman": "max_requests"}.get(server.name, "max_reqs_per_child")
-    alike = replace(_setup(server, "work", 500, 2), kept_open=False).on(closed(8))
+    name = "max_reqs_per_child" if server.name.startswith("starlet") else "max_requests"
+    alike = (
+        replace(_setup(server, "work", 500, 2), kept_open=False).on(closed(8)).using(**{server.processes: 2})
+    )
     return Pair(alike.using(**{name: 900_000}), alike.using(**{name: requests}))
 
 
@@ -130,6 +132,8 @@ def _debug(server: PlantedServer, _: int) -> Pair:
     return Pair(alike, replace(alike, environment={"PYTHONDEVMODE": "1", "PYTHONASYNCIODEBUG": "1"}))
 
 
+_ONE_CONNECTION = "a worker has one connection, and takes the next when it is free"
+_ANY_NUMBER = "it works on any number of requests at a time"
 _POOLS = ("gunicorn-gthread", "waitress", "cheroot", "twisted")
 _WORKERS = ("gunicorn", "uwsgi", "starman")
 
@@ -143,6 +147,10 @@ OF_WORKERS = (
         _POOLS,
         {"long": 20, "short": 8},
         _lock,
+        cannot={
+            ServerKind.PREFORK: "a process works on one request: nobody else wants its locks",
+            ServerKind.LOOP: "its handlers take turns on one thread: who holds a lock stops all others",
+        },
     ),
     PlantedCause(
         "asleep",
@@ -153,6 +161,7 @@ OF_WORKERS = (
         (*_POOLS, *_WORKERS),
         {"long": 50, "longer": 150},
         _asleep,
+        cannot={ServerKind.LOOP: _ANY_NUMBER},
     ),
     PlantedCause(
         "one-core",
@@ -160,7 +169,7 @@ OF_WORKERS = (
         "D13",
         frozenset((Symptom.ONE_CORE_FULL, Symptom.ONE_THREAD_FULL)),
         Harm.TAIL,
-        ("gunicorn-gthread", "uvicorn-quiet", "hypercorn", "tornado"),
+        ("gunicorn", "gunicorn-gthread", "uvicorn-quiet", "hypercorn", "tornado"),
         {"more": 130, "most": 145},
         _one_core,
     ),
@@ -173,6 +182,7 @@ OF_WORKERS = (
         ("uvicorn-quiet", "hypercorn", "granian", "gunicorn-gthread"),
         {"few": 8, "some": 16},
         _uneven,
+        cannot={ServerKind.PREFORK: _ONE_CONNECTION},
     ),
     PlantedCause(
         "uneven-sleepers",
@@ -183,6 +193,10 @@ OF_WORKERS = (
         ("gunicorn-gthread",),
         {"few": 12, "some": 16},
         _uneven_sleepers,
+        cannot={
+            ServerKind.PREFORK: _ONE_CONNECTION,
+            ServerKind.LOOP: _ANY_NUMBER,
+        },
     ),
     PlantedCause(
         "slow-log",
@@ -203,6 +217,10 @@ OF_WORKERS = (
         ("gunicorn-gthread", "waitress", "cheroot"),
         {"slow": 20, "quick": 8},
         _database,
+        cannot={
+            ServerKind.PREFORK: "a process asks over a connection of its own",
+            ServerKind.LOOP: "it waits for all of its connections at once: the rule sees no pool there",
+        },
     ),
     PlantedCause(
         "leak",
@@ -230,9 +248,10 @@ OF_WORKERS = (
         "D22",
         frozenset((Symptom.RESTARTED,)),
         Harm.RATE,
-        ("gunicorn", "starman", "starlet-keep-alive"),
+        ("gunicorn", "starman", "starlet-keep-alive", "gunicorn-gthread"),
         {"often": 200, "less": 400},
         _churn,
+        cannot={ServerKind.LOOP: "these have no setting that ends a worker by its requests"},
     ),
     PlantedCause(
         "cold",
@@ -255,6 +274,10 @@ OF_WORKERS = (
         {"many": 24, "some": 12},
         _lazy,
         window_ns=4 * SECOND_NS,
+        cannot={
+            ServerKind.THREADS: "it is about processes: a thread starts within a millisecond",
+            ServerKind.LOOP: "it has no pool that grows",
+        },
     ),
     PlantedCause(
         "debug",

@@ -10,6 +10,7 @@ from prony.faults.matrix import HEALTHY, CauseRow, Macro, Matrix, Share, matrix_
 from prony.faults.sessions import SessionFacts
 from prony.report.document import Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
 from prony.report.forms import count, percent, whole_percent
+from prony.report.planted_where import where_planted
 from prony.report.text import EMPTY, Figure, Name, Text, counted, joined, pointer, text
 
 __all__ = ["faults_document"]
@@ -59,7 +60,7 @@ def faults_document(
     measured = tuple(_measured(sessions, outdated))
     more += [Section("Where it was measured", measured)] if measured else []
     notes = Section("Notes", (Notes(tuple(("", note) for note in _NOTES)),))
-    return Document(text("Planted faults: {}", Name(place)), (*sections, *more, notes))
+    return Document(text("Planted faults: {}", Name(place)), (*sections, *more, where_planted(), notes))
 
 
 def _beside_the_server(judged: Sequence[JudgedPlant]) -> Iterator[Block]:

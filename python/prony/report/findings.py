@@ -455,16 +455,22 @@ def _number(figure: Figure, spec: str) -> Part:
         case "n":
             plural = _PLURALS.get(noun, f"{noun}s")
             return text(f"{{}} {noun if figure.value == 1 else plural}", figure)
-        case "of_latency":
-            return text(", {} of the latency there", _as(".0%", figure))
-        case "of_replies":
-            return text(": {} of the replies were taken late", _as(".1%", figure))
-        case "unanswered":
-            return text(", and {} of them had no reply in the window", figure)
-        case "each":
-            return text(", {} at a time", _as("duration", figure))
+        case _ if kind in _PHRASES:
+            words, form = _PHRASES[kind]
+            return text(words, _as(form, figure))
         case _:
             return _as(spec, figure)
+
+
+_PHRASES: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "of_latency": (", {} of the latency there", ".0%"),
+        "of_replies": (": {} of the replies were taken late", ".1%"),
+        "unanswered": (", and {} of them had no reply in the window", "d"),
+        "each": (", {} at a time", "duration"),
+    }
+)
+"""What is said of a number that not every finding has, and the number's form."""
 
 
 def _as(spec: str, figure: Figure) -> Figure:
