@@ -272,10 +272,11 @@ def _load(
 
 def _counters(task: Task, subject: RunningSubject, groups: _Groups) -> tuple[WindowCounters, ...]:
     cpus = {*task.placement.server_cpus, *task.placement.generator_cpus}
+    alone = {*task.placement.generator_cpus} - {*task.placement.server_cpus}
     return (
         KernelCounters(subject.network_pid),
         GroupCounters(groups.counters),
-        EnvironmentCounters(cpus, os.getpid(), subject.tree_pid),
+        EnvironmentCounters(cpus, os.getpid(), subject.tree_pid, alone),
     )
 
 

@@ -2,7 +2,13 @@
 
 import pytest
 
-from prony.analysis.environment_faults import environment_fault, environment_metrics, other_load, steal_share
+from prony.analysis.environment_faults import (
+    environment_fault,
+    environment_metrics,
+    load_beside_generator,
+    other_load,
+    steal_share,
+)
 from prony.analysis.missing import Missing
 from prony.analysis.validity import in_words
 from prony.model import Fault, FaultKind, Ok, Trial, TrialRole
@@ -64,6 +70,17 @@ def test_shares_are_of_all_the_trials_cpus():
     found = counters(other_s=2.0, steal_s=1.0)
     assert (other_load(found), steal_share(found)) == (pytest.approx(0.1), pytest.approx(0.05))
     assert environment_metrics(trial(found)) == {"other_load_percent": pytest.approx(10)}
+
+
+@pytest.mark.parametrize(
+    ("busy_s", "share"),
+    [(None, 0.0), (2.9, 0.0), (4.0, 0.05), (9.0, 0.1)],
+    ids=["unknown", "own", "some", "all"],
+)
+def test_what_ran_beside_the_generator_is_what_it_and_prony_did_not_do_on_its_cpus(busy_s, share):
+    busy = {} if busy_s is None else {"generator_cpus.busy_ns": round(busy_s * SECOND)}
+    found = counters(other_s=2.0, prony_s=3.0, **busy)
+    assert load_beside_generator(found) == pytest.approx(share)
 
 
 @pytest.mark.parametrize("name", ["cpus.busy_ns", "subject.cpu_ns", "prony.cpu_ns", "cpus.idle_ns"])

@@ -355,6 +355,33 @@ def test_a_server_that_gets_no_cpu_is_slow_and_not_cold():
     assert Symptom.STILL_COLD not in kinds(with_counters(trial, threads__queue_ns=6 * SECOND), SIX)
 
 
+# --- other programs ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("beside_s", "shares"),
+    [
+        (None, {Symptom.OTHERS_RAN: 0.4}),
+        (0.0, {Symptom.OTHERS_RAN: 0.4}),
+        (0.8, {Symptom.OTHERS_RAN_BESIDE_GENERATOR: 0.4}),
+        (0.4, {Symptom.OTHERS_RAN: 0.2, Symptom.OTHERS_RAN_BESIDE_GENERATOR: 0.2}),
+    ],
+    ids=["nobody knows where", "the server's", "the generator's", "both"],
+)
+def test_other_programs_are_named_by_whose_cpus_they_took_and_limit_no_server_beside_the_generator(
+    beside_s, shares
+):
+    of_cpus = {"busy": 0.9, "interrupts": 0.0, "idle": 1.1, "steal": 0.0}
+    counted = {f"cpus__{name}_ns": round(part * SECOND) for name, part in of_cpus.items()}
+    trial = with_counters(HEALTHY, **counted, subject__cpu_ns=SECOND // 20, prony__cpu_ns=SECOND // 20)
+    if beside_s is not None:
+        trial = with_counters(trial, generator_cpus__busy_ns=round((beside_s + 0.05) * SECOND))
+    found = {one.kind: one.numbers["share"] for one in diagnose(Evidence(CELL, trial, record()))}
+    assert found == pytest.approx(shares)
+    limited = concluded(trial).cause_kind
+    assert limited is (Symptom.OTHERS_RAN if Symptom.OTHERS_RAN in shares else None)
+
+
 # --- development ------------------------------------------------------------------------------------------
 
 

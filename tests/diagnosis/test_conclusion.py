@@ -586,6 +586,22 @@ def test_what_is_only_possible_is_never_the_cause():
     assert conclude([observed(finding(Symptom.THROTTLED, Confidence.POSSIBLE))]).cause is None
 
 
+@pytest.mark.parametrize(
+    ("found", "named"),
+    [
+        ([("BACKLOG_CLIPPED", {"asked": 2048, "given": 8}), ("QUEUE_OVERFLOWED", {"overflows": 90})], True),
+        ([("BACKLOG_CLIPPED", {"asked": 2048, "given": 8}), ("QUEUE_OVERFLOWED", {"overflows": 0.1})], False),
+        ([("BACKLOG_CLIPPED", {"asked": 2048, "given": 8}), ("QUEUE_FULL", {"longest": 9})], False),
+    ],
+    ids=["it overflowed", "hardly", "it was full, and nobody was turned away"],
+)
+def test_a_queue_that_the_kernel_cut_short_is_the_cause_where_that_turned_clients_away(found, named):
+    concluded = conclude([observed(*(finding(Symptom[kind], **numbers) for kind, numbers in found))])
+    assert (concluded.cause_kind is Symptom.BACKLOG_CLIPPED) is named
+    if named:
+        assert line(concluded).startswith("limited by a listen queue that the kernel cut short: ")
+
+
 def test_one_overflow_among_thousands_of_requests_is_not_what_limits():
     assert conclude([observed(finding(Symptom.QUEUE_OVERFLOWED, overflows=1))]).cause_kind is not None
     usage = Consumption(100_000, 1e5, None, 9.0, {Resource.CPU: 0.3})

@@ -21,7 +21,7 @@ CAMPAIGN = Path(__file__).parent / "campaign"
 CAUSE_OF = {plant.name: plant.cause for plant in PLANTS}
 BUSY = {
     *(kind for kind in Symptom if kind.name.startswith("GENERATOR_")),
-    *(Symptom.OTHERS_RAN, Symptom.STOLEN),
+    *(Symptom.OTHERS_RAN, Symptom.OTHERS_RAN_BESIDE_GENERATOR, Symptom.STOLEN),
 }
 
 

@@ -36,6 +36,17 @@ def test_the_time_of_the_trials_cpus_is_all_accounted_for() -> None:
     assert counted["cpus.busy_ns"] > 0.3e9
 
 
+def test_the_time_of_the_generators_cpus_is_a_part_of_that_where_it_has_some_alone() -> None:
+    first = min(CPUS)
+    counters = EnvironmentCounters(CPUS, os.getpid(), os.getpid(), {first})
+    counters.open_window()
+    subprocess.run(["taskset", "-c", str(first), sys.executable, "-c", BURN.format(0.3)], check=True)
+    counters.close_window()
+    counted, _ = counters.deltas()
+    assert 0.2e9 < counted["generator_cpus.busy_ns"] <= counted["cpus.busy_ns"]
+    assert "generator_cpus.busy_ns" not in window(os.getpid(), 0.05)[0]
+
+
 def test_a_child_that_ended_within_the_window_counts_with_its_tree() -> None:
     counted, _ = window(os.getpid(), 0.5)
     assert counted["subject.cpu_ns"] > 0.3e9

@@ -9,7 +9,14 @@ from prony.analysis.missing import Missing, Value
 from prony.model import Fault, FaultKind, Trial
 from prony.units import MILLISECOND_NS
 
-__all__ = ["environment_fault", "environment_metrics", "other_load", "steal_share", "subject_cpu_ns"]
+__all__ = [
+    "environment_fault",
+    "environment_metrics",
+    "load_beside_generator",
+    "other_load",
+    "steal_share",
+    "subject_cpu_ns",
+]
 
 # Only a disturbance that pairing cannot remove makes Prony discard and repeat a trial. The margin is a few
 # per cent, and a study's blocks average over smaller disturbances: those are reported, not repeated.
@@ -50,6 +57,19 @@ def other_load(counters: Mapping[str, int]) -> float | Missing:
         return Missing("the CPUs' time in the window is not known")
     ours_ns = max(counters["subject.cpu_ns"], _groups_cpu_ns(counters)) + counters["prony.cpu_ns"]
     return max(0.0, (counters["cpus.busy_ns"] - ours_ns) / total_ns)
+
+
+def load_beside_generator(counters: Mapping[str, int]) -> float:
+    """Return the part of ``other_load`` that ran on CPUs that the generator has alone; 0 where it has none,
+    or where that was not counted.
+
+    *Definition*: (g - p) / T, at least 0, and at most all of it: g is the busy time of those CPUs, p and T as
+    there.
+    """
+    others, busy_ns = other_load(counters), counters.get("generator_cpus.busy_ns")
+    if isinstance(others, Missing) or busy_ns is None:
+        return 0.0
+    return min(others, max(0.0, (busy_ns - counters["prony.cpu_ns"]) / _total_ns(counters)))
 
 
 def subject_cpu_ns(counters: Mapping[str, int]) -> int:

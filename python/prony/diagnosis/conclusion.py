@@ -218,15 +218,27 @@ def _limiting(
         if (
             often
             and finding.affected is not Affected.LATENCY
-            and _matters(finding, usages, overloaded=overloaded)
+            and _matters(_of_queue(finding, found), usages, overloaded=overloaded)
         ):
             yield one
 
 
+def _of_queue(finding: Finding, found: Sequence[Frequent]) -> Finding:
+    """Return the overflows of a queue that the kernel cut short: they say whether that mattered."""
+    if finding.kind is not Symptom.BACKLOG_CLIPPED:
+        return finding
+    overflowed = (one.finding for one in found if one.finding.kind is Symptom.QUEUE_OVERFLOWED)
+    return next(overflowed, finding)
+
+
 def _matters(finding: Finding, usages: Sequence[Consumption], *, overloaded: bool) -> bool:
-    """Return whether a disturbance was large, and a full queue met enough requests, to move a figure."""
+    """Return whether a disturbance was large, and a full queue met enough requests, to move a figure; one
+    that the kernel cut short, and that never overflowed, met none.
+    """
     if finding.kind in _LEAST_SHARES:
         return finding.numbers["share"] >= _LEAST_SHARES[finding.kind]
+    if finding.kind is Symptom.BACKLOG_CLIPPED:
+        return False
     if finding.kind is not Symptom.QUEUE_OVERFLOWED or not usages:
         return True
     if overloaded and finding.numbers.get("limit", 0) >= _LONG_QUEUE_S * fmean(

@@ -99,6 +99,8 @@ class Symptom(StrEnum):
     """``huge_pages`` that came or went, ``migrated`` pages that went to another node, on the machine."""
     OTHERS_RAN = "other programs ran"
     """``share``: of the time of the trial's CPUs."""
+    OTHERS_RAN_BESIDE_GENERATOR = "other programs ran beside the generator"
+    """As before, on CPUs that the generator has alone."""
     WAITED_FOR_MEMORY = "waited for memory"
     """``share``: of the window."""
     MACHINE_WAITED_FOR_MEMORY = "machine waited for memory"

@@ -25,8 +25,14 @@ _MOST_TAKEN = 1.1
 
 
 def full_queues(evidence: Evidence) -> list[AcceptQueue]:
-    """Return the subject's accept queues that a sample of the window shows full."""
-    return [queue for queue in _queues(evidence) if queue.full]
+    """Return the subject's accept queues that a sample of the window shows full; of one that overflows a
+    sample may show it one short of that.
+    """
+    queues = _queues(evidence)
+    full = [queue for queue in queues if queue.full]
+    if full or not _overflows(evidence.trial.counters):
+        return full
+    return [queue for queue in queues if queue.longest >= queue.limit]
 
 
 def _queues(evidence: Evidence) -> list[AcceptQueue]:
@@ -82,8 +88,6 @@ def _taken(window: Sequence[Sample], process: str) -> list[int]:
 
 
 def _overflowed(evidence: Evidence, overflows: int, full: list[AcceptQueue]) -> Finding:
-    # A sample of a queue that overflows may show it one short of full.
-    full = full or [queue for queue in _queues(evidence) if queue.longest >= queue.limit]
     ours = bool(full) or evidence.subject is None or evidence.subject.sandbox.network is not Network.HOST
     limit, process = _limit(evidence, full)
     return Finding(

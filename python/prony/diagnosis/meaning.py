@@ -70,8 +70,9 @@ MEANINGS: Mapping[Symptom, Meaning] = MappingProxyType(
         Symptom.STARVED_BY_SLOTS: _STARVED,
         Symptom.STARVED: _STARVED,
         Symptom.OVERLOADED: Meaning(Bearing.ADDS, Consequence.OF_A_QUEUE, Experiment.LOWER_RATE),
+        # Why it was full comes before that it was.
+        Symptom.BACKLOG_CLIPPED: _QUEUE,
         Symptom.QUEUE_OVERFLOWED: _QUEUE,
-        Symptom.BACKLOG_CLIPPED: _FULL,
         Symptom.HALF_OPEN_QUEUE_FULL: _QUEUE,
         Symptom.CONNECTS_DROPPED: _QUEUE,
         Symptom.KERNEL_BUSY: Meaning(Bearing.LIMITS_IDLE, Consequence.OF_THE_LIMIT, Experiment.QUIET_MACHINE),
@@ -111,6 +112,7 @@ MEANINGS: Mapping[Symptom, Meaning] = MappingProxyType(
         Symptom.POOL_GREW: Meaning(Bearing.ADDS, Consequence.CHANGING, Experiment.LONGER_WARM_UP),
         Symptom.STILL_COLD: Meaning(Bearing.ADDS, Consequence.CHANGING, Experiment.LONGER_WARM_UP),
         Symptom.CROWDED: Meaning(Bearing.ADDS, Consequence.WITH_TURNS, Experiment.FEWER_PROCESSES),
+        Symptom.OTHERS_RAN_BESIDE_GENERATOR: _MACHINE,
         Symptom.STRAYED: _MACHINE,
         Symptom.HEAT: _MACHINE,
         Symptom.PAGES_MOVED: replace(_MACHINE, experiment=Experiment.PINNED_MEMORY),

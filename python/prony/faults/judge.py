@@ -21,7 +21,7 @@ MOST_OF_A_CPU = 0.1
 _OF_MACHINE = frozenset(
     (
         *(Symptom.STOLEN, Symptom.HEAT, Symptom.MACHINE_WAITED_FOR_MEMORY, Symptom.PAGES_MOVED),
-        *(Symptom.OTHERS_RAN, Symptom.SOME_QUEUE_OVERFLOWED),
+        *(Symptom.OTHERS_RAN, Symptom.OTHERS_RAN_BESIDE_GENERATOR, Symptom.SOME_QUEUE_OVERFLOWED),
     )
 )
 

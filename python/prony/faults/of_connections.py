@@ -156,7 +156,7 @@ OF_CONNECTIONS = (
         "clipped-queue",
         "a listen queue that the kernel cuts",
         "D03",
-        frozenset((Symptom.BACKLOG_CLIPPED, Symptom.QUEUE_OVERFLOWED)),
+        frozenset((Symptom.BACKLOG_CLIPPED,)),
         Harm.TAIL,
         ("gunicorn", "gunicorn-gthread", "waitress", "cheroot", "uvicorn-quiet"),
         {"short": 8, "less": 32},

@@ -130,7 +130,7 @@ OF_MACHINE = (
         "busy-generator",
         "another program on the generator's CPU",
         "D23",
-        _GENERATOR | {Symptom.OTHERS_RAN},
+        _GENERATOR,
         Harm.TAIL,
         ("gunicorn", "uvicorn-quiet", "node-http", "waitress"),
         {"most": 80, "half": 50},

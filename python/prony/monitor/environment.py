@@ -4,6 +4,7 @@ Must not know the engine or the sandbox. Deltas over the window, in ns where the
 
 - ``cpus.busy_ns``, ``cpus.interrupts_ns``, ``cpus.softirq_ns``, ``cpus.idle_ns``, ``cpus.steal_ns``: of the
   trial's CPUs, the server's and the generator's; ``cpus.softirq_most_ns``: of the CPU with the most
+- ``generator_cpus.busy_ns``: of the generator's CPUs alone, where the server has others
 - ``subject.cpu_ns``: all processes of the subject; ``prony.cpu_ns``: Prony and the generator
 - ``pressure.<cpu|memory|io>_<some|full>_ns``: how long tasks of the machine waited
 - ``softnet.dropped``, ``softnet.squeezed``: the kernel's queues of packets
@@ -42,11 +43,14 @@ _Source = Callable[[], dict[str, int]]
 class EnvironmentCounters:
     """Reads the machine at the start and at the end of the window.
 
-    ``cpus`` are the trial's; ``own_pid`` is Prony, ``subject_pid`` the parent of the subject's processes.
+    ``cpus`` are the trial's, ``generator_cpus`` those of them that the generator has alone; ``own_pid`` is
+    Prony, ``subject_pid`` the parent of the subject's processes.
     """
 
-    def __init__(self, cpus: Collection[int], own_pid: int, subject_pid: int) -> None:
-        self._cpus = tuple(cpus)
+    def __init__(
+        self, cpus: Collection[int], own_pid: int, subject_pid: int, generator_cpus: Collection[int] = ()
+    ) -> None:
+        self._cpus, self._generator_cpus = tuple(cpus), frozenset(generator_cpus)
         self._own_pid, self._subject_pid = own_pid, subject_pid
         self._opened: Mapping[str, int] = {}
         self._closed: Mapping[str, int] = {}
@@ -98,7 +102,9 @@ class EnvironmentCounters:
         ticks_per_s = os.sysconf("SC_CLK_TCK")
         times = parse_cpu_times((_PROC / "stat").read_text(), self._cpus, ticks_per_s)
         each = {f"{_OF_ONE_CPU}{number}": one.softirq_ns for number, one in times.items()}
-        return {f"cpus.{name}_ns": _sum(times.values(), f"{name}_ns") for name in _OF_CPUS} | each
+        generator = [one for number, one in times.items() if number in self._generator_cpus]
+        apart = {"generator_cpus.busy_ns": _sum(generator, "busy_ns")} if generator else {}
+        return {f"cpus.{name}_ns": _sum(times.values(), f"{name}_ns") for name in _OF_CPUS} | each | apart
 
     def _processes(self) -> dict[str, int]:
         subject = tree_cpu(self._subject_pid)

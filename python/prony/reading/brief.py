@@ -25,6 +25,7 @@ _OF_THE_BENCH = frozenset(
     {
         *(one for one in Symptom if one.name.startswith("GENERATOR_")),
         *(Symptom.STRAYED, Symptom.STOLEN, Symptom.HEAT, Symptom.OTHERS_RAN),
+        Symptom.OTHERS_RAN_BESIDE_GENERATOR,
         *(Symptom.MACHINE_WAITED_FOR_MEMORY, Symptom.FIGURES_CONTRADICT),
     }
 )

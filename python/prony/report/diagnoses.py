@@ -47,6 +47,7 @@ _CAUSES: Mapping[Symptom, str] = MappingProxyType(
         Symptom.CONNECTION_CAP: "its cap of open connections",
         Symptom.STARVED: "connections that keep others out",
         Symptom.STARVED_BY_SLOTS: "connections that keep its workers",
+        Symptom.BACKLOG_CLIPPED: "a listen queue that the kernel cut short",
         Symptom.QUEUE_OVERFLOWED: "a full listen queue",
         Symptom.HALF_OPEN_QUEUE_FULL: "the queue of half-open connections",
         Symptom.CONNECTS_DROPPED: "dropped connects",

@@ -37,6 +37,7 @@ _PACKETS = "the kernel's packet processing may have been the limit"
 _STOLEN = "the hypervisor gave CPU time of this machine to others: compare only within a block"
 _HEAT = "CPUs of this machine were hot and slowed down: compare only within a block"
 _OTHERS = "other programs ran on the CPUs of server and generator"
+_BESIDE = "other programs ran on the generator's CPUs"
 _STRAYED = (
     "chose CPUs outside the server's set, perhaps the generator's: throughput and latency describe both"
 )
@@ -175,6 +176,9 @@ _SENTENCES: Mapping[Symptom, _Sentence] = MappingProxyType(
         Symptom.STOLEN: _Sentence(f"{_STOLEN} ({{share:.1%}})", _STOLEN),
         Symptom.HEAT: _Sentence(f"{_HEAT} ({{times:n time}})", _HEAT),
         Symptom.OTHERS_RAN: _Sentence(f"{_OTHERS}, for {{share:.0%}} of their time", _OTHERS),
+        Symptom.OTHERS_RAN_BESIDE_GENERATOR: _Sentence(
+            f"{_BESIDE}, for {{share:.0%}} of the time of the trial's CPUs", _BESIDE
+        ),
         Symptom.WAITED_FOR_MEMORY: _Sentence(
             "it waited for memory in {share:.0%} of the time", "it waited for memory"
         ),
