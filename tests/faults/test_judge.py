@@ -17,6 +17,7 @@ from prony.faults.matrix import HEALTHY as NOTHING
 from prony.faults.matrix import matrix_of
 from prony.model import Failed, Phase, Sample, TrialFacts
 from prony.report.faults import faults_document
+from recordings import with_parts
 
 ASLEEP = next(one for one in PLANTS if one.cause.name == "asleep" and one.part is PlanPart.HELD_OUT)
 LOCK = next(one for one in PLANTS if one.cause.name == "lock" and one.part is PlanPart.HELD_OUT)
@@ -122,6 +123,26 @@ def test_what_names_nothing_is_a_class_of_its_own():
     found = matrix_of(judge_plants(PLANTS, planted(ASLEEP, faulty=IDLE)), CAUSES)
     assert found.rows[0].named == {NOTHING: 3}
     assert found.healthy == {NOTHING: 3}
+
+
+UNEQUAL = next(one for one in PLANTS if one.cause.name == "unequal-work" and one.part is PlanPart.HELD_OUT)
+
+
+def of_size(each):
+    return replace(IDLE, recording=with_parts(IDLE.recording, bytes={"received": each * 40}))
+
+
+@pytest.mark.parametrize(("size", "right"), [(1700, 3), (180, 0), (20, 3)])
+def test_replies_of_another_size_than_the_twins_are_unequal_work(size, right):
+    judged = judge_plants(PLANTS, planted(UNEQUAL, faulty=of_size(size), healthy=of_size(170), slow=200.0))
+    assert [trial.symptom for trial in judged[0].right] == [Symptom.UNEQUAL_WORK] * right
+    assert [trial.symptom for trial in judged[0].healthy] == [None] * 3
+
+
+def test_what_limits_a_server_comes_before_that_its_replies_are_of_another_size():
+    large = with_parts(BUSY.recording, bytes={"received": 99_000})
+    judged = judge_plants(PLANTS, planted(ASLEEP, faulty=replace(BUSY, recording=large)))
+    assert len(judged[0].right) == 3
 
 
 def test_the_parts_of_the_plan_are_kept_apart():

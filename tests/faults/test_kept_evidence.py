@@ -37,8 +37,11 @@ def test_evidence_is_kept_of_all_causes_but_those_that_need_a_quiet_machine(trie
         "clipped-queue",
         "cold",
         "frontend-ports",
+        "gil-convoy",
         "lazy-start",
+        "memory-pressure",
         "one-core",
+        "unequal-work",
         "uneven-sleepers",
         "uneven-workers",
     }

@@ -25,7 +25,8 @@ def known():
 
 def test_there_are_at_least_24_causes_and_each_names_a_rule_that_there_is():
     assert len(CAUSES) >= 24
-    assert {cause.rule for cause in CAUSES if cause.named} <= RULES.keys()
+    # D32 compares subjects, and so is none of those that look at one trial.
+    assert {cause.rule for cause in CAUSES if cause.named} <= RULES.keys() | {"D32"}
 
 
 def test_each_kind_of_server_has_most_causes_of_which_it_can_have_any():

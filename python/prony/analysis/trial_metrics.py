@@ -17,7 +17,7 @@ from prony.model import Trial
 from prony.model.recording import Recording
 from prony.units import SECOND_NS
 
-__all__ = ["has_roles", "load_metrics", "role_metrics", "trial_metrics"]
+__all__ = ["has_roles", "load_metrics", "reply_bytes", "role_metrics", "trial_metrics"]
 
 _NO_LOAD = Missing("there was no load")
 _CLOSED = Missing("a closed loop has no intended times")
@@ -96,7 +96,7 @@ def load_metrics(recording: Recording) -> dict[str, Value]:
     found |= connection_metrics(recording)
     found |= handshake_metrics(recording)
     found |= _carried_in(recording)
-    found["reply_bytes"] = _reply_bytes(recording)
+    found["reply_bytes"] = reply_bytes(recording)
     return found | generator_metrics(recording) | _send_lag(recording)
 
 
@@ -111,7 +111,8 @@ def _carried_in(recording: Recording) -> dict[str, Value]:
     }
 
 
-def _reply_bytes(recording: Recording) -> Value:
+def reply_bytes(recording: Recording) -> Value:
+    """Return how large replies are on average, heads included: bytes received / replies of any status."""
     received, replies = recording.bytes.received, answered(recording.account)
     if received is None:
         return missing_reason(recording.engine, "bytes")

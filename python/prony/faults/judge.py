@@ -4,9 +4,13 @@ Must not know where the trials come from.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import fmean
 
-from prony.diagnosis import Confidence, Diagnosis, DiagnosisKind, Symptom, conclude, observe
+from prony.analysis.missing import Missing
+from prony.analysis.trial_metrics import reply_bytes
+from prony.diagnosis import Confidence, Diagnosis, DiagnosisKind, Frequent, Symptom, conclude, observe
+from prony.diagnosis.unequal_work import unequal_work
 from prony.faults.cause import Harm, PlanPart, Plant
 from prony.faults.harm import hurts, mean_gain
 from prony.faults.kept import Kept
@@ -92,7 +96,9 @@ def judge_plants(plants: Iterable[Plant], trials: Iterable[Kept]) -> tuple[Judge
 
 def _judged(plant: Plant, trials: Sequence[Kept]) -> JudgedPlant:
     counting = [one for one in trials if not one.disturbed]
-    found, pairs, harm = [_named(one) for one in counting], _pairs(counting), plant.cause.harm
+    twin = _reply_bytes(one for one in counting if one.healthy)
+    found = [_named(one, None if one.healthy else twin) for one in counting]
+    pairs, harm = _pairs(counting), plant.cause.harm
     return JudgedPlant(
         plant,
         hurts(harm, pairs) if plant.cause.named else None,
@@ -128,9 +134,18 @@ def _pairs(trials: Sequence[Kept]) -> list[tuple[float, float]]:
     return [(by_side[True][block], by_side[False][block]) for block in both]
 
 
-def _named(one: Kept) -> Named:
+def _reply_bytes(trials: Iterable[Kept]) -> float | None:
+    """Return how large replies are on average; null where no trial says."""
+    recordings = (one.evidence.trial.recording for one in trials)
+    sizes = [reply_bytes(one) for one in recordings if one is not None]
+    known = [size for size in sizes if not isinstance(size, Missing)]
+    return fmean(known) if known else None
+
+
+def _named(one: Kept, twin_bytes: float | None) -> Named:
+    """Return what is named of a trial; ``twin_bytes``: how large replies are with which it is compared."""
     observed = observe(one.evidence)
-    diagnosis = conclude([observed])
+    diagnosis = _compared(conclude([observed]), _reply_bytes([one]), twin_bytes)
     certain = tuple(
         found.kind
         for found in observed.findings
@@ -139,6 +154,14 @@ def _named(one: Kept) -> Named:
     known = diagnosis is not None and diagnosis.kind is not DiagnosisKind.UNKNOWN
     first = None if diagnosis is None else named_by(diagnosis)
     return Named(one.plant, one.healthy, one.block, first, known, certain)
+
+
+def _compared(found: Diagnosis | None, own_bytes: float | None, twin_bytes: float | None) -> Diagnosis | None:
+    """Return a diagnosis with what only a comparison shows: replies of another size than the twin's."""
+    if found is None or own_bytes is None or twin_bytes is None:
+        return found
+    finding = unequal_work(own_bytes, {"its twin": twin_bytes})
+    return found if finding is None else replace(found, beside=(*found.beside, Frequent(finding, 1)))
 
 
 def named_by(diagnosis: Diagnosis) -> Symptom | None:

@@ -67,6 +67,8 @@ def _connection_cap(server: PlantedServer, cap: int) -> Pair:
 def _descriptors(server: PlantedServer, limit: int) -> Pair:
     """Fewer open files than connections."""
     alike = replace(_setup(server, "work", 500), settings=server.with_slots(8)).on(closed(200))
+    if server.own_pages:
+        return Pair(alike, alike.using(descriptors=limit))
     return Pair(alike, replace(alike, environment={"FAULTY_DESCRIPTORS": str(limit)}))
 
 
@@ -208,7 +210,7 @@ OF_CONNECTIONS = (
         "D08",
         frozenset((Symptom.DESCRIPTORS_USED_UP,)),
         Harm.RATE,
-        (*_APPS, "uvicorn-quiet", "tornado"),
+        (*_APPS, "uvicorn-quiet", "tornado", "node-pages"),
         {"low": 64, "middle": 100},
         _descriptors,
         cannot={ServerKind.PREFORK: _ONE_EACH},

@@ -31,6 +31,20 @@ def _memory(server: PlantedServer, mib: int) -> Pair:
     return Pair(replace(alike, memory_bytes=(2 * mib + 1200) * MIB), replace(alike, memory_bytes=mib * MIB))
 
 
+def _pressure(server: PlantedServer, mib: int) -> Pair:
+    """A limit of memory that leaves no room for the file that the app reads; nothing is killed for it. The
+    twin has room for all of it.
+    """
+    alike = replace(_setup(server, "reread", 256).on(closed(4)), warmup_ns=4 * SECOND_NS)
+    return Pair(replace(alike, memory_bytes=1200 * MIB), replace(alike, memory_bytes=mib * MIB))
+
+
+def _larger(server: PlantedServer, kib: int) -> Pair:
+    """Replies of so many kilobytes, beside a twin whose replies are a line."""
+    alike = replace(_setup(server, "sized", 0), settings=server.with_slots(2)).on(closed(2))
+    return Pair(alike, replace(alike, path=server.page("sized", kib)))
+
+
 def _overload(server: PlantedServer, percent: int) -> Pair:
     """More asked than a CPU can do: 100 requests a second, of 10 ms each."""
     alike = _setup(server, "work", 10_000)
@@ -73,7 +87,10 @@ _CLOSING = frozenset(("gunicorn", "uwsgi", "starman", "starlet-keep-alive"))
 _SATURATED = 50
 
 _GENERATOR = frozenset(kind for kind in Symptom if kind.name.startswith("GENERATOR_"))
-_WITH_APPS = ("gunicorn", "starman", "gunicorn-gthread", "waitress", "cheroot", "uvicorn-quiet", "tornado")
+_WITH_APPS = (
+    *("gunicorn", "starman", "gunicorn-gthread", "waitress", "cheroot", "uvicorn-quiet", "tornado"),
+    "node-pages",
+)
 
 OF_MACHINE = (
     PlantedCause(
@@ -90,11 +107,31 @@ OF_MACHINE = (
         "memory-limit",
         "a limit of memory",
         "D19",
-        frozenset((Symptom.KILLED_FOR_MEMORY, Symptom.WAITED_FOR_MEMORY)),
+        frozenset((Symptom.KILLED_FOR_MEMORY,)),
         Harm.FAILED,
         ("gunicorn-gthread", "waitress", "starman", "uvicorn-quiet", "tornado"),
         {"low": 96, "middle": 160},
         _memory,
+    ),
+    PlantedCause(
+        "memory-pressure",
+        "memory that is taken back from what it reads",
+        "D20",
+        frozenset((Symptom.WAITED_FOR_MEMORY,)),
+        Harm.RATE,
+        ("gunicorn", "gunicorn-gthread", "waitress", "uvicorn-quiet"),
+        {"low": 128, "middle": 160},
+        _pressure,
+    ),
+    PlantedCause(
+        "unequal-work",
+        "replies that are larger than those of the twin",
+        "D32",
+        frozenset((Symptom.UNEQUAL_WORK,)),
+        Harm.CPU,
+        ("gunicorn", "starman", "gunicorn-gthread", "waitress", "uvicorn-quiet", "hypercorn", "node-pages"),
+        {"much": 256, "some": 64},
+        _larger,
     ),
     PlantedCause(
         "overload",

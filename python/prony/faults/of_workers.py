@@ -43,6 +43,14 @@ def _asleep(server: PlantedServer, ms: int) -> Pair:
     )
 
 
+def _computing(server: PlantedServer, threads: int) -> Pair:
+    """Threads of the server's process that compute all the time: each request waits for CPython's lock."""
+    slots = server.with_slots(_SLOTS) if server.slots != server.processes else server.with_slots(1)
+    alike = PlantedSide(server.page("work", 200), server.app, slots, shares_cpus=True)
+    alike = _quiet(alike, server).on(open_at(40))
+    return Pair(alike, replace(alike, environment={"FAULTY_COMPUTING": str(threads)}))
+
+
 def _several_cores(server: PlantedServer, page_us: int, per_s: int) -> PlantedSide:
     asked = PlantedSide(server.page("work", page_us), server.app, server.settings, shares_cpus=True)
     return _quiet(asked, server).on(open_at(per_s))
@@ -153,6 +161,16 @@ OF_WORKERS = (
         },
     ),
     PlantedCause(
+        "gil-convoy",
+        "threads that compute and keep CPython's lock",
+        "D13",
+        frozenset((Symptom.ONE_CORE_FULL, Symptom.ONE_THREAD_FULL)),
+        Harm.TAIL,
+        (*_POOLS, "gunicorn", "uvicorn-quiet", "tornado"),
+        {"four": 4, "two": 2},
+        _computing,
+    ),
+    PlantedCause(
         "asleep",
         "all workers and threads asleep",
         "D17",
@@ -169,7 +187,7 @@ OF_WORKERS = (
         "D13",
         frozenset((Symptom.ONE_CORE_FULL, Symptom.ONE_THREAD_FULL)),
         Harm.TAIL,
-        ("gunicorn", "gunicorn-gthread", "uvicorn-quiet", "hypercorn", "tornado"),
+        ("gunicorn", "gunicorn-gthread", "uvicorn-quiet", "hypercorn", "tornado", "node-pages"),
         {"more": 130, "most": 145},
         _one_core,
     ),
@@ -204,7 +222,7 @@ OF_WORKERS = (
         "D34",
         frozenset((Symptom.DISK_WAITED,)),
         Harm.TAIL,
-        (*_WORKERS, "gunicorn-gthread", "waitress", "cheroot", "uvicorn-quiet"),
+        (*_WORKERS, "gunicorn-gthread", "waitress", "cheroot", "uvicorn-quiet", "node-pages"),
         {"lines": 8, "more": 24},
         _log,
     ),
@@ -228,7 +246,7 @@ OF_WORKERS = (
         "D21",
         frozenset((Symptom.MEMORY_GREW,)),
         Harm.MEMORY,
-        (*_WORKERS, "gunicorn-gthread", "waitress", "uvicorn-quiet"),
+        (*_WORKERS, "gunicorn-gthread", "waitress", "uvicorn-quiet", "node-pages"),
         {"much": 128, "some": 48},
         _leak,
     ),
@@ -238,7 +256,7 @@ OF_WORKERS = (
         "D42",
         frozenset((Symptom.FORKED_FOR_EACH,)),
         Harm.RATE,
-        (*_WORKERS, "gunicorn-gthread", "waitress", "uvicorn-quiet"),
+        (*_WORKERS, "gunicorn-gthread", "waitress", "uvicorn-quiet", "node-pages"),
         {"each": 1},
         _fork,
     ),
@@ -259,7 +277,7 @@ OF_WORKERS = (
         "D40",
         frozenset((Symptom.STILL_COLD,)),
         Harm.RATE,
-        ("gunicorn", "gunicorn-gthread", "waitress", "uvicorn-quiet"),
+        ("gunicorn", "gunicorn-gthread", "waitress", "uvicorn-quiet", "node-pages"),
         {"long": 4000, "short": 3000},
         _cold,
         window_ns=8 * SECOND_NS,

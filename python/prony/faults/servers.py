@@ -28,7 +28,7 @@ class ServerKind(StrEnum):
 class PlantedServer:
     """A server of the catalogue. ``slots`` and ``processes``: its settings of how many requests it works on,
     and in how many processes; empty where it has none. ``app``: what it serves; a yardstick serves ``hello``,
-    and has no page but that. ``settings``: with which it is measured.
+    and has no page but that, unless it has ``own_pages``. ``settings``: with which it is measured.
     """
 
     name: str
@@ -38,11 +38,12 @@ class PlantedServer:
     processes: str = ""
     app: str = "faulty"
     settings: Mapping[str, int | str] = field(default_factory=dict)
+    own_pages: bool = False
 
     @property
     def has_pages(self) -> bool:
-        """Whether it runs an app, with a page for each fault."""
-        return self.app != "hello"
+        """Whether it has a page for each fault."""
+        return self.own_pages or self.app != "hello"
 
     def page(self, name: str, number: int) -> str:
         """Return the path of a page; a yardstick has one."""
@@ -84,6 +85,7 @@ _ALL = (
     PlantedServer("tornado", _LOOP, "python", "", "processes"),
     PlantedServer("granian", _LOOP, "rust", "", "workers"),
     PlantedServer("node-http", _LOOP, "javascript", "", "workers", app="hello"),
+    PlantedServer("node-pages", _LOOP, "javascript", "", "workers", app="hello", own_pages=True),
     PlantedServer("go-net-http", _LOOP, "go", app="hello"),
     PlantedServer("nginx-static", _LOOP, "c", "", "", app="hello"),
     PlantedServer("stdlib-http", _THREADS, "python"),

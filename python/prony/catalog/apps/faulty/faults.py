@@ -6,6 +6,7 @@ environment, before the server serves.
 
 import itertools
 import os
+import random
 import resource
 import socket
 import subprocess
@@ -17,10 +18,13 @@ DONE = b"done\n"
 KIB = 1024
 LINE = b"x" * 511 + b"\n"
 
+BLOCK = 64 * KIB
+
 _counted = itertools.count(1)
 _kept = []
 _began = []
 _peer = []
+_read = []
 
 
 def number(query, default):
@@ -53,6 +57,19 @@ def hoard(mib):
     """Keep 4 MiB of each request, until there are so many."""
     if 4 * len(_kept) < mib:
         _kept.append(bytearray(b"\1") * (4 * KIB * KIB))
+
+
+def reread(mib):
+    """Read a megabyte of a file of so many, from sixteen places: without memory for all of it, from the disk."""
+    if not _read:
+        file = tempfile.TemporaryFile()
+        for _ in range(mib):
+            file.write(os.urandom(KIB) * KIB)
+        file.flush()
+        os.fsync(file.fileno())
+        _read.append(file)
+    for _ in range(16):
+        os.pread(_read[0].fileno(), BLOCK, random.randrange(mib * KIB * KIB // BLOCK) * BLOCK)
 
 
 def fork(_):
@@ -130,11 +147,28 @@ def be_late():
             time.sleep(float(seconds))
 
 
+def compute():
+    """Start as many threads that compute for ever as the environment asks for: they want CPython's lock."""
+    for _ in range(int(os.environ.get("FAULTY_COMPUTING", "0"))):
+        threading.Thread(target=_turn, daemon=True).start()
+
+
+def _turn():
+    while True:
+        pass
+
+
+def sized(kib):
+    """Return a body of so many kilobytes; of none, the usual one."""
+    return b"x" * (kib * KIB) if kib else DONE
+
+
 EVERYWHERE = {
     "/work": (work, 200),
     "/log": (log, 1),
     "/leak": (leak, 64),
     "/hoard": (hoard, 64),
+    "/reread": (reread, 64),
     "/fork": (fork, 0),
     "/cold": (cold, 3000),
     "/call": (call, 0),

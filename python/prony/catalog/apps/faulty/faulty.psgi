@@ -10,6 +10,12 @@ use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC CLOCK_PROCESS_CPUTIME_ID);
 my $counted = 0;
 my @kept;
 
+# A body of so many kilobytes; of none, the usual one.
+sub sized {
+    my ($kib) = @_;
+    return $kib ? 'x' x ($kib * 1024) : "done\n";
+}
+
 sub reply {
     my ($status, $body) = @_;
     return [$status, ['Content-Type' => 'text/plain', 'Content-Length' => length $body], [$body]];
@@ -55,6 +61,7 @@ my %PAGES = (
     '/hoard' => [\&hoard, 64],
     '/fork'  => [sub { system '/bin/true' }, 0],
     '/wrong' => [sub { }, 10],
+    '/sized' => [sub { }, 0],
 );
 
 my $app = sub {
@@ -63,6 +70,7 @@ my $app = sub {
     my ($run, $default) = @$page;
     my $number = ($env->{QUERY_STRING} // '') =~ /^n=([0-9]+)$/ ? $1 : $default;
     return reply(500, "wrong\n") if $env->{PATH_INFO} eq '/wrong' && ++$counted % $number == 0;
+    return reply(200, sized($number)) if $env->{PATH_INFO} eq '/sized';
     $run->($number);
     return reply(200, "done\n");
 };

@@ -3,7 +3,7 @@
 import threading
 import time
 
-from faults import DONE, EVERYWHERE, be_late, is_wrong, limit, number
+from faults import DONE, EVERYWHERE, be_late, compute, is_wrong, limit, number, sized
 
 _lock = threading.Lock()
 
@@ -12,6 +12,8 @@ def app(environ, start_response):
     path, query = environ["PATH_INFO"], environ.get("QUERY_STRING", "")
     if path == "/wrong" and is_wrong(number(query, 10)):
         return reply(start_response, "500 Internal Server Error", b"wrong\n")
+    if path == "/sized":
+        return reply(start_response, "200 OK", sized(number(query, 0)))
     if path in PAGES:
         page, default = PAGES[path]
         page(number(query, default))
@@ -38,3 +40,4 @@ PAGES = {**EVERYWHERE, "/sleep": (sleep, 20), "/lock": (lock, 20), "/wrong": (la
 
 limit()
 be_late()
+compute()

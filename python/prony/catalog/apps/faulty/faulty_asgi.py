@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from faults import DONE, EVERYWHERE, be_late, is_wrong, limit, number
+from faults import DONE, EVERYWHERE, be_late, compute, is_wrong, limit, number, sized
 
 
 async def app(scope, receive, send):
@@ -16,6 +16,8 @@ async def app(scope, receive, send):
 async def answer(path, query, send):
     if path == "/wrong" and is_wrong(number(query, 10)):
         await reply(send, 500, b"wrong\n")
+    elif path == "/sized":
+        await reply(send, 200, sized(number(query, 0)))
     elif path in PAGES:
         page, default = PAGES[path]
         await page(number(query, default))
@@ -65,3 +67,4 @@ PAGES = {
 
 limit()
 be_late()
+compute()
