@@ -36,6 +36,7 @@ def test_evidence_is_kept_of_all_causes_but_those_that_need_a_quiet_machine(trie
         "carried-over",
         "clipped-queue",
         "cold",
+        "descriptors-refused",
         "frontend-ports",
         "gil-convoy",
         "lazy-start",

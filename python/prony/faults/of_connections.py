@@ -67,22 +67,19 @@ def _connection_cap(server: PlantedServer, cap: int) -> Pair:
 def _descriptors(server: PlantedServer, limit: int) -> Pair:
     """Fewer open files than connections."""
     alike = replace(_setup(server, "work", 500), settings=server.with_slots(8)).on(closed(200))
-    if server.own_pages:
-        return Pair(alike, alike.using(descriptors=limit))
     return Pair(alike, replace(alike, environment={"FAULTY_DESCRIPTORS": str(limit)}))
+
+
+def _refused(server: PlantedServer, limit: int) -> Pair:
+    """The same where a server accepts what is beyond them, and closes it at once: the others are as fast."""
+    alike = _setup(server, "sleep", 20).on(closed(200))
+    return Pair(alike, alike.using(descriptors=limit))
 
 
 def _select(server: PlantedServer, connections: int) -> Pair:
     """select(2), which knows 1,024 descriptors."""
-    select, other = _SELECTORS[server.name]
     alike = _setup(server, "work", 0).on(closed(connections))
-    return Pair(alike.using(**other), alike.using(**select))
-
-
-_SELECTORS: dict[str, tuple[dict[str, int | str], dict[str, int | str]]] = {
-    "asyncio-http": ({"selector": "select"}, {"selector": "epoll"}),
-    "waitress": ({}, {"asyncore_use_poll": "true"}),
-}
+    return Pair(alike.using(selector="epoll"), alike.using(selector="select"))
 
 
 def _ports(server: PlantedServer, ports: int) -> Pair:
@@ -210,10 +207,24 @@ OF_CONNECTIONS = (
         "D08",
         frozenset((Symptom.DESCRIPTORS_USED_UP,)),
         Harm.RATE,
-        (*_APPS, "uvicorn-quiet", "tornado", "node-pages"),
+        (*_APPS, "uvicorn-quiet", "tornado"),
         {"low": 64, "middle": 100},
         _descriptors,
         cannot={ServerKind.PREFORK: _ONE_EACH},
+    ),
+    PlantedCause(
+        "descriptors-refused",
+        "a limit of open files, beyond which connections are closed",
+        "D08",
+        frozenset((Symptom.DESCRIPTORS_USED_UP,)),
+        Harm.FAILED,
+        ("node-pages",),
+        {"low": 64, "middle": 100},
+        _refused,
+        cannot={
+            ServerKind.PREFORK: _ONE_EACH,
+            ServerKind.THREADS: "these leave such connections in their queue",
+        },
     ),
     PlantedCause(
         "select",
@@ -221,10 +232,13 @@ OF_CONNECTIONS = (
         "D08",
         frozenset((Symptom.SELECT_FULL,)),
         Harm.FAILED,
-        tuple(_SELECTORS),
+        ("asyncio-http",),
         {"some": 1100, "many": 1500},
         _select,
-        cannot={ServerKind.PREFORK: _ONE_EACH},
+        cannot={
+            ServerKind.PREFORK: _ONE_EACH,
+            ServerKind.THREADS: "these wait with epoll, or fill their queue before so many are open",
+        },
     ),
     PlantedCause(
         "ports",
