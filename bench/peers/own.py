@@ -13,7 +13,7 @@ from peers.cells import Measure
 from peers.programs import Order, Program, RunError, found_in
 from peers.servers import CERTIFICATES
 
-__all__ = ["PRONY", "build", "drivers", "engine", "floors"]
+__all__ = ["PRONY", "build", "engine", "floors"]
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PRONY = "prony"
@@ -31,8 +31,8 @@ class Built(Program):
         return None
 
 
-class ByUring(Built):
-    """One by io_uring, which not each kernel has."""
+class FloorByUring(Built):
+    """The floor by io_uring, which not each kernel has."""
 
     def missing(self, path: str) -> str | None:
         words = [*example("floor"), "uring", "0", "0", "0"]
@@ -61,21 +61,12 @@ def engine() -> Program:
     return Built(PRONY, command, count, abilities, environment=BYTE_CODE)
 
 
-def drivers() -> tuple[Program, ...]:
-    """Return Prony's engine by each of its drivers, in windows of plain HTTP/1."""
-    abilities = frozenset({"rate", "close", "upload"})
-    return tuple(
-        kind(f"{PRONY}-{name}", partial(by_driver, driver), count, abilities, measures=_WINDOWS)
-        for kind, name, driver in ((Built, "epoll", "epoll"), (ByUring, "uring", "io_uring"))
-    )
-
-
 def floors() -> tuple[Program, ...]:
     """Return the loops that do nothing but send and receive."""
     none: frozenset[str] = frozenset()
     return tuple(
         kind(f"floor-{name}", partial(floor, name), floor_count, none, most_bytes=1024, measures=_WINDOWS)
-        for kind, name in ((Built, "epoll"), (ByUring, "uring"))
+        for kind, name in ((Built, "epoll"), (FloorByUring, "uring"))
     )
 
 
@@ -92,10 +83,6 @@ def command(order: Order) -> list[str]:
     if order.cell.measure is not Measure.WINDOW:
         return [str(COMMAND), "load", order.url, "-c", str(order.cell.connections), "-d", f"{order.seconds}s"]
     return [*example("load"), order.file("spec.json", json.dumps(spec(order)))]
-
-
-def by_driver(driver: str, order: Order) -> list[str]:
-    return [*example("load"), order.file("spec.json", json.dumps(spec(order) | {"driver": driver}))]
 
 
 def spec(order: Order) -> dict[str, object]:

@@ -16,7 +16,6 @@ from prony.model import (
     AddressKind,
     ClosedLoop,
     CountStop,
-    Driver,
     DurationStop,
     EngineChoice,
     HttpVersion,
@@ -51,8 +50,6 @@ def to_spec(
         "threads": min(choice.threads, workload.loop.connections or choice.threads),
         "cpus": list(cpus) if cpus is not None else None,
         "pacing": str(choice.pacing),
-        # What goes without saying is not said.
-        **({} if choice.driver is Driver.AUTO else {"driver": str(choice.driver)}),
         "ceiling_per_s": ceiling_per_s,
     }
 

@@ -1,6 +1,8 @@
 """An archive that each format's own Prony wrote, as it is read and reported today."""
 
 import gzip
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,11 @@ def unpacked(version, folder):
 def trials_of(path):
     with open_archive(path) as archive:
         return [record.trial for record in archive.trials()]
+
+
+def plan_of(path):
+    with open_archive(path) as archive:
+        return archive.plan()
 
 
 def test_there_is_an_archive_of_every_format_and_of_no_other():
@@ -77,6 +84,20 @@ def test_a_fault_that_stood_as_a_sentence_is_read_as_a_kind_with_its_figures(tmp
     assert [type(trial.outcome) for trial in found] == [*[Invalid] * 4, Ok, *[Invalid] * 5]
     assert found[0].facts == TrialFacts(strays=0)
     assert found[4].facts == TrialFacts()
+
+
+def test_the_fields_of_a_driver_that_is_gone_are_passed_over_and_its_name_is_kept(tmp_path):
+    path = unpacked(FORMAT_VERSION, tmp_path)
+    before, plan = [trial.recording.spec for trial in trials_of(path) if trial.recording], plan_of(path)
+    with closing(sqlite3.connect(path)) as database, database:
+        by_ring = "'$.spec.driver', 'io_uring', '$.engine.driver', 'io_uring', '$.engine.fallback', 'none'"
+        database.execute(f"UPDATE recording SET recording_json = json_set(recording_json, {by_ring})")
+        database.execute("UPDATE cell SET engine_json = json_set(engine_json, '$.driver', 'io_uring')")
+    found = [trial.recording for trial in trials_of(path) if trial.recording]
+    assert [one.spec for one in found] == before
+    assert {one.engine.driver for one in found} == {"io_uring"}
+    assert plan_of(path) == plan
+    assert report_data(path)["groups"]
 
 
 def test_what_nobody_knows_the_kind_of_has_none(tmp_path):

@@ -127,7 +127,6 @@ NO_EFFECT = {
     "Check.body_sha256": "compared",
     "Request.body": "bytes for one's own server",
     "Request.keep_alive": "yes or no",
-    "EngineChoice.driver": "one of three",
     "SandboxChoice.share_cpus": "yes or no",
 }
 BY_THE_CATALOGUE = {

@@ -1,18 +1,14 @@
 //! How bytes reach the kernel: one slot a connection.
 
-mod choice;
 mod epoll;
 mod shared;
 mod sources;
 mod tls;
-mod uring;
 
-pub use choice::Choice;
 pub use epoll::Epoll;
 pub use shared::{Fault, Figures, Http2, Pipelined, Shared};
 pub use sources::{Sources, PER_SOURCE};
 pub use tls::Tls;
-pub use uring::Uring;
 
 use crate::tls::Handshakes;
 use std::io;
@@ -74,8 +70,9 @@ pub enum OpenedAs {
 
 /// Sockets by slot. Nothing blocks but `wait`; `WouldBlock` says so.
 ///
-/// The bytes belong to the driver when they are received, and to the caller when they are sent, where they stay until the request has
-/// ended: so it can copy them at a call, or have handed them to the kernel before.
+/// Shaped by completions, though [`Epoll`] has none, so that a driver that has them takes one file (`docs/design.md`, "Why epoll
+/// alone?"). What was received is the driver's memory until the next call, and may be what the kernel has filled before. What is sent is
+/// the caller's, and stays where it is until the request has ended: it can be copied at the call, or have been handed to the kernel.
 pub trait Driver {
     /// The name in the Recording.
     const NAME: &'static str;

@@ -68,9 +68,6 @@ pub struct Engine {
     pub name: String,
     pub version: String,
     pub driver: String,
-    /// Why it is not the driver that was wanted; null: it is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fallback: Option<String>,
     pub threads: usize,
     pub pacing: Option<Pacing>,
 }

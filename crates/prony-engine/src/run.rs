@@ -2,7 +2,7 @@
 
 use crate::clock::{Clock, Monotonic, NS_PER_S};
 use crate::cpu;
-use crate::driver::{self, Choice, Driver, Epoll, Tls, Uring};
+use crate::driver::{self, Driver, Epoll, Tls};
 use crate::error::Error;
 use crate::event::{Event, LastSecond, Phase};
 use crate::generator::{Generator, Thread};
@@ -117,8 +117,7 @@ pub fn run_with(
         .as_ref()
         .map(|asked| Client::new(&spec.target, asked));
     let tls = tls.transpose()?;
-    let choice = Choice::of(spec, worker_count(spec));
-    let margins_ns = spin_margins(spec, choice.is_uring)?;
+    let margins_ns = spin_margins(spec)?;
     let common = Common::new(spec, start_of(spec), limits.run.connections);
     let (writer, sides) = match latencies {
         Some(file) => {
@@ -134,7 +133,6 @@ pub fn run_with(
         spec,
         common: &common,
         address,
-        is_uring: choice.is_uring,
         margins_ns: &margins_ns,
         control,
         report_to,
@@ -151,7 +149,6 @@ pub fn run_with(
         recording.raw_latencies = Some(writer.finish(lost));
     }
     let times = watch.times_after(recording.window.drained_ns);
-    recording.engine.fallback = choice.fallback;
     recording.window = whole_window(recording.window, spec, times, control.is_cancelled());
     watch.finish(&recording.window, on_event);
     recording.finish()?;
@@ -208,11 +205,11 @@ struct Member {
 }
 
 /// The margin of each worker, measured on its CPU by all at once; empty where nobody spins.
-fn spin_margins(spec: &Spec, is_uring: bool) -> Result<Vec<u64>, Error> {
+fn spin_margins(spec: &Spec) -> Result<Vec<u64>, Error> {
     if pacing_of(spec) != Some(Pacing::Precise) {
         return Ok(Vec::new());
     }
-    let each = |number| move || spin_margin(cpu_of(spec, number), is_uring);
+    let each = |number| move || spin_margin(cpu_of(spec, number));
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..worker_count(spec))
             .map(|number| scope.spawn(each(number)))
@@ -226,14 +223,10 @@ fn spin_margins(spec: &Spec, is_uring: bool) -> Result<Vec<u64>, Error> {
     })
 }
 
-fn spin_margin(cpu: Option<usize>, is_uring: bool) -> Result<u64, Error> {
+fn spin_margin(cpu: Option<usize>) -> Result<u64, Error> {
     settle(cpu)?;
-    let measured = if is_uring {
-        Uring::idle().and_then(|mut driver| margin::measured(&mut driver, &Monotonic))
-    } else {
-        Epoll::idle().and_then(|mut driver| margin::measured(&mut driver, &Monotonic))
-    };
-    measured.map_err(Error::io("measuring sleeps"))
+    let mut driver = Epoll::idle().map_err(Error::io("creating an epoll instance"))?;
+    margin::measured(&mut driver, &Monotonic).map_err(Error::io("measuring sleeps"))
 }
 
 /// The CPU of a worker; null: not pinned.
@@ -265,17 +258,6 @@ impl Drive for Plain {
 
     fn driver(self, address: Address, first: usize) -> std::io::Result<Epoll> {
         Epoll::new(address, first)
-    }
-}
-
-#[derive(Clone)]
-struct Ring;
-
-impl Drive for Ring {
-    type Driver = Uring;
-
-    fn driver(self, address: Address, first: usize) -> std::io::Result<Uring> {
-        Uring::new(address, first)
     }
 }
 
@@ -336,7 +318,7 @@ fn start(crew: &Crew<'_>, tls: Option<Client>, raw: Vec<RawRows>) -> Result<Vec<
                 return crew.share::<Pipeline, _>(rendered, tls, raw);
             }
             match tls {
-                None => crew.send_plain(rendered, raw),
+                None => crew.send(rendered, &Plain, raw),
                 Some(client) => crew.send(rendered, &client, raw),
             }
         }
@@ -344,12 +326,12 @@ fn start(crew: &Crew<'_>, tls: Option<Client>, raw: Vec<RawRows>) -> Result<Vec<
             let rendered = |request: &Request| Http2::new(request, body, target);
             crew.share::<Connection, _>(rendered, tls, raw)
         }
-        Wire::Fastcgi {} => crew.send_plain(|request| FastCgi::new(request, body, target), raw),
+        Wire::Fastcgi {} => crew.send(|request| FastCgi::new(request, body, target), &Plain, raw),
         Wire::Uwsgi { modifier1 } => {
             let rendered = |request: &Request| Uwsgi::new(request, body, target, modifier1);
-            crew.send_plain(rendered, raw)
+            crew.send(rendered, &Plain, raw)
         }
-        Wire::Scgi {} => crew.send_plain(|request| Scgi::new(request, body, target), raw),
+        Wire::Scgi {} => crew.send(|request| Scgi::new(request, body, target), &Plain, raw),
     }
 }
 
@@ -358,7 +340,6 @@ struct Crew<'r> {
     spec: &'r Spec,
     common: &'r Common,
     address: Address,
-    is_uring: bool,
     margins_ns: &'r [u64],
     control: &'r Control,
     report_to: Sender<Report>,
@@ -375,19 +356,6 @@ impl Crew<'_> {
         match tls {
             None => self.send(rendered, &Multiplexed::<_, S>::new(Plain, self.spec), raw),
             Some(client) => self.send(rendered, &Multiplexed::<_, S>::new(client, self.spec), raw),
-        }
-    }
-
-    /// Starts the load with one request at a time on each connection, as they are.
-    fn send_plain<P: Protocol<Request = Same> + Clone + Send + 'static>(
-        &self,
-        rendered: impl Fn(&Request) -> Result<P, Error>,
-        raw: Vec<RawRows>,
-    ) -> Result<Vec<Member>, Error> {
-        if self.is_uring {
-            self.send(rendered, &Ring, raw)
-        } else {
-            self.send(rendered, &Plain, raw)
         }
     }
 
@@ -511,7 +479,7 @@ impl<P: Protocol, W: Drive> Job<P, W> {
         let driver = self
             .drive
             .driver(self.address, self.task.first)
-            .map_err(Error::io("creating an instance of epoll or io_uring"))?;
+            .map_err(Error::io("creating an epoll instance"))?;
         let (times, spin_margin_ns) = (self.task.times, self.task.spin_margin_ns);
         let shape = &self.spec.workload.shape;
         let mut recorder = Recorder::new(shape.is_open(), self.series);
@@ -565,7 +533,6 @@ fn report<P: Protocol, D: Driver>(
             name: env!("CARGO_PKG_NAME").to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             driver: D::NAME.to_owned(),
-            fallback: None,
             threads: 1,
             pacing: pacing_of(&spec),
         },
@@ -866,7 +833,6 @@ mod tests {
             spec: &spec,
             common: &common,
             address: resolve(&spec.target).unwrap(),
-            is_uring: false,
             margins_ns: &[],
             control: &control,
             report_to,

@@ -21,34 +21,12 @@ pub struct Spec {
     pub cpus: Option<Vec<usize>>,
     /// How workers wait for due times.
     pub pacing: Pacing,
-    /// How workers reach the kernel.
-    #[serde(default, skip_serializing_if = "DriverKind::is_auto")]
-    pub driver: DriverKind,
     /// What a generator with so many threads and connections can reach on this machine, in requests per second; null: not known.
     #[serde(default)]
     pub ceiling_per_s: Option<f64>,
     /// Which part of the load this generator has; null: all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Part>,
-}
-
-/// How workers reach the kernel.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DriverKind {
-    /// By what was shown to cost less.
-    #[default]
-    Auto,
-    /// By calls, when epoll says that they can be made.
-    Epoll,
-    /// By io_uring, where the load and the kernel allow it, else by epoll.
-    IoUring,
-}
-
-impl DriverKind {
-    fn is_auto(&self) -> bool {
-        *self == Self::Auto
-    }
 }
 
 /// One of several generators that have one load together: request k is of generator k mod `of`, and connections and a number of
@@ -1054,6 +1032,11 @@ mod tests {
                 "\"threads\": 1",
                 "\"threads\": 0",
                 "`threads` is `0`; expected at least 1",
+            ),
+            (
+                "\"threads\": 1",
+                "\"threads\": 1, \"driver\": \"io_uring\"",
+                "unknown field `driver`",
             ),
             (
                 "\"path\": \"/\"",

@@ -241,8 +241,7 @@ def _pair_window_ns(loop: Loop) -> int:
 
 
 def _engine(pace: PaceOptions) -> EngineChoice:
-    threads = pace.threads or _default_threads()
-    return EngineChoice(threads=threads, pacing=_pacing(pace.pacing), driver=pace.driver)
+    return EngineChoice(threads=pace.threads or _default_threads(), pacing=_pacing(pace.pacing))
 
 
 def _check_outputs(output: ResultOptions) -> None:

@@ -13,7 +13,7 @@ from prony.cli.request_options import Body, Header, Method, RequestTimeout
 from prony.engine.fleet.loss import OnLoss
 from prony.engine.target import HttpForm
 from prony.errors import UsageError
-from prony.model import MAX_STREAMS, Arrivals, Driver, HttpVersion, Wire
+from prony.model import MAX_STREAMS, Arrivals, HttpVersion, Wire
 
 __all__ = [
     "CheckOptions",
@@ -216,12 +216,6 @@ class PaceOptions:
         int | None, typer.Option(min=1, max=MAX_THREADS, help="Worker threads (half the CPUs).")
     ] = None
     pacing: PacingOption = None
-    driver: Annotated[
-        Driver,
-        typer.Option(
-            help="How to reach the kernel: epoll (as auto does), or io_uring where load and kernel allow it."
-        ),
-    ] = Driver.AUTO
 
 
 @dataclass(frozen=True, slots=True)

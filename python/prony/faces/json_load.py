@@ -40,7 +40,6 @@ def _generator(recording: Recording) -> Json:
     engine, generator = encode(recording.engine), encode(recording.generator)
     return {
         **{key: engine[key] for key in ("name", "version", "driver", "threads", "pacing")},
-        "fallback": recording.engine.fallback,
         **{key: generator[key] for key in ("sent_in_window", "cpu_ns_per_request", "spin_share")},
         **{key: generator[key] for key in ("cpu_work_ns", "cpu_spin_ns", "run_queue_ns")},
         "spin_margins_ns": [one.spin_margin_ns for one in recording.generator.threads],

@@ -69,7 +69,6 @@ if TYPE_CHECKING:
         ClosedLoop,
         ConnectionStage,
         CountStop,
-        Driver,
         DurationStop,
         EngineChoice,
         Loop,
@@ -116,7 +115,6 @@ __all__ = [
     "Contract",
     "CountStop",
     "Design",
-    "Driver",
     "DurationStop",
     "EngineChoice",
     "Failed",
@@ -211,7 +209,7 @@ _NAMES = {
     "trial": "Failed Invalid Ok Outcome Trial TrialRole",
     "workload": (
         "ELSEWHERE FLEET LOCAL MAX_CONNECTIONS MAX_PATHS MAX_RATE_PER_S MAX_STREAMS Arrivals ClosedLoop "
-        "ConnectionStage CountStop Driver DurationStop EngineChoice Loop Mix MixPath OpenLoop Pacing "
+        "ConnectionStage CountStop DurationStop EngineChoice Loop Mix MixPath OpenLoop Pacing "
         "RateStage Stop Workload fault_of_mix is_fleet is_own_generator"
     ),
 }

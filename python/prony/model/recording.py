@@ -18,7 +18,7 @@ from prony.model.address import HttpVersion, Tls, Wire
 from prony.model.facts import Fingerprint
 from prony.model.limit import Limit
 from prony.model.shapes import OPTIONAL, REST, ShapeError, at, decode
-from prony.model.workload import Driver, Pacing, Workload, fault_of_mix
+from prony.model.workload import Pacing, Workload, fault_of_mix
 
 __all__ = [
     "Account",
@@ -126,7 +126,6 @@ class Specification:
     cpus: tuple[int, ...] | None
     pacing: Pacing | None
     ceiling_per_s: float | None = None
-    driver: Driver = field(default=Driver.AUTO, metadata=OPTIONAL)
     share: GeneratorShare | None = field(default=None, metadata=OPTIONAL)
 
 
@@ -472,8 +471,7 @@ class ReportedLatency:
 @dataclass(frozen=True, slots=True)
 class GeneratorName:
     """Which generator it was. ``caveats``: what it counts or times wrongly; ``missing``: why parts of the
-    Recording are not there, by their names; ``command``: what was started of an external one; ``fallback``:
-    why its driver is not the one that was wanted.
+    Recording are not there, by their names; ``command``: what was started of an external one.
     """
 
     name: str
@@ -481,7 +479,6 @@ class GeneratorName:
     driver: str | None
     threads: int | None
     pacing: Pacing | None
-    fallback: str | None = field(default=None, metadata=OPTIONAL)
     command: tuple[str, ...] | None = field(default=None, metadata=OPTIONAL)
     caveats: tuple[str, ...] = field(default=(), metadata=OPTIONAL)
     missing: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)

@@ -26,7 +26,6 @@ __all__ = [
     "ClosedLoop",
     "ConnectionStage",
     "CountStop",
-    "Driver",
     "DurationStop",
     "EngineChoice",
     "Loop",
@@ -73,16 +72,6 @@ class Pacing(StrEnum):
     def usual(cls, *, shares_cpus: bool) -> "Pacing":
         """Return the pacing where none is asked for: what spins on the server's CPUs slows the server."""
         return cls.ECONOMICAL if shares_cpus else cls.PRECISE
-
-
-class Driver(StrEnum):
-    """How the built-in generator reaches the kernel."""
-
-    AUTO = "auto"
-    """By what was shown to cost less: epoll, so far."""
-    EPOLL = "epoll"
-    IO_URING = "io_uring"
-    """Where load and kernel allow it, else by epoll: the result says why."""
 
 
 MAX_CONNECTIONS = 500_000
@@ -317,7 +306,6 @@ class EngineChoice:
     threads: int = 1
     pacing: Pacing = Pacing.PRECISE
     command: str = field(default="", metadata=OPTIONAL)
-    driver: Driver = field(default=Driver.AUTO, metadata=OPTIONAL)
 
     @property
     def is_built_in(self) -> bool:

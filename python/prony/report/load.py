@@ -637,17 +637,12 @@ def _cost_words(cpu_ns: float, spin_share: float | None) -> Text:
     return text("{}, spinning {} of its time", words, Figure(spin_share, percent, "/generator/spin_share"))
 
 
-def _driver_words(engine: GeneratorName) -> Text:
-    driver = Name(engine.driver or "")
-    return text("{} ({})", driver, Name(engine.fallback)) if engine.fallback else text("{}", driver)
-
-
 def _generator_words(engine: GeneratorName) -> Text:
     name = " ".join(part for part in (engine.name, engine.version) if part)
     threads = engine.threads
     parts: list[Part | None] = [
         Name(name),
-        _driver_words(engine) if engine.driver else None,
+        Name(engine.driver) if engine.driver else None,
         counted(Figure(threads, as_typed, "/generator/threads"), "thread") if threads is not None else None,
         # A closed loop has no times to keep.
         f"{engine.pacing} pacing" if engine.pacing else None,

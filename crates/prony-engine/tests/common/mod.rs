@@ -51,9 +51,7 @@ impl Load {
                 "request": {"method": "GET", "path": "/", "headers": [], "body": null, "keep_alive": true},
                 "expect": {"status": null, "body": null}
             },
-            "threads": 1, "cpus": null, "pacing": "economical",
-            // The whole suite runs over either driver.
-            "driver": std::env::var("PRONY_TEST_DRIVER").unwrap_or("auto".to_owned())
+            "threads": 1, "cpus": null, "pacing": "economical"
         }))
     }
 
@@ -92,10 +90,6 @@ impl Load {
 
     pub fn threads(self, threads: usize) -> Self {
         self.with("/threads", json!(threads))
-    }
-
-    pub fn driver(self, driver: &str) -> Self {
-        self.with("/driver", json!(driver))
     }
 
     pub fn precise(self) -> Self {
