@@ -1,11 +1,9 @@
 """Pipelines and HTTP/1.0 on nginx, which leaves each connection after a thousand requests, and on Node."""
 
-import shutil
-import subprocess
-
 import pytest
 
 from servers.nginx import SIZES
+from servers.node import node_server
 
 NODE = """
 const server = require("http").createServer((request, reply) => { served += 1; reply.end("hello"); });
@@ -40,28 +38,14 @@ def test_http10_closes_each_connection_unless_it_asks_to_keep_it(prony, nginx, k
     assert nginx.served() == {("HTTP/1.0", "200", str(SIZES["small"])): 500}
 
 
-@pytest.fixture
-def node():
-    program = shutil.which("node")
-    if program is None:
-        pytest.skip("Node is not installed")
-    process = subprocess.Popen(
-        [program, "-e", NODE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
-    )
-    try:
-        yield process, int(process.stdout.readline())
-    finally:
-        process.kill()
-        process.communicate()
-
-
 @pytest.mark.parametrize(
     "wire", [("--pipeline", "16"), ("--http1.0",), ("--http1.0", "--keepalive")], ids=" ".join
 )
-def test_node_answers_each_request_of_older_wires(prony, node, wire):
-    process, port = node
-    done = prony("load", f"http://127.0.0.1:{port}/", *wire, "-c", "4", "-n", "2000", "--json", "-")
-    assert done.status == 0, done.err
-    assert done.json["account"]["ok"] == 2000
-    process.stdin.write("how many\n")
-    assert int(process.stdout.readline()) == 2000
+def test_node_answers_each_request_of_older_wires(prony, wire):
+    with node_server("-e", NODE) as server:
+        done = prony(
+            "load", f"http://127.0.0.1:{server.port}/", *wire, "-c", "4", "-n", "2000", "--json", "-"
+        )
+        assert done.status == 0, done.err
+        assert done.json["account"]["ok"] == 2000
+        assert server.counts() == 2000
