@@ -13,7 +13,7 @@ from prony.catalog.schema.loader import load_catalog
 from prony.catalog.schema.settings import speaks_tls
 from prony.certificates import Authority
 from prony.errors import UsageError
-from prony.model import Frontend, Interface, Subject, TlsKey, Wire
+from prony.model import Frontend, Interface, Subject, TlsCipher, TlsKey, Wire
 from prony.runas import resolve_user
 
 
@@ -122,6 +122,28 @@ def test_a_frontend_passes_nothing_on_to_a_server_with_tls(catalog):
 def test_clients_take_up_sessions_where_that_is_asked_for(catalog):
     subject = replace(subject_of(catalog, "uvicorn"), settings={"tls": "ecdsa", "tls_resumption": "true"})
     assert assembled(catalog, subject).address.tls.resumption
+
+
+def test_clients_offer_the_cipher_that_is_asked_for_and_else_all(catalog):
+    assert assembled(catalog, with_tls(catalog, "uvicorn")).address.tls.ciphers == ()
+    chosen = {"tls": "rsa2048", "tls_cipher": "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"}
+    subject = replace(subject_of(catalog, "uvicorn"), settings=chosen)
+    assert assembled(catalog, subject).address.tls.ciphers == (TlsCipher.RSA_AES_128,)
+
+
+@pytest.mark.parametrize(
+    ("cipher", "expected"),
+    [
+        ("RC4", "one of `any`, `TLS_AES_256_GCM_SHA384`, "),
+        ("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "with `tls=ecdsa` one of `TLS_AES_256_GCM_SHA384`, "),
+    ],
+)
+def test_a_cipher_that_no_server_can_speak_with_its_key_is_refused(catalog, cipher, expected):
+    chosen = {"tls": "ecdsa", "tls_cipher": cipher}
+    subject = replace(subject_of(catalog, "uvicorn"), settings=chosen)
+    with pytest.raises(UsageError) as refused:
+        assembled(catalog, subject)
+    assert f"uvicorn.tls_cipher={cipher}`: expected {expected}" in str(refused.value)
 
 
 def test_software_of_another_time_speaks_no_tls(catalog):

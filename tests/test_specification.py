@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from prony._engine import CIPHERS
 from prony.engine.registry import ENGINES, open_engine
 from prony.errors import EngineError, UsageError
 from prony.model import (
@@ -16,6 +17,7 @@ from prony.model import (
     Pacing,
     Request,
     Tls,
+    TlsCipher,
     Wire,
     Workload,
 )
@@ -104,6 +106,13 @@ def test_what_is_asked_of_a_server_with_tls_is_in_the_target() -> None:
         "least_version": "1.2",
         "resumption": True,
     }
+
+
+def test_the_ciphers_that_can_be_asked_for_are_those_of_the_engine() -> None:
+    assert tuple(TlsCipher) == CIPHERS
+    address = Address("127.0.0.1", 8443, tls=Tls(ciphers=(TlsCipher.AES_128,)))
+    spec = to_spec(Workload(ClosedLoop(1), CountStop(1)), address, EngineChoice())
+    assert spec["target"]["tls"]["ciphers"] == ["TLS_AES_128_GCM_SHA256"]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from os import PathLike
 from typing import Literal, Self, final
 
 __all__ = [
+    "CIPHERS",
     "CLASSES",
     "WIRES",
     "CpuTime",
@@ -37,6 +38,9 @@ __version__: str
 
 # Every class of an account, with its kind (`prony.analysis.account`).
 CLASSES: tuple[tuple[str, str], ...]
+
+# The cipher suites of TLS, in the order in which they are offered.
+CIPHERS: tuple[str, ...]
 
 # What the engine speaks, by the names of `Wire`.
 WIRES: tuple[str, ...]

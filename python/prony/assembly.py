@@ -195,7 +195,7 @@ def _certified(seat: Seat, asked: AskedTls | None, site: Site) -> Seat:
     if asked is None:
         return seat
     certified = site.authority.certify(asked.key, seat.address.host)
-    wanted = Tls(ca_file=str(site.authority.file), resumption=asked.resumption)
+    wanted = Tls(ca_file=str(site.authority.file), resumption=asked.resumption, ciphers=asked.ciphers)
     return replace(seat, address=replace(seat.address, tls=wanted), certified=certified)
 
 

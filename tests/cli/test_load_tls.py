@@ -102,6 +102,36 @@ def test_sessions_are_taken_up_again_unless_that_is_not_wanted(said, secure, opt
     assert resumed == counts(secure)["handshakes_resumed"] == (39 if taken_up else 0)
 
 
+@pytest.mark.parametrize(
+    "cipher", ["TLS_AES_128_GCM_SHA256", "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256"]
+)
+def test_a_cipher_that_is_chosen_is_the_one_that_is_spoken(said, secure, cipher):
+    done = said("load", url(secure), "--cacert", CA, "-n", "9", "--tls-cipher", cipher, "--json", "-")
+    assert list(done.json["tls"]["ciphers"]) == [cipher]
+    assert done.json["target"]["tls"]["ciphers"] == [cipher]
+
+
+def test_of_several_ciphers_only_these_are_offered(said, secure):
+    names = ("TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
+    chosen = [word for name in names for word in ("--tls-cipher", name)]
+    done = said("load", url(secure), "--cacert", CA, "-n", "9", *chosen, "--json", "-")
+    assert list(done.json["tls"]["ciphers"]) == [names[1]]
+
+
+def test_a_cipher_that_the_server_lacks_is_a_failed_handshake(said, secure):
+    of_rsa = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"
+    done = said("load", url(secure), "--cacert", CA, "-d", "200ms", "-c", "1", "--tls-cipher", of_rsa)
+    assert done.status == 3
+    assert "HandshakeFailure" in done.out.replace("\n", " ")
+
+
+def test_a_cipher_that_does_not_exist_is_refused_with_those_that_do(said):
+    done = said("load", "https://127.0.0.1:9/", "--tls-cipher", "RC4")
+    assert done.status == 2
+    assert "RC4" in done.err
+    assert [name for name in _engine.CIPHERS if name not in done.err] == []
+
+
 @pytest.mark.parametrize("secure", [("server", {"client_ca": pem("ca.pem")})], indirect=True)
 def test_our_own_certificate_is_shown_to_a_server_that_wants_one(said, secure):
     own = ("--cert", str(CERTIFICATES / "client.pem"), "--key", str(CERTIFICATES / "client.key"))
@@ -153,6 +183,12 @@ def test_another_library_on_the_other_side_counts_the_same(said, version):
         ("https", ["--key", CA], "`--key` needs `--cert`"),
         ("https", ["--cacert", "/nowhere.pem"], "`--cacert /nowhere.pem` is no file"),
         ("https", ["--tls-min", "1.1"], "1.1"),
+        ("http", ["--tls-cipher", "TLS_AES_128_GCM_SHA256"], "`--tls-cipher` only works with TLS"),
+        (
+            "https",
+            ["--tls-min", "1.3", "--tls-cipher", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"],
+            "is of TLS 1.2, and the least version is 1.3",
+        ),
     ],
 )
 def test_options_of_tls_that_do_not_fit_are_refused(said, target, options, refusal):

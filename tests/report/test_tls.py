@@ -88,6 +88,29 @@ def test_handshakes_have_a_table_of_their_own(tmp_path):
     assert PLAIN not in table
 
 
+def test_a_server_that_does_not_take_the_same_in_all_blocks_is_named_first(tmp_path, monkeypatch):
+    both, plain = iter(["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384"]), handshakes
+    monkeypatch.setattr(f"{__name__}.handshakes", lambda name: {**plain(name), "ciphers": {next(both): 10}})
+    reading = study(tmp_path, [FULL])
+    rest = "X25519, ECDSA P-256, no resumption in 1 block"
+    said = (
+        f"{FULL}: TLS agreed on TLS 1.3, TLS_AES_128_GCM_SHA256, {rest}; "
+        f"TLS 1.3, TLS_AES_256_GCM_SHA384, {rest}: its figures are not of one kind."
+    )
+    for report in (study_report, brief_report):
+        page = " ".join(markdown(report(reading)).replace("\\", "").replace("**", "").split())
+        assert said in page
+    (cell,) = reading_json(reading)["groups"][0]["cells"]
+    found = {one["blocks"]: one["tls"]["ciphers"] for one in cell["tls_differs"]}
+    assert found == {(0,): ("TLS_AES_128_GCM_SHA256",), (1,): ("TLS_AES_256_GCM_SHA384",)}
+
+
+def test_a_server_that_takes_the_same_in_all_blocks_is_not_warned_of(tmp_path):
+    reading = study(tmp_path, [PLAIN, FULL])
+    assert "TLS agreed on" not in markdown(study_report(reading))
+    assert [one["tls_differs"] for one in reading_json(reading)["groups"][0]["cells"]] == [[], []]
+
+
 def test_of_a_generator_that_does_not_say_it_is_said_that_there_was_tls(tmp_path, monkeypatch):
     monkeypatch.setattr(f"{__name__}.handshakes", lambda name: None)
     page = markdown(study_report(study(tmp_path, [PLAIN, FULL]))).replace("\\", "")

@@ -111,6 +111,22 @@ def test_no_key_and_no_path_of_one_is_in_the_archive(prony, folder):
     assert "YOUR-KEY.pem" in done.out
 
 
+def test_cells_differ_by_the_cipher_that_clients_offer(prony, folder):
+    suites = ("TLS_AES_128_GCM_SHA256", "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256")
+    servers = ("--app", "hello", "--servers", "nginx-static", "--repeats", "1", "-c", "2")
+    times = ("--warmup", "0s", "--duration", "500ms", "--out", "a.prony", "--force")
+    asked = ("--tls", "--set", f"nginx-static.tls_cipher={','.join(suites)},any")
+    done = prony("run", "--no-calibration", *servers, *times, *asked, timeout_s=180)
+    assert done.status == 0, done.err
+    found = {trial.cell_id: trial.recording.tls for trial in trials(folder)}
+    assert [list(found[k].ciphers) for k in range(2)] == [[name] for name in suites]
+    assert [list(found[k].protocols) for k in range(3)] == [["TLS 1.3"], ["TLS 1.2"], ["TLS 1.3"]]
+    with open_archive(folder / "a.prony") as archive:
+        names = [cell.subject.name for cell in archive.plan().cells]
+    assert [name for name, suite in zip(names, suites, strict=False) if suite not in name] == []
+    assert len(set(names)) == 3
+
+
 def test_sessions_are_resumed_where_that_is_asked_for(prony, folder):
     asked = ("nginx-static.tls=ecdsa", "nginx-static.keep_alive=0", "nginx-static.tls_resumption=false,true")
     done = prony(

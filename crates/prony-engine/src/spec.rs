@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::protocol::is_idempotent;
 use crate::schedule::Share;
+use crate::tls::{is_of_tls12, CIPHERS};
 use base64::engine::general_purpose::STANDARD;
 use base64::Engine as _;
 use serde::{Deserialize, Serialize};
@@ -80,6 +81,9 @@ pub struct TlsSpec {
     pub least_version: LeastVersion,
     /// Whether a connection may take up the session of an earlier one.
     pub resumption: bool,
+    /// The cipher suites that are offered, in this order, by the names of [`CIPHERS`](crate::tls::CIPHERS); none: all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ciphers: Vec<String>,
 }
 
 impl Default for TlsSpec {
@@ -92,7 +96,27 @@ impl Default for TlsSpec {
             server_name: None,
             least_version: LeastVersion::Tls12,
             resumption: true,
+            ciphers: Vec::new(),
         }
+    }
+}
+
+impl TlsSpec {
+    fn check_ciphers(&self) -> Result<(), Error> {
+        let field = "target.tls.ciphers";
+        for name in &self.ciphers {
+            let known = CIPHERS.contains(&name.as_str());
+            require(known, field, name, &format!("one of {}", CIPHERS.join(", ")))?;
+        }
+        let too_old =
+            self.least_version == LeastVersion::Tls13 && self.ciphers.iter().all(|one| is_of_tls12(one));
+        let fits = self.ciphers.is_empty() || !too_old;
+        require(
+            fits,
+            field,
+            self.ciphers.join(", "),
+            "one of TLS 1.3, the least version",
+        )
     }
 }
 
@@ -265,6 +289,7 @@ impl Target {
             let is_pair = tls.certificate_file.is_some() == tls.key_file.is_some();
             let field = "target.tls.key_file";
             require(is_pair, field, "", "a certificate and its key, or neither")?;
+            tls.check_ciphers()?;
         }
         let streams = self.wire.streams();
         let fits = (1..=MOST_STREAMS).contains(&streams);

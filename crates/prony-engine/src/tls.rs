@@ -9,8 +9,8 @@ use rustls::crypto::{ring, verify_tls12_signature, verify_tls13_signature, Crypt
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{
-    CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, HandshakeKind, RootCertStore,
-    SignatureScheme, SupportedProtocolVersion,
+    CertificateError, CipherSuite, ClientConfig, ClientConnection, DigitallySignedStruct, HandshakeKind,
+    RootCertStore, SignatureScheme, SupportedProtocolVersion,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -22,6 +22,24 @@ const SERVERS_REMEMBERED: usize = 4;
 // What is spoken on every connection.
 const HTTP_1: &[u8] = b"http/1.1";
 const HTTP_2: &[u8] = b"h2";
+
+/// The cipher suites that can be spoken, in the order in which they are offered, by their names in the registry of IANA.
+pub const CIPHERS: [&str; 9] = [
+    "TLS_AES_256_GCM_SHA384",
+    "TLS_AES_128_GCM_SHA256",
+    "TLS_CHACHA20_POLY1305_SHA256",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
+    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
+    "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+    "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
+];
+
+/// Whether the suite of this name is one of TLS 1.2: only there it says how keys are exchanged (RFC 8446 section 4.1.1).
+pub(crate) fn is_of_tls12(name: &str) -> bool {
+    name.contains("_WITH_")
+}
 
 /// What connections of a run have in common.
 #[derive(Debug, Clone)]
@@ -41,7 +59,7 @@ impl Client {
         let typed = asked.server_name.as_ref().unwrap_or(&target.host);
         let name = ServerName::try_from(typed.clone())
             .map_err(|_| Error::Tls(format!("`{typed}` is not the name of a server")))?;
-        let provider = Arc::new(ring::default_provider());
+        let provider = Arc::new(provider(&asked.ciphers));
         let versions = versions(asked.least_version);
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(versions)
@@ -81,6 +99,29 @@ impl Client {
             _ => Ok(()),
         }
     }
+}
+
+/// The library's own parts, with the cipher suites of these names, in this order; none: with all.
+fn provider(ciphers: &[String]) -> CryptoProvider {
+    let all = ring::default_provider();
+    let found = |name: &String| {
+        all.cipher_suites
+            .iter()
+            .find(|one| cipher_name(one.suite()) == *name)
+    };
+    let chosen: Vec<_> = ciphers.iter().filter_map(found).copied().collect();
+    match chosen.is_empty() {
+        true => all,
+        false => CryptoProvider {
+            cipher_suites: chosen,
+            ..all
+        },
+    }
+}
+
+// The library has a name of its own for those of TLS 1.3 (RFC 8446 appendix B.4).
+fn cipher_name(suite: CipherSuite) -> String {
+    format!("{suite:?}").replace("TLS13_", "TLS_")
 }
 
 /// What is spoken, from the least version on; older ones than these are not.
@@ -204,11 +245,7 @@ impl Handshakes {
             &mut self.protocols,
             version.map(|version| format!("{version:?}").replace("TLSv1_", "TLS 1.")),
         );
-        // The library has a name of its own for those of TLS 1.3 (RFC 8446 appendix B.4).
-        one_more(
-            &mut self.ciphers,
-            suite.map(|suite| format!("{:?}", suite.suite()).replace("TLS13_", "TLS_")),
-        );
+        one_more(&mut self.ciphers, suite.map(|suite| cipher_name(suite.suite())));
         one_more(&mut self.groups, group.map(|group| format!("{:?}", group.name())));
         one_more(&mut self.alpn, alpn.map(std::borrow::Cow::into_owned));
         let certificate = connection.peer_certificates().and_then(<[_]>::first);
@@ -318,5 +355,17 @@ fn words(error: &rustls::Error) -> String {
         rustls::Error::InvalidMessage(_) => format!("what the server sent is no TLS: {error}"),
         rustls::Error::AlertReceived(alert) => format!("the server refused with the alert {alert:?}"),
         _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cipher_name, ring, CIPHERS};
+
+    #[test]
+    fn the_names_are_those_of_the_librarys_suites() {
+        let all = ring::default_provider().cipher_suites;
+        let names: Vec<_> = all.iter().map(|one| cipher_name(one.suite())).collect();
+        assert_eq!(names, CIPHERS);
     }
 }

@@ -7,7 +7,7 @@ mod common;
 use common::{assert_all_ok, Load, Scripted, MS};
 use prony_engine::account::Account;
 use prony_engine::tls::Handshakes;
-use prony_engine::{Control, Recording};
+use prony_engine::{Control, Recording, Spec};
 use prony_reference::Server;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -217,6 +217,56 @@ fn a_version_that_is_too_old_is_refused() {
     assert_refused(&recording, "ProtocolVersion");
     let recording = Load::closed(server.port(), 1).requests(5).secure(known()).run();
     assert_eq!(handshakes(&recording).protocols, only("TLS 1.2", 1));
+}
+
+#[test]
+fn only_the_ciphers_that_are_asked_for_are_offered() {
+    for (version, cipher) in [
+        ("TLS 1.3", "TLS_AES_128_GCM_SHA256"),
+        ("TLS 1.3", "TLS_CHACHA20_POLY1305_SHA256"),
+        ("TLS 1.2", "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256"),
+    ] {
+        let server = server(json!({}), json!({}));
+        let load = Load::closed(server.port(), 2).requests(20);
+        let recording = load.secure(with("ciphers", json!([cipher]))).run();
+        assert_all_ok(&recording, &server.counts());
+        assert_eq!(handshakes(&recording).ciphers, only(cipher, 2));
+        assert_eq!(handshakes(&recording).protocols, only(version, 2));
+    }
+}
+
+#[test]
+fn a_cipher_that_does_not_fit_the_servers_key_is_a_failed_handshake() {
+    let server = server(json!({}), json!({}));
+    let of_rsa = with("ciphers", json!(["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"]));
+    let recording = Load::closed(server.port(), 1)
+        .duration_ms(100)
+        .secure(of_rsa)
+        .run();
+    assert_refused(&recording, "the server refused with the alert HandshakeFailure");
+}
+
+#[test]
+fn a_cipher_that_does_not_exist_is_refused_with_those_that_do() {
+    let refused = |tls: Value| {
+        let mut spec = serde_json::to_value(Load::closed(1, 1).secure(known()).spec()).unwrap();
+        spec["target"]["tls"] = tls;
+        Spec::from_json(&spec.to_string()).unwrap_err().to_string()
+    };
+    let unknown = refused(with("ciphers", json!(["TLS_AES_128_GCM_SHA256", "RC4"])));
+    assert!(
+        unknown.starts_with(
+            "`target.tls.ciphers` is `RC4`; expected one of TLS_AES_256_GCM_SHA384, TLS_AES_128"
+        ),
+        "{unknown}"
+    );
+    let mut old = with("ciphers", json!(["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"]));
+    old["least_version"] = json!("1.3");
+    let found = refused(old);
+    assert!(
+        found.ends_with("expected one of TLS 1.3, the least version"),
+        "{found}"
+    );
 }
 
 #[test]

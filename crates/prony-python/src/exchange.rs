@@ -2,6 +2,7 @@
 
 use prony_engine::exchange;
 use prony_engine::spec::Wire;
+use prony_engine::tls::CIPHERS;
 use prony_engine::Error;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -10,6 +11,7 @@ use crate::error::to_python;
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("WIRES", PyTuple::new(module.py(), Wire::NAMES)?)?;
+    module.add("CIPHERS", PyTuple::new(module.py(), CIPHERS)?)?;
     module.add_function(wrap_pyfunction!(encode_request, module)?)?;
     module.add_function(wrap_pyfunction!(decode_reply, module)?)?;
     module.add_class::<Stream>()

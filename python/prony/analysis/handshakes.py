@@ -15,7 +15,7 @@ from prony.metrics.handshakes import HANDSHAKES
 from prony.model import Tls
 from prony.model.recording import Distribution, Recording
 
-__all__ = ["Agreed", "agreed_by_all", "agreed_in", "handshake_metrics"]
+__all__ = ["Agreed", "AgreedInBlocks", "agreed_by_all", "agreed_in", "differing", "handshake_metrics"]
 
 _NO_TLS = Missing("there was no TLS")
 _NONE = Missing("there was no such handshake")
@@ -38,6 +38,27 @@ class Agreed:
     keys: tuple[str, ...]
     alpn: tuple[str, ...]
     resumption: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class AgreedInBlocks:
+    """What TLS agreed on in some of a cell's blocks, where it is another in others."""
+
+    blocks: tuple[int, ...]
+    tls: Agreed
+
+
+def differing(found: Iterable[tuple[int, Agreed | None]]) -> tuple[AgreedInBlocks, ...]:
+    """Return what the trials of a cell agreed on, each with its blocks, in the order of the first of them;
+    nothing where it is the same in all. What was not asked for by the cell, such as the cipher suite, the
+    server chooses, and it may choose otherwise.
+    """
+    blocks: dict[Agreed, list[int]] = {}
+    for block, agreed in sorted(found, key=lambda one: one[0]):
+        if agreed is not None:
+            blocks.setdefault(agreed, []).append(block)
+    several = tuple(AgreedInBlocks(tuple(where), agreed) for agreed, where in blocks.items())
+    return several if len(several) > 1 else ()
 
 
 def agreed_in(recording: Recording | None) -> Agreed | None:

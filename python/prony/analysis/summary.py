@@ -13,7 +13,7 @@ from prony.analysis.account import ClassKind, Tally, kind_of, tally, together
 from prony.analysis.at_least import is_at_least, is_throughput, rate_reach
 from prony.analysis.compare import MARGIN
 from prony.analysis.effects import student_t
-from prony.analysis.handshakes import Agreed, agreed_by_all, agreed_in
+from prony.analysis.handshakes import Agreed, AgreedInBlocks, agreed_by_all, agreed_in, differing
 from prony.analysis.latency import latency_summaries
 from prony.analysis.listeners import SharedAddress, shared_addresses
 from prony.analysis.logs import ratio_of
@@ -187,6 +187,11 @@ class CellSummary:
     def tls(self) -> Agreed | None:
         """What the trials that count agreed on with TLS; null without TLS."""
         return agreed_by_all(trial.tls for trial in self.counted)
+
+    @property
+    def tls_differs(self) -> tuple[AgreedInBlocks, ...]:
+        """What they agreed on by their blocks, where that is not the same in all."""
+        return differing((trial.block, trial.tls) for trial in self.counted)
 
     @property
     def success_ratio(self) -> float | None:

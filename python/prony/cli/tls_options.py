@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 import typer
 
 from prony.errors import UsageError
-from prony.model import Address, Tls, TlsVersion
+from prony.model import Address, Tls, TlsCipher, TlsVersion
 
 __all__ = ["TlsOptions", "refuse_without_tls", "tls_of"]
 
@@ -42,9 +42,17 @@ class TlsOptions:
             "--tls-resumption/--no-tls-resumption", help="Take up earlier sessions, or shake hands in full."
         ),
     ] = True
+    tls_cipher: Annotated[
+        list[TlsCipher] | None,
+        typer.Option(
+            metavar="NAME",
+            help="The only cipher suite to offer, such as TLS_AES_128_GCM_SHA256; repeat it for several, the "
+            "preferred one first (all that the engine has).",
+        ),
+    ] = None
 
 
-_OF_TLS = ("cacert", "cert", "key", "insecure", "sni", "tls_min", "tls_resumption")
+_OF_TLS = ("cacert", "cert", "key", "insecure", "sni", "tls_min", "tls_resumption", "tls_cipher")
 
 
 def refuse_without_tls(typed: Mapping[str, str], addresses: Sequence[Address]) -> None:
@@ -72,6 +80,13 @@ def tls_of(options: TlsOptions) -> Tls:
     if (options.cert is None) != (options.key is None):
         typed, missing = ("--cert", "--key") if options.key is None else ("--key", "--cert")
         raise UsageError(f"`{typed}` needs `{missing}`: a certificate and its key, each as a PEM file")
+    ciphers = tuple(dict.fromkeys(options.tls_cipher or ()))
+    if ciphers and all(one.version < options.tls_min for one in ciphers):
+        raise UsageError(
+            f"`--tls-cipher {ciphers[0]}` is of TLS {ciphers[0].version}, and the least version is "
+            f"{options.tls_min}",
+            hint=f"leave out --tls-min, or take a suite of TLS 1.3 such as {TlsCipher.AES_128}",
+        )
     return Tls(
         verify=not options.insecure,
         ca_file=_file("--cacert", options.cacert),
@@ -80,6 +95,7 @@ def tls_of(options: TlsOptions) -> Tls:
         server_name=options.sni,
         least_version=options.tls_min,
         resumption=options.tls_resumption,
+        ciphers=ciphers,
     )
 
 

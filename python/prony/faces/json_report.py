@@ -101,6 +101,7 @@ def _cell(cell: CellSummary, diagnosis: Diagnosis | None) -> Json:
         "metrics": _estimates(cell.metrics),
         "roles": {role: _estimates(metrics) for role, metrics in cell.roles.items()},
         "tls": None if cell.tls is None else asdict(cell.tls),
+        "tls_differs": [asdict(one) for one in cell.tls_differs],
         "by_block": {
             str(block): {name: _known(value) for name, value in metrics.items()}
             for block, metrics in cell.by_block.items()

@@ -13,7 +13,7 @@ from pydantic import JsonValue, TypeAdapter
 from prony.analysis.drift import Drift
 from prony.analysis.editions import Then
 from prony.analysis.failure_rates import Failures
-from prony.analysis.handshakes import Agreed
+from prony.analysis.handshakes import Agreed, AgreedInBlocks
 from prony.analysis.knee import Saturation
 from prony.analysis.power import Sight
 from prony.model import Json
@@ -293,6 +293,7 @@ class CellShape:
     metrics: Mapping[str, EstimateShape | MissingShape]
     roles: Mapping[str, Mapping[str, EstimateShape | MissingShape]]
     tls: Agreed | None
+    tls_differs: Sequence[AgreedInBlocks]
     by_block: Mapping[str, Mapping[str, float | None]]
     trimmed_mean: Mapping[str, float | None]
     pace: Mapping[str, Object]

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from prony.model.address import Address, AddressKind, HttpVersion, Tls, TlsKey, TlsVersion, Wire
+    from prony.model.address import Address, AddressKind, HttpVersion, Tls, TlsCipher, TlsKey, TlsVersion, Wire
     from prony.model.availability import INSTALLABLE, READY, Availability, AvailabilityKind
     from prony.model.claims import ERROR_RATIO, TOLERANT, Claim, ClaimKind, Needs, Original
     from prony.model.exchange import Check, Contract, Request
@@ -172,6 +172,7 @@ __all__ = [
     "ThreadSchedule",
     "ThreadUsage",
     "Tls",
+    "TlsCipher",
     "TlsKey",
     "TlsVersion",
     "Trial",
@@ -189,7 +190,7 @@ __all__ = [
 ]
 
 _NAMES = {
-    "address": "Address AddressKind HttpVersion Tls TlsKey TlsVersion Wire",
+    "address": "Address AddressKind HttpVersion Tls TlsCipher TlsKey TlsVersion Wire",
     "availability": "INSTALLABLE READY Availability AvailabilityKind",
     "claims": "ERROR_RATIO TOLERANT Claim ClaimKind Needs Original",
     "exchange": "Check Contract Request",

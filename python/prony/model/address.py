@@ -4,10 +4,13 @@
 'http://127.0.0.1:8080'
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 
-__all__ = ["Address", "AddressKind", "HttpVersion", "Tls", "TlsKey", "TlsVersion", "Wire"]
+from prony.model.shapes import OPTIONAL
+
+__all__ = ["Address", "AddressKind", "HttpVersion", "Tls", "TlsCipher", "TlsKey", "TlsVersion", "Wire"]
 
 
 class Wire(StrEnum):
@@ -49,13 +52,44 @@ class TlsKey(StrEnum):
     RSA_2048 = "rsa2048"
 
 
+class TlsCipher(StrEnum):
+    """A cipher suite, by its name in the registry of IANA. Those of TLS 1.2 say what key a certificate has.
+
+    >>> TlsCipher("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256").key
+    <TlsKey.RSA_2048: 'rsa2048'>
+    """
+
+    AES_256 = "TLS_AES_256_GCM_SHA384"
+    AES_128 = "TLS_AES_128_GCM_SHA256"
+    CHACHA20 = "TLS_CHACHA20_POLY1305_SHA256"
+    ECDSA_AES_256 = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"
+    ECDSA_AES_128 = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"
+    ECDSA_CHACHA20 = "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256"
+    RSA_AES_256 = "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"
+    RSA_AES_128 = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"
+    RSA_CHACHA20 = "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256"
+
+    @property
+    def key(self) -> TlsKey | None:
+        """The only key with which it can be spoken; null: any, as with TLS 1.3."""
+        return next((key for word, key in _KEY_OF_CIPHER.items() if f"_{word}_" in self.value), None)
+
+    @property
+    def version(self) -> TlsVersion:
+        """The only version that has it."""
+        return TlsVersion.TLS_1_3 if self.key is None else TlsVersion.TLS_1_2
+
+
+_KEY_OF_CIPHER = MappingProxyType({"ECDSA": TlsKey.ECDSA, "RSA": TlsKey.RSA_2048})
+
+
 @dataclass(frozen=True, slots=True)
 class Tls:
     """What is asked of a server with TLS. Files are PEM.
 
     ``verify``: whether its certificate must be of an authority in ``ca_file`` (null: of one that this machine
     knows), valid, and for ``server_name`` (null: for the host). ``resumption``: whether a connection may take
-    up the session of an earlier one.
+    up the session of an earlier one. ``ciphers``: those that are offered, in this order; none: all.
     """
 
     verify: bool = True
@@ -65,6 +99,7 @@ class Tls:
     server_name: str | None = None
     least_version: TlsVersion = TlsVersion.TLS_1_2
     resumption: bool = True
+    ciphers: tuple[TlsCipher, ...] = field(default=(), metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from prony.catalog.schema.loader import Catalog
-from prony.catalog.schema.settings import TLS, TLS_OFF, TLS_RESUMPTION, asked_value, is_true
+from prony.catalog.schema.settings import (
+    TLS,
+    TLS_CIPHER,
+    TLS_OFF,
+    TLS_RESUMPTION,
+    asked_ciphers,
+    asked_value,
+    is_true,
+)
 from prony.engine.registry import cannot_make, not_here, not_installed
 from prony.model import Address, Cell, EngineChoice, SandboxKind, Tls, Wire
 
@@ -92,7 +100,8 @@ def _asked_tls(cell: Cell, catalog: Catalog) -> Tls | None:
     if (asked_value(entry, front or subject, TLS) or TLS_OFF) == TLS_OFF:
         return None
     resumption = asked_value(entry, front or subject, TLS_RESUMPTION) or False
-    return Tls(ca_file=_AUTHORITY, resumption=is_true(resumption))
+    ciphers = asked_ciphers(asked_value(entry, front or subject, TLS_CIPHER))
+    return Tls(ca_file=_AUTHORITY, resumption=is_true(resumption), ciphers=ciphers)
 
 
 def left_out_words(cells: Iterable[Cell], reasons: Mapping[int, str]) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from prony.model import (
     OpenLoop,
     Request,
     Tls,
+    TlsCipher,
     Wire,
     Workload,
 )
@@ -102,6 +103,8 @@ def test_a_tool_takes_up_no_earlier_session_and_verifies(tool):
     resuming, any_certificate = Tls(), Tls(verify=False, resumption=False)
     assert "take up earlier" in refused(tool, stop=TIME, address=replace(ADDRESS, tls=resuming))
     assert "verified" in refused(tool, stop=TIME, address=replace(ADDRESS, tls=any_certificate))
+    chosen = Tls(resumption=False, ciphers=(TlsCipher.AES_128,))
+    assert "choose the cipher suites" in refused(tool, stop=TIME, address=replace(ADDRESS, tls=chosen))
 
 
 @pytest.mark.parametrize("tool", ["wrk", "hey", "k6"])

@@ -20,9 +20,28 @@ from prony.catalog.launch.filling import (
 )
 from prony.catalog.schema.apps import is_built_in
 from prony.catalog.schema.entry import FrontendEntry, ProcessEntry, ServerEntry, ServiceEntry
-from prony.catalog.schema.settings import TLS, TLS_OFF, TLS_RESUMPTION, resolve, resolved_settings
+from prony.catalog.schema.settings import (
+    TLS,
+    TLS_CIPHER,
+    TLS_OFF,
+    TLS_RESUMPTION,
+    asked_ciphers,
+    resolve,
+    resolved_settings,
+)
 from prony.errors import UsageError
-from prony.model import Address, Frontend, Launch, Readiness, RoleRule, StopRule, Subject, TlsKey, Wire
+from prony.model import (
+    Address,
+    Frontend,
+    Launch,
+    Readiness,
+    RoleRule,
+    StopRule,
+    Subject,
+    TlsCipher,
+    TlsKey,
+    Wire,
+)
 from prony.units import parse_duration
 
 __all__ = [
@@ -56,10 +75,13 @@ def spoken_wire(entry: ServerEntry, subject: Subject, cpus: int = 1) -> Wire:
 
 @dataclass(frozen=True, slots=True)
 class AskedTls:
-    """TLS to clients: the key of the certificate, and whether they may take up earlier sessions."""
+    """TLS to clients: the key of the certificate, whether they may take up earlier sessions, and the cipher
+    suites that they offer; none: all.
+    """
 
     key: TlsKey
     resumption: bool
+    ciphers: tuple[TlsCipher, ...] = ()
 
 
 def asked_tls(entry: ProcessEntry, chosen: Subject | Frontend, cpus: int = 1) -> AskedTls | None:
@@ -69,7 +91,9 @@ def asked_tls(entry: ProcessEntry, chosen: Subject | Frontend, cpus: int = 1) ->
     """
     settings = resolved_settings(entry, chosen, cpus)
     key = settings.get(TLS, TLS_OFF)
-    return None if key == TLS_OFF else AskedTls(TlsKey(str(key)), bool(settings[TLS_RESUMPTION]))
+    if key == TLS_OFF:
+        return None
+    return AskedTls(TlsKey(str(key)), bool(settings[TLS_RESUMPTION]), asked_ciphers(settings[TLS_CIPHER]))
 
 
 def make_launch(entry: ServerEntry, subject: Subject, environment: Installed, seat: Seat) -> Launch:

@@ -29,6 +29,7 @@ from prony.catalog.schema.placeholders import (
 )
 from prony.catalog.schema.settings import (
     TLS,
+    TLS_CIPHER,
     TLS_RESUMPTION,
     SettingsError,
     all_settings,
@@ -104,7 +105,7 @@ _RESERVED = (
     | APP_PLACEHOLDERS
     | UPSTREAM_PLACEHOLDERS
     | TLS_PLACEHOLDERS
-    | {"python", "bin", "build", "prony", "source", TLS, TLS_RESUMPTION}
+    | {"python", "bin", "build", "prony", "source", TLS, TLS_RESUMPTION, TLS_CIPHER}
 )
 
 

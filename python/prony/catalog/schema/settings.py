@@ -21,15 +21,17 @@ from prony.catalog.schema.entry import (
 from prony.catalog.schema.expression import calculate
 from prony.catalog.schema.template import check_text_value
 from prony.errors import UsageError
-from prony.model import Frontend, Subject, TlsKey
+from prony.model import Frontend, Subject, TlsCipher, TlsKey
 
 __all__ = [
     "BACKENDS",
     "TLS",
+    "TLS_CIPHER",
     "TLS_OFF",
     "TLS_RESUMPTION",
     "SettingsError",
     "all_settings",
+    "asked_ciphers",
     "asked_value",
     "backends_of",
     "holds",
@@ -51,7 +53,8 @@ _BACKENDS = IntSetting(
     source="Prony's own: the frontend's default way to share requests between them",
 )
 
-TLS, TLS_OFF, TLS_RESUMPTION = "tls", "off", "tls_resumption"
+TLS, TLS_OFF, TLS_RESUMPTION, TLS_CIPHER = "tls", "off", "tls_resumption", "tls_cipher"
+_ANY_CIPHER = "any"
 
 _TRUE = frozenset({"true", "on", "yes", "1"})
 _FALSE = frozenset({"false", "off", "no", "0"})
@@ -126,7 +129,7 @@ def _of_tls(entry: ProcessEntry) -> dict[str, Setting]:
         doc="TLS to its clients, with a certificate of the study's own authority; the key of the certificate",
         source=entry.tls.source,
     )
-    return {TLS: key, TLS_RESUMPTION: _TLS_RESUMPTION}
+    return {TLS: key, TLS_RESUMPTION: _TLS_RESUMPTION, TLS_CIPHER: _TLS_CIPHER}
 
 
 _TLS_RESUMPTION = BoolSetting(
@@ -135,6 +138,31 @@ _TLS_RESUMPTION = BoolSetting(
     doc="with TLS, clients take up earlier sessions where the server lets them, else all handshakes are full",
     source="Prony's own: what its load engine does",
 )
+_TLS_CIPHER = ChoiceSetting(
+    type="choice",
+    default=_ANY_CIPHER,
+    choices=(_ANY_CIPHER, *TlsCipher),
+    doc="with TLS, the only cipher suite that clients offer, else all of them, and the server takes one",
+    source="Prony's own: what its load engine does",
+)
+
+
+def asked_ciphers(value: int | str | None) -> tuple[TlsCipher, ...]:
+    """Return the cipher suites that clients offer by a value of the setting; none: all.
+
+    >>> asked_ciphers("any")
+    ()
+    """
+    return tuple(one for one in TlsCipher if one == value)
+
+
+def _check_cipher(values: Mapping[str, int | str]) -> None:
+    """Refuse a cipher suite that no server can speak with the key of its certificate."""
+    key = values.get(TLS, TLS_OFF)
+    for cipher in asked_ciphers(values.get(TLS_CIPHER)):
+        if key != TLS_OFF and cipher.key not in {None, key}:
+            fit = ", ".join(f"`{one}`" for one in TlsCipher if one.key in {None, key})
+            raise SettingsError(TLS_CIPHER, cipher, f"with `{TLS}={key}` one of {fit}")
 
 
 def _of_wires(entry: ProcessEntry) -> dict[str, Setting]:
@@ -173,7 +201,9 @@ def resolve(entry: ProcessEntry, chosen: Mapping[str, int | str], cpus: int) -> 
             raise SettingsError(key, value, f"one of the settings {known}")
     defaults = {key: setting.default for key, setting in settings.items() if setting.default is not None}
     values = {**defaults, **chosen}
-    return {key: parse_value(key, settings[key], value, cpus) for key, value in values.items()}
+    found = {key: parse_value(key, settings[key], value, cpus) for key, value in values.items()}
+    _check_cipher(found)
+    return found
 
 
 def parse_value(key: str, setting: Setting, value: int | str, cpus: int) -> int | str:

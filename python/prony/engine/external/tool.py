@@ -243,6 +243,7 @@ def _reasons(tool: Tool, workload: Workload, address: Address) -> tuple[str, ...
                 _is_unsafe(can, address),
             ),
             ("does not take up earlier sessions of TLS", address.tls and address.tls.resumption and can.tls),
+            ("cannot choose the cipher suites of TLS", address.tls and address.tls.ciphers),
             ("is only used with certificates that are verified", address.tls and not address.tls.verify),
             ("is only used without a certificate of its own", address.tls and address.tls.certificate_file),
             ("cannot connect to a Unix socket", address.kind is AddressKind.UNIX),

@@ -7,7 +7,7 @@ from prony.reading.study import Reading
 from prony.report.document import Block, Notes, Paragraph, Section, Tone
 from prony.report.forms import count, day
 from prony.report.sections.figures import group_heading
-from prony.report.sections.tls import agreed_notes
+from prony.report.sections.tls import agreed_notes, disagreements
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, joined, pointer, text
 from prony.report.words import machine_words
 
@@ -141,7 +141,8 @@ def _source(reading: Reading) -> Text:
 
 def warnings(reading: Reading) -> tuple[Block, ...]:
     """Return what must be known before any figure is read, beside a limit of the generator."""
-    return (*_forced(reading), *_too_few(reading), *_interrupted(reading))
+    mixed = (Paragraph(words, Tone.WARNING) for words in disagreements(reading))
+    return (*_forced(reading), *_too_few(reading), *_interrupted(reading), *mixed)
 
 
 def measured_words(reading: Reading, brief: Brief) -> Text:

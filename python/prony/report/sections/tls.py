@@ -10,11 +10,11 @@ from prony.report.document import Column, Entry, Footnotes, Paragraph, Section, 
 from prony.report.forms import count
 from prony.report.places import group_at
 from prony.report.tables import Place, figure_entry
-from prony.report.text import Figure, Name, Text, framed, joined, listed, pointer, text
+from prony.report.text import Figure, Name, Text, counted, framed, joined, listed, pointer, text
 from prony.report.words import group_words
 from prony.units import Scale, duration_scale
 
-__all__ = ["agreed_in_all", "agreed_notes", "agreed_words", "handshakes"]
+__all__ = ["agreed_in_all", "agreed_notes", "agreed_words", "disagreements", "handshakes"]
 
 _MOST = 6
 _KINDS = ("full", "resumed")
@@ -40,6 +40,24 @@ def agreed_notes(reading: Reading) -> Iterator[Text]:
             yield text(
                 "{}: {}", listed([text("{}", Name(one)) for one in names], _MOST), agreed_words(agreed)
             )
+
+
+def disagreements(reading: Reading) -> Iterator[Text]:
+    """Yield which subjects did not agree on the same in all their blocks: their figures mix both."""
+    for group in reading.groups:
+        for k, cell in enumerate(group.cells):
+            at = group_at(reading, group) + pointer("cells", k, "tls_differs")
+            each = [
+                text(
+                    "{} in {}",
+                    agreed_words(one.tls),
+                    counted(Figure(len(one.blocks), count, at + pointer(j, "blocks")), "block"),
+                )
+                for j, one in enumerate(cell.tls_differs)
+            ]
+            if each:
+                words = "{}: TLS agreed on {}: its figures are not of one kind."
+                yield text(words, Name(cell.name), joined(each[:_MOST], by="; "))
 
 
 def agreed_in_all(group: Group) -> Text | None:
