@@ -7,7 +7,7 @@ from tempfile import mkdtemp
 
 import pytest
 
-from prony.assembly import Site, assemble, command_line, needs_of, why_unavailable
+from prony.assembly import Site, assemble, command_line, entrance_wire, needs_of, why_unavailable
 from prony.catalog.install.environment import Environment, Unavailable
 from prony.catalog.schema.loader import load_catalog
 from prony.catalog.schema.settings import speaks_tls
@@ -110,6 +110,15 @@ def test_behind_a_frontend_with_tls_the_server_is_plain(catalog):
     assert launch.entrance.tls
     assert launch.address.tls is None
     assert launch.secrets == {}
+
+
+@pytest.mark.parametrize("name", ["gunicorn@nginx", "gunicorn@apache"])
+def test_a_frontend_speaks_http2_to_clients_and_not_to_the_server(catalog, name):
+    plain = subject_of(catalog, name)
+    subject = replace(plain, frontend=replace(plain.frontend, settings={"http2": "true"}))
+    launch = assembled(catalog, subject)
+    assert (launch.entrance.wire, launch.address.wire) == (Wire.HTTP2, Wire.HTTP)
+    assert (entrance_wire(catalog, subject), entrance_wire(catalog, plain)) == (Wire.HTTP2, Wire.HTTP)
 
 
 def test_a_frontend_passes_nothing_on_to_a_server_with_tls(catalog):

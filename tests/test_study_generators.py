@@ -17,7 +17,14 @@ from prony.model import (
     Workload,
 )
 from prony.study import generators
-from prony.study.generators import ALWAYS_KEPT, ONE_AT_A_TIME, foreseen, left_out, left_out_words
+from prony.study.generators import (
+    ALWAYS_KEPT,
+    ONE_AT_A_TIME,
+    ONLY_WITH_TLS,
+    foreseen,
+    left_out,
+    left_out_words,
+)
 
 LOAD = Workload(ClosedLoop(1), DurationStop(1))
 CATALOG = load_catalog()
@@ -102,6 +109,25 @@ def test_a_load_with_streams_is_not_for_a_subject_that_has_one_request_at_a_time
     reasons = left_out_here(cells)
     assert reasons == dict.fromkeys((2, 3, 5), ONE_AT_A_TIME)
     assert left_out_words(cells, reasons)[0] == f"hypercorn[wire=http]+hello is left out: {ONE_AT_A_TIME}"
+
+
+def test_a_frontend_that_speaks_http2_takes_a_load_with_streams(here):
+    before = replace(OWN.subject, name="gunicorn@nginx[http2=true]+hello")
+    front = Frontend("nginx", settings={"http2": "true"})
+    cells = [replace(OWN, id=1, subject=replace(before, frontend=front), workload=SHARED)]
+    assert left_out_here(cells) == {}
+
+
+def test_a_server_that_needs_tls_for_a_wire_is_left_out_without(here):
+    plain = replace(OWN.subject, name="go-net-http[wire=http2]+hello", server="go-net-http")
+    cells = [
+        replace(OWN, id=1, subject=replace(plain, settings={"wire": "http2"})),
+        replace(OWN, id=2, subject=replace(plain, settings={"wire": "http2", "tls": "ecdsa"})),
+        replace(OWN, id=3, subject=replace(plain, settings={"wire": "http"})),
+    ]
+    reasons = left_out_here(cells)
+    assert reasons == {1: ONLY_WITH_TLS}
+    assert left_out_words(cells, reasons) == (f"go-net-http[wire=http2]+hello is left out: {ONLY_WITH_TLS}",)
 
 
 def test_what_a_variant_speaks_is_known_before_it_is_started(here):

@@ -15,6 +15,7 @@ from prony.catalog.launch.filling import Seat
 from prony.catalog.launch.processes import (
     AskedTls,
     asked_tls,
+    clients_wire,
     make_frontend,
     make_launch,
     make_service,
@@ -26,7 +27,7 @@ from prony.catalog.schema.entry import ServerEntry
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import backends_of
 from prony.certificates import Authority
-from prony.model import Address, Launch, Subject, Tls
+from prony.model import Address, Launch, Subject, Tls, Wire
 from prony.runas import RunAs
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "assemble",
     "command_line",
     "entrance_tls",
+    "entrance_wire",
     "needs_of",
     "why_unavailable",
 ]
@@ -168,6 +170,17 @@ def entrance_tls(catalog: Catalog, subject: Subject, cpus: int = 1) -> AskedTls 
     return asked_tls(catalog.frontends[front.entry], front, cpus)
 
 
+def entrance_wire(catalog: Catalog, subject: Subject, cpus: int = 1) -> Wire:
+    """Return the wire that is spoken to the subject's clients, by the frontend if there is one.
+
+    *Errors*: UsageError as `resolved_settings`.
+    """
+    front = subject.frontend
+    if front is None:
+        return spoken_wire(catalog.server(subject.server), subject, cpus)
+    return clients_wire(catalog.frontends[front.entry], front, cpus)
+
+
 def _server_names(catalog: Catalog, subject: Subject, cpus: int) -> Sequence[str]:
     """Return the names of the server's processes: more than one where it has several back ends."""
     front = subject.frontend
@@ -251,7 +264,9 @@ def _in_front(  # noqa: PLR0913, PLR0917 - as assemble, and what stands behind
         return None
     entry = catalog.frontends[subject.frontend.entry]
     environment = _ready(found, needs.frontend)
-    plain = _seat(site, "frontend", Address(site.listen, site.free_port()), root=subject.app.root)
+    wire = clients_wire(entry, subject.frontend, site.cpus)
+    address = Address(site.listen, site.free_port(), wire=wire)
+    plain = _seat(site, "frontend", address, root=subject.app.root)
     seat = _certified(plain, asked_tls(entry, subject.frontend, site.cpus), site)
     return make_frontend(entry, subject, subject.frontend, environment, seat, servers)
 

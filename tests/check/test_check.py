@@ -96,6 +96,32 @@ def test_a_row_with_tls_says_so():
     assert "http, TLS" in markdown(checks_document([found]))
 
 
+def test_what_speaks_http2_is_checked_with_tls_and_without_where_it_can():
+    catalog = load_catalog(found=Path("/nowhere"))
+    names = ("node-http", "go-net-http", "mod-wsgi-express", "uwsgi-socket@nginx", "gunicorn@nginx")
+    rows = list(subjects_to_check(catalog, names, catalog.app("hello")))
+    spoken = [
+        (one.name, "tls" in around)
+        for one in rows
+        for around in [{**one.settings, **(one.frontend.settings if one.frontend else {})}]
+        if around.get("wire") == "http2" or around.get("http2")
+    ]
+    assert spoken == [
+        ("node-http", False),
+        ("node-http", True),
+        ("go-net-http", True),
+        ("mod-wsgi-express", False),
+        ("gunicorn@nginx", False),
+        ("gunicorn@nginx", True),
+    ]
+
+
+def test_a_row_behind_a_frontend_says_what_clients_speak():
+    found = replace(verdict_of(FOUND, trial(ok=10), 1, STOPPED), wire=Wire.UWSGI, clients=Wire.HTTP2)
+    assert check_json(found)["clients"] == "http2"
+    assert "uwsgi, HTTP/2" in markdown(checks_document([found])).replace("\\", "")
+
+
 def test_only_the_last_lines_of_a_log_are_kept():
     log = "\n".join(str(line) for line in range(100))
     assert verdict_of(FOUND, trial(Failed("start", "x"), log), None, None).log.splitlines()[0] == "80"

@@ -150,6 +150,10 @@ def test_every_row_of_an_entry_passes(name, checks):
         assert {wire for _, wire in spoken} == set(entry.wires)
     if name in CATALOG.servers or name in CATALOG.frontends:
         assert any(row["tls"] for row in rows) == speaks_tls(CATALOG.entry(name))
+    if name in CATALOG.frontends:
+        spoken = {(row["clients"], row["tls"] is not None) for row in rows}
+        http2 = {("http2", False), ("http2", True)} if CATALOG.frontends[name].http2 else set()
+        assert spoken == {("http", False), ("http", True), *http2}
 
 
 @pytest.mark.parametrize("app", AROUND)

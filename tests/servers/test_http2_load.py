@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from prony.archive import open_archive
-from prony.model import Ok, Wire
+from prony.model import Failed, Ok, Wire
 from prony.study.generators import ONE_AT_A_TIME
 from servers.nginx import SIZES
 
@@ -48,6 +48,42 @@ def test_studies_compare_both_wires_of_a_server(prony, folder):
     for trial in trials:
         account = trial.recording.account
         assert account.ok == account.scheduled > 100
+
+
+@pytest.mark.parametrize(
+    ("names", "settings"),
+    [
+        ("go-net-http", ["go-net-http.wire=http2", "go-net-http.tls=ecdsa"]),
+        ("mod-wsgi-express", ["mod-wsgi-express.wire=http2"]),
+        ("gunicorn@nginx,uwsgi-socket@nginx", ["nginx.http2=true", "nginx.tls=off,ecdsa"]),
+        ("gunicorn@apache,uwsgi-socket@apache", ["apache.http2=true", "apache.tls=off,ecdsa"]),
+    ],
+    ids=["go", "mod_wsgi", "nginx", "apache"],
+)
+def test_what_agrees_on_http2_answers_over_it(prony, folder, names, settings):
+    lacks = prony("doctor", *names.replace("@", ",").split(","), "--json").json
+    if lacks["missing"]:
+        pytest.skip(f"needs {', '.join(lacks['missing'])}")
+    done = prony(
+        *("run", "--no-calibration", "--app", "hello", "--servers", names, "--repeats", "1"),
+        *(word for one in settings for word in ("--set", one)),
+        *("-c", "2", "--streams", "5", "--warmup", "0s", "--duration", "500ms"),
+        *("--out", "a.prony", "--force"),
+        timeout_s=400,
+    )
+    assert done.status == 0, done.err
+    with open_archive(folder / "a.prony") as archive:
+        trials = [record.trial for record in archive.trials()]
+        cells = len(archive.plan().cells)
+    assert len({trial.cell_id for trial in trials}) == cells >= 1
+    for trial in trials:
+        # What else the machine does meanwhile is no matter here.
+        assert not isinstance(trial.outcome, Failed), trial.outcome
+        assert trial.recording.spec.target.wire.kind is Wire.HTTP2
+        account = trial.recording.account
+        assert account.ok == account.scheduled > 50
+        agreed = trial.recording.tls and list(trial.recording.tls.alpn)
+        assert agreed == (["h2"] if trial.recording.spec.target.tls else None)
 
 
 def test_a_load_of_a_study_has_several_streams_on_each_connection(prony, folder):

@@ -6,24 +6,25 @@ Must not know how a row is checked.
 ()
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
 from prony.catalog.schema.entry import FrontendEntry, ServerEntry
 from prony.catalog.schema.loader import Catalog
-from prony.catalog.schema.settings import TLS, speaks_tls
+from prony.catalog.schema.settings import HTTP2, TLS, needs_tls, speaks_tls
 from prony.errors import UsageError
-from prony.model import App, Frontend, Interface, Subject, TlsKey, Wire
+from prony.model import App, Interface, Subject, TlsKey, Wire
 
 _WITH_TLS = MappingProxyType({TLS: str(TlsKey.ECDSA)})
+_OVER_HTTP2 = MappingProxyType({HTTP2: "true"})
 
 __all__ = ["names_to_check", "subjects_to_check"]
 
 
 def subjects_to_check(catalog: Catalog, names: Sequence[str], app: App) -> Iterator[Subject]:
     """Yield the rows of a check: each of ``names`` (see `names_to_check`) with each interface and wire, and
-    once more with TLS if it speaks that.
+    once more with TLS if it speaks that, HTTP/2 with TLS too.
 
     *Errors*: UsageError for an app that a server cannot serve.
     """
@@ -93,17 +94,28 @@ def _subjects(catalog: Catalog, name: str, app: App) -> Iterator[Subject]:
         subject = Subject(name, entry.name, app, interface, variant, frontend=frontend)
         yield subject
         for wire in () if variant or frontend else _other_wires(entry):
-            yield replace(subject, settings={"wire": wire})
+            encrypted = _WITH_TLS if needs_tls(entry, wire) else {}
+            yield replace(subject, settings={"wire": wire, **encrypted})
     if not variant and frontend is None and speaks_tls(entry):
         yield replace(subject, settings=_WITH_TLS)
-    if frontend and name == _first_behind(catalog, frontend):
-        yield replace(subject, frontend=replace(frontend, settings=_WITH_TLS))
+        for wire in {Wire.HTTP2} & set(entry.wires[1:]):
+            if not needs_tls(entry, wire):
+                yield replace(subject, settings={"wire": wire, **_WITH_TLS})
+    if frontend:
+        for settings in _at_the_front(name, catalog.frontends[frontend.entry]):
+            yield replace(subject, frontend=replace(frontend, settings=settings))
 
 
-def _first_behind(catalog: Catalog, frontend: Frontend) -> str | None:
-    """Return the name behind which a frontend is checked with TLS; null for one that does not speak it."""
-    entry = catalog.frontends[frontend.entry]
-    return f"{entry.examples[0]}@{frontend.entry}" if speaks_tls(entry) else None
+def _at_the_front(name: str, entry: FrontendEntry) -> Iterator[Mapping[str, str]]:
+    """Yield what else a frontend is checked with before the first of its examples: TLS and HTTP/2."""
+    if name != f"{entry.examples[0]}@{entry.name}":
+        return
+    if speaks_tls(entry):
+        yield _WITH_TLS
+    if entry.http2:
+        yield _OVER_HTTP2
+    if speaks_tls(entry) and entry.http2:
+        yield {**_OVER_HTTP2, **_WITH_TLS}
 
 
 def _other_wires(entry: ServerEntry) -> list[Wire]:

@@ -9,7 +9,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from prony.assembly import Site, SubjectNeeds, assemble, entrance_tls, needs_of, why_unavailable
+from prony.assembly import (
+    Site,
+    SubjectNeeds,
+    assemble,
+    entrance_tls,
+    entrance_wire,
+    needs_of,
+    why_unavailable,
+)
 from prony.catalog.install.apps import materialise_app
 from prony.catalog.install.environment import Environment, Unavailable
 from prony.catalog.install.prepare import prepare
@@ -139,7 +147,13 @@ class _Bench:
         subject = cell.subject
         wire = spoken_wire(self.catalog.server(subject.server), subject)
         asked = entrance_tls(self.catalog, subject)
-        found = ServerCheck(subject.name, subject.interface, wire, asked.key if asked else None)
+        found = ServerCheck(
+            subject.name,
+            subject.interface,
+            wire,
+            asked.key if asked else None,
+            entrance_wire(self.catalog, subject),
+        )
         lacking = why_unavailable(needs, self.environments)
         if lacking:
             self.listener.notice(f"{subject.name} is unavailable: {lacking.reason}")

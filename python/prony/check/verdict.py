@@ -34,7 +34,8 @@ _LOG_LINES = 20
 class ServerCheck:
     """The result for one server, variant, interface and wire, perhaps behind a frontend.
 
-    ``tls``: the key of the certificate with which it spoke TLS, null without TLS.
+    ``clients``: what is spoken to clients, by the frontend if there is one. ``tls``: the key of the
+    certificate with which that was TLS, null without TLS.
     ``ready_s`` null: it did not become ready. ``failures``: requests by how they ended. ``stage`` null
     and ``reason`` empty: it passed; ``log`` has the last lines of the server's or its installation's output.
     """
@@ -43,6 +44,7 @@ class ServerCheck:
     interface: Interface
     wire: Wire = Wire.HTTP
     tls: TlsKey | None = None
+    clients: Wire = Wire.HTTP
     version: str | None = None
     interpreter: str | None = None
     ready_s: float | None = None

@@ -21,7 +21,7 @@ from prony.catalog.schema.entry import (
 from prony.catalog.schema.expression import calculate, names_in
 from prony.catalog.schema.settings import all_settings, holds
 from prony.check import ServerCheck
-from prony.model import AvailabilityKind, Json
+from prony.model import AvailabilityKind, Json, Wire
 from prony.report.document import (
     Block,
     Column,
@@ -416,11 +416,19 @@ def _stopped(item: ServerCheck, at: str) -> Text:
 
 
 def _checked(item: ServerCheck) -> Name:
-    return Name(f"{item.server} ({item.interface}{', TLS' if item.tls else ''})")
+    return Name(f"{item.server} ({', '.join((item.interface, *_around(item)))})")
 
 
 def _wire(item: ServerCheck) -> str:
-    return f"{item.wire}, TLS" if item.tls else item.wire
+    return ", ".join((item.wire, *_around(item)))
+
+
+def _around(item: ServerCheck) -> Iterator[str]:
+    """Yield what clients speak, where the wire does not say it."""
+    if item.clients is Wire.HTTP2 and item.wire is not Wire.HTTP2:
+        yield "HTTP/2"
+    if item.tls:
+        yield "TLS"
 
 
 def _failure_words(item: ServerCheck, at: str) -> Text:
@@ -442,6 +450,7 @@ def check_json(item: ServerCheck) -> Json:
         "server": item.server,
         "interface": item.interface,
         "wire": item.wire,
+        "clients": item.clients,
         "tls": item.tls,
         "version": item.version,
         "interpreter": item.interpreter,

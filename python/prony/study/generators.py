@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import (
+    HTTP2,
     TLS,
     TLS_CIPHER,
     TLS_OFF,
@@ -16,17 +17,19 @@ from prony.catalog.schema.settings import (
     asked_ciphers,
     asked_value,
     is_true,
+    needs_tls,
 )
 from prony.engine.registry import cannot_make, not_here, not_installed
 from prony.model import Address, Cell, EngineChoice, SandboxKind, Tls, Wire
 
-__all__ = ["ALWAYS_KEPT", "ONE_AT_A_TIME", "foreseen", "left_out", "left_out_words"]
+__all__ = ["ALWAYS_KEPT", "ONE_AT_A_TIME", "ONLY_WITH_TLS", "foreseen", "left_out", "left_out_words"]
 
 ONE_AT_A_TIME = "several streams on a connection need HTTP/2, and it has one request at a time"
 """Why a subject of another wire does not get a load with streams: with as many connections it would be
 another load.
 """
 ALWAYS_KEPT = "a connection for each request needs HTTP/1, and those of HTTP/2 are kept"
+ONLY_WITH_TLS = "it does not speak that wire without TLS"
 
 # Which server it is does not matter here, only what it speaks.
 _ANY = Address("127.0.0.1", 0)
@@ -60,6 +63,7 @@ def _left_out(
         address = _address(cell, catalog)
         reason = (
             missing[name]
+            or _unspoken(cell, address, catalog)
             or _not_taken(cell, address.wire)
             or cannot_make(cell.engine, cell.workload, address)
             or _unlimited(cell)
@@ -76,6 +80,12 @@ def _unlimited(cell: Cell) -> str | None:
     return f"a limit for each of its generators needs control groups; the sandbox is `{cell.sandbox.kind}`"
 
 
+def _unspoken(cell: Cell, address: Address, catalog: Catalog) -> str | None:
+    """Return why nobody can be answered at such an address; null: they can."""
+    alone = cell.subject.frontend is None and address.tls is None
+    return ONLY_WITH_TLS if alone and needs_tls(catalog.server(cell.subject.server), address.wire) else None
+
+
 def _not_taken(cell: Cell, wire: Wire) -> str | None:
     """Return why nobody can send the cell's load over its subject's wire; null: it can be sent."""
     if cell.workload.streams > 1 and wire is not Wire.HTTP2:
@@ -90,7 +100,8 @@ def _address(cell: Cell, catalog: Catalog) -> Address:
         entry = catalog.server(subject.server)
         spoken = replace(_ANY, wire=Wire(str(asked_value(entry, subject, "wire") or entry.wires[0])))
     else:
-        spoken = _ANY
+        asked = asked_value(catalog.frontends[front.entry], front, HTTP2) or False
+        spoken = replace(_ANY, wire=Wire.HTTP2 if is_true(asked) else Wire.HTTP)
     return replace(spoken, tls=_asked_tls(cell, catalog))
 
 
@@ -115,4 +126,5 @@ def left_out_words(cells: Iterable[Cell], reasons: Mapping[int, str]) -> tuple[s
 
 
 def _who(cell: Cell, reason: str) -> str:
-    return cell.subject.name if reason in (ONE_AT_A_TIME, ALWAYS_KEPT) else cell.engine.name
+    of_subject = (ONE_AT_A_TIME, ALWAYS_KEPT, ONLY_WITH_TLS)
+    return cell.subject.name if reason in of_subject else cell.engine.name

@@ -13,6 +13,7 @@ from prony.catalog.install.interpreter import Interpreter, find_interpreter
 from prony.catalog.install.old_pip import filled_by_pip
 from prony.catalog.install.resolve import LOCKS, built_in_requirements, committed_lock, shared_requirements
 from prony.catalog.schema.loader import load_catalog
+from prony.model import Wire
 from prony.runas import resolve_user
 
 CATALOG = load_catalog()
@@ -151,6 +152,9 @@ def test_an_edition_is_its_server_with_other_defaults():
     of_today = [part for part in entry.command if isinstance(part, str) or part.setting != "tls"]
     assert (list(edition.command), edition.facts, edition.tls) == (of_today, entry.facts, None)
     assert (edition.variants, entry.remark) == ({}, None)
+    apache, of_2016 = CATALOG.server("mod-wsgi-express"), CATALOG.server("mod-wsgi-express-as-of-2016")
+    assert (apache.wires, of_2016.wires) == ((Wire.HTTP, Wire.HTTP2), (Wire.HTTP,))
+    assert "http2" not in repr(of_2016.command)
     assert "CPython 2.7" in edition.remark
 
 

@@ -155,6 +155,17 @@ def test_an_access_log_lies_in_the_trials_folder(configuration):
     assert "CustomLog /runs/1/frontend/access.log" in configuration("apache", access_log=True)
 
 
+def test_http2_is_spoken_to_clients_where_that_is_asked_for(configuration):
+    assert "listen 127.0.0.1:8123 backlog" in configuration("nginx")
+    assert "listen 127.0.0.1:8123 http2 backlog" in configuration("nginx", http2="true")
+    assert "listen 127.0.0.1:8123 ssl http2 backlog" in configuration("nginx", http2="true", tls="ecdsa")
+    assert "http2" not in configuration("apache")
+    assert "Protocols h2c\n" in configuration("apache", http2="true")
+    encrypted = configuration("apache", http2="true", tls="ecdsa")
+    assert "Protocols h2\n" in encrypted
+    assert "LoadModule http2_module" in encrypted
+
+
 def test_a_wire_that_it_does_not_pass_on_is_refused(catalog):
     entry = catalog.frontends["nginx"].model_copy(update={"forwards": (Wire.HTTP,)})
     subject = Subject("flup@nginx", "flup", catalog.app("hello"), Interface.WSGI)

@@ -70,12 +70,13 @@ def test_go_needs_nothing_but_its_standard_library():
     assert "." not in imports[1]
 
 
-def test_go_speaks_tls_without_http2_which_it_would_agree_on(catalog):
+def test_go_speaks_tls_without_http2_unless_that_is_asked_for(catalog):
     assert launch_of(catalog, "go-net-http").command[-1] == "0s"
     assert launch_of(catalog, "go-net-http", tls="ecdsa").command[-4:] == (
         *("--certificate", "/r/certificate.pem"),
         *("--key", "/r/key.pem"),
     )
+    assert launch_of(catalog, "go-net-http", tls="ecdsa", wire="http2").command[-1] == "--http2"
     assert "server.TLSNextProto = map" in (BUILT_IN_SERVERS / "go-net-http" / "main.go").read_text()
 
 

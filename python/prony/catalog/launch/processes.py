@@ -21,6 +21,7 @@ from prony.catalog.launch.filling import (
 from prony.catalog.schema.apps import is_built_in
 from prony.catalog.schema.entry import FrontendEntry, ProcessEntry, ServerEntry, ServiceEntry
 from prony.catalog.schema.settings import (
+    HTTP2,
     TLS,
     TLS_CIPHER,
     TLS_OFF,
@@ -48,6 +49,7 @@ __all__ = [
     "AskedTls",
     "Installed",
     "asked_tls",
+    "clients_wire",
     "make_frontend",
     "make_launch",
     "make_service",
@@ -71,6 +73,14 @@ def spoken_wire(entry: ServerEntry, subject: Subject, cpus: int = 1) -> Wire:
     *Errors*: UsageError as `resolved_settings`.
     """
     return Wire(str(resolved_settings(entry, subject, cpus).get("wire", entry.wires[0])))
+
+
+def clients_wire(entry: FrontendEntry, frontend: Frontend, cpus: int = 1) -> Wire:
+    """Return what a frontend speaks to its clients.
+
+    *Errors*: UsageError as `resolved_settings`.
+    """
+    return Wire.HTTP2 if resolved_settings(entry, frontend, cpus).get(HTTP2) else Wire.HTTP
 
 
 @dataclass(frozen=True, slots=True)

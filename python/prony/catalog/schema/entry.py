@@ -36,6 +36,7 @@ __all__ = [
     "Facts",
     "FrontendEntry",
     "HostEntry",
+    "Http2Entry",
     "IntSetting",
     "KeepAliveFact",
     "ProcessEntry",
@@ -406,7 +407,18 @@ class TlsEntry(_Part):
     """It speaks TLS to its clients; ``source``: where its options for that are documented.
 
     The command or a template has a place for the files ``{tls_certificate}`` and ``{tls_key}``, under the
-    condition that the setting ``tls`` is not ``off``.
+    condition that the setting ``tls`` is not ``off``. ``only``: wires that it does not speak without.
+    """
+
+    source: Line
+    only: tuple[Wire, ...] = ()
+
+
+class Http2Entry(_Part):
+    """A frontend that can speak HTTP/2 to its clients, and then no HTTP/1.
+
+    ``source``: where its options for that are documented. The command or a template asks for the setting
+    ``http2``.
     """
 
     source: Line
@@ -450,8 +462,9 @@ class ServerEntry(HostEntry):
                 "remark": one.remark,
                 "install": one.install,
                 "settings": {**self.settings, **preset},
-                "command": one.command or _without_tls(self.command),
+                "command": one.command or tuple(_of_another_time(self.command)),
                 "tls": None,
+                "wires": tuple(wire for wire in self.wires if wire is not Wire.HTTP2),
                 "files": {**self.files, **one.files},
                 "variants": {},
                 "editions": {},
@@ -459,19 +472,27 @@ class ServerEntry(HostEntry):
             yield self.model_copy(update=changed)
 
 
-def _without_tls(command: tuple[Argument, ...]) -> tuple[Argument, ...]:
-    # What software of another time agrees on is not what a client of today asks for.
-    return tuple(part for part in command if isinstance(part, str) or part.setting != "tls")
+def _of_another_time(command: tuple[Argument, ...]) -> Iterator[Argument]:
+    """Yield a command without TLS, whose clients of today ask for what is younger, and without HTTP/2."""
+    for part in command:
+        match part:
+            case Conditional(setting="tls"):
+                continue
+            case Conditional(setting="wire", value=Wire.HTTP2):
+                yield from part.otherwise
+            case _:
+                yield part
 
 
 class FrontendEntry(HostEntry):
     """What stands in front of a server: ``forwards`` are the wires over which it passes requests on.
 
-    ``examples``: the servers that it is checked with.
+    ``examples``: the servers that it is checked with. ``http2`` absent: it speaks HTTP/1 to clients.
     """
 
     forwards: Annotated[tuple[Wire, ...], Field(min_length=1)]
     examples: Annotated[tuple[Name, ...], Field(min_length=1)]
+    http2: Http2Entry | None = None
 
 
 class ServiceEntry(ProcessEntry):

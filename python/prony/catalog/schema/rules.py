@@ -28,6 +28,7 @@ from prony.catalog.schema.placeholders import (
     UPSTREAM_PLACEHOLDERS,
 )
 from prony.catalog.schema.settings import (
+    HTTP2,
     TLS,
     TLS_CIPHER,
     TLS_RESUMPTION,
@@ -69,6 +70,8 @@ def check_entry(entry: ProcessEntry, stem: str) -> list[Problem]:
     if isinstance(entry, HostEntry):
         problems.extend(_facts(entry))
         problems.extend(_tls(entry))
+    if isinstance(entry, FrontendEntry):
+        problems.extend(_http2(entry))
     return problems
 
 
@@ -105,7 +108,7 @@ _RESERVED = (
     | APP_PLACEHOLDERS
     | UPSTREAM_PLACEHOLDERS
     | TLS_PLACEHOLDERS
-    | {"python", "bin", "build", "prony", "source", TLS, TLS_RESUMPTION, TLS_CIPHER}
+    | {"python", "bin", "build", "prony", "source", HTTP2, TLS, TLS_RESUMPTION, TLS_CIPHER}
 )
 
 
@@ -148,6 +151,17 @@ def _tls(entry: HostEntry) -> Iterator[Problem]:
     for name in sorted(TLS_PLACEHOLDERS) if entry.tls else ():
         if name not in written:
             yield Problem((TLS,), "nothing", f"the command or a template to use `{name}`")
+    spoken = entry.wires if isinstance(entry, ServerEntry) else ()
+    for index, wire in enumerate(entry.tls.only if entry.tls else ()):
+        if wire not in spoken:
+            yield Problem((TLS, "only", index), wire, "one of the entry's `wires`")
+
+
+def _http2(entry: FrontendEntry) -> Iterator[Problem]:
+    """Yield what a frontend that speaks HTTP/2 to its clients does not ask for."""
+    asked = (part for part in entry.command if not isinstance(part, str) and part.setting == HTTP2)
+    if entry.http2 and not any(asked) and not any(HTTP2 in one for one in entry.templates.values()):
+        yield Problem((HTTP2,), "nothing", f"the command or a template to ask for `{HTTP2}`")
 
 
 def _interfaces(entry: ServerEntry) -> Iterator[Problem]:

@@ -21,10 +21,11 @@ from prony.catalog.schema.entry import (
 from prony.catalog.schema.expression import calculate
 from prony.catalog.schema.template import check_text_value
 from prony.errors import UsageError
-from prony.model import Frontend, Subject, TlsCipher, TlsKey
+from prony.model import Frontend, Subject, TlsCipher, TlsKey, Wire
 
 __all__ = [
     "BACKENDS",
+    "HTTP2",
     "TLS",
     "TLS_CIPHER",
     "TLS_OFF",
@@ -37,6 +38,7 @@ __all__ = [
     "holds",
     "is_true",
     "keep_alive_fact",
+    "needs_tls",
     "parse_value",
     "resolve",
     "resolved_settings",
@@ -53,6 +55,7 @@ _BACKENDS = IntSetting(
     source="Prony's own: the frontend's default way to share requests between them",
 )
 
+HTTP2 = "http2"
 TLS, TLS_OFF, TLS_RESUMPTION, TLS_CIPHER = "tls", "off", "tls_resumption", "tls_cipher"
 _ANY_CIPHER = "any"
 
@@ -103,14 +106,32 @@ def asked_value(entry: ProcessEntry, chosen: Subject | Frontend, key: str) -> in
 
 def all_settings(entry: ProcessEntry) -> Mapping[str, Setting]:
     """Return the entry's settings, including `wire` for a server that speaks more than one, `backends` for a
-    frontend that can stand before several, and `tls` for what speaks TLS.
+    frontend that can stand before several, `tls` for what speaks TLS, and `http2` for a frontend that can.
     """
-    return {**_of_wires(entry), **entry.settings, **_of_backends(entry), **_of_tls(entry)}
+    own = {**_of_wires(entry), **entry.settings}
+    return {**own, **_of_backends(entry), **_of_tls(entry), **_of_http2(entry)}
 
 
 def speaks_tls(entry: ProcessEntry) -> bool:
     """Return whether the catalogue knows how to have the entry speak TLS to its clients."""
     return isinstance(entry, HostEntry) and entry.tls is not None
+
+
+def needs_tls(entry: HostEntry, wire: Wire) -> bool:
+    """Return whether a wire is one that the entry does not speak without TLS."""
+    return entry.tls is not None and wire in entry.tls.only
+
+
+def _of_http2(entry: ProcessEntry) -> dict[str, Setting]:
+    if not isinstance(entry, FrontendEntry) or entry.http2 is None:
+        return {}
+    asked = BoolSetting(
+        type="bool",
+        default=False,
+        doc="speak HTTP/2 to clients, and no HTTP/1: agreed on with TLS, by prior knowledge without",
+        source=entry.http2.source,
+    )
+    return {HTTP2: asked}
 
 
 def _of_backends(entry: ProcessEntry) -> dict[str, Setting]:

@@ -17,15 +17,21 @@ func main() {
 	noKeepAlive := flag.Bool("no-keep-alive", false, "close each connection after its reply")
 	certificate := flag.String("certificate", "", "speak TLS with this certificate, a PEM file")
 	key := flag.String("key", "", "its key")
+	http2 := flag.Bool("http2", false, "agree on HTTP/2 with those who offer it; with TLS only")
 	flag.Parse()
 
 	server := &http.Server{Addr: *address, Handler: http.HandlerFunc(answer), IdleTimeout: *idleTimeout}
 	server.SetKeepAlivesEnabled(!*noKeepAlive)
 	if *certificate == "" {
+		if *http2 {
+			log.Fatal("-http2 needs a -certificate and its -key")
+		}
 		log.Fatal(server.ListenAndServe())
 	}
-	// Without this the server agrees on HTTP/2 with whoever offers it.
-	server.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){}
+	if !*http2 {
+		// Without this the server agrees on HTTP/2 with whoever offers it.
+		server.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){}
+	}
 	log.Fatal(server.ListenAndServeTLS(*certificate, *key))
 }
 
