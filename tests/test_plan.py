@@ -178,6 +178,9 @@ def test_the_grace_is_the_time_out_unless_it_is_given():
     profile = {"blocks": 1, "duration": "1s", "timeout": "3s"}
     assert plan_of(profiles={"quick": profile}).cells[0].workload.grace_ns == 3 * SECOND
     assert plan_of(profiles={"quick": {**profile, "grace": "1s"}}).cells[0].workload.grace_ns == SECOND
+    apart = plan_of(profiles={"quick": {**profile, "connect_timeout": "2s"}}).cells[0].workload
+    assert (apart.timeout_ns, apart.connect_timeout_ns) == (3 * SECOND, 2 * SECOND)
+    assert apart.grace_ns == 5 * SECOND
 
 
 def test_a_fixed_count_takes_the_place_of_the_duration():

@@ -135,10 +135,19 @@ def test_an_address_it_does_not_speak_to_is_refused(address: Address, message: s
         (Workload(ClosedLoop(1), DurationStop(3 * 10**9), warmup_ns=10**9), 34),
         (Workload(OpenLoop(10.0), CountStop(50)), 25),
         (Workload(ClosedLoop(10), CountStop(11), timeout_ns=10**9, grace_ns=0), 4),
+        (Workload(OpenLoop(10.0), CountStop(50), connect_timeout_ns=2 * 10**9), 27),
     ],
 )
 def test_the_limit_is_every_wait_at_its_longest(workload: Workload, limit_s: int) -> None:
     assert hard_limit_ns(workload) == limit_s * 10**9
+
+
+def test_a_time_out_of_connections_alone_is_only_said_where_there_is_one() -> None:
+    address = Address("127.0.0.1", 80)
+    plain = Workload(ClosedLoop(1), CountStop(1))
+    assert "connect_timeout_ns" not in to_spec(plain, address, EngineChoice())["workload"]
+    apart = replace(plain, connect_timeout_ns=5)
+    assert to_spec(apart, address, EngineChoice())["workload"]["connect_timeout_ns"] == 5
 
 
 def test_every_engine_opens_and_an_unknown_one_is_named() -> None:

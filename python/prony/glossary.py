@@ -185,7 +185,8 @@ TERMS: Mapping[str, str] = MappingProxyType(
         ),
         "time-out": (
             "The longest time that a request may take. After it Prony gives the request up and closes "
-            "the connection. The latency of such a request is censored."
+            "the connection. The latency of such a request is censored. A load may have two: one until a "
+            "connection is there, and one from then on for the reply."
         ),
         "trial": (
             "One measurement of one cell: a fresh server in a fresh sandbox, warm-up, window, drain, "

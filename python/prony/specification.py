@@ -115,7 +115,7 @@ def hard_limit_ns(workload: Workload) -> int:
             load_ns = nanoseconds(requests / rate_per_s)
         case CountStop(requests), ClosedLoop(connections):
             # Each connection sends its share one request after the other, each as late as possible.
-            load_ns = -(-requests // connections) * workload.timeout_ns
+            load_ns = -(-requests // connections) * workload.longest_ns
     # A closed loop opens its connections before the warm-up, for one time-out at the longest.
-    opening_ns = workload.timeout_ns if isinstance(workload.loop, ClosedLoop) else 0
-    return opening_ns + workload.warmup_ns + load_ns + workload.grace_ns + workload.timeout_ns
+    opening_ns = workload.longest_ns if isinstance(workload.loop, ClosedLoop) else 0
+    return opening_ns + workload.warmup_ns + load_ns + workload.grace_ns + workload.longest_ns

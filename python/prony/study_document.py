@@ -275,6 +275,7 @@ class _Lengths(_Document):
     duration: Duration | None = None
     warmup: Wait | None = None
     timeout: Duration | None = None
+    connect_timeout: Duration | None = None
     grace: Duration | None = None
 
 

@@ -48,7 +48,7 @@ def in_profile(part: WorkloadDocument, profile: ProfileDocument) -> WorkloadDocu
             "engines": part.engines if change.engines is None else change.engines,
             **{
                 name: _first(name, change, part, profile)
-                for name in ("duration", "warmup", "timeout", "grace")
+                for name in ("duration", "warmup", "timeout", "connect_timeout", "grace")
             },
         }
     )
@@ -75,9 +75,10 @@ def workloads_of(part: WorkloadDocument, app: App, request: Request | None) -> I
             request=Request(keep_alive=part.keep_alive, headers=tuple(part.headers.items())),
             warmup_ns=part.warmup or 0,
             timeout_ns=part.timeout,
-            grace_ns=part.grace or part.timeout,
+            connect_timeout_ns=part.connect_timeout,
             streams=streams,
         )
+        load = replace(load, grace_ns=part.grace or load.longest_ns)
         yield asking(load, app, request, part.mix)
 
 

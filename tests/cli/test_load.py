@@ -616,6 +616,7 @@ def test_what_is_no_target_is_refused_with_its_form(said, url):
         (["--warmup", "x"], "`--warmup`: `x`", "a number and a unit"),
         (["--timeout", "0s"], "`--timeout 0s`", "more than zero"),
         (["--timeout", "never"], "`--timeout`: `never`", "a number and a unit"),
+        (["--connect-timeout", "0s"], "`--connect-timeout 0s`", "more than zero"),
         (["--grace", "1"], "`--grace`: `1`", "a number and a unit"),
         (["-n", "0"], "`-n/--requests 0`", "at least 1"),
         (["-n", "many"], "`-n/--requests many`", "a whole number"),

@@ -82,7 +82,9 @@ fn needed(spec: &Spec) -> Limit {
     };
     let workers = worker_count(spec) as f64;
     let rate_per_s = rate_per_s / spec.part().workers as f64;
-    let each = rate_per_s * spec.workload.timeout_ns as f64 / 1e9 / workers;
+    let load = &spec.workload;
+    let longest_ns = load.timeout_ns + load.connect_timeout_ns.unwrap_or(0);
+    let each = rate_per_s * longest_ns as f64 / 1e9 / workers;
     // Workers share no connection, however many streams one has.
     let of_each = (each + 6.0 * each.sqrt() + 4.0) / spec.target.wire.streams() as f64;
     Limit {

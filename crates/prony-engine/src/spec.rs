@@ -329,6 +329,9 @@ pub struct Workload {
     pub warmup_ns: u64,
     /// The time-out of a request.
     pub timeout_ns: u64,
+    /// The longest that a request waits for a connection; `timeout_ns` then counts from when it is sent. Null: `timeout_ns` is for both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connect_timeout_ns: Option<u64>,
     /// The longest wait for replies after the window.
     pub grace_ns: u64,
     /// What is sent.
@@ -665,6 +668,9 @@ impl Spec {
             }
         }
         require_time("workload.timeout_ns", load.timeout_ns)?;
+        if let Some(connect_ns) = load.connect_timeout_ns {
+            require_time("workload.connect_timeout_ns", connect_ns)?;
+        }
         require(
             load.warmup_ns <= 24 * HOUR_NS,
             "workload.warmup_ns",

@@ -405,7 +405,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
     fn expire_queue(&mut self, now_ns: u64) {
         while let Some(&first) = self.queue.front() {
-            if first.intended_ns + self.task.times.timeout_ns > now_ns {
+            if self.task.times.connected_by_ns(&first) > now_ns {
                 return;
             }
             self.queue.pop_front();

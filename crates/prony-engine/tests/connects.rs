@@ -72,6 +72,47 @@ fn what_is_not_open_after_one_time_out_is_a_failed_connect_of_the_window() {
 }
 
 #[test]
+fn a_connection_has_a_time_out_of_its_own_where_that_is_asked_for() {
+    let (listener, _waiting) = deaf();
+    let port = listener.local_addr().unwrap().port();
+    let began = Instant::now();
+    let open = Load::open(port, 100.0, 5)
+        .duration_ms(200)
+        .connect_timeout_ms(100);
+    let recording = open.timeout_ms(30_000).grace_ms(30_000).run();
+    assert!(began.elapsed() < Duration::from_secs(10));
+    let account = &recording.account;
+    assert_eq!((account.connect_timed_out, account.scheduled), (20, 20));
+    let ages = recording.distributions.censored_response.unwrap();
+    assert!(ages.min_ns().unwrap() >= 100 * MS);
+    let closed = Load::closed(port, 3).duration_ms(350).connect_timeout_ms(100);
+    let account = closed.timeout_ms(30_000).grace_ms(0).run().account;
+    assert!(account.connect_timed_out >= 3, "{account:?}");
+}
+
+#[test]
+fn the_time_of_a_reply_then_counts_from_when_its_request_was_sent() {
+    let server = start(r#"{"silent_every": 1}"#);
+    let load = Load::open(server.port(), 100.0, 1)
+        .duration_ms(200)
+        .timeout_ms(100);
+    let whole = load.clone().run();
+    let service = whole.distributions.censored_service;
+    assert!(service.min_ns().unwrap() < 90 * MS, "{service:?}");
+    let phases = load.connect_timeout_ms(300).run();
+    let account = &phases.account;
+    // One after the other has the connection for 100 ms, and those that wait for it for 300 ms are not sent.
+    assert_eq!(
+        account.timed_out + account.not_sent_queue + account.connect_timed_out,
+        20
+    );
+    assert!(account.timed_out >= 3, "{account:?}");
+    let service = phases.distributions.censored_service;
+    assert_eq!(service.count(), account.timed_out);
+    assert!(service.min_ns().unwrap() >= 100 * MS, "{service:?}");
+}
+
+#[test]
 fn a_closed_loop_whose_every_connection_is_refused_opens_its_window_at_once() {
     let began = Instant::now();
     let recording = Load::closed(free_port(), 4).timeout_ms(60_000).run();

@@ -16,6 +16,7 @@ from prony.analysis.failure_rates import FailureComparison, compare_failures
 from prony.analysis.missing import Missing
 from prony.analysis.rates import is_speed
 from prony.analysis.summary import CellSummary
+from prony.model import Workload
 
 __all__ = ["METRICS_COMPARED", "Match", "Row", "Versus", "differing_parts", "matches", "versus"]
 
@@ -80,12 +81,16 @@ def differing_parts(match: Match) -> tuple[str, ...]:
         "sandbox": first.sandbox == second.sandbox,
         "window": first.workload.stop == second.workload.stop,
         "warm-up": first.workload.warmup_ns == second.workload.warmup_ns,
-        "time-out": first.workload.timeout_ns == second.workload.timeout_ns,
+        "time-out": _time_outs(first.workload) == _time_outs(second.workload),
         "request": (first.workload.request, first.workload.mix)
         == (second.workload.request, second.workload.mix),
         "pacing": first.engine.pacing == second.engine.pacing,
     }
     return tuple(name for name, same in told.items() if not same)
+
+
+def _time_outs(workload: Workload) -> tuple[int, int | None]:
+    return workload.timeout_ns, workload.connect_timeout_ns
 
 
 def versus(

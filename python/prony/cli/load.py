@@ -263,17 +263,17 @@ def _is_of_shell(file: Path) -> bool:
 
 def _workload(target: LoadTarget, pace: PaceOptions, request: RequestOptions) -> Workload:
     headers = _headers(target, request.header or ())
-    timeout_ns = duration_of("--timeout", pace.timeout)
     loop, stop, paths = _loop(pace), _stop(pace), _paths(target, request)
     load = Workload(
         loop=loop,
         stop=stop,
         request=make_request(request.method, paths[0].path, headers, request.body, request.keeps_alive),
         warmup_ns=_usual_warmup_ns(loop, stop) if pace.warmup is None else wait_of("--warmup", pace.warmup),
-        timeout_ns=timeout_ns,
-        grace_ns=timeout_ns if pace.grace is None else wait_of("--grace", pace.grace),
+        timeout_ns=duration_of("--timeout", pace.timeout),
+        connect_timeout_ns=optional(duration_of, "--connect-timeout", pace.connect_timeout),
         streams=request.at_once,
     )
+    load = replace(load, grace_ns=load.longest_ns if pace.grace is None else wait_of("--grace", pace.grace))
     return load.asking_for(paths, pace.seed)
 
 

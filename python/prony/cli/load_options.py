@@ -209,8 +209,16 @@ class PaceOptions:
         typer.Option(help="The same load before the window, not recorded (0s; with --rate and no -n 1s)."),
     ] = None
     timeout: RequestTimeout = "10s"
+    connect_timeout: Annotated[
+        str | None,
+        typer.Option(
+            help="How long a request may wait for a connection; --timeout is then for its reply alone "
+            "(--timeout for both)."
+        ),
+    ] = None
     grace: Annotated[
-        str | None, typer.Option(help="How long to wait for replies after the window (as --timeout).")
+        str | None,
+        typer.Option(help="How long to wait for replies after the window (as the time-outs together)."),
     ] = None
     threads: Annotated[
         int | None, typer.Option(min=1, max=MAX_THREADS, help="Worker threads (half the CPUs).")

@@ -231,10 +231,11 @@ class Workload:
     """The load of a trial: what is sent, when, for how long, and which replies are valid.
 
     *Units*: all ``_ns`` are nanoseconds. ``timeout_ns`` counts from the intended time (open) or from
-    sending (closed). ``expect_statuses``: ranges, both ends included; none and no ``expect_status``: 200 to
-    399. A null value of a header: any. ``mix``: the paths in place of the request's, which is then the first
-    of them; null: one path. ``streams``: how many requests a connection has at once, more than one only over
-    HTTP/2.
+    sending (closed). With ``connect_timeout_ns``, the longest wait for a connection, it always counts from
+    sending; null: it is for both. ``expect_statuses``: ranges, both ends included; none and no
+    ``expect_status``: 200 to 399. A null value of a header: any. ``mix``: the paths in place of the
+    request's, which is then the first of them; null: one path. ``streams``: how many requests a connection
+    has at once, more than one only over HTTP/2.
     """
 
     loop: Loop
@@ -251,6 +252,16 @@ class Workload:
     expect_body_sha256: str | None = field(default=None, metadata=_more("body_sha256"))
     mix: Mix | None = field(default=None, metadata=OPTIONAL)
     streams: int = field(default=1, metadata=OPTIONAL)
+    connect_timeout_ns: int | None = field(default=None, metadata=OPTIONAL)
+
+    @property
+    def longest_ns(self) -> int:
+        """The longest that a request can take.
+
+        >>> Workload(ClosedLoop(1), CountStop(1), timeout_ns=30, connect_timeout_ns=10).longest_ns
+        40
+        """
+        return self.timeout_ns + (self.connect_timeout_ns or 0)
 
     @property
     def requests(self) -> tuple[Request, ...]:

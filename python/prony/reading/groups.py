@@ -158,7 +158,11 @@ def _load(workload: Workload) -> Workload:
     """
     plain = Workload(workload.loop, workload.stop, mix=workload.mix, streams=workload.streams)
     return replace(
-        plain, warmup_ns=workload.warmup_ns, timeout_ns=workload.timeout_ns, grace_ns=workload.grace_ns
+        plain,
+        warmup_ns=workload.warmup_ns,
+        timeout_ns=workload.timeout_ns,
+        connect_timeout_ns=workload.connect_timeout_ns,
+        grace_ns=workload.grace_ns,
     )
 
 

@@ -98,7 +98,7 @@ def _connections(workload: Workload) -> int:
     """
     match workload.loop:
         case OpenLoop(rate_per_s, connections=None):
-            return min(ceil(rate_per_s * seconds(workload.timeout_ns)), _USUALLY_OPEN)
+            return min(ceil(rate_per_s * seconds(workload.longest_ns)), _USUALLY_OPEN)
         case ClosedLoop(connections) | OpenLoop(connections=int(connections)):
             return connections
         case OpenLoop():

@@ -315,6 +315,10 @@ def test_embedded_servers_are_measured_as_published(plan_of):
     assert {(cell.load["rate"], cell.workload.stop) for cell in plan.cells} == {
         (550.0, DurationStop(180 * SECOND))
     }
+    # vegeta had 30 s for connecting, and as long for the head of the reply.
+    assert {(cell.workload.connect_timeout_ns, cell.workload.timeout_ns) for cell in plan.cells} == {
+        (30 * SECOND, 30 * SECOND)
+    }
 
 
 def test_psgi_servers_ask_for_keep_alive_and_stand_alone_or_behind_nginx(plan_of):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from prony.engine.external import TOOLS
-from prony.engine.external.tool import Job
+from prony.engine.external.tool import Job, refusal
 from prony.engine.registry import ENGINES, cannot_make
 from prony.model import (
     Address,
@@ -105,6 +105,12 @@ def test_a_tool_takes_up_no_earlier_session_and_verifies(tool):
     assert "verified" in refused(tool, stop=TIME, address=replace(ADDRESS, tls=any_certificate))
     chosen = Tls(resumption=False, ciphers=(TlsCipher.AES_128,))
     assert "choose the cipher suites" in refused(tool, stop=TIME, address=replace(ADDRESS, tls=chosen))
+
+
+@pytest.mark.parametrize("tool", ["wrk", "vegeta", "k6"])
+def test_no_tool_has_a_time_out_for_connecting_alone(tool):
+    apart = Workload(CLOSED if tool == "wrk" else OpenLoop(1.0), TIME, connect_timeout_ns=1)
+    assert "no time-out for connecting alone" in str(refusal(TOOLS[tool], apart, ADDRESS))
 
 
 @pytest.mark.parametrize("tool", ["wrk", "hey", "k6"])

@@ -2,7 +2,8 @@
 //!
 //! All requests have one time-out and begin in order, so a new deadline nearly always goes to the end: adding and removing take no
 //! search, and nothing is left behind by requests that were answered. One that was due before its connection was there, or is sent again,
-//! goes to the front, behind the few that are under way: so places are looked for from both ends.
+//! goes to the front, behind the few that are under way: so places are looked for from both ends. Where connections have a time-out of
+//! their own, theirs stand before those of requests that were sent, or behind.
 
 const NONE: usize = usize::MAX;
 

@@ -147,7 +147,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let times = &self.task.times;
         let elapsed_ns = u128::from(self.clock.now().saturating_sub(times.epoch_ns));
         let due = self.wanted as u128 * elapsed_ns * BEGUN_AFTER_PART;
-        self.opened.begun as u128 * u128::from(times.timeout_ns) < due
+        self.opened.begun as u128 * u128::from(times.wait_ns()) < due
     }
 
     /// A connection is about to be begun.
@@ -185,7 +185,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             return;
         }
         let times = &self.task.times;
-        let is_late = now_ns >= times.epoch_ns + times.timeout_ns;
+        let is_late = now_ns >= times.epoch_ns + times.wait_ns();
         if !self.opened.is_ready && (is_late || self.opened.is_over(self.wanted)) {
             self.opened.is_ready = true;
             self.closed.extend(self.opened.resting.drain(..));

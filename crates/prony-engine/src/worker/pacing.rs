@@ -59,9 +59,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let own = [
             self.next_due_ns,
             self.deadlines.first().map(|(at_ns, _)| at_ns),
-            self.queue
-                .front()
-                .map(|flight| flight.intended_ns + times.timeout_ns),
+            self.queue.front().map(|flight| times.connected_by_ns(flight)),
             self.back_offs.peek().map(|&Reverse((at_ns, _))| at_ns),
             self.next_change_ns,
             self.drain_end_ns(now_ns),

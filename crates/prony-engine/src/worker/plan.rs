@@ -3,6 +3,7 @@
 use super::margin;
 use super::opening::Opening;
 use crate::expect::Expect;
+use crate::recorder::Flight;
 use crate::schedule::{ConnectionPlan, Constant, Poisson, Schedule, Share, Stages};
 use crate::spec::{Arrivals, Loop, Pacing, Spec, Stop};
 use std::sync::Arc;
@@ -20,6 +21,8 @@ pub struct Times {
     pub duration_ns: Option<u64>,
     /// A request's time-out.
     pub timeout_ns: u64,
+    /// The longest that it waits for a connection, where its time-out is for its reply alone.
+    pub connect_timeout_ns: Option<u64>,
     /// The longest drain.
     pub grace_ns: u64,
 }
@@ -37,11 +40,25 @@ impl Times {
                 Stop::Requests { .. } => None,
             },
             timeout_ns: load.timeout_ns,
+            connect_timeout_ns: load.connect_timeout_ns,
             grace_ns: load.grace_ns,
         };
         opening
             .open_ns()
             .map_or(times, |open_ns| times.opening_at(open_ns))
+    }
+
+    /// The longest that a connection takes to be there, or that a request waits for one.
+    pub fn wait_ns(&self) -> u64 {
+        self.connect_timeout_ns.unwrap_or(self.timeout_ns)
+    }
+
+    /// When a request without a connection is given up. Of one that is sent again, the time of its reply goes on.
+    pub fn connected_by_ns<R>(&self, flight: &Flight<R>) -> u64 {
+        match (self.connect_timeout_ns, flight.sent_ns) {
+            (Some(_), Some(sent_ns)) => sent_ns + self.timeout_ns,
+            _ => flight.intended_ns + self.wait_ns(),
+        }
     }
 
     /// With a window that opens then.

@@ -36,6 +36,8 @@ struct Case {
     duration_ns: u64,
     warmup_ns: u64,
     timeout_ns: u64,
+    /// Null: the time-out is for connecting too.
+    connect_timeout_ns: Option<u64>,
     grace_ns: u64,
     method: &'static str,
     keep_alive: bool,
@@ -89,6 +91,7 @@ impl Case {
             "target": {"host": "127.0.0.1", "port": 80},
             "workload": {
                 "loop": shape, "stop": stop, "warmup_ns": self.warmup_ns, "timeout_ns": self.timeout_ns, "grace_ns": self.grace_ns,
+                "connect_timeout_ns": self.connect_timeout_ns,
                 "request": {"method": self.method, "path": "/", "headers": [], "body": null, "keep_alive": self.keep_alive},
                 "expect": {"status": null, "body": body}
             },
@@ -126,6 +129,7 @@ fn cases() -> impl Strategy<Value = Case> {
         prop::bool::weighted(0.8),
         proptest::option::weighted(0.2, 0u64..60 * MS),
         prop_oneof![Just("precise"), Just("economical")],
+        proptest::option::weighted(0.3, prop_oneof![Just(2 * MS), Just(30 * MS)]),
     );
     let choices = proptest::collection::vec(any::<u8>(), 0..600);
     let stages = proptest::option::weighted(0.3, some_stages(15, 6));
@@ -137,6 +141,7 @@ fn cases() -> impl Strategy<Value = Case> {
             duration_ns: 40 * MS,
             warmup_ns: load.3,
             timeout_ns: limits.0,
+            connect_timeout_ns: limits.6,
             grace_ns: limits.1,
             method: limits.2,
             keep_alive: limits.3,
@@ -416,6 +421,7 @@ fn requests_that_the_kernel_takes_in_halves_arrive_whole() {
         duration_ns: 0,
         warmup_ns: 0,
         timeout_ns: 200 * MS,
+        connect_timeout_ns: None,
         grace_ns: 0,
         method: "GET",
         keep_alive: true,
@@ -441,6 +447,7 @@ fn well(connections: usize, rate_per_s: Option<u64>) -> Case {
         duration_ns: 0,
         warmup_ns: 0,
         timeout_ns: 1000 * MS,
+        connect_timeout_ns: None,
         grace_ns: 1000 * MS,
         method: "GET",
         keep_alive: true,

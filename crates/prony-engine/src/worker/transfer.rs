@@ -57,8 +57,9 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         self.connections[slot].state = State::Connecting { since_ns: now_ns };
         let own = self.connections[slot].flight;
         self.attempts += usize::from(own.is_none());
-        let base_ns = own.map_or(now_ns, |flight| flight.intended_ns);
-        self.deadlines.set(slot, base_ns + self.task.times.timeout_ns);
+        let times = &self.task.times;
+        let by_ns = own.map_or(now_ns + times.wait_ns(), |flight| times.connected_by_ns(&flight));
+        self.deadlines.set(slot, by_ns);
         match began {
             Ok(true) => self.connected(slot),
             Ok(false) => {}
@@ -179,7 +180,8 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             Some(sent_ns) if !connection.was_sent => connection.waited_ns = now_ns - sent_ns,
             Some(_) => {}
         }
-        let base_ns = if self.is_open_loop() {
+        let is_for_both = self.task.times.connect_timeout_ns.is_none();
+        let base_ns = if self.is_open_loop() && is_for_both {
             flight.intended_ns
         } else {
             flight.sent_ns.unwrap_or(now_ns)

@@ -47,7 +47,7 @@ impl Load {
             "target": {"host": "127.0.0.1", "port": port, "socket": "tcp", "wire": {"kind": "http"}},
             "workload": {
                 "loop": shape, "stop": {"kind": "duration", "duration_ns": 300 * MS},
-                "warmup_ns": 0, "timeout_ns": 5_000 * MS, "grace_ns": 5_000 * MS,
+                "warmup_ns": 0, "timeout_ns": 5_000 * MS, "connect_timeout_ns": null, "grace_ns": 5_000 * MS,
                 "request": {"method": "GET", "path": "/", "headers": [], "body": null, "keep_alive": true},
                 "expect": {"status": null, "body": null}
             },
@@ -82,6 +82,10 @@ impl Load {
 
     pub fn timeout_ms(self, ms: u64) -> Self {
         self.with("/workload/timeout_ns", json!(ms * MS))
+    }
+
+    pub fn connect_timeout_ms(self, ms: u64) -> Self {
+        self.with("/workload/connect_timeout_ns", json!(ms * MS))
     }
 
     pub fn grace_ms(self, ms: u64) -> Self {

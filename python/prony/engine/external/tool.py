@@ -251,6 +251,7 @@ def _reasons(tool: Tool, workload: Workload, address: Address) -> tuple[str, ...
             ("has no open loop", isinstance(workload.loop, OpenLoop) and not can.open),
             ("has no Poisson arrivals", _is_poisson(workload)),
             ("cannot change its load in stages", bool(workload.loop.stages)),
+            ("has no time-out for connecting alone", workload.connect_timeout_ns is not None),
             ("cannot send a mix of paths", workload.mix is not None),
             ("cannot stop after a time", isinstance(workload.stop, DurationStop) and not can.duration),
             ("cannot stop after a number of requests", _has_count(workload) and not can.count),
