@@ -75,12 +75,39 @@ def test_a_generator_that_counts_more_than_the_server_is_refused():
         ("k6", '{"sent":10,"failed":1}'),
         ("oha", "  [200] 9 responses\n  [500] 1 responses"),
         ("autocannon", '{"errors":0,"timeouts":0,"non2xx":3,"2xx":9}'),
+        ("vegeta", '{"success":0.9,"status_codes":{"0":1,"200":9},"errors":["EOF"]}'),
+        ("bombardier", '{"result":{"req1xx":0,"req2xx":9,"req3xx":0,"req4xx":0,"req5xx":1,"others":0}}'),
+        ("bombardier", '{"result":{"req1xx":0,"req2xx":9,"req3xx":0,"req4xx":0,"req5xx":0,"others":2}}'),
+        ("siege", '"successful_transactions":\t   9,\n\t"failed_transactions":\t   1,'),
     ],
 )
 def test_wrong_replies_are_refused(name, text):
     (program,) = [one for one in programs.PEERS if one.name == name]
     with pytest.raises(programs.RunError):
         program.count(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("vegeta", '{"requests":90,"success":1,"status_codes":{"200":90},"errors":[]}'),
+        ("bombardier", '{"result":{"req1xx":0,"req2xx":90,"req3xx":0,"req4xx":0,"req5xx":0,"others":0}}'),
+        ("siege", '"successful_transactions":\t   90,\n\t"failed_transactions":\t   0,'),
+    ],
+)
+def test_the_word_of_a_generator_on_its_replies_is_read(name, text):
+    (program,) = [one for one in programs.PEERS if one.name == name]
+    assert program.count(text) == 90
+
+
+def test_what_a_generator_writes_is_reported_by_a_second_command(tmp_path):
+    order = programs.Order(CELL, 80, 1, tmp_path)
+    asked = runs.Asked(1.0, "/usr/bin:/bin")
+    says = replace(programs.PEERS[0], report=lambda order: ["echo", str(order.cell.connections)])
+    assert runs.reported(says, order, asked) == "10\n"
+    assert runs.reported(programs.PEERS[0], order, asked) == ""
+    with pytest.raises(programs.RunError, match="its report ended with status 1"):
+        runs.reported(replace(says, report=lambda order: ["false"]), order, asked)
 
 
 def test_an_account_with_failures_is_refused():

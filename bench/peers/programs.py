@@ -51,7 +51,8 @@ class Program:
     ``abilities``: of `rate`, `close` (a connection for each request), `upload`, `tls`, `http2` (over TLS),
     `h2c` (without). ``count``: how many replies its output says were right; null: it does not say; raises
     `RunError` when some were wrong. ``most``: connections that it can have; ``most_bytes``: of a reply.
-    ``start_s``: from its start to its first request, where that is long.
+    ``start_s``: from its start to its first request, where that is long. ``report``: a second command that
+    prints what the first one wrote, when it has ended.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Program:
     start_s: float = 0.0
     environment: Mapping[str, str] = field(default_factory=dict)
     measures: frozenset[Measure] = frozenset(Measure)
+    report: Callable[[Order], list[str]] | None = None
 
     def missing(self, path: str) -> str | None:
         """Return why it cannot be started; null: it can."""
@@ -287,6 +289,78 @@ def autocannon_count(text: str) -> int:
     return found_in(r'"2xx":(\d+)', text)
 
 
+# --- vegeta, bombardier, siege ----------------------------------------------------------------------------
+
+
+def vegeta(order: Order) -> list[str]:
+    cell, most = order.cell, str(order.cell.connections)
+    words = ["vegeta", "attack", "-duration", f"{order.seconds}s", "-timeout", f"{TIMEOUT_S}s", "-insecure"]
+    words += ["-rate", str(cell.rate or 0), "-connections", most, "-max-workers", most]
+    # The server agrees on HTTP/2 with whoever offers it. Of bodies nothing is kept.
+    words += ["-http2=false", "-max-body", "0", f"-keepalive={str(cell.keep_alive).lower()}"]
+    if not cell.rate:
+        words += ["-workers", most]
+    if cell.upload_bytes:
+        words += ["-body", order.upload()]
+    target = f"{'POST' if cell.upload_bytes else 'GET'} {order.url}\n"
+    return [*words, "-targets", order.file("targets", target), "-output", str(order.folder / "results")]
+
+
+def vegeta_report(order: Order) -> list[str]:
+    return ["vegeta", "report", "-type=json", str(order.folder / "results")]
+
+
+def vegeta_count(text: str) -> int:
+    refuse(r'"status_codes":\{[^}]*"(?!200")\d+"', text)
+    return found_in(r'"200":(\d+)', text)
+
+
+def bombardier(order: Order) -> list[str]:
+    cell = order.cell
+    words = ["bombardier", "-c", str(cell.connections), "-d", f"{order.seconds}s", "-t", f"{TIMEOUT_S}s"]
+    words += ["--insecure", "--print", "result", "--format", "json"]
+    if cell.rate:
+        words += ["-r", str(cell.rate)]
+    if not cell.keep_alive:
+        words.append("--disableKeepAlives")
+    if cell.upload_bytes:
+        words += ["-m", "POST", "-f", order.upload()]
+    return [*words, order.url]
+
+
+def bombardier_count(text: str) -> int:
+    refuse(r'"(?:req[1345]xx|others)":[1-9]\d*', text)
+    return found_in(r'"req2xx":(\d+)', text)
+
+
+SIEGE = """
+verbose = false
+quiet = true
+color = off
+json_output = true
+logging = false
+show-logfile = false
+parser = false
+benchmark = true
+limit = 100000
+connection = {connection}
+timeout = {timeout_s}
+"""
+
+
+def siege(order: Order) -> list[str]:
+    cell = order.cell
+    connection = "keep-alive" if cell.keep_alive else "close"
+    settings = order.file("settings", SIEGE.format(connection=connection, timeout_s=TIMEOUT_S))
+    words = ["siege", "-R", settings, "-b", "-c", str(cell.connections), "-t", f"{order.seconds}S"]
+    return [*words, f"{order.url} POST <{order.upload()}" if cell.upload_bytes else order.url]
+
+
+def siege_count(text: str) -> int:
+    refuse(r'"failed_transactions":\s*[1-9]', text)
+    return found_in(r'"successful_transactions":\s*(\d+)', text)
+
+
 _ALL = frozenset({"rate", "close", "upload", "tls"})
 
 PEERS = (
@@ -309,4 +383,29 @@ PEERS = (
     Program("fortio", fortio, fortio_count, _ALL, "go install fortio.org/fortio@latest"),
     # Some 100 KiB and more for each.
     Program("k6", k6, k6_count, _ALL, "go install go.k6.io/k6@latest", most=1_000, start_s=1.5),
+    Program(
+        "vegeta",
+        vegeta,
+        vegeta_count,
+        _ALL,
+        "go install github.com/tsenart/vegeta/v12@v12.12.0",
+        report=vegeta_report,
+    ),
+    Program(
+        "bombardier",
+        bombardier,
+        bombardier_count,
+        _ALL,
+        "go install github.com/codesenberg/bombardier@latest",
+    ),
+    # A thread for each connection. Its settings lie where it is started, and not in the user's folder.
+    Program(
+        "siege",
+        siege,
+        siege_count,
+        _ALL - {"rate"},
+        "apt install siege",
+        most=1_000,
+        environment={"HOME": "."},
+    ),
 )

@@ -107,6 +107,7 @@ def window(program: Program, order: Order, server: Server, asked: Asked) -> Run:
         time.sleep(asked.seconds)
         end = Edge.now(server, process.pid)
         text = ended(process, output)
+    text += reported(program, order, asked)
     check_window(order.cell, before, begin, end)
     check_count(program, order.cell, text, server.counts().requests - before.requests)
     requests, length_s = end.counts.requests - begin.counts.requests, end.at_s - begin.at_s
@@ -154,9 +155,9 @@ def whole(program: Program, order: Order, server: Server, asked: Asked) -> Run:
         text = ended(process, output)
     length_s = time.monotonic() - began
     served = server.counts().requests - before.requests
-    check_count(program, order.cell, text, served)
     used_s = usage.ru_utime + usage.ru_stime
     others_s = busy_s() - busy - used_s - (cpu_s(server.pid) - servers)
+    check_count(program, order.cell, text + reported(program, order, asked), served)
     return Run(used_s / served * 1e6, served / order.seconds, max(0.0, others_s / length_s))
 
 
@@ -233,6 +234,22 @@ def ended(process: "subprocess.Popen[bytes]", output: IO[str]) -> str:
     if status:
         raise RunError(f"ended with status {status}: {text.strip()[-300:]}")
     return text
+
+
+def reported(program: Program, order: Order, asked: Asked) -> str:
+    """Return what a generator's second command prints; nothing where it has none.
+
+    *Errors*: `RunError`, when that does not end well.
+    """
+    if program.report is None:
+        return ""
+    environment = {**os.environ, "PATH": asked.path, **program.environment}
+    done = subprocess.run(
+        program.report(order), env=environment, cwd=order.folder, check=False, capture_output=True, text=True
+    )
+    if done.returncode:
+        raise RunError(f"its report ended with status {done.returncode}: {done.stderr.strip()[-300:]}")
+    return done.stdout
 
 
 def cpu_s(pid: int) -> float:
