@@ -21,6 +21,8 @@ use prony_engine::spec::{HttpVersion, Request, Socket, Target};
 pub enum Wire {
     /// HTTP/1.1.
     Http1,
+    /// HTTP/1.0.
+    Http10,
     /// FastCGI.
     FastCgi,
     /// uWSGI's own.
@@ -35,8 +37,9 @@ pub enum Wire {
 
 impl Wire {
     /// All of them.
-    pub const ALL: [Wire; 6] = [
+    pub const ALL: [Wire; 7] = [
         Wire::Http1,
+        Wire::Http10,
         Wire::FastCgi,
         Wire::Uwsgi,
         Wire::Scgi,
@@ -48,6 +51,7 @@ impl Wire {
     pub fn name(self) -> &'static str {
         match self {
             Wire::Http1 => "http1",
+            Wire::Http10 => "http10",
             Wire::FastCgi => "fastcgi",
             Wire::Uwsgi => "uwsgi",
             Wire::Scgi => "scgi",
@@ -65,6 +69,7 @@ impl Wire {
     fn sound(self) -> &'static [u8] {
         match self {
             Wire::Http1 | Wire::Pipeline => b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+            Wire::Http10 => b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nhi",
             Wire::FastCgi => {
                 b"\x01\x06\x00\x01\x00\x15\x00\x00Status: 200 OK\r\n\r\n\nhi\x01\x03\x00\x01\x00\x08\x00\x00\0\0\0\0\0\0\0\0"
             }
@@ -99,12 +104,8 @@ pub fn check(wire: Wire, input: &[u8]) {
         u64::from_le_bytes([*first, *second, 1, 0, 0, 0, 0, 0]),
     );
     match wire {
-        Wire::Http1 => check_reader(
-            wire,
-            || http1::ReplyReader::new(HttpVersion::V1_1, is_head),
-            data,
-            seed,
-        ),
+        Wire::Http1 => check_http1(wire, HttpVersion::V1_1, is_head, data, seed),
+        Wire::Http10 => check_http1(wire, HttpVersion::V1_0, is_head, data, seed),
         Wire::FastCgi => check_reader(wire, || fastcgi::ReplyReader::new(is_head), data, seed),
         Wire::Uwsgi => {
             let protocol = uwsgi::Uwsgi::new(&request(is_head), None, &target(), 0);
@@ -119,6 +120,10 @@ pub fn check(wire: Wire, input: &[u8]) {
         Wire::Http2 => connection::check(is_head, data, seed),
         Wire::Pipeline => pipeline::check(is_head, data, seed),
     }
+}
+
+fn check_http1(wire: Wire, version: HttpVersion, is_head: bool, data: &[u8], seed: u64) {
+    check_reader(wire, || http1::ReplyReader::new(version, is_head), data, seed);
 }
 
 fn check_of<P: Protocol, E: std::fmt::Debug>(wire: Wire, protocol: &Result<P, E>, data: &[u8], seed: u64) {

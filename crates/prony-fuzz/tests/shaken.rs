@@ -20,6 +20,11 @@ fn http1_holds() {
 }
 
 #[test]
+fn http10_holds() {
+    shake(Wire::Http10, include_str!("../corpus/http10.txt"));
+}
+
+#[test]
 fn fastcgi_holds() {
     shake(Wire::FastCgi, include_str!("../corpus/fastcgi.txt"));
 }
