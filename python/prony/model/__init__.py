@@ -14,7 +14,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from prony.model.address import Address, AddressKind, HttpVersion, Tls, TlsCipher, TlsKey, TlsVersion, Wire
+    from prony.model.address import (
+        Address,
+        AddressKind,
+        HttpVersion,
+        Tls,
+        TlsCipher,
+        TlsKey,
+        TlsVersion,
+        Wire,
+    )
     from prony.model.availability import INSTALLABLE, READY, Availability, AvailabilityKind
     from prony.model.claims import ERROR_RATIO, TOLERANT, Claim, ClaimKind, Needs, Original
     from prony.model.exchange import Check, Contract, Request
