@@ -10,8 +10,8 @@ use crate::protocol::Protocol;
 
 /// Attempts of a step in which nothing else happened: about a quarter of a millisecond.
 const LEAST_PER_STEP: usize = 8;
-// A `connect()` costs about three times what a request does: so connects get as much time as the sockets that were ready.
-const READY_PER_ATTEMPT: usize = 3;
+// A `connect()` costs about three times what a request does: so what is begun gets as much time as the sockets that were ready.
+const REQUESTS_PER_ATTEMPT: usize = 3;
 /// After this time the batch ends in any case: where ports are scarce, the search for one takes milliseconds.
 const MOST_NS: u64 = 5_000_000;
 
@@ -19,9 +19,11 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     /// Begins the connections that are wanted, as far as one step may.
     pub(super) fn open_some(&mut self) {
         let mut began_ns = None;
-        let most = LEAST_PER_STEP.max(self.handled / READY_PER_ATTEMPT);
-        for _ in 0..most {
+        let mut left = self.handled.max(LEAST_PER_STEP * REQUESTS_PER_ATTEMPT);
+        while left > 0 {
             let Some(slot) = self.next_to_open() else { return };
+            let is_open = matches!(self.connections[slot].state, State::Idle { .. });
+            left = left.saturating_sub(if is_open { 1 } else { REQUESTS_PER_ATTEMPT });
             let now_ns = self.clock.now();
             self.open(slot, now_ns);
             if now_ns >= *began_ns.get_or_insert(now_ns) + MOST_NS {
