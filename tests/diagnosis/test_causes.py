@@ -12,7 +12,17 @@ from prony.analysis.validity import Circumstances, judge
 from prony.diagnosis import Confidence, Evidence, Resource, Symptom, diagnose
 from prony.diagnosis.knobs import Knob
 from prony.diagnosis.thread_time import ThreadState, thread_time
-from prony.model import Failed, Invalid, LogTail, Phase, Placement, ProcessRow, Sample
+from prony.model import (
+    Failed,
+    Invalid,
+    LogTail,
+    Network,
+    Phase,
+    Placement,
+    ProcessRow,
+    Sample,
+    SandboxFacts,
+)
 from prony.model.facts import FrontendFacts
 from prony.report.diagnoses import diagnosis_words
 from prony.report.findings import finding_words
@@ -139,9 +149,18 @@ def test_ports_between_a_frontend_and_its_server_are_the_frontends_whatever_wait
     )
 
 
-def test_ports_that_the_server_lacks_are_not_its_frontends():
-    counted = {"ports__waiting": 198, "ports__waiting_frontend": 40}
-    trial = with_counters(HEALTHY, ports=200, **counted)
+@pytest.mark.parametrize(
+    ("waiting", "of_frontend", "log"),
+    [
+        (198, 40, ""),
+        (198, 120, ""),
+        (60, 60, "nginx: connect() failed (99: Cannot assign requested address)"),
+    ],
+    ids=["a few", "more than half", "nobody used them up"],
+)
+def test_ports_that_the_server_lacks_are_not_its_frontends(waiting, of_frontend, log):
+    counted = {"ports__waiting": waiting, "ports__waiting_frontend": of_frontend}
+    trial = replace(with_counters(HEALTHY, ports=200, **counted), log=LogTail(log))
     behind = record(entry=BEHIND_NGINX, frontend=FrontendFacts("nginx"))
     found = one(trial, Symptom.SERVER_WITHOUT_PORTS, subject=behind)
     assert (found.names, found.knob) == ({}, None)
@@ -505,9 +524,22 @@ def test_a_pool_has_a_ceiling_as_any_resource_and_the_nearest_comes_first():
     assert "next limit: its connections to others, at about 1.2 times" in str(diagnosis_words([(busy, "")]))
 
 
-def test_of_connections_that_no_thread_waits_for_nothing_is_known():
-    found = concluded(asking(4, 0, in_flight=2.0))
+@pytest.mark.parametrize("waited", [0, 1, 4])
+def test_of_connections_that_hardly_a_thread_waits_for_nothing_is_known(waited):
+    found = concluded(asking(20, waited, in_flight=2.0))
     assert POOL not in found.shares
+    assert POOL not in found.ruled_out
+
+
+@pytest.mark.parametrize(
+    ("waited", "slots", "ruled_out"),
+    [(23, 4, True), (25, 4, False), (39, 4, False), (10, None, False)],
+    ids=["with room", "busy enough to be named", "nearly all busy", "event loops may hold them"],
+)
+def test_a_pool_is_ruled_out_only_where_it_has_room_and_threads_hold_it(waited, slots, ruled_out):
+    found = concluded(asking(4, waited, in_flight=2.0), subject=record(slots=slots))
+    assert found.shares[POOL] == pytest.approx(waited / 40)
+    assert (POOL in found.ruled_out) is ruled_out
 
 
 @pytest.mark.parametrize("trial", [asking(4, 10), asking(8, 80, in_flight=8.0)], ids=["idle ones", "enough"])
@@ -524,6 +556,8 @@ def test_waiting_for_others_is_a_part_of_the_time_of_threads():
 
 # --- starvation and full queues ---------------------------------------------------------------------------
 
+CLOSING = replace(CELL.workload.request, keep_alive=False)
+
 
 @pytest.mark.parametrize(("kept", "named"), [(True, True), (False, False)])
 def test_connections_for_each_request_that_a_full_queue_turns_away_are_not_starved(kept, named):
@@ -532,8 +566,30 @@ def test_connections_for_each_request_that_a_full_queue_turns_away_are_not_starv
     )
     trial = with_counters(HEALTHY, ListenOverflows=900)
     answered = {"answered": {"connections": 50, "without_reply": 40, "min": 0, "max": 90}}
-    trial = replace(trial, recording=with_parts(trial.recording, connections=answered))
+    looks = tuple(sample(k, established__server=10) for k in range(3))
+    trial = replace(trial, recording=with_parts(trial.recording, connections=answered), samples=looks)
     assert (Symptom.STARVED in kinds(trial, cell)) is named
+
+
+@pytest.mark.parametrize(("overflows", "established"), [(1, 50), (900, 50), (1, 10), (900, None)], ids=str)
+def test_connections_that_wait_in_the_queue_are_not_turned_away(overflows, established):
+    answered = {"answered": {"connections": 50, "without_reply": 46, "min": 0, "max": 9}}
+    looks = () if established is None else tuple(sample(k, established__server=established) for k in (0, 1))
+    recording = with_parts(HEALTHY.recording, connections=answered)
+    trial = replace(with_counters(HEALTHY, ListenOverflows=overflows), recording=recording, samples=looks)
+    cell = replace(CELL, workload=replace(CELL.workload, request=CLOSING))
+    assert Symptom.STARVED_BY_SLOTS in kinds(trial, cell, record(slots=4))
+    assert "without_reply" not in one(trial, Symptom.QUEUE_OVERFLOWED, cell).numbers
+
+
+def test_of_connections_that_starve_those_in_the_queue_are_not_turned_away():
+    closing = replace(CELL, workload=replace(CELL.workload, request=CLOSING))
+    answered = {"answered": {"connections": 200, "without_reply": 190, "min": 0, "max": 9}}
+    recording = with_parts(HEALTHY.recording, connections=answered)
+    looks = tuple(sample(k, established__server=130 + k) for k in range(3))
+    trial = replace(with_counters(HEALTHY, ListenOverflows=900), recording=recording, samples=looks)
+    assert one(trial, Symptom.QUEUE_OVERFLOWED, closing).numbers["without_reply"] == 68
+    assert Symptom.STARVED in kinds(trial, closing)
 
 
 @pytest.mark.parametrize(
@@ -550,40 +606,54 @@ def test_a_server_that_closes_each_connection_starves_nobody_by_keeping_some(
         completed={"ok": ok, "failed": failed},
         connections={"answered": answered, "reconnects": reconnects, "connect_failures": failures},
     )
-    trial = replace(with_counters(HEALTHY, ListenOverflows=170_000), recording=recording)
+    looks = tuple(sample(k, established__server=900) for k in range(3))
+    trial = replace(with_counters(HEALTHY, ListenOverflows=170_000), recording=recording, samples=looks)
     assert (Symptom.STARVED in kinds(trial)) is named
     assert (concluded(trial).cause_kind is Symptom.QUEUE_OVERFLOWED) is not named
 
 
-def kept(queued, taken, overflows=60, served=30, slots=4):
-    """A closed loop of 100 kept connections; at each look so many wait in a queue of 5, so many are taken."""
+def kept(queued, taken, overflows=60, served=30, slots=4, limit=5, **facts):
+    """A closed loop of 100 kept connections; at each look so many wait in the queue, so many are taken."""
     answered = {"answered": {"connections": 100, "without_reply": 100 - served, "min": 0, "max": 900}}
     looks = [
-        sample(k, listen__server__queued=one, listen__server__limit=5, established__server=taken + one)
+        sample(k, listen__server__queued=one, listen__server__limit=limit, established__server=taken + one)
         for k, one in enumerate(queued)
     ]
     recording = with_parts(HEALTHY.recording, connections=answered, completed={"ok": 90_000, "failed": 0})
     trial = replace(HEALTHY, recording=recording, samples=tuple(looks))
-    return with_counters(trial, ListenOverflows=overflows), record(slots=slots)
+    return with_counters(trial, ListenOverflows=overflows), replace(record(slots=slots), **facts)
 
 
 def test_kept_connections_that_a_full_queue_turns_away_wait_for_the_queue_and_not_for_workers():
     trial, subject = kept([6, 0, 0, 0], taken=30, slots=None)
     assert concluded(trial, subject=subject).cause_kind is Symptom.QUEUE_OVERFLOWED
     found = one(trial, Symptom.QUEUE_OVERFLOWED, subject=subject)
-    assert found.numbers["without_reply"] == 70
-    assert "70 of them had no reply in the window" in str(finding_words(found, ""))
+    assert found.numbers["without_reply"] == 60
+    words = "60 connections arrived when the listen queue of 5 was full"
+    assert words in str(finding_words(found, ""))
+    assert "60 of them had no reply in the window" in str(finding_words(found, ""))
+
+
+@pytest.mark.parametrize(("longest", "starved"), [(3, True), (6, False)])
+def test_on_the_hosts_network_only_a_queue_that_was_full_turned_its_clients_away(longest, starved):
+    host = SandboxFacts(Network.HOST)
+    trial, subject = kept([longest, 0, 0, 0], taken=30, overflows=90, slots=None, sandbox=host)
+    assert (Symptom.STARVED in kinds(trial, subject=subject)) is starved
 
 
 @pytest.mark.parametrize(
     ("observed", "kind"),
     [
         (kept([6, 6, 6, 5], taken=4, served=4), Symptom.STARVED_BY_SLOTS),
+        (kept([96] * 4, taken=4, served=4, limit=1024), Symptom.STARVED_BY_SLOTS),
         (kept([6, 0, 0, 0], taken=100, served=10, slots=10), Symptom.STARVED_BY_SLOTS),
         (kept([0, 0, 0, 0], taken=30, overflows=0), Symptom.STARVED),
         (kept([], taken=30), Symptom.STARVED),
     ],
-    ids=["nobody empties it", "they are taken and get nothing", "none was turned away", "nobody looked"],
+    ids=[
+        *("nobody empties it", "a long one that nobody empties, and another's overflows"),
+        *("they are taken and get nothing", "none was turned away", "nobody looked"),
+    ],
 )
 def test_connections_that_wait_for_workers_starve_whatever_the_queue_counted(observed, kind):
     trial, subject = observed

@@ -235,6 +235,8 @@ def bar(in_flight, threads=4, **looks):
         (9, {"wait": 4}, {"another thread": 1.0}),
         (0.2, {"sleep": 3, "wait": 1}, {"a sleep": 0.75, "idle": 0.25}),
         (2, {"accept": 2, "wait": 2}, {"idle": 0.5, "another thread": 0.5}),
+        (1, {"timed_wait": 4}, {"a lock": 1.0}),
+        (1, {"timed_wait": 2, "wait": 2}, {"a lock": 0.5, "idle": 0.5}),
     ],
     ids=[
         *(
@@ -245,6 +247,7 @@ def bar(in_flight, threads=4, **looks):
             "more than threads",
         ),
         *("asleep is not idle", "who accepts is idle already"),
+        *("a convoy before CPython's lock", "a convoy beside a pool without work"),
     ],
 )
 def test_threads_that_no_request_keeps_busy_are_idle_and_the_bar_adds_up(in_flight, looks, shown):
@@ -586,17 +589,33 @@ def test_what_is_only_possible_is_never_the_cause():
     assert conclude([observed(finding(Symptom.THROTTLED, Confidence.POSSIBLE))]).cause is None
 
 
+def cut(asked=2048, given=8):
+    return finding(Symptom.BACKLOG_CLIPPED, asked=asked, given=given)
+
+
+def overflowed(overflows=90, **numbers):
+    return finding(Symptom.QUEUE_OVERFLOWED, overflows=overflows, **numbers)
+
+
 @pytest.mark.parametrize(
     ("found", "named"),
     [
-        ([("BACKLOG_CLIPPED", {"asked": 2048, "given": 8}), ("QUEUE_OVERFLOWED", {"overflows": 90})], True),
-        ([("BACKLOG_CLIPPED", {"asked": 2048, "given": 8}), ("QUEUE_OVERFLOWED", {"overflows": 0.1})], False),
-        ([("BACKLOG_CLIPPED", {"asked": 2048, "given": 8}), ("QUEUE_FULL", {"longest": 9})], False),
+        ([cut(), overflowed(limit=8)], True),
+        ([cut(asked=16), overflowed(limit=8)], True),
+        ([cut(), overflowed(overflows=0.1, limit=8)], False),
+        ([cut(), overflowed()], False),
+        ([cut(), overflowed(limit=511)], False),
+        ([cut(), replace(overflowed(limit=8), names={"process": "frontend"})], False),
+        ([cut(asked=9), overflowed(limit=8)], False),
+        ([cut(), finding(Symptom.QUEUE_FULL, longest=9)], False),
     ],
-    ids=["it overflowed", "hardly", "it was full, and nobody was turned away"],
+    ids=[
+        *("it overflowed", "half of it", "hardly", "some queue", "a queue of another length"),
+        *("another process's", "a cut that is hardly one", "it was full, and nobody was turned away"),
+    ],
 )
 def test_a_queue_that_the_kernel_cut_short_is_the_cause_where_that_turned_clients_away(found, named):
-    concluded = conclude([observed(*(finding(Symptom[kind], **numbers) for kind, numbers in found))])
+    concluded = conclude([observed(*found)])
     assert (concluded.cause_kind is Symptom.BACKLOG_CLIPPED) is named
     if named:
         assert line(concluded).startswith("limited by a listen queue that the kernel cut short: ")

@@ -6,7 +6,7 @@ import pytest
 
 from diagnosis.test_rules import CELL, HEALTHY, answered, findings
 from golden import build
-from prony.diagnosis import RULES, Confidence, Evidence
+from prony.diagnosis import RULES, Confidence, Evidence, Symptom, conclude, observe
 from prony.model import (
     Failed,
     Network,
@@ -64,6 +64,20 @@ def test_a_queue_that_was_seen_full_is_the_servers_own_on_the_hosts_network_too(
     trial = observed(sample(0), sample(10, gauges=FULL), counters={"ListenOverflows": 9})
     (found,) = findings(trial, subject=SubjectRecord("a+b", sandbox=SandboxFacts(Network.HOST)))
     assert found.confidence is Confidence.CERTAIN
+
+
+def test_of_two_queues_that_may_have_overflowed_none_is_named_and_no_cut_of_one_is_the_cause():
+    front = {"listen.frontend.queued": 511, "listen.frontend.limit": 511}
+    facts = SubjectFacts(
+        DeclaredFacts(backlog=511), FrontendFacts("nginx"), behind_it=DeclaredFacts(backlog=2048)
+    )
+    subject = SubjectRecord("a+b", facts=facts)
+    for gauges, cause in ((FULL, Symptom.BACKLOG_CLIPPED), (FULL | front, Symptom.QUEUE_OVERFLOWED)):
+        trial = observed(sample(0), sample(10, gauges=gauges), counters={"ListenOverflows": 5000})
+        found = conclude([observe(Evidence(CELL, trial, subject))])
+        assert found.cause_kind is cause
+        told = [one.numbers for one in findings(trial, subject=subject) if one.rule == "D01"]
+        assert told == [{"overflows": 5000} | ({"limit": 5} if gauges is FULL else {})]
 
 
 def test_a_full_queue_is_told_before_it_overflows_and_one_with_room_is_not():

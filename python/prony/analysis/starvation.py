@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from prony.model.recording import Answered, Recording
 
-__all__ = ["Starvation", "starvation", "starved_of"]
+__all__ = ["Starvation", "are_many", "starvation", "starved_of"]
 
 # Beyond this share of connections without a single reply, figures describe only those that the server chose
 # to serve.
@@ -47,5 +47,14 @@ def starved_of(answered: Answered) -> Starvation | None:
     Starvation(connections=100, served=10)
     """
     connections, without = answered.connections, answered.without_reply
-    starved = without > _MOST_WITHOUT_REPLY * connections and answered.max >= _LEAST_MOST_REPLIES
+    starved = are_many(without, connections) and answered.max >= _LEAST_MOST_REPLIES
     return Starvation(connections, connections - without) if starved else None
+
+
+def are_many(without_reply: int, connections: int) -> bool:
+    """Return whether so many connections without a reply are more than a tenth of all.
+
+    >>> are_many(11, 100), are_many(10, 100)
+    (True, False)
+    """
+    return without_reply > _MOST_WITHOUT_REPLY * connections

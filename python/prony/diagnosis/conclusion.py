@@ -14,6 +14,7 @@ from prony.analysis.rates import KEPT_RATE, QUALIFIED_ERROR_RATIO
 from prony.diagnosis.bounds import Bound, bounds_of
 from prony.diagnosis.confirmation import Confirmation, confirmation_of
 from prony.diagnosis.consumption import Consumption, Resource
+from prony.diagnosis.downstream import LEAST_BUSY_POOL
 from prony.diagnosis.evidence import Affected, Confidence, Evidence, Experiment, Finding, Symptom
 from prony.diagnosis.meaning import MEANINGS, Bearing
 from prony.diagnosis.thread_time import ThreadState
@@ -25,6 +26,8 @@ __all__ = ["Diagnosis", "DiagnosisKind", "Frequent", "Observed", "conclude", "co
 _FULL, _CERTAINLY_FULL = 0.93, 0.97
 _MOST_TRIALS = 0.5
 _LONG_QUEUE_S = 1.0
+# Asked over given: advised is twice the queue; what one that is longer by less would change is not known.
+_LEAST_CUT = 2.0
 # Of the CPUs' time, as where a trial is repeated for them; smaller ones disturb, and limit nothing.
 _LEAST_SHARES = {Symptom.OTHERS_RAN: 0.2, Symptom.STOLEN: 0.1}
 
@@ -126,7 +129,7 @@ def conclude(trials: Sequence[Observed]) -> Diagnosis | None:
         slots=usages[0].slots if usages else None,
         shares=shares,
         bounds=bounds_of(usages),
-        ruled_out=tuple(_ruled_out(found, shares, contended=any(one.contended for one in usages))),
+        ruled_out=tuple(_ruled_out(found, shares, usages)),
         time=_mean_time([one.time for one in usages if one.time]),
         looks=sum(one.looks for one in usages),
     )
@@ -224,16 +227,20 @@ def _limiting(
 
 
 def _of_queue(finding: Finding, found: Sequence[Frequent]) -> Finding:
-    """Return the overflows of a queue that the kernel cut short: they say whether that mattered."""
-    if finding.kind is not Symptom.BACKLOG_CLIPPED:
+    """Return the overflows of the very queue that the kernel cut short by much: they say whether that
+    mattered.
+    """
+    asked, given = finding.numbers.get("asked", 0), finding.numbers.get("given", 0)
+    if finding.kind is not Symptom.BACKLOG_CLIPPED or asked < _LEAST_CUT * given:
         return finding
     overflowed = (one.finding for one in found if one.finding.kind is Symptom.QUEUE_OVERFLOWED)
-    return next(overflowed, finding)
+    own = (one for one in overflowed if one.numbers.get("limit") == given and "process" not in one.names)
+    return next(own, finding)
 
 
 def _matters(finding: Finding, usages: Sequence[Consumption], *, overloaded: bool) -> bool:
     """Return whether a disturbance was large, and a full queue met enough requests, to move a figure; one
-    that the kernel cut short, and that never overflowed, met none.
+    that the kernel cut short by little, or that never overflowed, met none.
     """
     if finding.kind in _LEAST_SHARES:
         return finding.numbers["share"] >= _LEAST_SHARES[finding.kind]
@@ -282,18 +289,21 @@ def _answers(usage: Consumption) -> bool:
 
 
 def _ruled_out(
-    found: Sequence[Frequent], shares: Mapping[Resource, float], *, contended: bool
+    found: Sequence[Frequent], shares: Mapping[Resource, float], usages: Sequence[Consumption]
 ) -> Iterator[Resource]:
     """Yield the resources that were not used up, nor wanted in vain."""
+    contended = any(one.contended for one in usages)
+    # Without fixed slots event loops may wait for connections to others, which no thread shows.
+    loops = any(one.slots is None for one in usages)
     seen = {
         **dict.fromkeys((Resource.CPU, Resource.CORES), contended),
         Resource.GENERATOR: any(one.finding.affected is not None for one in found),
-        Resource.POOL: any(one.finding.kind is Symptom.DOWNSTREAM_BUSY for one in found),
+        Resource.POOL: loops or any(one.finding.kind is Symptom.DOWNSTREAM_BUSY for one in found),
         Resource.QUEUE: any(
             MEANINGS[one.finding.kind].experiment is Experiment.LONGER_QUEUE for one in found
         ),
     }
-    most = {Resource.CPU: _FULL, Resource.CORES: _FULL}
+    most = {Resource.CPU: _FULL, Resource.CORES: _FULL, Resource.POOL: LEAST_BUSY_POOL}
     for resource, share in shares.items():
         if not seen.get(resource, False) and share < most.get(resource, 1.0):
             yield resource

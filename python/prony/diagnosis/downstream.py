@@ -9,10 +9,13 @@ from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symp
 from prony.diagnosis.pool import pool_of
 from prony.model import Ok
 
-__all__ = ["downstream"]
+__all__ = ["LEAST_BUSY_POOL", "downstream"]
 
-# Of the time of its connections to others; of the CPUs' time; requests in flight over those connections.
-_LEAST_BUSY, _MOST_CPU, _LEAST_WAITING = 0.6, 0.7, 1.2
+LEAST_BUSY_POOL = 0.6
+"""Of the time of the connections to others: threads do something between two waits for one."""
+
+# Of the CPUs' time; requests in flight over those connections.
+_MOST_CPU, _LEAST_WAITING = 0.7, 1.2
 
 
 def downstream(evidence: Evidence) -> list[Finding]:
@@ -22,7 +25,7 @@ def downstream(evidence: Evidence) -> list[Finding]:
     usage, pool = consumption_of(evidence), pool_of(evidence)
     if usage is None or pool is None:
         return []
-    if pool.busy < _LEAST_BUSY or usage.shares.get(Resource.CPU, 1.0) > _MOST_CPU:
+    if pool.busy < LEAST_BUSY_POOL or usage.shares.get(Resource.CPU, 1.0) > _MOST_CPU:
         return []
     if usage.in_flight < _LEAST_WAITING * pool.connections or not isinstance(evidence.trial.outcome, Ok):
         return []

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from prony.analysis.accept_queue import AcceptQueue, accept_queues, entrance
 from prony.analysis.connections import closes_each
 from prony.analysis.resources import window_samples
-from prony.analysis.starvation import Starvation, starvation
+from prony.analysis.starvation import Starvation, are_many, starvation
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import Network, Sample, SubjectFacts
 
@@ -32,7 +32,12 @@ def full_queues(evidence: Evidence) -> list[AcceptQueue]:
     full = [queue for queue in queues if queue.full]
     if full or not _overflows(evidence.trial.counters):
         return full
-    return [queue for queue in queues if queue.longest >= queue.limit]
+    return _nearly_full(queues)
+
+
+def _nearly_full(queues: Sequence[AcceptQueue]) -> list[AcceptQueue]:
+    """Return those that may have been full between two looks: a sample shows them one short of that."""
+    return [queue for queue in queues if queue.longest >= max(queue.limit, 1)]
 
 
 def _queues(evidence: Evidence) -> list[AcceptQueue]:
@@ -51,18 +56,39 @@ def listen_queue(evidence: Evidence) -> list[Finding]:
 
 def turned_away(evidence: Evidence) -> int:
     """Return how many connections of a closed loop had no reply because a full queue turned them away: their
-    clients wait to try again. 0: none, or kept connections hold the server, so that nobody empties its queue.
+    clients wait to try again. 0: no more than a tenth of all, or nobody knows; or kept connections hold the
+    server, so that nobody empties its queue.
 
-    Either each request has a connection of its own, or the queue had room at most looks, and all connections
-    that the server had taken were answered.
+    *Definition*: those that were not established when most were, accepted or not; at most as many as had no
+    reply, and as the kernel counted overflows of the server's own queue. Either each request has a connection
+    of its own, or the queue had room at most looks, and all connections that the server had taken were
+    answered.
+    *Assumptions*: where connections are closed after each reply, looks see the most of them that there are.
     """
     found, recording = starvation(evidence.trial.recording), evidence.trial.recording
-    if found is None or recording is None or not _overflows(evidence.trial.counters):
+    if found is None or recording is None or not _is_own(evidence, full_queues(evidence)):
         return 0
     for_each = not evidence.cell.workload.request.keep_alive or closes_each(recording)
-    if for_each or _is_emptied(evidence, found):
-        return found.connections - found.served
-    return 0
+    if not (for_each or _is_emptied(evidence, found)):
+        return 0
+    without = found.connections - found.served
+    outside = min(_outside(evidence, found), without, _overflows(evidence.trial.counters))
+    return outside if are_many(outside, found.connections) else 0
+
+
+def _outside(evidence: Evidence, found: Starvation) -> int:
+    """Return how many of the connections no look found established; 0 where nobody looked."""
+    window = window_samples(evidence.trial.samples)
+    name = f"established.{entrance(window)}"
+    most = max((one.gauges[name] for one in window if name in one.gauges), default=found.connections)
+    return max(found.connections - most, 0)
+
+
+def _is_own(evidence: Evidence, full: Sequence[AcceptQueue]) -> bool:
+    """Return whether the overflows are those of the subject's queues: on the host's network only where one
+    of these was full.
+    """
+    return bool(full) or evidence.subject is None or evidence.subject.sandbox.network is not Network.HOST
 
 
 def _overflows(counters: Mapping[str, int]) -> int:
@@ -88,7 +114,7 @@ def _taken(window: Sequence[Sample], process: str) -> list[int]:
 
 
 def _overflowed(evidence: Evidence, overflows: int, full: list[AcceptQueue]) -> Finding:
-    ours = bool(full) or evidence.subject is None or evidence.subject.sandbox.network is not Network.HOST
+    ours = _is_own(evidence, full)
     limit, process = _limit(evidence, full)
     return Finding(
         rule="D01",
@@ -118,9 +144,9 @@ def _full(queue: AcceptQueue) -> Finding:
 def _limit(evidence: Evidence, full: list[AcceptQueue]) -> tuple[int | None, str | None]:
     """Return the limit and the owner of the queue: of the queue seen full, else the server's own setting.
 
-    The server's own queue has no name.
+    The server's own queue has no name. Where another was nearly full too, nobody knows which overflowed.
     """
-    if len(full) == 1:
+    if len(full) == len(_nearly_full(_queues(evidence))) == 1:
         return full[0].limit, _other(full[0].process).get("process")
     facts = evidence.subject.facts if evidence.subject else SubjectFacts()
     # Behind a frontend there is another queue, and the kernel counts both together.

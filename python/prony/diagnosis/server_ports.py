@@ -36,16 +36,16 @@ def server_ports(evidence: Evidence) -> list[Finding]:
             kind=Symptom.SERVER_WITHOUT_PORTS,
             confidence=sure,
             numbers={"waiting": waiting} | ({} if ports is None else {"ports": ports}),
-            names=_process(evidence, waiting),
+            names=_process(evidence, waiting) if full else {},
             advice=Advice.KEEP_CONNECTIONS,
         )
     ]
 
 
 def _process(evidence: Evidence, waiting: int) -> dict[str, str]:
-    """Return that they are a frontend's, where most were opened to the server behind it."""
-    of_frontend = evidence.trial.counters.get("ports.waiting_frontend", 0)
-    return {"process": "frontend"} if waiting and 2 * of_frontend > waiting else {}
+    """Return that they are a frontend's, where the peer with the most of them is the server behind it."""
+    of_frontend = evidence.trial.counters.get("ports.waiting_frontend")
+    return {"process": "frontend"} if of_frontend == waiting else {}
 
 
 def _any_failed(evidence: Evidence) -> bool:

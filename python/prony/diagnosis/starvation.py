@@ -3,7 +3,7 @@
 *Source*: cheroot issue 91; cherrypy issues 1344 and 1764.
 """
 
-from prony.analysis.starvation import starvation
+from prony.analysis.starvation import are_many, starvation
 from prony.diagnosis.connection_cap import connection_cap
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.diagnosis.listen_queue import turned_away
@@ -14,12 +14,13 @@ __all__ = ["starved"]
 
 def starved(evidence: Evidence) -> list[Finding]:
     """Return a finding when a closed loop's connections starved in a trial that ran its window; none where a
-    cap of open connections explains it, or a full queue that turned clients away.
+    cap of open connections explains it, or a full queue that turned all but a tenth of them away.
     """
     found = starvation(evidence.trial.recording)
     if found is None or not isinstance(evidence.trial.outcome, Ok):
         return []
-    if turned_away(evidence) or connection_cap(evidence):
+    waiting = found.connections - found.served - turned_away(evidence)
+    if not are_many(waiting, found.connections) or connection_cap(evidence):
         return []
     facts = evidence.subject.facts if evidence.subject else SubjectFacts()
     slots, kept = facts.declared.slots, facts.declared.keep_alive is True

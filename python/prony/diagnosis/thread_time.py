@@ -49,8 +49,9 @@ _ASLEEP: Mapping[ThreadState, str] = {
     ThreadState.OTHER: "other",
 }
 
-# In these a thread without any request may be, and one with a request too.
-_PERHAPS_IDLE = (ThreadState.EVENTS, ThreadState.THREAD, ThreadState.LOCK)
+# In these a thread without any request may be, and one with a request too. Who wants CPython's lock has work:
+# beside threads that compute there may be more of them than requests.
+_PERHAPS_IDLE = (ThreadState.EVENTS, ThreadState.THREAD)
 
 
 def thread_time(counters: Mapping[str, int]) -> dict[ThreadState, float]:
