@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from diagnosis.test_conclusion import loaded, record
+from diagnosis.test_conclusion import account, loaded, record
 from diagnosis.test_rules import CELL, HEALTHY
 from golden import build
 from prony.diagnosis import Evidence, Symptom, observe
@@ -137,6 +137,27 @@ def test_replies_of_another_size_than_the_twins_are_unequal_work(size, right):
     judged = judge_plants(PLANTS, planted(UNEQUAL, faulty=of_size(size), healthy=of_size(170), slow=200.0))
     assert [trial.symptom for trial in judged[0].right] == [Symptom.UNEQUAL_WORK] * right
     assert [trial.symptom for trial in judged[0].healthy] == [None] * 3
+
+
+@pytest.mark.parametrize(
+    ("sizes", "named"),
+    [((170, 175, 172), []), ((170, 170, 400), [0, 1, 2]), ((170, 170, 200), [2]), ((400,), [])],
+    ids=["alike", "one is much larger", "one is larger", "with none to compare"],
+)
+def test_twins_whose_replies_differ_from_each_other_are_unequal_work_too(sizes, named):
+    twins = [trial(UNEQUAL, k, healthy=True, observed=of_size(size)) for k, size in enumerate(sizes)]
+    (judged,) = judge_plants(PLANTS, twins)
+    assert [one.block for one in judged.healthy if one.symptom is Symptom.UNEQUAL_WORK] == named
+
+
+@pytest.mark.parametrize("side", ["faulty", "healthy"])
+def test_pages_for_errors_are_no_replies_of_another_size(side):
+    large = of_size(1700)
+    broken = account(large.recording, ok=36, bad_status={"500": 4})
+    failing = replace(large, recording=with_parts(large.recording, account=broken))
+    sides = {"faulty": of_size(170), "healthy": of_size(170), side: failing}
+    (judged,) = judge_plants(PLANTS, planted(UNEQUAL, slow=200.0, **sides))
+    assert not [one for one in (*judged.healthy, *judged.faulty) if one.symptom is Symptom.UNEQUAL_WORK]
 
 
 def test_what_limits_a_server_comes_before_that_its_replies_are_of_another_size():

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
+from prony.analysis.account import answered
 from prony.analysis.missing import Missing
+from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.trial_metrics import reply_bytes
 from prony.diagnosis import Confidence, Diagnosis, DiagnosisKind, Frequent, Symptom, conclude, observe
 from prony.diagnosis.unequal_work import unequal_work
@@ -96,8 +98,10 @@ def judge_plants(plants: Iterable[Plant], trials: Iterable[Kept]) -> tuple[Judge
 
 def _judged(plant: Plant, trials: Sequence[Kept]) -> JudgedPlant:
     counting = [one for one in trials if not one.disturbed]
-    twin = _reply_bytes(one for one in counting if one.healthy)
-    found = [_named(one, None if one.healthy else twin) for one in counting]
+    found = [
+        _named(one, _reply_bytes(twin for twin in counting if twin.healthy and twin is not one))
+        for one in counting
+    ]
     pairs, harm = _pairs(counting), plant.cause.harm
     return JudgedPlant(
         plant,
@@ -135,15 +139,24 @@ def _pairs(trials: Sequence[Kept]) -> list[tuple[float, float]]:
 
 
 def _reply_bytes(trials: Iterable[Kept]) -> float | None:
-    """Return how large replies are on average; null where no trial says."""
+    """Return how large valid replies are on average; null where no trial says: bytes are counted of all
+    replies, and those of pages for errors are another fault.
+    """
     recordings = (one.evidence.trial.recording for one in trials)
-    sizes = [reply_bytes(one) for one in recordings if one is not None]
+    sizes = [reply_bytes(one) for one in recordings if one is not None and _are_valid(one)]
     known = [size for size in sizes if not isinstance(size, Missing)]
     return fmean(known) if known else None
 
 
+def _are_valid(recording: Recording) -> bool:
+    replies = answered(recording.account)
+    return replies - recording.account.ok <= QUALIFIED_ERROR_RATIO * replies
+
+
 def _named(one: Kept, twin_bytes: float | None) -> Named:
-    """Return what is named of a trial; ``twin_bytes``: how large replies are with which it is compared."""
+    """Return what is named of a trial; ``twin_bytes``: how large replies are with which it is compared, those
+    of the twin's trials; for one of these the others.
+    """
     observed = observe(one.evidence)
     diagnosis = _compared(conclude([observed]), _reply_bytes([one]), twin_bytes)
     certain = tuple(
@@ -157,7 +170,7 @@ def _named(one: Kept, twin_bytes: float | None) -> Named:
 
 
 def _compared(found: Diagnosis | None, own_bytes: float | None, twin_bytes: float | None) -> Diagnosis | None:
-    """Return a diagnosis with what only a comparison shows: replies of another size than the twin's."""
+    """Return a diagnosis with what only a comparison shows: valid replies of another size than the twin's."""
     if found is None or own_bytes is None or twin_bytes is None:
         return found
     finding = unequal_work(own_bytes, {"its twin": twin_bytes})
