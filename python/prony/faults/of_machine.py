@@ -33,10 +33,10 @@ def _memory(server: PlantedServer, mib: int) -> Pair:
 
 def _pressure(server: PlantedServer, mib: int) -> Pair:
     """A limit of memory that leaves no room for the file that the app reads; nothing is killed for it. The
-    twin has room for all of it.
+    twin has room for all of it: each of four processes has a file of its own, a gigabyte in all.
     """
     alike = replace(_setup(server, "reread", 256).on(closed(4)), warmup_ns=4 * SECOND_NS)
-    return Pair(replace(alike, memory_bytes=1200 * MIB), replace(alike, memory_bytes=mib * MIB))
+    return Pair(replace(alike, memory_bytes=2048 * MIB), replace(alike, memory_bytes=mib * MIB))
 
 
 def _larger(server: PlantedServer, kib: int) -> Pair:

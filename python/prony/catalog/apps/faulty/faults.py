@@ -25,6 +25,7 @@ _kept = []
 _began = []
 _peer = []
 _read = []
+_reading = threading.Lock()
 
 
 def number(query, default):
@@ -61,15 +62,32 @@ def hoard(mib):
 
 def reread(mib):
     """Read a megabyte of a file of so many, from sixteen places: without memory for all of it, from the disk."""
-    if not _read:
-        file = tempfile.TemporaryFile()
-        for _ in range(mib):
-            file.write(os.urandom(KIB) * KIB)
-        file.flush()
-        os.fsync(file.fileno())
-        _read.append(file)
+    with _reading:
+        if not _read:
+            _read.append(written(mib))
     for _ in range(16):
         os.pread(_read[0].fileno(), BLOCK, random.randrange(mib * KIB * KIB // BLOCK) * BLOCK)
+
+
+def written(mib):
+    """Return a file of so many megabytes that is on the disk: what lies in memory, nobody can take back."""
+    if is_in_memory(tempfile.gettempdir()):
+        raise OSError(f"{tempfile.gettempdir()} is in memory, not on a disk: set PRONY_CACHE to a folder on one")
+    file = tempfile.TemporaryFile()
+    for _ in range(mib):
+        file.write(os.urandom(KIB) * KIB)
+    file.flush()
+    os.fsync(file.fileno())
+    return file
+
+
+def is_in_memory(folder):
+    """Say whether the files of a folder are kept in memory; of one that is mounted nowhere, that they are not."""
+    device = os.stat(folder).st_dev
+    number = f"{os.major(device)}:{os.minor(device)}"
+    with open("/proc/self/mountinfo") as lines:
+        mounts = [line.split(" - ", 1) for line in lines]
+    return any(left.split()[2] == number and right.split()[0] in ("tmpfs", "ramfs") for left, right in mounts)
 
 
 def fork(_):
