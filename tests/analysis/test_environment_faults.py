@@ -1,5 +1,7 @@
 """A trial is invalid for what the machine did to it, and not for less."""
 
+from dataclasses import replace
+
 import pytest
 
 from prony.analysis.environment_faults import (
@@ -11,7 +13,7 @@ from prony.analysis.environment_faults import (
 )
 from prony.analysis.missing import Missing
 from prony.analysis.validity import in_words
-from prony.model import Fault, FaultKind, Ok, Trial, TrialRole
+from prony.model import Fault, FaultKind, Ok, Trial, TrialFacts, TrialRole
 
 SECOND = 1_000_000_000
 
@@ -80,7 +82,14 @@ def test_shares_are_of_all_the_trials_cpus():
 def test_what_ran_beside_the_generator_is_what_it_and_prony_did_not_do_on_its_cpus(busy_s, share):
     busy = {} if busy_s is None else {"generator_cpus.busy_ns": round(busy_s * SECOND)}
     found = counters(other_s=2.0, prony_s=3.0, **busy)
-    assert load_beside_generator(found) == pytest.approx(share)
+    assert load_beside_generator(trial(found)) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(("strays", "share"), [(None, 0.1), (0, 0.1), (1, 0.0)])
+def test_what_strayed_to_the_generators_cpus_is_no_other_program_there(strays, share):
+    found = trial(counters(other_s=2.0, prony_s=3.0, **{"generator_cpus.busy_ns": 9 * SECOND}))
+    strayed = replace(found, facts=TrialFacts(strays=strays))
+    assert load_beside_generator(strayed) == pytest.approx(share)
 
 
 @pytest.mark.parametrize("name", ["cpus.busy_ns", "subject.cpu_ns", "prony.cpu_ns", "cpus.idle_ns"])

@@ -59,15 +59,16 @@ def other_load(counters: Mapping[str, int]) -> float | Missing:
     return max(0.0, (counters["cpus.busy_ns"] - ours_ns) / total_ns)
 
 
-def load_beside_generator(counters: Mapping[str, int]) -> float:
+def load_beside_generator(trial: Trial) -> float:
     """Return the part of ``other_load`` that ran on CPUs that the generator has alone; 0 where it has none,
-    or where that was not counted.
+    where that was not counted, or where some of the subject's processes may run there too.
 
     *Definition*: (g - p) / T, at least 0, and at most all of it: g is the busy time of those CPUs, p and T as
     there.
     """
+    counters = trial.counters
     others, busy_ns = other_load(counters), counters.get("generator_cpus.busy_ns")
-    if isinstance(others, Missing) or busy_ns is None:
+    if isinstance(others, Missing) or busy_ns is None or trial.facts.strays:
         return 0.0
     return min(others, max(0.0, (busy_ns - counters["prony.cpu_ns"]) / _total_ns(counters)))
 

@@ -21,7 +21,7 @@ def other_programs(evidence: Evidence) -> list[Finding]:
     share = other_load(evidence.trial.counters)
     if isinstance(share, Missing) or share <= _MOST:
         return []
-    beside = load_beside_generator(evidence.trial.counters)
+    beside = load_beside_generator(evidence.trial)
     shares = {Symptom.OTHERS_RAN: share - beside, Symptom.OTHERS_RAN_BESIDE_GENERATOR: beside}
     found = {kind: part for kind, part in shares.items() if part > _MOST}
     # Less than that on both: the server's have it, as where nobody counted them apart.
