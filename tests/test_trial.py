@@ -30,6 +30,7 @@ from prony.model import (
     TrialRole,
     Workload,
 )
+from prony.monitor.processes import ProcessMonitor
 from prony.sandbox import StopReport
 from prony.sandbox.cgroup.base import Counters
 from prony.schedule import Position
@@ -279,6 +280,28 @@ def test_a_generator_that_breaks_off_leaves_what_was_gathered():
 
 def test_an_interrupted_window_does_not_count():
     assert trial_of(Bench(result=recording(interrupted=True))).outcome == Invalid("interrupted")
+
+
+def test_ports_that_wait_are_read_when_the_window_is_closed_for_all_else(monkeypatch):
+    class Late:
+        def open_window(self):
+            closed.append("opened")
+
+        def close_window(self):
+            closed.append("ports")
+
+        def deltas(self):
+            return {"ports.waiting": 7}, {}
+
+    def close(processes, real=ProcessMonitor.close_window):
+        real(processes)
+        closed.append("processes")
+
+    closed = []
+    monkeypatch.setattr("prony.trial._waiting_ports", lambda *_: (Late(),))
+    monkeypatch.setattr("prony.trial.ProcessMonitor.close_window", close)
+    assert trial_of(Bench()).counters["ports.waiting"] == 7
+    assert closed == ["opened", "processes", "ports"]
 
 
 def test_figures_that_contradict_each_other_do_not_count(monkeypatch):

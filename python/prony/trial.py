@@ -231,12 +231,12 @@ def _load(
     spread = _spread(task, subject, processes)
     limits = LimitCounters(processes.serving, ports)
     waiting = _waiting_ports(task, subject)
-    counters = (*_counters(task, subject, groups), limits, *waiting, spread, threads, *close)
+    counters = (*_counters(task, subject, groups), limits, spread, threads, *close)
 
     def on_engine_event(event: Json) -> None:
         match event["event"]:
             case "window_open":
-                for each in counters:
+                for each in (*counters, *waiting):
                     each.open_window()
                 processes.open_window()
                 evidence.events.append(decode(TrialEvent, event, "event"))
@@ -245,6 +245,9 @@ def _load(
                     each.close_window()
                 processes.close_window()
                 evidence.facts = replace(evidence.facts, strays=len(subject.strays(task.placement)))
+                # What lasts for a minute can be read last: 100,000 sockets take half a second.
+                for late in waiting:
+                    late.close_window()
                 evidence.events.append(decode(TrialEvent, event, "event"))
         on_event(event)
 
@@ -260,7 +263,7 @@ def _load(
                 look.close()
             evidence.samples = processes.samples()
             evidence.threads = processes.threads()
-            deltas, evidence.missing = _deltas(counters)
+            deltas, evidence.missing = _deltas((*counters, *waiting))
             evidence.counters = {**evidence.counters, **deltas}
             evidence.facts = replace(
                 evidence.facts, listeners=tuple(listeners.usage()), close=_close_view(task.cell.id, close)

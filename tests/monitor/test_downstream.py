@@ -78,12 +78,17 @@ def test_after_a_read_the_kernel_is_left_alone(stack, monkeypatch):
     gauges.close()
 
 
-def test_a_kernel_that_does_not_answer_is_not_asked_again():
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (OSError(93, "Protocol not supported"), "Protocol not supported"),
+        (TimeoutError("timed out"), "timed out"),
+    ],
+)
+def test_a_kernel_that_does_not_answer_is_not_asked_again(error, words):
     def refuse():
-        raise OSError(93, "Protocol not supported")
+        raise error
 
     gauges = DownstreamGauges([80], refuse)
     assert gauges.read() == {}
-    assert gauges.missing() == {
-        "downstream.connections": "the kernel does not report connections: Protocol not supported"
-    }
+    assert gauges.missing() == {"downstream.connections": f"the kernel does not report connections: {words}"}

@@ -87,6 +87,19 @@ def test_what_cannot_be_read_is_named_with_its_reason(
     assert "thermal_throttle" in missing["machine.throttles"]
 
 
+@pytest.mark.parametrize("alone", [set(), {min(CPUS)}], ids=["shared", "alone"])
+def test_the_generators_cpus_have_a_reason_where_there_are_some(
+    alone: set[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    counters = EnvironmentCounters(CPUS, os.getpid(), os.getpid(), alone)
+    _, never = counters.deltas()
+    monkeypatch.setattr(environment, "_PROC", tmp_path)
+    counters.open_window()
+    counters.close_window()
+    _, unread = counters.deltas()
+    assert {"generator_cpus.busy_ns" in one for one in (never, unread)} == {bool(alone)}
+
+
 def test_a_window_that_never_closed_counts_nothing_and_says_so() -> None:
     counters = EnvironmentCounters(CPUS, os.getpid(), os.getpid())
     counters.open_window()

@@ -1,5 +1,6 @@
 """Ports that closed connections keep: told from those that cost nobody one."""
 
+import os
 import socket
 from contextlib import ExitStack
 
@@ -60,13 +61,43 @@ def test_without_a_frontend_the_busiest_peer_counts(listeners):
     assert counted(entrance, None)[0] == {"ports.waiting": before + 4}
 
 
-def test_a_kernel_that_does_not_answer_is_named():
+def test_a_port_is_taken_towards_one_address_only(listeners):
+    entrance, first, _ = listeners
+    with socket.create_server(("127.0.0.2", port(first))) as second:
+        before = counted(entrance, first)[0]
+        for _ in range(before["ports.waiting"] + 4):
+            exchange(first, client_first=True)
+        for _ in range(before["ports.waiting"] + 6):
+            exchange(second, client_first=True)
+        found, _ = counted(entrance, first)
+    most = before["ports.waiting"] + 6
+    assert found == {"ports.waiting": most, "ports.waiting_frontend": most}
+
+
+def test_an_ipv4_address_is_the_same_whichever_kind_of_socket_asks(listeners):
+    (listener, *_) = listeners
+    with ExitStack() as stack:
+        plain = stack.enter_context(socket.create_connection(listener.getsockname()))
+        mapped = stack.enter_context(socket.socket(socket.AF_INET6))
+        mapped.connect((f"::ffff:{listener.getsockname()[0]}", port(listener)))
+        inodes = {os.fstat(one.fileno()).st_ino for one in (plain, mapped)}
+        with SockDiag() as kernel:
+            found = [one for one in kernel.tcp_outgoing([]) if one.inode in inodes]
+    assert {one.peer_host for one in found} == {socket.inet_aton("127.0.0.1") + bytes(12)}
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (OSError(93, "Protocol not supported"), "Protocol not supported"),
+        (TimeoutError("timed out"), "timed out"),
+    ],
+)
+def test_a_kernel_that_does_not_answer_is_named(error, words):
     def refuse():
-        raise OSError(93, "Protocol not supported")
+        raise error
 
     counters = WaitingPorts(80, None, refuse)
     counters.close_window()
-    assert counters.deltas() == (
-        {},
-        {"ports.waiting": "the kernel does not report connections: Protocol not supported"},
-    )
+    assert counters.deltas() == ({}, {"ports.waiting": f"the kernel does not report connections: {words}"})

@@ -82,5 +82,5 @@ class DownstreamGauges:
             self._diag = None
 
     def _fail(self, error: OSError) -> None:
-        self._reason = f"the kernel does not report connections: {error.strerror}"
+        self._reason = f"the kernel does not report connections: {error.strerror or error}"
         self.close()

@@ -77,8 +77,9 @@ class EnvironmentCounters:
 
     def _sources(self) -> dict[tuple[str, ...], _Source]:
         """Return the readers, by the prefix of the counters that they give."""
+        apart = ("generator_cpus.busy_ns",) if self._generator_cpus else ()
         return {
-            tuple(f"cpus.{name}_ns" for name in (*_OF_CPUS, "softirq_most")): self._times,
+            (*(f"cpus.{name}_ns" for name in (*_OF_CPUS, "softirq_most")), *apart): self._times,
             ("subject.cpu_ns", "prony.cpu_ns"): self._processes,
             **{_pressures(name): partial(_pressure, name) for name in _PRESSURE},
             ("softnet.dropped", "softnet.squeezed"): _network_queues,

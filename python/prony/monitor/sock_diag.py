@@ -39,8 +39,11 @@ _SOURCE_PORT, _SOURCE_PORT_AT = struct.Struct("!H"), 4
 _INET_ANSWER = struct.Struct("=8x16s32xII4xI")
 _ONLY_IPV6 = 11
 
-# Of a connection: the ports of both ends.
+# Of a connection: the ports of both ends; the peer's address, which has 4 bytes of an IPv4 one.
 _PORTS, _PORTS_AT = struct.Struct("!HH"), 4
+_PEER_FROM, _PEER_TO = 24, 40
+# RFC 4291, section 2.5.5.2: an IPv4 address as an IPv6 socket has it.
+_MAPPED = bytes(10) + b"\xff\xff"
 
 # Of a filter: source address and port are (INET_DIAG_BC_S_COND, struct inet_diag_hostcond); 4 bytes behind
 # the end of all conditions is "no". An IPv4 address may also be that of an IPv6 socket that takes both.
@@ -77,10 +80,14 @@ class Listener(NamedTuple):
 
 
 class Outgoing(NamedTuple):
-    """A connection that was opened from here: its peer's port, and its inode."""
+    """A connection that was opened from here: its peer's port, its inode, and the peer's address in 16 bytes.
+
+    An IPv4 address is the same whichever kind of socket it is of.
+    """
 
     peer_port: int
     inode: int
+    peer_host: bytes = bytes(16)
 
 
 class SockDiag:
@@ -248,7 +255,8 @@ def _without_ports(ports: Sequence[int]) -> bytes:
 def _outgoing(message: bytes) -> Outgoing:
     _, peer = _PORTS.unpack_from(message, _PORTS_AT)
     *_, inode = _INET_ANSWER.unpack_from(message)
-    return Outgoing(peer, inode)
+    host = message[_PEER_FROM:_PEER_TO]
+    return Outgoing(peer, inode, host[12:] + bytes(12) if host.startswith(_MAPPED) else host)
 
 
 def _port(message: bytes) -> int:

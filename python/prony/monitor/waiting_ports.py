@@ -6,7 +6,7 @@ Must not know the engine, the sandbox or rules. Counters, in the trial's own net
   them had; without the generator's, and without those that wait at a listener's port, which cost none
 - ``ports.waiting_frontend``: those that a frontend had opened to the server behind it
 
-A port is taken towards one peer only: another peer may be asked from the same port.
+A port is taken towards one peer only, an address and a port: another may be asked from the same one.
 *Source*: RFC 9293, section 3.6.1; kernel, net/ipv4/inet_hashtables.c, __inet_hash_connect.
 
 >>> waiting_ports([Outgoing(8000, 0), Outgoing(8000, 0), Outgoing(5432, 0)], behind=8000)
@@ -23,8 +23,9 @@ __all__ = ["WaitingPorts", "waiting_ports"]
 
 def waiting_ports(found: Sequence[Outgoing], behind: int | None) -> dict[str, int]:
     """Return the counters of such sockets; ``behind``: the port of a server behind a frontend."""
-    by_peer = Counter(one.peer_port for one in found)
-    front = {} if behind is None else {"ports.waiting_frontend": by_peer[behind]}
+    by_peer = Counter((one.peer_port, one.peer_host) for one in found)
+    to_server = max((count for (port, _), count in by_peer.items() if port == behind), default=0)
+    front = {} if behind is None else {"ports.waiting_frontend": to_server}
     return {"ports.waiting": max(by_peer.values(), default=0), **front}
 
 
@@ -45,7 +46,7 @@ class WaitingPorts:
             with self._open_diag() as kernel:
                 self._found = waiting_ports(kernel.tcp_waiting({self._entrance}), self._behind)
         except OSError as error:
-            self._reason = f"the kernel does not report connections: {error.strerror}"
+            self._reason = f"the kernel does not report connections: {error.strerror or error}"
 
     def deltas(self) -> tuple[dict[str, int], dict[str, str]]:
         """Return them, or the reason why there are none."""

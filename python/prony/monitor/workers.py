@@ -57,7 +57,7 @@ class WorkerConnections:
                 return
             held = [_held(process, accepted) for process in workers]
         except OSError as error:
-            self._missing["workers.connections"] = f"cannot be read: {error.strerror}"
+            self._missing["workers.connections"] = f"cannot be read: {error.strerror or error}"
             return
         self._found = {
             "workers.watched": len(held),
