@@ -36,6 +36,7 @@ from prony.schedule import block_turns
 from prony.study.looks import shown_comparisons
 from prony.study.rates import TYPICAL_STEPS, searching
 from prony.study_document import CalibrationDocument
+from recordings import with_parts
 
 MS = 1_000_000
 PAIR = [{"server": ["wsgiref", "waitress"], "app": "hello"}]
@@ -382,6 +383,41 @@ def test_below_a_limit_of_the_generator_the_search_goes_on_and_finds_a_bound(wor
     with open_archive(world.folder / "out.prony") as archive:
         assert confirmed_rates(archive.runs())[0].at_least
     assert any("undecided: the generator may have been the limit" in one for one in world.listener.notices)
+
+
+def cpu_of(recording):
+    """Return a Recording of a generator that its CPU limited, and that sent half of what was due."""
+    sent = recording.account.scheduled // 2
+    return with_parts(recording, generator={"limited": "cpu", "sent_in_window": sent})
+
+
+def test_cpu_that_a_limited_generator_left_free_does_not_make_the_search_double_on(world):
+    def limited(launch, workload):
+        rate = workload.loop.rate_per_s if isinstance(workload.loop, OpenLoop) else 0
+        found = recording(workload, [2 * MS] * min(round(rate * workload.stop.duration_ns / 1e9), 3000))
+        return cpu_of(found) if rate > 1000 else found
+
+    world.replies = limited
+    search(world, objective="errors < 1%")
+    first, _ = facts_of(world).found_rates
+    assert 1000 / 1.02 <= first.rate_per_s <= 1000
+    assert {step.met for step in first.steps if step.rate_per_s > 1000} == {None}
+    assert max(step.rate_per_s for step in first.steps) <= 2000
+    with open_archive(world.folder / "out.prony") as archive:
+        assert confirmed_rates(archive.runs())[0].at_least
+
+
+def test_too_few_requests_end_the_search_whatever_else_may_have_been_the_limit(world):
+    def few(launch, workload):
+        rate = workload.loop.rate_per_s if isinstance(workload.loop, OpenLoop) else 0
+        replies = [2 * MS] * (3000 if rate <= 1000 else 900)
+        return recording(workload, replies, limited="cpu" if rate > 1000 else None)
+
+    world.replies = few
+    search(world)
+    first, _ = facts_of(world).found_rates
+    assert first.steps[-1].reason == "fewer than 10 requests lie above it"
+    assert [step.met for step in first.steps].count(None) == 1
 
 
 def in_a_closed_loop(served, of):

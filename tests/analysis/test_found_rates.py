@@ -1,5 +1,7 @@
 """What a search for a rate says of each trial, and of the subject at its end."""
 
+from dataclasses import replace
+
 import pytest
 
 from cells import cell_of
@@ -9,8 +11,10 @@ from prony.analysis.objective import parse_objective
 from prony.errors import FailureStage
 from prony.model import Failed, Invalid, Limit, LimitKind, OpenLoop
 from prony.model.facts import FoundRate, RateStep
+from recordings import with_parts
 
 CELL = cell_of("a+hello", OpenLoop(1000))
+CPU = Limit(LimitKind.OTHER, reason="cpu")
 MEASURED = build.trial(CELL, 0, 0, [1_000_000] * 2000)
 
 
@@ -59,12 +63,36 @@ def test_of_a_trial_that_is_not_valid_nothing_can_be_told():
         ("rps > 900", True),
         ("rps > 1100", None),
         ("errors < 1%", True),
+        ("cpu < 80%", True),
         ("errors < 1%, p99 < 0.5ms", None),
     ],
 )
 def test_what_misses_the_objective_under_a_limit_of_the_generator_decides_nothing(objective, met):
     found = judged(build.trial(CELL, 0, 0, [1_000_000] * 2000, limited="cpu"), objective)
-    assert (found.met, found.limit) == (met, Limit(LimitKind.OTHER, reason="cpu"))
+    assert (found.met, found.limit) == (met, CPU)
+
+
+@pytest.mark.parametrize(
+    ("objective", "met"),
+    [("errors < 1%", None), ("success > 99%", None), ("cpu < 80%", None), ("cpu < 20%", False)],
+)
+def test_cpu_and_errors_do_not_meet_it_where_the_generator_sent_less_than_was_due(objective, met):
+    trial = build.trial(CELL, 0, 0, [1_000_000] * 2000, limited="cpu")
+    late = with_parts(trial.recording, generator={"sent_in_window": 1200})
+    found = judged(replace(trial, recording=late), objective)
+    assert (found.met, found.limit, found.unmet is None) == (met, CPU, met is None)
+
+
+@pytest.mark.parametrize("objective", ["p99.99 < 2ms", "p99 < 0.5ms, p99.99 < 2ms"])
+def test_the_limit_is_no_cause_where_too_few_requests_leave_it_open_too(objective):
+    found = judged(build.trial(CELL, 0, 0, [1_000_000] * 2000, limited="cpu"), objective)
+    assert found == RateStep(1000.0, None, "fewer than 10 requests lie above it")
+
+
+def test_the_limit_is_no_cause_where_the_trial_is_not_valid():
+    trial = build.trial(CELL, 0, 0, [1_000_000] * 2000, limited="cpu")
+    found = judged(replace(trial, outcome=Invalid("the machine slept")))
+    assert found == RateStep(1000.0, None, "the machine slept")
 
 
 def test_errors_under_a_limit_of_the_generator_do_not_meet_it():

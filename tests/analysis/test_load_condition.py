@@ -6,7 +6,8 @@ from math import inf
 import pytest
 
 from golden import build
-from prony.analysis.load_condition import judge_condition, parse_load_condition
+from prony.analysis.load_condition import LoadCondition, judge_condition, parse_load_condition
+from recordings import with_parts
 
 MS = 1_000_000
 OPEN = build.Workload(build.OpenLoop(1000.0), build.DurationStop(2 * build.SECOND))
@@ -15,8 +16,10 @@ CLOSED = build.Workload(build.ClosedLoop(10), build.DurationStop(2 * build.SECON
 MOST_FAST = [10 * MS] * 1980 + [500 * MS] * 20
 
 
-def judged(text, ok=MOST_FAST, workload=OPEN, limited=False, **account):
+def judged(text, ok=MOST_FAST, workload=OPEN, limited=False, sent=None, **account):
+    """``sent``: so many of the requests went out within the window; null: that is not recorded."""
     recording = build.recording(workload, ok, account.get("errors"), account.get("censored", ()))
+    recording = with_parts(recording, generator={"sent_in_window": sent})
     return judge_condition(parse_load_condition(text), recording, is_limited=limited)
 
 
@@ -91,6 +94,53 @@ def test_t42_in_a_closed_loop_a_limited_generator_sets_the_load_so_no_latency_is
 def test_t42_a_limited_generator_may_have_made_the_rate_too_low_but_not_too_high():
     assert judged("rate < 1100", limited=True).holds is None
     assert judged("rate < 500", limited=True).holds is False
+
+
+@pytest.mark.parametrize(
+    ("workload", "sent", "holds"), [(OPEN, 1200, None), (OPEN, 1990, False), (CLOSED, None, None)]
+)
+def test_errors_of_less_load_than_was_asked_for_are_a_lower_bound(workload, sent, holds):
+    # 20 of 2,000 fail: more may have, of the requests that a limited generator did not send in time.
+    errors = {"reset": 20}
+    found = judged("errors > 2%", [10 * MS] * 1980, workload, limited=True, sent=sent, errors=errors)
+    assert found.holds is holds
+    assert found.reason == (None if holds is False else "the generator may have been the limit")
+    assert judged("errors > 0.5%", [10 * MS] * 1980, workload, limited=True, sent=sent, errors=errors).holds
+    assert judged("errors > 2%", [10 * MS] * 1980, workload, sent=sent, errors=errors).holds is False
+
+
+def held(metric, operator, limit, value, *, limited, sent=1200, workload=OPEN):
+    """Whether a condition on any metric holds, by the value that was measured of it."""
+    recording = with_parts(build.recording(workload, MOST_FAST), generator={"sent_in_window": sent})
+    asked = LoadCondition("it", (metric,), operator, limit)
+    return judge_condition(asked, recording, {metric: value}, is_limited=limited).holds
+
+
+@pytest.mark.parametrize("metric", ["cpu_percent", "busiest_thread_percent", "error_per_s"])
+def test_cpu_and_errors_of_a_load_that_a_limited_generator_withheld_may_be_more(metric):
+    assert held(metric, "<", 80, 60, limited=True) is None
+    assert held(metric, "<", 80, 90, limited=True) is False
+    assert held(metric, ">", 50, 60, limited=True) is True
+    assert held(metric, "<", 80, 60, limited=False) is True
+    assert held(metric, "<", 80, 60, limited=True, sent=2000) is True
+
+
+def test_success_of_a_load_that_a_limited_generator_withheld_may_be_less():
+    assert held("success_ratio", ">", 0.9, 0.99, limited=True) is None
+    assert held("success_ratio", "<", 0.999, 0.99, limited=True) is True
+    assert held("success_ratio", ">", 0.9, 0.99, limited=True, sent=2000) is True
+
+
+@pytest.mark.parametrize("metric", ["send_lag_p99", "handshake_full_p99", "cpu_ns_per_request"])
+def test_any_other_time_is_at_most_what_a_limited_generator_shows(metric):
+    assert held(metric, "<", MS, 2 * MS, limited=True) is None
+    assert held(metric, "<", 3 * MS, 2 * MS, limited=True) is True
+    assert held(metric, "<", MS, 2 * MS, limited=False) is False
+    assert held(metric, "<", 3 * MS, 2 * MS, limited=True, workload=CLOSED) is None
+
+
+def test_memory_is_as_it_was_measured_whatever_the_generator():
+    assert held("pss_end", "<", 80, 60, limited=True) is True
 
 
 def test_what_the_generator_could_not_send_may_or_may_not_be_errors():

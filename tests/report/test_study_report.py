@@ -160,6 +160,15 @@ def test_a_search_that_could_decide_nothing_says_so(tmp_path):
     assert "at 400/s the search could not decide: not `p99 < 50ms`: it was 61.2 ms (the generator may" in text
 
 
+def test_a_step_that_the_generator_alone_leaves_open_says_so_once(tmp_path):
+    busy = Limit(LimitKind.BUSY, share=0.95)
+    step = RateStep(400.0, None, "the generator may have been the limit", limit=busy)
+    with build.create(tmp_path / "a.prony", build_plan(), Fingerprint()) as writer:
+        writer.record_facts(RunFacts(found_rates=(FoundRate("a+b", None, 0, 0, (step,)),)))
+    text = " ".join(text_of(tmp_path / "a.prony").split())
+    assert "could not decide: the generator may have been the limit (a worker thread was busy 95 %" in text
+
+
 def test_the_json_report_of_a_repeat_can_be_written_and_says_what_the_page_says(repeat):
     name, opened = repeat
     report = json.loads(json.dumps(reading_json(read_archive(opened)), allow_nan=False))

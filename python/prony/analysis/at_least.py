@@ -21,11 +21,21 @@ from prony.analysis.rates import is_speed
 from prony.metrics import METRICS, Better
 from prony.model import Limit, Limited, LimitKind
 
-__all__ = ["Bounded", "Open", "ends_of", "heeded", "is_at_least", "is_throughput", "open_end", "rate_reach"]
+__all__ = [
+    "Bounded",
+    "Open",
+    "ends_of",
+    "grows_with_load",
+    "heeded",
+    "is_at_least",
+    "is_throughput",
+    "open_end",
+    "rate_reach",
+]
 
 # A single suspicion comes in 2 of 100 healthy loads; one that returns in most trials belongs to the load.
 _MOST = 0.5
-_MORE_UNDER_MORE_LOAD = ("cpu_percent", "busiest_thread_percent", "error_ratio")
+_MORE_UNDER_MORE_LOAD = ("cpu_percent", "busiest_thread_percent", "error_ratio", "error_per_s")
 
 
 def is_at_least(trials: Iterable[Limit | None]) -> bool:
@@ -62,6 +72,15 @@ def _reach(limit: Limit) -> float:
 def is_throughput(metric: str) -> bool:
     """Return whether a metric is a speed of which more is better."""
     return is_speed(metric) and METRICS[metric].better is Better.HIGHER
+
+
+def grows_with_load(metric: str) -> bool:
+    """Return whether a metric that is no speed is more where more is asked of a server: its CPU, its errors.
+
+    >>> grows_with_load("cpu_percent"), grows_with_load("pss_end")
+    (True, False)
+    """
+    return metric in _MORE_UNDER_MORE_LOAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +169,7 @@ def open_end(metric: str, *, at_least: bool) -> Open:
         return Open()
     if is_speed(metric):
         return Open(above=inf) if is_throughput(metric) else Open(below=inf)
-    return Open(above=inf) if metric in _MORE_UNDER_MORE_LOAD else Open()
+    return Open(above=inf) if grows_with_load(metric) else Open()
 
 
 def ends_of(metric: str, bounded: Bounded) -> Open:

@@ -17,7 +17,7 @@ from prony.analysis.objective import Condition, Objective
 from prony.analysis.trial_metrics import trial_metrics
 from prony.archive.limits import decode_verdict
 from prony.metrics import PERCENTILES
-from prony.model import Failed, Invalid, Ok, Trial
+from prony.model import Failed, Invalid, Limit, Ok, Trial
 from prony.model.facts import FoundRate, RateStep, Unmet
 
 __all__ = ["found_rate", "judge_rate", "least_rate", "window_for"]
@@ -35,36 +35,42 @@ def judge_rate(trial: Trial, objective: Objective, rate_per_s: float) -> RateSte
     """Return whether a trial at this rate met the objective.
 
     *Definition*: a subject that fails does not meet it. A trial that is not valid leaves it unknown, and so
-    does a condition that cannot be decided (too few requests for a percentile; a latency or a rate that the
-    generator's limit may have set, see `judge_condition`), unless another condition is not met.
+    does a condition that cannot be decided (too few requests for a percentile; a figure that the generator's
+    limit may have set, see `judge_condition`), unless another condition is not met. What is unknown has the
+    generator's limit only where that alone leaves it open: then a lower rate can show more.
     """
     limit = decode_verdict(trial.recording.generator).strongest if trial.recording else None
     match trial.outcome:
         case Failed(stage, reason):
             return RateStep(rate_per_s, False, reason=reason, stage=stage, limit=limit)
         case Invalid(reason):
-            return RateStep(rate_per_s, None, reason=reason, limit=limit)
+            return RateStep(rate_per_s, None, reason=reason)
         case Ok():
-            return replace(_judged(trial, objective, rate_per_s, is_limited=limit is not None), limit=limit)
+            return _judged(trial, objective, rate_per_s, limit)
 
 
-def _judged(trial: Trial, objective: Objective, rate_per_s: float, *, is_limited: bool) -> RateStep:
+def _judged(trial: Trial, objective: Objective, rate_per_s: float, limit: Limit | None) -> RateStep:
     if trial.recording is None:
         return RateStep(rate_per_s, None, reason=_NO_LOAD)
     metrics = trial_metrics(trial)
     found = [
-        judge_condition(_bound(one), trial.recording, metrics, is_limited=is_limited)
+        judge_condition(_bound(one), trial.recording, metrics, is_limited=limit is not None)
         for one in objective.conditions
     ]
     missed = next((one for one in found if one.holds is False), None)
     if missed is not None:
-        return RateStep(rate_per_s, False, unmet=_unmet(missed))
-    doubtful = next((one for one in found if one.holds is None), None)
-    if doubtful is None:
-        return RateStep(rate_per_s, True)
-    is_missed = doubtful.value is not None and not doubtful.condition.shown(doubtful.value, doubtful.value)
-    unmet = _unmet(replace(doubtful, reason=None)) if is_missed else None
-    return RateStep(rate_per_s, None, reason=doubtful.reason or "", unmet=unmet)
+        return RateStep(rate_per_s, False, unmet=_unmet(missed), limit=limit)
+    doubtful = [one for one in found if one.holds is None]
+    return _undecided(doubtful, rate_per_s, limit) if doubtful else RateStep(rate_per_s, True, limit=limit)
+
+
+def _undecided(doubtful: Sequence[ConditionResult], rate_per_s: float, limit: Limit | None) -> RateStep:
+    """Return the step that some conditions leave open, first by one that no better generator would decide."""
+    one = next((one for one in doubtful if not one.by_generator), doubtful[0])
+    is_missed = one.value is not None and not one.condition.shown(one.value, one.value)
+    unmet = _unmet(replace(one, reason=None)) if is_missed else None
+    own = limit if one.by_generator else None
+    return RateStep(rate_per_s, None, reason=one.reason or "", unmet=unmet, limit=own)
 
 
 def _bound(condition: Condition) -> LoadCondition:

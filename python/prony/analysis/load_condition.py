@@ -1,8 +1,8 @@
 """What fails a load in CI, such as `p99 > 50ms`: judged on one Recording; null where it cannot be decided.
 
 Each figure is known as a range: a percentile among requests that were given up is a lower bound, and a
-generator that may have been the limit has shown latencies that are too high, or a rate that is too low. The
-condition holds, or does not hold, when it does so in the whole range. Must not know reports.
+generator that may have been the limit has shown times that are too long, or a rate, CPU and errors that are
+too low. The condition holds, or does not hold, when it does so in the whole range. Must not know reports.
 
 >>> condition = parse_load_condition("p99 of ok > 50ms")
 >>> condition.metrics, condition.shown(42e6, 42e6), condition.shown(42e6, inf)
@@ -15,12 +15,13 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from prony.analysis.account import ClassKind, kind_of, tally, without_own_failures
-from prony.analysis.at_least import is_throughput
+from prony.analysis.at_least import grows_with_load, is_throughput
 from prony.analysis.latency import LatencySummary, latency_summaries
 from prony.analysis.missing import Missing, Value
 from prony.analysis.objective import ALIASES, Condition, parse_condition
+from prony.analysis.rates import keeps_rate
 from prony.analysis.trial_metrics import load_metrics
-from prony.metrics import PERCENTILES
+from prony.metrics import METRICS, PERCENTILES, Unit
 from prony.model.recording import Recording
 
 __all__ = ["ConditionResult", "LoadCondition", "judge_condition", "parse_load_condition"]
@@ -65,7 +66,7 @@ class ConditionResult:
     """A condition on one load. ``holds`` null: it cannot be decided, for this ``reason``.
 
     ``value``: the figure as it was measured, in the unit of ``metric``; null where there is none, or where it
-    is infinite because requests failed.
+    is infinite because requests failed. ``by_generator``: it is the generator that leaves it open.
     """
 
     condition: LoadCondition
@@ -73,6 +74,11 @@ class ConditionResult:
     value: float | None
     holds: bool | None
     reason: str | None = None
+
+    @property
+    def by_generator(self) -> bool:
+        """Whether the generator, and not the want of figures, leaves it open."""
+        return self.holds is None and self.reason in (_LIMITED, _OWN)
 
 
 def parse_load_condition(text: str) -> LoadCondition:
@@ -116,11 +122,13 @@ def judge_condition(
     ``metrics``: what was measured with the load beside it too, null for nothing.
 
     *Definition*: a latency at or beyond the percentile from which requests were given up counts as any value
-    from it on; with a limited generator as any value up to it in an open loop, and as any at all in a closed
-    one, where the generator also sets the load; a rate as any value from it on. Requests that the generator
-    itself could not send may or may not be errors, and may or may not be infinite. Infinite because others
-    failed stays infinite. A generator that is only suspect may have been the limit too. Other figures are as
-    they were measured.
+    from it on; with a limited generator it, and any other time, as any value up to it in an open loop, and as
+    any at all in a closed one, where the generator also sets the load; a rate as any value from it on. What
+    grows with the load (CPU, errors) counts as any value from it on too, and success as any up to it, unless
+    the generator sent in time what was due: then nothing was withheld. Requests that the generator itself
+    could not send may or may not be errors, and may or may not be infinite. Infinite because others failed
+    stays infinite. A generator that is only suspect may have been the limit too. Other figures are as they
+    were measured.
     """
     metrics = load_metrics(recording) if metrics is None else metrics
     metric = next((name for name in condition.metrics if _is_measured(metrics[name])), condition.metrics[-1])
@@ -161,7 +169,11 @@ def _range_of(metric: str) -> Callable[[Recording, str, float, bool], _Range]:
         return _rate
     if metric in ("error_ratio", "success_ratio"):
         return _ratio
-    return _latency if metric in _LATENCIES else _exact
+    if metric in _LATENCIES:
+        return _latency
+    if METRICS[metric].unit is Unit.DURATION:
+        return _time
+    return _growing if grows_with_load(metric) else _exact
 
 
 def _exact(recording: Recording, metric: str, value: float, is_limited: bool) -> _Range:
@@ -174,21 +186,38 @@ def _rate(recording: Recording, metric: str, value: float, is_limited: bool) -> 
     return value, inf if is_limited else value, _LIMITED
 
 
+def _withheld(recording: Recording, is_limited: bool) -> bool:
+    """Return whether the server may have got less to do than was asked for."""
+    return is_limited and not keeps_rate(recording)
+
+
+def _growing(recording: Recording, metric: str, value: float, is_limited: bool) -> _Range:
+    del metric
+    return value, inf if _withheld(recording, is_limited) else value, _LIMITED
+
+
 def _ratio(recording: Recording, metric: str, value: float, is_limited: bool) -> _Range:
-    del is_limited
-    found = tally(recording.account)
+    found, withheld = tally(recording.account), _withheld(recording, is_limited)
     own = sum(count for ending, count in found.failed.items() if kind_of(ending.name) is ClassKind.CLIENT)
-    share = own / found.requests
-    return (value - share, value, _OWN) if metric == "error_ratio" else (value, value + share, _OWN)
+    share, reason = own / found.requests, _LIMITED if withheld else _OWN
+    if metric == "error_ratio":
+        return value - share, inf if withheld else value, reason
+    return 0.0 if withheld else value, value + share, reason
+
+
+def _time(recording: Recording, metric: str, value: float, is_limited: bool) -> _Range:
+    del metric
+    if not is_limited:
+        return value, value, _LIMITED
+    return 0.0, value if recording.is_open else inf, _LIMITED
 
 
 def _latency(recording: Recording, metric: str, value: float, is_limited: bool) -> _Range:
     kind, population, statistic = metric.split("_")
     summary = latency_summaries(recording)[population, kind]
     is_censored = summary is not None and _is_lower_bound(summary, statistic)
-    low = 0.0 if is_limited else value
-    high = inf if is_censored or (is_limited and not recording.is_open) else value
-    return low, high, _LIMITED if is_limited else _GIVEN_UP
+    low, high, _ = _time(recording, metric, value, is_limited)
+    return low, inf if is_censored else high, _LIMITED if is_limited else _GIVEN_UP
 
 
 def _is_lower_bound(summary: LatencySummary, statistic: str) -> bool:

@@ -104,7 +104,8 @@ class RateStep:
     Why not: ``unmet``, the first condition that the figures do not meet; or the trial has none, and
     ``reason`` is its outcome's, with the ``stage`` at which the subject failed (null: the trial is not
     valid). Where it is not known whether figures that do not meet a condition are the subject's, there are
-    ``unmet`` and the ``reason`` for that. ``limit``: what of the generator may have been the cause.
+    ``unmet`` and the ``reason`` for that. ``limit``: what of the generator may have been the cause; of what
+    is not known, null where something else leaves it open too.
     """
 
     rate_per_s: float

@@ -168,8 +168,8 @@ def _searched(looking: _Search, template: Cell) -> float | None:
             steps.append(step)
             if step.met is None and step.limit is None:
                 break
-            # Where the generator may have been the limit, lower rates can show more: the highest that meets
-            # the objective is then a bound, for an undecided step stays above it.
+            # Where the generator alone leaves it open, lower rates can show more: the highest that meets the
+            # objective is then a bound, for an undecided step stays above it.
             rate = asking.send(step.met is True)
     except StopIteration:
         pass

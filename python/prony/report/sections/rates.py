@@ -119,6 +119,9 @@ def _why(step: RateStep, at: str) -> Text:
     if step.limit is None:
         return reason
     limit = limit_words(step.limit, at + pointer("limit"))
+    if step.met is None and step.unmet is None:
+        # The reason is of the generator already.
+        return text("{} ({})", reason, limit)
     return text("{} (the generator may have been the limit: {})", reason, limit)
 
 
