@@ -58,8 +58,27 @@ def test_a_subject_with_too_few_sessions_does_not_lead_and_has_no_letter():
     sessions = sessions_of(np.random.default_rng(1), [1.0, 0.8], 6)
     fewer = [replace(one, logs={"s1": one.logs["s1"]}, pairs={}) for one in sessions[:2]]
     found = over(fewer + sessions[2:])
-    assert [(row.name, row.letters) for row in found.rows] == [("s1", ""), ("s0", "")]
-    assert (found.leader, found.ties) == ("s1", ())
+    assert [(row.name, row.letters, row.sessions) for row in found.rows] == [("s1", "", 6), ("s0", "", 4)]
+    assert (found.leader, found.decided, found.ties) == (None, False, ())
+
+
+def test_one_with_too_few_sessions_is_in_no_pair_of_those_that_have_enough():
+    sessions = sessions_of(np.random.default_rng(1), [1.0, 0.8, 1.2], 6)
+    two = [replace(one, logs={name: one.logs[name] for name in ("s0", "s1")}) for one in sessions[:2]]
+    found = over(two + sessions[2:])
+    assert [(row.name, row.letters, row.sessions) for row in found.rows] == [
+        ("s0", "a", 6),
+        ("s1", "b", 6),
+        ("s2", "", 4),
+    ]
+    assert (found.leader, found.ties) == ("s0", ())
+
+
+def test_one_that_lacks_a_session_leads_where_it_is_shown_to_be_better():
+    sessions = sessions_of(np.random.default_rng(1), [1.0, 0.8], 6)
+    found = over([replace(sessions[0], logs={"s1": sessions[0].logs["s1"]}), *sessions[1:]])
+    assert [(row.name, row.sessions) for row in found.rows] == [("s0", 5), ("s1", 6)]
+    assert (found.leader, found.ties) == ("s0", ())
 
 
 def test_the_spread_of_trials_and_that_of_sessions_are_kept_apart():

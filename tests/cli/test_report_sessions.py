@@ -11,7 +11,8 @@ import pytest
 
 from golden import build
 from prony.archive import create
-from prony.model import Cell, Claim, ClaimKind, ClosedLoop, DurationStop, Plan, Workload
+from prony.errors import FailureStage
+from prony.model import Cell, Claim, ClaimKind, ClosedLoop, DurationStop, Failed, Plan, Workload
 
 DAY = 24 * 3600 * build.SECOND
 
@@ -69,7 +70,7 @@ def test_fewer_than_five_sessions_have_no_leader(said, three):
     out = words(said("report", *three).out)
     assert "bjoern+hello has the highest mean of 3 sessions" in out
     assert "Nobody leads over fewer than 5 sessions." in out
-    assert "leads each" not in out
+    assert "leads over" not in out
     assert json.loads(said("report", *three, "--json").out)["loads"][0]["leader"] is None
 
 
@@ -77,6 +78,59 @@ def test_over_five_sessions_the_leader_leads_alone_where_all_others_are_separate
     files = [session(tmp_path / f"{k}.prony", k) for k in range(5)]
     out = words(said("report", *files).out)
     assert "bjoern+hello leads over 5 sessions and in each of them" in out
+
+
+def failing(*names):
+    """Return a change of trials: those of these subjects fail."""
+
+    def moved(trial):
+        name = list(SPEEDS)[trial.cell_id]
+        return replace(trial, outcome=Failed(FailureStage.LOAD, "it died")) if name in names else trial
+
+    return moved
+
+
+def absent(tmp_path, count, *lacking):
+    """Archives of so many days; ``lacking``: the subjects that fail in each of the first of them."""
+    own = [*(failing(*names) for names in lacking), *[failing()] * (count - len(lacking))]
+    return [session(tmp_path / f"{k}.prony", k, moved=moved) for k, moved in enumerate(own)]
+
+
+def test_the_leader_leads_over_its_own_sessions_and_who_has_fewer_than_five_is_not_compared(said, tmp_path):
+    fast, _, slow = SPEEDS
+    files = absent(tmp_path, 7, (fast, slow), (fast, slow), (slow,))
+    out = words(said("report", *files).out)
+    assert f"{fast} leads over 5 of 7 sessions:" in out
+    assert f"With fewer than 5 sessions, so not compared: {slow}." in out
+    (load,) = json.loads(said("report", *files, "--json").out)["loads"]
+    assert [(row["name"], row["sessions"], row["letters"]) for row in load["rows"]] == [
+        (fast, 5, "a"),
+        ("meinheld+hello", 7, "b"),
+        (slow, 4, ""),
+    ]
+
+
+def test_the_only_one_with_five_sessions_leads_nobody(said, tmp_path):
+    fast, middle, _ = SPEEDS
+    files = absent(tmp_path, 6, (fast, middle), (fast, middle))
+    out = words(said("report", *files).out)
+    assert "gunicorn+hello is the only one that has 5 sessions, so nobody leads:" in out
+    assert "leads over" not in out and "not compared" not in out
+    (load,) = json.loads(said("report", *files, "--json").out)["loads"]
+    assert (load["leader"], load["ties"]) == (None, [])
+
+
+def test_a_mean_that_one_of_fewer_sessions_beats_is_the_best_of_the_most_sessions_alone(said, tmp_path):
+    fast, middle, _ = SPEEDS
+    out = words(said("report", *absent(tmp_path, 3, (fast,))).out)
+    assert f"{middle} has the highest mean of those in the most sessions (3 sessions):" in out
+    assert "Nobody leads over fewer than 5 sessions." in out
+
+
+def test_a_mean_is_of_the_sessions_in_which_its_subject_qualifies(said, tmp_path):
+    fast, middle, slow = SPEEDS
+    out = words(said("report", *absent(tmp_path, 3, (fast, middle, slow))).out)
+    assert f"{fast} has the highest mean of 2 of 3 sessions:" in out
 
 
 def test_over_five_sessions_those_not_separated_from_the_leader_are_named(said, tmp_path):
@@ -88,6 +142,8 @@ def test_over_five_sessions_those_not_separated_from_the_leader_are_named(said, 
     (load,) = json.loads(said("report", *files, "--json").out)["loads"]
     assert {load["leader"], *load["ties"]} == {"bjoern+hello", "meinheld+hello"}
     assert [row["letters"] for row in load["rows"]] == ["a", "a", "b"]
+    said("report", *files, "--csv", tmp_path / "tables")
+    assert [row["letters"] for row in table(tmp_path / "tables" / "across.csv")] == ["a", "a", "b"]
 
 
 FASTER = Claim(

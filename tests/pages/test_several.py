@@ -106,6 +106,12 @@ def test_the_page_of_sessions_shows_their_range_or_their_interval_as_the_text_do
     assert (row["verdict"] == "too few sessions for a verdict") is few
 
 
+def test_the_page_of_sessions_says_what_the_line_is_once(sessions):
+    page = page_of_sessions("S", sessions)
+    line = "their range" if len(sessions.parts) < 5 else "the 95 % interval over them"
+    assert f"small dots are single sessions, the line is {line}" in page
+
+
 def test_the_page_of_sessions_has_a_dot_for_each(sessions):
     found = ratios_of(sessions)
     assert sum("single" in row for row in found) == 2 * len(sessions.parts)

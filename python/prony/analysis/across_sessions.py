@@ -72,7 +72,8 @@ class AcrossRow:
 
     ``within``: the standard deviation of a trial within its session; ``between``: that of the sessions beyond
     what the trials explain; both relative. ``ratio``: to the first; null for the first. ``letters``: two
-    that share one are not separated; empty with fewer than five sessions.
+    that share one are not separated; empty with fewer than five sessions of its own, or where no other has
+    five.
     """
 
     name: str
@@ -83,13 +84,24 @@ class AcrossRow:
     ratio: AcrossRatio | None
     letters: str = ""
 
+    @property
+    def sessions(self) -> int:
+        """In how many sessions it qualifies."""
+        return len([value for value in self.values if value is not None])
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether it has enough sessions to be compared."""
+        return self.sessions >= LEAST_SESSIONS
+
 
 @dataclass(frozen=True, slots=True)
 class Across:
-    """The subjects under one load over all sessions, best first; ``leaders``: of each session alone.
+    """The subjects under one load over all sessions: those with the most sessions first, and of these the
+    best; before all others the leader. ``leaders``: of each session alone.
 
-    ``decided``: there are enough sessions for a leader, which is then the first; ``ties``: those that are not
-    shown to be worse than it by more than the margin.
+    ``decided``: two have enough sessions to be compared, and the first leads; ``ties``: those of them that
+    are not shown to be worse than it by more than the margin.
     """
 
     rows: tuple[AcrossRow, ...]
@@ -99,7 +111,7 @@ class Across:
 
     @property
     def leader(self) -> str | None:
-        """Who leads over the sessions; null below five."""
+        """Who leads over the sessions; null unless two have five."""
         return self.rows[0].name if self.decided else None
 
     @property
@@ -119,10 +131,10 @@ def across(
 
     *Definition*: a session's figure of a subject is the mean of its logarithms over the blocks that all of
     the session's subjects have. These take the place of blocks in ``compare_all``, so that intervals over
-    five sessions and more hold together for all pairs, whoever leads. The best mean is first, unless another
-    is shown to be better; with five sessions it leads, and those not shown to be worse are its ties. With s^2
-    the variance of a subject's (or a pair's) session figures and e^2 the mean square of their errors by
-    blocks, between^2 is s^2 - e^2, or 0.
+    five sessions and more hold together for all pairs, whoever leads. Of those with the most sessions the
+    best mean is first, unless another with five is shown to be better; where two have five it leads, and of
+    these the ones not shown to be worse are its ties. With s^2 the variance of a subject's (or a pair's)
+    session figures and e^2 the mean square of their errors by blocks, between^2 is s^2 - e^2, or 0.
     *Assumptions*: sessions are independent, and equally many blocks long.
     *Source*: T. Kalibera and R. Jones, "Rigorous benchmarking in reasonable time", ISMM (2013), for variances
     at several levels.
@@ -137,13 +149,22 @@ def across(
     enough = [name for name in ranked if len(table[name]) >= LEAST_SESSIONS]
     first = unbeaten(enough or ranked, pooled, better) if ranked else ""
     ordered = sorted(ranked, key=lambda name: name != first)
-    known = Ranking(tuple(name for name in ordered if name in enough), better, pooled, len(sessions))
-    shared = letters(known.names, known.separated) if len(enough) > 1 else {}
+    decided = len(enough) > 1
+    known = _ranking(ordered, enough, better, pooled)
+    shared = letters(known.names, known.separated) if decided else {}
     rows = (
         replace(_row(name, first, table[name], sessions, pooled), letters=shared.get(name, ""))
         for name in ordered
     )
-    return Across(tuple(rows), tuple(leaders), bool(enough), known.ties if enough else ())
+    return Across(tuple(rows), tuple(leaders), decided, known.ties if decided else ())
+
+
+def _ranking(
+    ordered: Sequence[str], enough: Sequence[str], better: Better, pooled: Mapping[Pair, Comparison]
+) -> Ranking:
+    """Return the ranking of those with enough sessions: the others are compared with nobody."""
+    pairs = {pair: found for pair, found in pooled.items() if set(pair) <= set(enough)}
+    return Ranking(tuple(name for name in ordered if name in enough), better, pairs, LEAST_SESSIONS)
 
 
 def _means(logs: Mapping[str, Mapping[int, float]]) -> dict[str, float]:

@@ -53,7 +53,8 @@ def _load(found: Sessions, one: LoadOver, same: SameLoad) -> Json:
     for row in one.found.rows:
         ratio = row.ratio
         own = None if ratio is None else {**asdict(ratio), "least": ratio.least, "most": ratio.most}
-        rows.append({**asdict(row), "ratio": own and {**own, "changes": bool(ratio and ratio.changes)}})
+        ends = {"sessions": row.sessions, "ratio": own and {**own, "changes": bool(ratio and ratio.changes)}}
+        rows.append({**asdict(row), **ends})
     return {
         "load": {key: value for key, value in workload.items() if key not in ("request", "expect")},
         "metric": one.metric,

@@ -16,8 +16,8 @@ _SESSION_COLUMNS = (
     *("load", "metric", "unit", "subject", "session", "archive", "value", "first", "effect", "verdict"),
 )
 _ACROSS_COLUMNS = (
-    *("load", "metric", "unit", "subject", "mean", "within", "between", "first", "effect", "low", "high"),
-    *("least", "most", "effect_within", "effect_between", "verdict"),
+    *("load", "metric", "unit", "subject", "mean", "letters", "within", "between", "first", "effect"),
+    *("low", "high", "least", "most", "effect_within", "effect_between", "verdict"),
 )
 
 
@@ -85,7 +85,8 @@ def _across_rows(found: Sessions) -> Iterator[Row]:
         words, unit = _words(found, one.place), UNITS[METRICS[one.metric].unit]
         first = one.found.rows[0].name
         for row in one.found.rows:
-            own = (words, one.metric, unit, row.name, row.mean, row.within, row.between)
+            letters = row.letters or None
+            own = (words, one.metric, unit, row.name, row.mean, letters, row.within, row.between)
             ratio = row.ratio
             if ratio is None:
                 yield *own, *(None,) * 9

@@ -122,9 +122,7 @@ def session_ratios(look: Style, axis_of: Editions, one: LoadOver, same: SameLoad
         return None
     said = tooltip(name="subject", said="over the sessions", verdict="verdict")
     first, few = one.found.rows[0].name, len(steps) < LEAST_SESSIONS
-    line = (
-        "the line is their range, which is no interval" if few else "the line is the 95 % interval over them"
-    )
+    line = "their range, which is no interval" if few else "the 95 % interval over them"
     return Chart(
         _key("ratios", axis_of, same, at),
         f"To {first}, over the sessions",
