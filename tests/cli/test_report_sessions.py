@@ -10,9 +10,21 @@ from pathlib import Path
 import pytest
 
 from golden import build
-from prony.archive import create
+from prony.archive import create, open_archive, resume
 from prony.errors import FailureStage
-from prony.model import Cell, Claim, ClaimKind, ClosedLoop, DurationStop, Failed, Plan, Workload
+from prony.model import (
+    Cell,
+    Claim,
+    ClaimKind,
+    ClosedLoop,
+    DurationStop,
+    Failed,
+    Invalid,
+    Ok,
+    Plan,
+    Workload,
+)
+from prony.reading.across import differences_of_plans
 
 DAY = 24 * 3600 * build.SECOND
 
@@ -157,13 +169,69 @@ FASTER = Claim(
 
 @pytest.mark.parametrize(("count", "verdict"), [(4, "cannot tell"), (5, "holds")])
 def test_claims_are_judged_over_all_sessions(said, tmp_path, count, verdict):
-    def claimed(plan):
-        return replace(plan, claims=(FASTER,))
-
     files = [session(tmp_path / f"{k}.prony", k, change=claimed) for k in range(count)]
     (claim,) = json.loads(said("report", *files, "--json").out)["claims"]
     assert (claim["verdicts"], claim["over"]) == (["holds"] * count, verdict)
     assert f"bjoern is faster than Meinheld: {verdict}" in words(said("report", *files).out)
+
+
+SLOWER = replace(FASTER, text="Meinheld is faster than bjoern", subject="meinheld*", against="bjoern*")
+OTHER = replace(FASTER, name="other")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ((FASTER,), (FASTER,), ()),
+        ((FASTER,), (SLOWER,), ("what claims of the same names say, or their order",)),
+        ((FASTER, OTHER), (OTHER, FASTER), ("what claims of the same names say, or their order",)),
+        ((FASTER, OTHER), (FASTER,), ("claims of the first alone: other",)),
+    ],
+)
+def test_archives_of_other_claims_are_no_sessions_of_one_plan(first, second, expected):
+    plan = Plan("wsgi-servers", "WSGI servers", "", "full", (), 5, 5)
+    assert differences_of_plans(replace(plan, claims=first), replace(plan, claims=second)) == expected
+
+
+def claimed(plan):
+    return replace(plan, claims=(FASTER,))
+
+
+def claim_over(said, *files):
+    (claim,) = json.loads(said("report", *files, "--json").out)["claims"]
+    return claim["over"], claim["reason"]
+
+
+def test_where_one_archive_alone_says_something_its_blocks_are_no_sessions(said, tmp_path):
+    def spoilt(trial):
+        return replace(trial, outcome=Invalid("the machine slept"))
+
+    files = [
+        session(tmp_path / "a.prony", 0, change=claimed, blocks=8),
+        session(tmp_path / "b.prony", 1, change=claimed, moved=spoilt),
+    ]
+    verdict, reason = claim_over(said, *files)
+    assert verdict == "cannot tell"
+    assert "1 session is too few for a verdict" in reason
+
+
+def test_a_trial_that_a_later_session_repeated_is_not_lost(said, tmp_path):
+    def spoilt(trial):
+        return replace(trial, outcome=Invalid("the machine slept")) if trial.cell_id == 0 else trial
+
+    # Five of twenty trials were repeated, a day later: more than one in five that are lost leave no figure.
+    path = session(tmp_path / "a.prony", 0, change=claimed, moved=spoilt)
+    with open_archive(path) as archive:
+        trials = [record.trial for record in archive.trials()]
+    with resume(
+        path, build.Fingerprint({**build.FINGERPRINT.free, "kernel": {"release": "6.2.0"}})
+    ) as writer:
+        for one in trials:
+            again = {"outcome": Ok(), "attempt": one.attempt + 1}
+            writer.append(replace(one, **again, started_unix_ns=one.started_unix_ns + DAY))
+        writer.finish()
+    others = [session(tmp_path / f"{k}.prony", k, change=claimed, blocks=2) for k in range(2, 7)]
+    assert claim_over(said, path, *others)[0] == "holds"
 
 
 def test_the_verdicts_that_change_are_named(said, three):
@@ -214,6 +282,7 @@ def test_sessions_as_markdown_and_as_tables(said, three, tmp_path):
             lambda plan: replace(plan, design=replace(plan.design, margin=0.05)),
             "the margin: 2 %, and 5 %",
         ),
+        (lambda plan: replace(plan, claims=(FASTER,)), "claims of the other alone: bjoern-faster"),
         (
             lambda plan: replace(
                 plan,

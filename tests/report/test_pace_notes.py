@@ -5,11 +5,12 @@ from dataclasses import replace
 import pytest
 
 from golden import build
+from prony.analysis.claims import ClaimVerdict
 from prony.analysis.steady_state import Kind
 from prony.archive import open_archive
 from prony.faces.json_report import reading_json
-from prony.model import RunFacts
-from prony.reading.study import read_archive
+from prony.model import Claim, ClaimKind, RunFacts
+from prony.reading.study import read_archive, read_over, read_sessions
 from prony.report.forms import percent
 from prony.report.sections.pace import pace_notes
 from recordings import with_parts
@@ -81,6 +82,21 @@ def test_by_force_it_enters_verdicts_and_the_report_says_so(tmp_path, forced, op
     assert set(reading.groups[0].answer.comparisons) == {"a+x"}
     (note,) = pace_notes(reading)
     assert str(note).endswith("(counted, by force).")
+
+
+@pytest.mark.parametrize(
+    ("forced", "verdict"),
+    [((True,) * 5, ClaimVerdict.HOLDS), ((True, *(False,) * 4), ClaimVerdict.CANNOT_TELL)],
+)
+def test_over_archives_it_enters_verdicts_where_all_were_measured_by_force(tmp_path, forced, verdict):
+    faster = Claim("c", "b is faster than a", ClaimKind.HIGHEST, "ok_per_s", "b+*", "a+*")
+    parts = []
+    for k, by_force in enumerate(forced):
+        with open_archive(planted(tmp_path / f"{k}.prony", RISING, forced=by_force)) as archive:
+            plan = replace(archive.plan(), claims=(faster,))
+            parts += read_sessions(archive, f"{k}.prony", plan=plan)
+    (claim,) = read_over(plan, parts).claims
+    assert claim.over.verdict is verdict
 
 
 def test_a_steady_study_of_long_windows_has_no_note(tmp_path):

@@ -3,7 +3,7 @@
 Must not know words, or how an archive is read.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from prony.analysis.across_sessions import Across, SessionFigures, across
@@ -32,9 +32,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class PartTrials:
-    """The trials of a session's subjects, with what judging them takes: the ids of its plan's cells in their
-    order, what is known of the subjects, the machine's noise floors, and whether those whose pace was not
-    steady enter verdicts too.
+    """The trials of a session's subjects, but for those that a later session of its archive repeated, with
+    what judging them takes: the ids of its plan's cells in their order, what is known of the subjects, the
+    machine's noise floors, and whether those whose pace was not steady enter verdicts too.
     """
 
     figures: tuple[TrialFigures, ...]
@@ -121,7 +121,17 @@ def differences_of_plans(first: Plan, other: Plan) -> tuple[str, ...]:
         found.append("a subject, a load or a limit within cells of the same names")
     if first.design.margin != other.design.margin:
         found.append(f"the margin: {100 * first.design.margin:g} %, and {100 * other.design.margin:g} %")
-    return tuple(found)
+    return (*found, *_claims_that_differ(first, other))
+
+
+def _claims_that_differ(first: Plan, other: Plan) -> Iterator[str]:
+    names = [[claim.name for claim in plan.claims] for plan in (first, other)]
+    for own, others, which in ((names[0], names[1], "first"), (names[1], names[0], "other")):
+        if only := [name for name in own if name not in others]:
+            yield f"claims of the {which} alone: {', '.join(only)}"
+    pairs = zip(first.claims, other.claims, strict=False)
+    if set(names[0]) == set(names[1]) and any(one != same for one, same in pairs):
+        yield "what claims of the same names say, or their order"
 
 
 def _load(cell: Cell) -> str:

@@ -79,12 +79,13 @@ def groups_of(
     plan: Plan,
     trials: Sequence[TrialFigures],
     floors: Sequence[Floor],
-    widening: float = 1.0,
+    agreed: Terms | None = None,
     *,
     takes_unsteady: bool = False,
 ) -> tuple[Group, ...]:
-    """Return the plan's cells in groups, with the ``trials`` of its subjects. ``widening``: as of `Terms`;
-    ``takes_unsteady``: those whose pace was not steady enter verdicts too.
+    """Return the plan's cells in groups, with the ``trials`` of its subjects. ``agreed``: the rules for
+    comparisons, null for those of `agreed_terms`; ``takes_unsteady``: those whose pace was not steady enter
+    verdicts too.
     """
     compares_generators = _compares_generators(plan)
     alike: dict[object, list[CellSummary]] = {}
@@ -99,7 +100,7 @@ def groups_of(
         # Where generators are compared, what they cannot do is their figure, and no bound.
         own = replace(found, at_least=False) if compares_generators else found
         alike.setdefault((kind, kept, shared_sandbox(cell)), []).append(own)
-    agreed, blocks = agreed_terms(plan, trials, widening), blocks_of(trials)
+    agreed, blocks = agreed or agreed_terms(plan, trials), blocks_of(trials)
     return tuple(
         replace(_group(plan, cells, floors, agreed, blocks), asks=asks)
         for found in alike.values()

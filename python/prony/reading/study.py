@@ -33,6 +33,7 @@ from prony.model import (
     Plan,
     Run,
     SubjectRecord,
+    Trial,
     TrialRecord,
     TrialRole,
 )
@@ -319,7 +320,7 @@ def read(  # noqa: PLR0913 - what an archive holds
     # Where sessions are counted, it does not matter how their blocks depend on each other.
     depends = None if several else dependence_of(plan, taken)
     agreed, blocks = agreed_terms(plan, own, depends.widening if depends else 1.0), blocks_of(own)
-    groups = groups_of(plan, own, floors, agreed.widening, takes_unsteady=takes_unsteady)
+    groups = groups_of(plan, own, floors, agreed, takes_unsteady=takes_unsteady)
     cells = _cells(groups, subjects)
     floored = _by_claim(plan, cells, agreed, blocks, floors)
     claims = _claims(plan, cells, floored)
@@ -401,15 +402,17 @@ def read_archive(archive: Archive, *, takes_unsteady: bool = False, plan: Plan |
 
 def read_over(plan: Plan, parts: Sequence[SessionPart]) -> Sessions:
     """Return sessions of one plan from several archives beside each other; claims are judged over the trials
-    of all of them.
+    of all of them. A session counts once, also where one alone says something about servers. Subjects whose
+    pace was not steady enter verdicts where all sessions take them.
     """
     trials = _joined(plan, parts)
     # Of several machines' floors the highest counts: of equal keys the last is taken.
     floors = sorted((one for part in parts for one in part.trials.floors), key=lambda one: one.effect)
     subjects = {name: one for part in reversed(parts) for name, one in part.trials.subjects.items()}
-    takes_unsteady = any(part.trials.takes_unsteady for part in parts)
-    cells = _cells(groups_of(plan, trials, floors, takes_unsteady=takes_unsteady), subjects)
-    floored = _by_claim(plan, cells, agreed_terms(plan, trials), blocks_of(trials), floors)
+    takes_unsteady = all(part.trials.takes_unsteady for part in parts)
+    agreed = replace(agreed_terms(plan, trials), by_session=True, look=None)
+    cells = _cells(groups_of(plan, trials, floors, agreed, takes_unsteady=takes_unsteady), subjects)
+    floored = _by_claim(plan, cells, agreed, blocks_of(trials), floors)
     return over_sessions(parts, plan.design.margin, [result for _, result in _claims(plan, cells, floored)])
 
 
@@ -434,8 +437,12 @@ def read_sessions(
     """
     plan, runs, subjects = plan or archive.plan(), archive.runs(), archive.subjects()
     stretch = stretches(runs)
-    own = (one for one in archive.trials() if one.trial.role is TrialRole.SUBJECT)
-    found = sorted({session_of(one, plan, stretch) for one in own})
+    found: set[tuple[int, int]] = set()
+    last: dict[tuple[int, int], tuple[int, int]] = {}
+    for one in (one for one in archive.trials() if one.trial.role is TrialRole.SUBJECT):
+        found.add(session_of(one, plan, stretch))
+        key, attempt = _attempt(one.trial)
+        last[key] = max(attempt, last.get(key, attempt))
     versions = {name: record.server_version for name, record in subjects.items() if record.server_version}
 
     ids = tuple(cell.id for cell in plan.cells)
@@ -443,7 +450,8 @@ def read_sessions(
 
     def kept(trials: Iterable[TrialFigures]) -> PartTrials:
         own = (one for one in trials if one.role is TrialRole.SUBJECT and one.cell_id in ids)
-        return PartTrials(tuple(own), ids, subjects, noise_floors(runs), forced)
+        latest = (one for one in own if last[_attempt(one)[0]] == _attempt(one)[1])
+        return PartTrials(tuple(latest), ids, subjects, noise_floors(runs), forced)
 
     def part(session: tuple[int, int]) -> SessionPart:
         trials = (one for one in archive.trials() if session_of(one, plan, stretch) == session)
@@ -453,4 +461,9 @@ def read_sessions(
             name, began, reading.blocks, reading.groups, reading.claims, versions, kept(reading.trials)
         )
 
-    return tuple(map(part, found))
+    return tuple(map(part, sorted(found)))
+
+
+def _attempt(trial: Trial | TrialFigures) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return the cell and block of a trial, and what orders the attempts at it, of whatever session."""
+    return (trial.cell_id, trial.block), (trial.attempt, trial.started_unix_ns)
