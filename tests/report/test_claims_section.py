@@ -11,7 +11,7 @@ from prony.model import Claim, ClaimKind
 from prony.reading.study import read_archive
 from prony.report.study import study_report
 
-NOTE = "that refutes it is wider than one of 95 %"
+NOTE = "of one that would refute it by itself is wider than one of 95 %; that may leave the claim undecided"
 
 
 def report_of(path, subject):

@@ -118,8 +118,8 @@ def test_a_search_alone_ends_in_the_highest_rate_that_was_confirmed(tmp_path):
     plan = build_plan()
     tried = (RateStep(100.0, True),)
     found = (
-        FoundRate("a+b", 250.0, 5, 5, tried),
-        FoundRate("c+b", 900.0, 4, 5, (*tried, RateStep(910.0, False, "x"))),
+        FoundRate("a+b", 250.0, 5, 5, (*tried, RateStep(255.0, False, "x"))),
+        FoundRate("c+b", 900.0, 4, 5, tried),
         FoundRate("d+b", None, 0, 0, tried),
     )
     cell = replace(plan.cells[0], id=9)
@@ -133,9 +133,28 @@ def test_a_search_alone_ends_in_the_highest_rate_that_was_confirmed(tmp_path):
     assert "1 trial of a search (seed 1)." in text
     assert "No trial was run" not in text
     lines = text.rstrip().splitlines()
-    assert "c+b: 900/s, met in 4 of 5 fresh trials." in lines
-    assert any("a+b: ≥ 250/s, met in 5 of 5 fresh trials." in line for line in lines)
+    assert "c+b: ≥ 900/s, met in 4 of 5 fresh trials." in lines
+    assert any("a+b: 250/s, met in 5 of 5 fresh trials." in line for line in lines)
     assert lines[-1].strip() == "start c"
+
+
+@pytest.mark.parametrize("highest", [(RateStep(255.0, False, "x"),), ()])
+def test_a_rate_below_which_one_is_a_bound_is_not_the_highest(tmp_path, highest):
+    tried = (RateStep(100.0, True),)
+    found = (
+        FoundRate("a+b", 250.0, 5, 5, (*tried, *highest)),
+        FoundRate("c+b", 200.0, 5, 5, (*tried, RateStep(400.0, None, "it slept"))),
+    )
+    with build.create(tmp_path / "a.prony", build_plan(), Fingerprint()) as writer:
+        writer.record_subject(build.SubjectRecord("a+b", command_line="start a"))
+        writer.record_facts(RunFacts(found_rates=found))
+    text = " ".join(text_of(tmp_path / "a.prony").split())
+    sign = "" if highest else "≥ "
+    assert (
+        "Which rate is the highest is open: c+b may have a higher one, for what was found is a bound." in text
+    )
+    assert text.index(f"a+b: {sign}250/s, met") < text.index("c+b: ≥ 200/s, met")
+    assert "start a" not in text
 
 
 def test_fresh_trials_that_could_not_be_decided_are_shown_apart(tmp_path):

@@ -2,8 +2,8 @@
 
 Must not know how subjects are isolated.
 
->>> StopReport.__name__
-'StopReport'
+>>> StopReport("killed", 5.0, leftovers=2)
+StopReport(how='killed', seconds=5.0, leftovers=2, left=0)
 """
 
 from collections.abc import Mapping

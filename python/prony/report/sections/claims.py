@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from prony.analysis.claim_needs import Lack
 from prony.analysis.claims import ClaimResult, ClaimVerdict
+from prony.analysis.compare import Terms
 from prony.analysis.editions import VersionChange
 from prony.model import Claim, ClaimKind
 from prony.reading.study import Reading
@@ -25,10 +26,11 @@ _COUNTED = {
     ClaimVerdict.CANNOT_TELL: ("undecided", "undecided"),
     ClaimVerdict.NOT_TESTABLE: ("not testable here", "not testable here"),
 }
-_LEVEL = 0.05
+_LEVEL = Terms().level
 _WIDER = (
     "A claim about several figures does not hold as soon as one of them refutes it. So that {} holds for all "
-    "of them together, the interval that refutes it is wider than one of {}."
+    "of them together, the interval of one that would refute it by itself is wider than one of {}; that may "
+    "leave the claim undecided."
 )
 _VALUES = (ClaimKind.VALUE, ClaimKind.SINGLE_CORE)
 

@@ -6,22 +6,29 @@ from prony.reading.study import Reading
 from prony.report.document import Block, Column, Entry, Footnotes, Notes, Paragraph, Section, Table, Tone
 from prony.report.findings import limit_words
 from prony.report.forms import count, in_metric, rate, whole_percent
-from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, joined, pointer, text
 
 __all__ = ["rate_answers", "rates"]
 
 _NONE = "No subject met the objective at any rate."
 _UNDECIDED = "No rate was found that meets the objective; not every search could decide whether there is one."
+_OPEN = "Which rate is the highest is open: {} may have a higher one, for what was found is a bound."
 
 
 def rate_answers(reading: Reading) -> tuple[list[Block], str | None]:
-    """Return the rates that the search found, the highest first, and the subject of the highest."""
+    """Return the rates that the search found, the highest first, and the subject of the highest; null where
+    another's is a bound, and may be higher.
+    """
     found = [(k, one) for k, one in enumerate(reading.found_rates) if one.rate_per_s is not None]
     ranked = sorted(found, key=lambda pair: -(pair[1].rate_per_s or 0))
     if not ranked:
         is_open = any(one.end is SearchEnd.UNDECIDED for one in reading.found_rates)
         return [Paragraph(_UNDECIDED if is_open else _NONE, Tone.WARNING)], None
     lines = [_line(one, pointer("found_rates", k)) for k, one in ranked]
+    open_ones = [Name(one.subject) for _, one in ranked[1:] if one.at_least]
+    if open_ones:
+        said = text(_OPEN, joined(open_ones))
+        return [Paragraph(said, Tone.STRONG), Notes(tuple(("", line) for line in lines))], None
     blocks: list[Block] = [Paragraph(lines[0], Tone.STRONG)]
     return [*blocks, Notes(tuple(("", line) for line in lines[1:]))], ranked[0][1].subject
 
