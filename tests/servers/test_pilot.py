@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.servers, pytest.mark.slow, pytest.mark.usefixtures("no
 
 # Without a kept connection's delayed acknowledgements, which would hide what the compiler does.
 JDK = "java-httpserver-tuned"
-QUICK = "reference"
+OTHER = "gunicorn"
 WINDOW_S = 4
 LOAD = ("--app", "hello", "-c", "20", "--repeats", "5", "--duration", f"{WINDOW_S}s", "--warmup", "0s")
 
@@ -27,7 +27,7 @@ def jdk(prony):  # noqa: F811
 
 def test_a_jdk_server_is_measured_warm_after_a_pilot(prony, folder):  # noqa: F811
     done = prony(
-        *("run", *LOAD, "--servers", f"{JDK},{QUICK}", "--pilot", "10s", "--no-calibration", "--no-html"),
+        *("run", *LOAD, "--servers", f"{JDK},{OTHER}", "--pilot", "10s", "--no-calibration", "--no-html"),
         *("--out", "jdk.prony", "--json", "jdk.json"),
         timeout_s=500,
     )

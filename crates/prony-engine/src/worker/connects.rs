@@ -3,7 +3,7 @@
 //! A `connect()` takes as long as several requests, for over loopback it runs the server's side of the handshake too. So a step begins
 //! a batch of them at most, and between two batches the worker looks at its clock, deadlines, ready sockets and cancellation.
 
-use super::Worker;
+use super::{State, Worker};
 use crate::clock::Clock;
 use crate::driver::Driver;
 use crate::protocol::Protocol;
