@@ -91,7 +91,12 @@ fn a_connection_whose_only_reply_is_to_a_request_that_was_carried_in_is_not_with
         let (account, answered) = (&recording.account, &recording.connections.answered);
         // Each of the slow ones has its one reply within the window, to a request of the warm-up.
         assert!(account.carried_in.answered >= once, "{account:?}");
-        let unanswered = account.carried_in.unanswered.get("timed_out").copied().unwrap_or(0);
+        let unanswered = account
+            .carried_in
+            .unanswered
+            .get("timed_out")
+            .copied()
+            .unwrap_or(0);
         assert_eq!(unanswered, silent as u64);
         assert_eq!(
             (answered.connections, answered.without_reply, answered.min),
