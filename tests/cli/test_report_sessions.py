@@ -82,7 +82,7 @@ def test_fewer_than_five_sessions_have_no_leader(said, three):
     out = words(said("report", *three).out)
     assert "bjoern+hello has the highest mean of 3 sessions" in out
     assert "Nobody leads over fewer than 5 sessions." in out
-    assert "leads over" not in out
+    assert "+hello leads over" not in out
     assert json.loads(said("report", *three, "--json").out)["loads"][0]["leader"] is None
 
 
@@ -127,7 +127,7 @@ def test_the_only_one_with_five_sessions_leads_nobody(said, tmp_path):
     files = absent(tmp_path, 6, (fast, middle), (fast, middle))
     out = words(said("report", *files).out)
     assert "gunicorn+hello is the only one that has 5 sessions, so nobody leads:" in out
-    assert "leads over" not in out and "not compared" not in out
+    assert "+hello leads over" not in out and "not compared" not in out
     (load,) = json.loads(said("report", *files, "--json").out)["loads"]
     assert (load["leader"], load["ties"]) == (None, [])
 
@@ -208,7 +208,7 @@ def test_where_one_archive_alone_says_something_its_blocks_are_no_sessions(said,
 
     files = [
         session(tmp_path / "a.prony", 0, change=claimed, blocks=8),
-        session(tmp_path / "b.prony", 1, change=claimed, moved=spoilt),
+        session(tmp_path / "b.prony", 1, change=claimed, blocks=1, moved=spoilt),
     ]
     verdict, reason = claim_over(said, *files)
     assert verdict == "cannot tell"

@@ -108,7 +108,7 @@ def test_the_page_of_sessions_shows_their_range_or_their_interval_as_the_text_do
 
 def test_the_page_of_sessions_says_what_the_line_is_once(sessions):
     page = page_of_sessions("S", sessions)
-    line = "their range" if len(sessions.parts) < 5 else "the 95 % interval over them"
+    line = "their range" if len(sessions.parts) < 5 else "the 95 % "
     assert f"small dots are single sessions, the line is {line}" in page
 
 
