@@ -396,7 +396,7 @@ PEERS = (
         bombardier,
         bombardier_count,
         _ALL,
-        "go install github.com/codesenberg/bombardier@latest",
+        "go install github.com/codesenberg/bombardier@v1.2.6",
     ),
     # A thread for each connection. Its settings lie where it is started, and not in the user's folder.
     Program(
