@@ -32,7 +32,12 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let wanted = plan.at(since_ns) * self.task.streams;
         let before = std::mem::replace(&mut self.wanted, wanted);
         (before..wanted).for_each(|slot| self.add(slot));
-        (wanted..before).for_each(|slot| self.take_away(slot));
+        if wanted < before {
+            (wanted..before).for_each(|slot| self.take_away(slot));
+            let connections = &self.connections;
+            self.closed
+                .retain(|&slot| connections[slot].state != State::Parked);
+        }
     }
 
     pub(super) fn is_wanted(&self, slot: usize) -> bool {
@@ -60,7 +65,6 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let connection = &self.connections[slot];
         let is_free = matches!(connection.state, State::Closed | State::Idle { .. });
         if is_free && connection.flight.is_none() {
-            self.closed.retain(|&other| other != slot);
             self.park(slot);
         }
     }

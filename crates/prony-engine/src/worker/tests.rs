@@ -693,6 +693,17 @@ fn t16_no_step_opens_more_connections_than_a_batch() {
     }
 }
 
+/// A request costs a third of a `connect()`: of connections that are open, a step begins three times as many.
+#[test]
+fn connections_that_rest_until_all_are_open_start_in_larger_batches() {
+    let run = run(&Case {
+        requests: None,
+        duration_ns: 40 * MS,
+        ..well(1000, None)
+    });
+    assert_eq!(run.tally.most_begun_unasked, 24);
+}
+
 #[test]
 fn t13_each_attempt_has_its_own_stamp() {
     // A network that connects at once, in one call.

@@ -64,6 +64,10 @@ pub struct Tally {
     /// The most attempts that were begun between two waits.
     pub most_attempts_at_once: u64,
     attempts_at_last_wait: u64,
+    /// The most requests that were begun between two waits, on connections of which nothing was new.
+    pub most_begun_unasked: usize,
+    // Since the last wait; null: something was new.
+    begun_unasked: Option<usize>,
     pub closed: u64,
     /// Of which requests good replies were handed over, to the last byte, after their request had been taken.
     pub answered: Vec<usize>,
@@ -238,6 +242,7 @@ impl World {
 
     fn attempt_result(&mut self, slot: usize) -> io::Result<()> {
         let now_ns = self.call();
+        self.tally.begun_unasked = None;
         let socket = self.sockets[slot].as_mut().expect("a socket");
         assert!(
             !socket.is_connected && socket.connect.0 <= now_ns,
@@ -274,6 +279,7 @@ impl World {
             let known = self.requests.iter().position(|request| request == bytes);
             socket.request = known.expect("one of the requests");
             self.tally.begun.push(socket.request);
+            self.tally.begun_unasked = self.tally.begun_unasked.map(|count| count + 1);
         }
         let request = &self.requests[socket.request];
         assert_eq!(bytes, &request[socket.taken..], "not what comes next");
@@ -367,6 +373,7 @@ impl World {
             }
         }
         if given > 0 {
+            self.tally.begun_unasked = None;
             let is_asked = socket.owes;
             socket.owes &= done.is_none();
             let (is_early, request) = (socket.taken > 0, socket.request);
@@ -406,6 +413,8 @@ impl World {
         let attempts = self.tally.attempts - self.tally.attempts_at_last_wait;
         self.tally.most_attempts_at_once = self.tally.most_attempts_at_once.max(attempts);
         self.tally.attempts_at_last_wait = self.tally.attempts;
+        let begun = self.tally.begun_unasked.replace(0).unwrap_or(0);
+        self.tally.most_begun_unasked = self.tally.most_begun_unasked.max(begun);
         let now_ns = self.clock.now() + self.call_ns;
         let edges = self.sockets.iter().flatten().flat_map(|socket| &socket.edges);
         let next_ns = edges.min().copied().unwrap_or(u64::MAX);
