@@ -322,7 +322,8 @@ def bombardier(order: Order) -> list[str]:
     if cell.rate:
         words += ["-r", str(cell.rate)]
     if not cell.keep_alive:
-        words.append("--disableKeepAlives")
+        # Its other client keeps connections all the same.
+        words += ["--http1", "--disableKeepAlives"]
     if cell.upload_bytes:
         words += ["-m", "POST", "-f", order.upload()]
     return [*words, order.url]
