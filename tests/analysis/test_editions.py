@@ -10,11 +10,13 @@ from prony.analysis.claims import evaluate
 from prony.analysis.compare import Terms
 from prony.analysis.editions import VersionChange, of_the_time
 from prony.faces.json_report import reading_json
+from prony.faces.markdown import markdown
 from prony.model import ClaimKind, Design, Needs
 from prony.model.records import TrialRecord
 from prony.reading.study import read
 from prony.report.sections.claims import claims as claims_section
 from prony.report.sections.claims import failed_claims
+from prony.report.study import full_page
 
 EDITIONS = {"a-as-of-2016+hello": "a+hello", "b-as-of-2016+hello": "b+hello"}
 # Of today `b` is the faster.
@@ -89,20 +91,25 @@ def test_the_software_of_today_is_no_rival_of_that_of_the_time():
     assert found.result.reason.endswith("to b+hello")
 
 
-def test_the_report_says_why_a_claim_fails():
-    cells = (*TODAY, *then(300, 200))
+def read_of(cells, rates):
+    """Return what a study of the cells says, each so many times a second."""
     plan = build.Plan(
         *("study", "", "", "full", tuple(replace(one.cell, id=k) for k, one in enumerate(cells)), 5, 1),
         claims=(claim(ClaimKind.HIGHEST, "a+*", among=("a+hello", "b+hello")),),
         design=Design(editions=EDITIONS),
     )
-    rates = (300, 400, 300, 200)
+    # The spread of `a`, and of `b`.
+    figures = [around(rate, spread=(0.01, 0.02)[k % 2]) for k, rate in enumerate(rates)]
     trials = (
-        TrialRecord(0, 1, build.trial(one, block, place, [1_000_000] * round(around(rates[place])[block])))
+        TrialRecord(0, 1, build.trial(one, block, place, [1_000_000] * round(figures[place][block])))
         for place, one in enumerate(plan.cells)
         for block in range(5)
     )
-    reading = read(plan, (), {}, trials)
+    return read(plan, (), {}, trials)
+
+
+def test_the_report_says_why_a_claim_fails():
+    reading = read_of((*TODAY, *then(300, 200)), (300, 400, 300, 200))
     (brief,) = map(str, failed_claims(reading))
     assert brief.startswith("does not hold (measured 0.75 times) (versions changed): ")
     (_, judgements) = claims_section(reading).blocks
@@ -113,3 +120,29 @@ def test_the_report_says_why_a_claim_fails():
     (found,) = reading_json(reading)["claims"]
     assert (found["verdict"], found["then"]["change"]) == ("does not hold", "versions changed")
     assert found["then"]["result"]["verdict"] == "holds"
+
+
+@pytest.mark.parametrize(
+    ("today", "rates", "said", "change"),
+    [
+        ((), (300, 200), "1 not testable here; with the software of the time: 1 held", "held"),
+        (
+            (),
+            (200, 300),
+            "1 not testable here; with the software of the time: 1 did not hold",
+            "did not hold",
+        ),
+        ((), (300, 301), "1 not testable here; with the software of the time: 1 undecided", "cannot tell"),
+        (
+            *(TODAY, (300, 400, 300, 200)),
+            *("1 does not hold; with the software of the time: 1 held, unlike today", "versions changed"),
+        ),
+        (TODAY, (400, 300), "1 holds", None),
+    ],
+)
+def test_the_first_screen_counts_what_the_software_of_the_time_says(today, rates, said, change):
+    old = then(*rates[-2:]) if change else ()
+    reading = read_of((*today, *old), rates)
+    page = " ".join(markdown(full_page(reading), with_terms=False).split())
+    assert page.count(f"1 claim: {said}. ") == 3, "of the first screen, the answer, and what was claimed"
+    assert reading_json(reading)["then_verdicts"] == ({change: 1} if change else {})

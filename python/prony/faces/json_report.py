@@ -360,6 +360,7 @@ def reading_json(reading: Reading) -> Json:
         "sweeps": [sweep_json(one) for one in reading.sweeps],
         "claims": [_claim(claim, result, reading.then.get(claim.name)) for claim, result in reading.claims],
         "verdicts": {verdict.value: count for verdict, count in reading.verdicts.items()},
+        "then_verdicts": {change.value: count for change, count in reading.then_verdicts.items()},
         "originals": [_beside(one) for one in reading.originals],
         "calibration": [_calibration(trial) for trial in of_calibration],
         "drift": None if calibrations is None else _drift(calibrations),

@@ -621,6 +621,7 @@ class ReportShape:
     sweeps: Sequence[SweepShape]
     claims: Sequence[ClaimShape]
     verdicts: Mapping[str, int]
+    then_verdicts: Mapping[str, int]
     originals: Sequence[OriginalShape]
     calibration: Sequence[CalibrationShape]
     drift: DriftsShape | None

@@ -11,7 +11,7 @@ from prony.analysis.claim_cells import claimed
 from prony.analysis.claims import ClaimResult, ClaimVerdict, evaluate
 from prony.analysis.compare import Comparison, Terms
 from prony.analysis.dependence import Dependence
-from prony.analysis.editions import Then, in_their_place, of_the_time
+from prony.analysis.editions import Then, VersionChange, in_their_place, of_the_time
 from prony.analysis.noise_floor import floors_by_metric
 from prony.analysis.summary import (
     CellSummary,
@@ -115,6 +115,11 @@ class Reading:
     def verdicts(self) -> Mapping[ClaimVerdict, int]:
         """The number of claims of each verdict."""
         return Counter(result.verdict for _, result in self.claims)
+
+    @property
+    def then_verdicts(self) -> Mapping[VersionChange, int]:
+        """The number of claims of which the software of the original's time says the same."""
+        return Counter(one.change for one in self.then.values())
 
     @property
     def shared_findings(self) -> tuple[Shared, ...]:

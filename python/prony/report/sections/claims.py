@@ -26,6 +26,12 @@ _COUNTED = {
     ClaimVerdict.CANNOT_TELL: ("undecided", "undecided"),
     ClaimVerdict.NOT_TESTABLE: ("not testable here", "not testable here"),
 }
+_COUNTED_THEN = {
+    VersionChange.HELD: "held",
+    VersionChange.VERSIONS: "held, unlike today",
+    VersionChange.NOT_THEN: "did not hold",
+    VersionChange.UNKNOWN: "undecided",
+}
 _LEVEL = Terms().level
 _WIDER = (
     "A claim about several figures does not hold as soon as one of them refutes it. So that {} holds for all "
@@ -77,7 +83,9 @@ def failed_claims(reading: Reading) -> Iterator[Text]:
 
 
 def claim_counts(reading: Reading) -> Text:
-    """Return the number of claims of each verdict, such as ``3 claims: 2 hold, 1 does not hold``."""
+    """Return the number of claims of each verdict, such as ``3 claims: 2 hold, 1 does not hold``, and of what
+    the software of the original's time says, where it was asked.
+    """
     counts = reading.verdicts
     parts = [
         text(
@@ -88,7 +96,18 @@ def claim_counts(reading: Reading) -> Text:
         if counts.get(one)
     ]
     every = counted(Figure(len(reading.claims), count, "/claims"), "claim")
-    return text("{}: {}", every, joined(parts))
+    return text("{}: {}{}", every, joined(parts), _then_counts(reading))
+
+
+def _then_counts(reading: Reading) -> Text:
+    """Return how many claims the software of the time judged, by its verdict; empty where it judged none."""
+    counts = reading.then_verdicts
+    parts = [
+        text(f"{{}} {words}", Figure(counts[one], count, pointer("then_verdicts", one.value)))
+        for one, words in _COUNTED_THEN.items()
+        if counts.get(one)
+    ]
+    return text("; with the software of the time: {}", joined(parts)) if parts else EMPTY
 
 
 def _judgement(claim: Claim, result: ClaimResult, at: str, reading: Reading) -> Judgement:
