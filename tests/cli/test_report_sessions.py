@@ -41,6 +41,7 @@ def session(
     blocks=5,
     planned=None,
     moved=lambda trial: trial,
+    machine=build.FINGERPRINT,
 ):
     """An archive of one day, in which subjects are so many times as fast as usual, with noise of 1 %.
 
@@ -49,7 +50,7 @@ def session(
     cells = tuple(Cell(k, build.subject(name), WORKLOAD) for k, name in enumerate(SPEEDS))
     plan = change(Plan("wsgi-servers", "WSGI servers", "", "full", cells, planned or blocks, 5))
     rng = random.Random(day)
-    with create(path, plan, build.FINGERPRINT) as writer:
+    with create(path, plan, machine) as writer:
         for block in range(blocks):
             for place, cell in enumerate(plan.cells):
                 usual = SPEEDS[cell.subject.name] * factors[place]
@@ -65,6 +66,9 @@ def session(
 def three(tmp_path):
     factors = ((1, 1, 1), (1, 1, 1.2), (1, 1.3, 1))
     return [session(tmp_path / f"{k}.prony", k, own) for k, own in enumerate(factors)]
+
+
+OTHER_MACHINE = build.Fingerprint({**build.FINGERPRINT.free, "kernel": {"release": "6.2.0"}})
 
 
 def words(text):
@@ -223,9 +227,7 @@ def test_a_trial_that_a_later_session_repeated_is_not_lost(said, tmp_path):
     path = session(tmp_path / "a.prony", 0, change=claimed, moved=spoilt)
     with open_archive(path) as archive:
         trials = [record.trial for record in archive.trials()]
-    with resume(
-        path, build.Fingerprint({**build.FINGERPRINT.free, "kernel": {"release": "6.2.0"}})
-    ) as writer:
+    with resume(path, OTHER_MACHINE) as writer:
         for one in trials:
             again = {"outcome": Ok(), "attempt": one.attempt + 1}
             writer.append(replace(one, **again, started_unix_ns=one.started_unix_ns + DAY))
@@ -408,3 +410,50 @@ def test_an_archive_that_was_measured_in_sessions_shows_them(said, tmp_path):
     assert "session 2:" in out and "3 blocks" in out
     found = json.loads(said("report", file, "--json").out)
     assert (found["extent"]["sessions"], len(found["across"]["sessions"])) == (2, 2)
+
+
+MACHINE = "AMD EPYC 7B13, 2 CPUs, 8.00 GiB, kernel {}, virtual machine"
+OLD, NEW = (MACHINE.format(release) for release in ("6.1.0-18-amd64", "6.2.0"))
+
+
+def test_sessions_of_several_archives_name_their_machines_where_these_differ(said, tmp_path):
+    machines = (build.FINGERPRINT, OTHER_MACHINE, build.FINGERPRINT)
+    files = [session(tmp_path / f"{k}.prony", k, machine=own) for k, own in enumerate(machines)]
+    out = words(said("report", *files).out)
+    assert "The sessions were on 2 machines: see Sessions." in out
+    assert all(f"machine {number}: {name}" in out for number, name in ((1, OLD), (2, NEW)))
+    found = json.loads(said("report", *files, "--json").out)
+    assert found["machines"] == 2
+    shown = [(one["machine_number"], one["machine"]) for one in found["sessions"]]
+    assert shown == [(1, OLD), (2, NEW), (1, OLD)]
+
+
+def test_sessions_on_one_machine_do_not_name_it(said, three):
+    out = words(said("report", *three).out)
+    assert "machines" not in out
+    assert OLD not in out
+    assert json.loads(said("report", *three, "--json").out)["machines"] == 1
+
+
+def resumed(path):
+    """An archive that was resumed on another machine, a day later."""
+    session(path, 0, blocks=3, planned=6)
+    with open_archive(path) as archive:
+        trials = [record.trial for record in archive.trials()]
+    with resume(path, OTHER_MACHINE) as writer:
+        for one in trials:
+            writer.append(replace(one, block=one.block + 3, started_unix_ns=one.started_unix_ns + DAY))
+        writer.finish()
+    return path
+
+
+def test_a_study_that_was_resumed_on_another_machine_names_both(said, tmp_path):
+    path = resumed(tmp_path / "a.prony")
+    short = words(said("report", path).out)
+    assert "2 machines (listed in the full report)" in short
+    assert OLD not in short
+    full = words(said("report", path, "--full").out)
+    assert "Measured on 2 machines: see Sessions." in full
+    assert f"machine 1: {OLD}" in full
+    assert f"machine 2: {NEW}" in full
+    assert f"Machine: {OLD}" not in full

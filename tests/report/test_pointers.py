@@ -110,6 +110,7 @@ EVERY_STUDY = {
     **STUDIES,
     **{"disturbed": disturbed, "search": search},
     **{f"{n} sessions": partial(in_sessions, sessions=n) for n in (2, 5)},
+    "2 machines": test_report_sessions.resumed,
 }
 
 

@@ -7,6 +7,7 @@ from prony.faces.json_trend import metrics_json
 from prony.model import Json
 from prony.reading.across import LoadOver, SessionPart, Sessions
 from prony.reading.trend import SameLoad, same_loads
+from prony.report.words import machine_words
 
 __all__ = ["VERSION", "across_json", "sessions_json"]
 
@@ -21,7 +22,8 @@ def sessions_json(title: str, found: Sessions) -> Json:
 def across_json(found: Sessions) -> Json:
     """Return sessions beside each other as JSON."""
     return {
-        "sessions": [_part(k, one) for k, one in enumerate(found.parts)],
+        "machines": len(set(found.machines)),
+        "sessions": [_part(k, found.machines[k], one) for k, one in enumerate(found.parts)],
         "loads": [_load(found, *both) for both in zip(found.loads, same_loads(found), strict=True)],
         "claims": [
             {
@@ -38,12 +40,14 @@ def across_json(found: Sessions) -> Json:
     }
 
 
-def _part(place: int, one: SessionPart) -> Json:
+def _part(place: int, machine: int, one: SessionPart) -> Json:
     return {
         "number": place + 1,
         "archive": one.archive or None,
         "started_unix_ns": one.started_unix_ns,
         "blocks": one.blocks,
+        "machine_number": machine,
+        "machine": str(machine_words(one.fingerprint)),
     }
 
 

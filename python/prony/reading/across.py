@@ -12,9 +12,10 @@ from prony.analysis.answer import log_values, ranked_cells
 from prony.analysis.at_least import Bounded, heeded
 from prony.analysis.claims import ClaimResult, ClaimVerdict
 from prony.analysis.compare import Comparison, Terms
+from prony.analysis.fingerprints import machine_key
 from prony.analysis.summary import TrialFigures
 from prony.metrics import METRICS
-from prony.model import Cell, Claim, OpenLoop, Plan, SubjectRecord
+from prony.model import Cell, Claim, Fingerprint, OpenLoop, Plan, SubjectRecord
 from prony.model.facts import Floor
 from prony.reading.groups import Group
 from prony.units import format_duration
@@ -48,6 +49,7 @@ class PartTrials:
 class SessionPart:
     """One session: the ``archive`` that holds it (a name), when it began, its blocks, its groups and claims,
     judged within it alone. ``versions``: of the servers, by subject. ``trials``: of its subjects.
+    ``fingerprint``: of its machine.
     """
 
     archive: str
@@ -57,6 +59,7 @@ class SessionPart:
     claims: tuple[tuple[Claim, ClaimResult], ...]
     versions: Mapping[str, str]
     trials: PartTrials
+    fingerprint: Fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,15 @@ class Sessions:
     parts: tuple[SessionPart, ...]
     loads: tuple[LoadOver, ...]
     claims: tuple[ClaimOver, ...]
+
+    @property
+    def machines(self) -> tuple[int, ...]:
+        """The machine of each session, numbered from 1 in the order in which they come up: similar ones
+        count as the same.
+        """
+        keys = [machine_key(part.fingerprint) for part in self.parts]
+        numbers = {key: number for number, key in enumerate(dict.fromkeys(keys), 1)}
+        return tuple(numbers[key] for key in keys)
 
     @property
     def versions(self) -> Mapping[str, tuple[str, ...]]:

@@ -462,8 +462,16 @@ def read_sessions(
         trials = (one for one in archive.trials() if session_of(one, plan, stretch) == session)
         reading = read(plan, runs, subjects, trials, takes_unsteady=takes_unsteady)
         began = min(one.started_unix_ns for one in reading.trials)
+        own = next((run for run in runs if stretch[run.id] == session[0]), None)
         return SessionPart(
-            name, began, reading.blocks, reading.groups, reading.claims, versions, kept(reading.trials)
+            archive=name,
+            started_unix_ns=began,
+            blocks=reading.blocks,
+            groups=reading.groups,
+            claims=reading.claims,
+            versions=versions,
+            trials=kept(reading.trials),
+            fingerprint=own.fingerprint if own else Fingerprint(),
         )
 
     return tuple(map(part, sorted(found)))

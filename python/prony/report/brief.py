@@ -84,7 +84,11 @@ def brief_sections(reading: Reading, space: Space = Space()) -> tuple[Section, .
     if reading.is_search or brief is None:
         return _found(reading, space)
     lead = (
-        *(*warnings(reading), _answer(brief), Paragraph(measured_words(reading, brief), Tone.QUIET)),
+        *(
+            *warnings(reading),
+            _answer(brief),
+            Paragraph(measured_words(reading, brief, space.where), Tone.QUIET),
+        ),
         *_tls(brief),
     )
     limits = limit_lines(reading, brief, space.limits, space.where)

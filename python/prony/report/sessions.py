@@ -7,7 +7,7 @@ from prony.metrics import METRICS, Better
 from prony.reading.across import ClaimOver, LoadOver, Sessions
 from prony.report.document import Block, Document, Notes, Paragraph, Section, Tone
 from prony.report.forms import count, in_metric, signed_percent
-from prony.report.sections.sessions import session_load, session_sections
+from prony.report.sections.sessions import machines_words, session_load, session_sections
 from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, joined, pointer, text
 
 __all__ = ["sessions_report"]
@@ -15,9 +15,16 @@ __all__ = ["sessions_report"]
 
 def sessions_report(title: str, found: Sessions) -> Document:
     """Return the report of sessions. ``title``: of their plan."""
-    answer = Section("", tuple(_answer(found)))
+    answer = Section("", (*_answer(found), *_machines(found)))
     sections = (answer, *_claims(found), *session_sections(found, ""))
     return Document(text("{}", Quote(title, "/title")), sections)
+
+
+def _machines(found: Sessions) -> Iterator[Block]:
+    """Yield that there were several machines."""
+    machines = machines_words(found, "")
+    if machines is not None:
+        yield Paragraph(text("The sessions were on {}: see Sessions.", machines), Tone.QUIET)
 
 
 def _claims(found: Sessions) -> Iterator[Section]:

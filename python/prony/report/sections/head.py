@@ -7,6 +7,7 @@ from prony.reading.study import Reading
 from prony.report.document import Block, Notes, Paragraph, Section, Tone
 from prony.report.forms import count, day
 from prony.report.sections.figures import group_heading
+from prony.report.sections.sessions import machines_words
 from prony.report.sections.tls import agreed_notes, disagreements
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, joined, pointer, text
 from prony.report.words import machine_words
@@ -145,8 +146,8 @@ def warnings(reading: Reading) -> tuple[Block, ...]:
     return (*_forced(reading), *_too_few(reading), *_interrupted(reading), *mixed)
 
 
-def measured_words(reading: Reading, brief: Brief) -> Text:
-    """Return what the short report's table shows, on what machine, and when."""
+def measured_words(reading: Reading, brief: Brief, where: str) -> Text:
+    """Return what the short report's table shows, on what machine, and when. ``where``: one finds several."""
     under = group_heading(brief.group, brief.place)
     number = Figure(
         reading.count(TrialRole.SUBJECT), count, pointer("extent", "trials", TrialRole.SUBJECT.value)
@@ -155,8 +156,15 @@ def measured_words(reading: Reading, brief: Brief) -> Text:
     how = text("profile {}", Name(reading.plan.profile)) if reading.plan.source else "random order"
     trials = text("{} in {}{}, {}", counted(number, "trial"), _blocks(reading), _of_sessions(reading), how)
     on = Figure(reading.runs[0].started_unix_ns, day, "/runs/0/started_unix_ns") if reading.runs else EMPTY
-    parts: tuple[Part, ...] = (under, trials, machine_words(reading.fingerprint), on)
+    several = _machines(reading)
+    machine = text("{} (listed {})", several, where) if several else machine_words(reading.fingerprint)
+    parts: tuple[Part, ...] = (under, trials, machine, on)
     return text("{}.", joined((part for part in parts if part), by="; "))
+
+
+def _machines(reading: Reading) -> Text | None:
+    """Return how many machines the sessions were on, where these are several; else null."""
+    return None if reading.across is None else machines_words(reading.across, "/across")
 
 
 def _of_sessions(reading: Reading) -> Text:
@@ -176,7 +184,9 @@ def head(reading: Reading) -> Section:
         blocks.append(Paragraph(_source(reading)))
     facts = [text("{}, {} profile. {}", Name(plan.name), Name(plan.profile), _order(reading))]
     facts += [text("{}.", words) for words in agreed_notes(reading)]
-    facts.append(text("Machine: {}.", machine_words(reading.fingerprint)))
+    several = _machines(reading)
+    one = text("Machine: {}.", machine_words(reading.fingerprint))
+    facts.append(text("Measured on {}: see Sessions.", several) if several else one)
     if reading.runs:
         facts.append(_measured(reading))
     blocks += [Paragraph(fact, Tone.QUIET) for fact in facts]

@@ -9,9 +9,9 @@ from prony.reading.across import LoadOver, SessionPart, Sessions
 from prony.report.document import Column, Entry, Notes, Paragraph, Section, Table, Tone
 from prony.report.forms import count, day, in_metric, percent, signed_percent
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, joined, pointer, text
-from prony.report.words import heading, load_words
+from prony.report.words import heading, load_words, machine_words
 
-__all__ = ["session_load", "session_sections"]
+__all__ = ["machines_words", "session_load", "session_sections"]
 
 _FEW = "Fewer than {} sessions: their range, no interval, and no verdict over them."
 _ENOUGH = "Intervals are over sessions, each of which counts once; they hold for all pairs together ({})."
@@ -37,7 +37,27 @@ def _how(found: Sessions) -> Text:
 
 
 def _list(found: Sessions, at: str) -> Notes:
-    return Notes(tuple(("", _part(one, k, at + pointer("sessions", k))) for k, one in enumerate(found.parts)))
+    several = len(set(found.machines)) > 1
+    lines = []
+    for place, one in enumerate(found.parts):
+        own = at + pointer("sessions", place)
+        end = _machine(one, found.machines[place], own) if several else EMPTY
+        lines.append(("", text("{}{}", _part(one, place, own), end)))
+    return Notes(tuple(lines))
+
+
+def _machine(one: SessionPart, number: int, at: str) -> Text:
+    """Return which machine a session was on: two that differ may have the same words."""
+    which = Figure(number, count, at + pointer("machine_number"))
+    return text(
+        "; machine {}: {}", which, Quote(str(machine_words(one.fingerprint)), at + pointer("machine"))
+    )
+
+
+def machines_words(found: Sessions, at: str) -> Text | None:
+    """Return on how many machines the sessions were; null for one. ``at``: where the JSON has ``found``."""
+    number = len(set(found.machines))
+    return text("{} machines", Figure(number, count, at + pointer("machines"))) if number > 1 else None
 
 
 def _part(one: SessionPart, place: int, at: str) -> Text:
