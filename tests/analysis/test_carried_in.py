@@ -18,8 +18,11 @@ from prony.faces.json_load import load_result
 from prony.faces.terminal import TerminalReporter
 from prony.model import Cell, ClosedLoop, DurationStop, Workload
 from prony.model.recording import CarriedIn
+from prony.reading.failures import failed_by_class
 from prony.reading.load import read_load
 from prony.report.load import load_document
+from prony.report.tables import Place, failures_table
+from prony.report.text import text
 from recordings import with_parts
 
 MS = 1_000_000
@@ -118,3 +121,19 @@ def test_a_load_of_which_nothing_was_begun_in_the_window_has_not_sent_nothing():
     assert "0 % of all requests answered so" in page
     assert "Nothing was sent" not in page
     assert load_result(read_load(silent))["carried_in"]["unanswered"] == 50
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"), [(SILENT, [["10", "4"]]), (CarriedIn(50, 50, {}, {}), [["6"]])]
+)
+def test_the_table_of_failures_has_what_was_carried_in_apart_where_some_of_it_failed(found, expected):
+    own = trial(found)
+    account = own.recording.account
+    others = {**account.others, "timed_out": 6}
+    lost = replace(account, scheduled=account.scheduled + 6, others=others)
+    cell = summarise_cell(CLOSED, [figures(replace(own, recording=replace(own.recording, account=lost)))])
+    (failures,) = failed_by_class(cell)
+    table = failures_table([(text(""), Place(cell, ""))])
+    shown = [k for k, column in enumerate(table.columns) if str(column.title) in ("requests", "carried in")]
+    assert [[str(row[k].text) for k in shown] for row in table.rows] == expected
+    assert failures.carried_in == (4 if found is SILENT else 0)

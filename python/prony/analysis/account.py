@@ -166,12 +166,14 @@ class Carried:
 class Tally:
     """All requests of one or of several trials: ``scheduled`` and ``carried_in`` are together the sum of
     ``ok`` and of ``failed``, in which no count is 0. ``carried_in`` null: the generator does not report them.
+    ``carried_failed``: how many of ``failed`` were carried in.
     """
 
     scheduled: int = 0
     ok: int = 0
     failed: Mapping[RequestClass, int] = field(default_factory=dict)
     carried_in: Carried | None = None
+    carried_failed: Mapping[RequestClass, int] = field(default_factory=dict)
 
     @property
     def requests(self) -> int:
@@ -205,12 +207,14 @@ def tally(account: Account) -> Tally:
     )
     counts.update({RequestClass(_BAD_STATUS, code): count for code, count in account.bad_status.items()})
     ok, carried = account.ok, account.carried_in
+    lost: Counter[RequestClass] = Counter()
     if carried:
         ok += carried.answered
         for kind in (carried.failed, carried.unanswered):
-            counts.update({ending_named(key): count for key, count in kind.items()})
-    failed = {one: count for one, count in counts.items() if count}
-    return Tally(account.scheduled, ok, failed, _carried(carried) if carried else None)
+            lost.update({ending_named(key): count for key, count in kind.items()})
+    counts.update(lost)
+    failed, carried_failed = ({one: count for one, count in each.items() if count} for each in (counts, lost))
+    return Tally(account.scheduled, ok, failed, _carried(carried) if carried else None, carried_failed)
 
 
 def _carried(found: CarriedIn) -> Carried:
@@ -223,9 +227,11 @@ def together(tallies: Iterable[Tally]) -> Tally:
     scheduled = ok = 0
     carried: Carried | None = None
     failed: Counter[RequestClass] = Counter()
+    lost: Counter[RequestClass] = Counter()
     for one in tallies:
         scheduled, ok = scheduled + one.scheduled, ok + one.ok
         failed.update(one.failed)
+        lost.update(one.carried_failed)
         if one.carried_in:
             carried = one.carried_in + (carried or Carried())
-    return Tally(scheduled, ok, dict(failed), carried)
+    return Tally(scheduled, ok, dict(failed), carried, dict(lost))

@@ -132,7 +132,7 @@ def _path(one: CellPath) -> Json:
 
 def _failed_requests(found: FailedRequests) -> Json:
     keys = [one.key for one in found.endings]
-    return {"classes": keys, "requests": found.requests, "share": found.share}
+    return {"classes": keys, "requests": found.requests, "share": found.share, "carried_in": found.carried_in}
 
 
 def _cause(cause: Cause) -> Json:

@@ -157,6 +157,7 @@ class FailedRequestsShape:
     classes: Sequence[str]
     requests: int
     share: float
+    carried_in: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ Must not know groups or words.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from prony.analysis.account import RequestClass
+from prony.analysis.account import RequestClass, Tally
 from prony.analysis.by_session import is_failed, shares_of
 from prony.analysis.compare import LEAST_BLOCKS
 from prony.analysis.failure_rates import FailureComparison, Failures, compare_failures
@@ -128,25 +128,28 @@ def repeated(trials: Sequence[TrialFigures]) -> Repeated | None:
 @dataclass(frozen=True, slots=True)
 class FailedRequests:
     """Requests of a cell that failed so: ``share`` of all. ``endings``: how; several are the
-    rarest together.
+    rarest together. ``carried_in``: how many of them the windows found open.
     """
 
     endings: tuple[RequestClass, ...]
     requests: int
     share: float
+    carried_in: int = 0
 
 
 def failed_by_class(cell: CellSummary) -> tuple[FailedRequests, ...]:
     """Return the requests of a cell that failed, by class, most first; what is beyond the most frequent ones
     together.
     """
-    requests = cell.account.requests
+    tally = cell.account
     kinds = sorted(cell.account.failed.items(), key=lambda kind: (-kind[1], kind[0].key))
     few = kinds if len(kinds) <= _MOST_KINDS + 1 else kinds[:_MOST_KINDS]
     parts: Iterable[Sequence[tuple[RequestClass, int]]] = [*([kind] for kind in few), kinds[len(few) :]]
-    return tuple(_together(part, requests) for part in parts if part)
+    return tuple(_together(part, tally) for part in parts if part)
 
 
-def _together(kinds: Sequence[tuple[RequestClass, int]], requests: int) -> FailedRequests:
+def _together(kinds: Sequence[tuple[RequestClass, int]], tally: Tally) -> FailedRequests:
+    endings = tuple(ending for ending, _ in kinds)
     count = sum(count for _, count in kinds)
-    return FailedRequests(tuple(ending for ending, _ in kinds), count, count / requests)
+    carried = sum(tally.carried_failed.get(ending, 0) for ending in endings)
+    return FailedRequests(endings, count, count / tally.requests, carried)

@@ -230,16 +230,19 @@ Labelled = tuple[Text, Place]
 def failures_table(cells: Sequence[Labelled]) -> Table | None:
     """Return the failed requests by subject and kind, most first; null if there are none.
 
-    Each cell comes with its load; a load that all share is not shown.
+    Each cell comes with its load; a load that all share is not shown, nor requests that were carried in where
+    none of these failed.
     """
     rows = [row for label, one in cells for row in _kinds(label, one)]
     if not rows:
         return None
     columns = (
         *(Column("subject", text=True), Column("under", text=True)),
-        *(Column("requests"), Column("share"), Column("kind", text=True)),
+        *(Column("requests"), Column("share"), Column("carried in"), Column("kind", text=True)),
     )
-    keep = [k for k in range(len(columns)) if k != 1 or len({str(label) for label, _ in cells}) > 1]
+    carried = any(one.cell.account.carried_failed for _, one in cells)
+    left_out = {1: len({str(label) for label, _ in cells}) == 1, 4: not carried}
+    keep = [k for k in range(len(columns)) if not left_out.get(k)]
     return Table(tuple(columns[k] for k in keep), tuple(tuple(row[k] for k in keep) for row in rows))
 
 
@@ -249,7 +252,8 @@ def _kinds(label: Text, one: Place) -> Iterable[tuple[Entry, ...]]:
         first = (Entry(text("{}", Name(one.cell.name))), Entry(label)) if not k else (Entry(""), Entry(""))
         requests = text("{}", Figure(found.requests, count, at + pointer("requests")))
         share = text("{}", Figure(found.share, percent, at + pointer("share")))
-        yield *first, Entry(requests), Entry(share), Entry(kind_words(found, at))
+        carried = text("{}", Figure(found.carried_in, count, at + pointer("carried_in")))
+        yield *first, Entry(requests), Entry(share), Entry(carried), Entry(kind_words(found, at))
 
 
 def kind_words(found: FailedRequests, at: str) -> Text:
