@@ -202,6 +202,7 @@ def claim_of(study, name):
         ("wsgi-servers", "gunicorn-struggles", (0.01, None)),
         ("wsgi-servers", "meinheld-breaks", (0.025, None)),
         ("embedded-servers", "twisted-flask-collapses", (10, None)),
+        ("embedded-servers", "wsgiref-slow", (10, None)),
     ],
 )
 def test_a_claim_asks_for_as_much_as_its_source_says(study, name, bounds):
@@ -213,6 +214,9 @@ def test_the_server_that_a_source_exempts_decides_no_claim(plan_of):
     claims = {claim.name: claim for claim in plan_of("embedded-servers").claims}
     assert not claims["falcon-faster"].is_about("wsgiref+flask-hello")
     assert claims["frameworks-alike-on-wsgiref"].is_about("wsgiref+flask-hello")
+    # What collapsed in the source was slower than wsgiref.
+    assert not claims["wsgiref-slow"].is_about("twisted+flask-hello")
+    assert claims["wsgiref-slow"].is_about("twisted+falcon-hello")
 
 
 @pytest.mark.parametrize(
@@ -247,7 +251,7 @@ def test_a_claim_about_several_cpus_needs_them(study, name, cpus, words, plan_of
         ("wsgi-servers", "mod-wsgi-memory-high mod-wsgi-memory-flat bjoern-few-errors"),
         ("wsgi-servers", "uwsgi-logging-costs-little"),
         ("embedded-servers", "tornado-runner-up-with-falcon tornado-runner-up-with-flask"),
-        ("embedded-servers", "frameworks-alike-on-wsgiref"),
+        ("embedded-servers", "wsgiref-slow frameworks-alike-on-wsgiref"),
         ("psgi-servers", "cpu-alike uwsgi-without-errors"),
         ("django-fastcgi", "embedded-steadier threads-address-space"),
         ("load-scripts", "processes-peak-at-80 processes-rise-to-80"),
