@@ -54,6 +54,23 @@ def test_a_role_that_nothing_here_has_leaves_no_figure_of_something_else(reading
     assert [str(text) for _, text in notes.items] == ["no process here has the role thread"]
 
 
+@pytest.mark.parametrize(
+    ("values", "unit", "shown"),
+    [
+        ([9_396 * 1024, 8_916 * 1024], "KiB", "8,916–9,396"),
+        # Published in MB, and in MiB.
+        ([16_000_000, 20_000_000], "MiB", "15.3–19.1"),
+        ([9 * 1024**2], "MiB", "9.00"),
+    ],
+)
+def test_memory_that_was_published_in_whole_kilobytes_stays_so(reading, values, unit, shown):
+    figures = (Original(NAME, "rss_per_process", value, role="worker") for value in values)
+    (section,) = originals(published(reading, *figures))
+    table = section.blocks[1]
+    assert [str(column.group).rpartition(", ")[2] for column in table.columns[1:3]] == [unit, unit]
+    assert str(table.rows[0][1].text) == shown
+
+
 def test_figures_of_all_processes_are_of_all(reading):
     (found,) = published(reading, Original(NAME, "rss_peak", 1e6)).originals
     cell = replace(found.cell, metrics={**found.cell.metrics, "rss_peak": estimate_mean([5e6, 5e6])})

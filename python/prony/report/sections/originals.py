@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from prony.analysis.missing import Missing
 from prony.analysis.summary import Estimate
-from prony.metrics import METRICS
+from prony.metrics import METRICS, Unit
 from prony.reading.groups import Group
 from prony.reading.originals import Beside
 from prony.reading.study import Reading
@@ -15,7 +15,7 @@ from prony.report.scales import metric_scale
 from prony.report.tables import figure_entry
 from prony.report.text import Figure, Name, Quote, Text, joined, listed, pointer, text
 from prony.report.words import group_words
-from prony.units import Scale
+from prony.units import KIB, MIB, Scale
 
 __all__ = ["originals"]
 
@@ -99,9 +99,17 @@ def _here(reading: Reading, pair: Located, scale: Scale, notes: Footnotes) -> En
 
 
 def _scale(pairs: Sequence[Located]) -> Scale:
-    """Return one unit for published figures and new ones, all in one metric."""
-    values = [one.measured.mean for _, one in pairs if isinstance(one.measured, Estimate)]
-    return metric_scale(pairs[0][1].original.metric, values + [one.original.value for _, one in pairs])
+    """Return one unit for published figures and new ones, all in one metric.
+
+    Sizes that are whole KiB, and not whole MiB, were read in "kB", as ps and top have them: they stay so.
+    """
+    metric = pairs[0][1].original.metric
+    published = [one.original.value for _, one in pairs]
+    whole = METRICS[metric].unit is Unit.BYTES and not any(value % KIB for value in published)
+    if whole and any(value % MIB for value in published):
+        return Scale(KIB, "KiB")
+    measured = [one.measured.mean for _, one in pairs if isinstance(one.measured, Estimate)]
+    return metric_scale(metric, measured + published)
 
 
 def _not_repeated(reading: Reading) -> Section | None:
