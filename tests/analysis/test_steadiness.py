@@ -1,19 +1,15 @@
 """Steadiness is judged over the trials of a cell together: planted changes are found, noise is not."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from prony.analysis.missing import Missing
 from prony.analysis.steadiness import steadiness
-from prony.analysis.steady_state import Kind, paces_of
-from simulated import OPEN, PACES, open_loops, paced
+from prony.analysis.steady_state import Kind
+from simulated import PACES, paced
 
 MARGIN = 0.02
 LEAST_FOUND, MOST_FALSE = 0.95, 0.02
-STEADY_OPEN = ("all valid", "a tenth fails", "no warm-up", "by the margin")
-FALLING_OPEN = [case for case in OPEN if case not in STEADY_OPEN]
 PLANTED = [case for case in PACES if case not in ("flat", "by the margin")]
 
 
@@ -123,46 +119,3 @@ def test_where_it_is_not_testable_it_says_why(trials, reason):
 
 def test_a_server_that_answered_nothing_changed_nothing():
     assert steadiness([{"rate": [0.0] * 6}] * 5, MARGIN).is_steady
-
-
-# --- open loops, from their Recordings --------------------------------------------------------------------
-
-
-def found_open(case, seconds, studies, per_s=500):
-    """Return the share of simulated studies in which the cell of an open loop is not steady."""
-    rng = np.random.default_rng((seconds, per_s))
-    cells = ([paces_of(one) for one in open_loops(rng, case, 5, seconds, per_s)] for _ in range(studies))
-    return sum(not steadiness(cell, MARGIN).is_steady for cell in cells) / studies
-
-
-@pytest.mark.parametrize("seconds", [6, 12])
-@pytest.mark.parametrize("case", FALLING_OPEN)
-def test_a_falling_share_of_valid_replies_of_an_open_loop_is_found(case, seconds):
-    assert found_open(case, seconds, studies=40) >= LEAST_FOUND
-
-
-@pytest.mark.parametrize("per_s", [20, 500])
-@pytest.mark.parametrize("case", STEADY_OPEN)
-def test_arrivals_of_an_open_loop_are_not_taken_for_a_change_of_its_server(case, per_s):
-    assert found_open(case, 6, studies=200, per_s=per_s) <= MOST_FALSE
-
-
-def test_a_server_that_stops_answering_an_open_loop_is_not_steady():
-    rng = np.random.default_rng(1)
-    trials = [paces_of(silenced(one, 3)) for one in open_loops(rng, "all valid", 5, 6)]
-    found = steadiness(trials, MARGIN)
-    assert (found.kind, found.measure) == (Kind.SLOWDOWN, "rate")
-
-
-def silenced(recording, after):
-    """Return a Recording without any reply from this second on."""
-    rows = [row if row.second < after else replace(row, ok=0, latency=None) for row in recording.series]
-    return replace(recording, series=tuple(rows))
-
-
-def test_an_open_loop_whose_every_reply_is_valid_has_a_rate_without_any_spread():
-    latency = [[1000.0 + 5 * (k - second) ** 2 % 7 for second in range(6)] for k in range(5)]
-    found = steadiness([{"latency": one, "rate": [1.0] * 6} for one in latency], MARGIN)
-    assert found.is_steady
-    # What may be hidden is that of the latency, whose noise is not 0.
-    assert found.visible > MARGIN

@@ -20,24 +20,14 @@ from prony.analysis.distribution import read_distribution
 from prony.analysis.effects import student_t
 from prony.analysis.missing import Missing
 from prony.analysis.rates import window_s
-from prony.model.recording import Distribution, Recording, Second
+from prony.model.recording import Distribution, Recording
 from prony.units import SECOND_NS
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = [
-    "Kind",
-    "Paces",
-    "Segment",
-    "SteadyState",
-    "classify",
-    "pace_of",
-    "paces_of",
-    "segments",
-    "steady_state",
-]
+__all__ = ["Kind", "Paces", "Segment", "SteadyState", "classify", "paces_of", "segments", "steady_state"]
 
 _LEAST_SEGMENT = 3
 # Two segments of the least length: with fewer seconds no change can be found.
@@ -57,7 +47,7 @@ _LEAST_DEVIATION = 0.001
 
 
 Paces = Mapping[str, Sequence[float]]
-"""The paces of a window by measure, one for each second; more is better. The first is the main one."""
+"""The paces of a window by measure, one for each second; more is better."""
 
 
 class Kind(StrEnum):
@@ -89,73 +79,42 @@ class SteadyState:
 def steady_state(recording: Recording | None) -> SteadyState | Missing:
     """Return how a trial's pace developed over its window, or why that is unknown.
 
-    *Definition*: `classify` of the trial's pace (`pace_of`).
-    *Errors*: Missing as in `pace_of`, or when the window has fewer than 6 whole seconds.
+    *Definition*: on the whole seconds of the window, valid replies per second; in an open loop, where the
+    arrivals set these, 1 / the median latency of each second.
+    *Errors*: Missing when the generator records no seconds, the window has fewer than 6 whole ones, or, in an
+    open loop, one of them no reply.
     """
-    pace = pace_of(recording)
-    if isinstance(pace, Missing):
-        return pace
+    found = paces_of(recording)
+    if isinstance(found, Missing):
+        return found
+    pace = next(iter(found.values()))
     if len(pace) < _LEAST_SECONDS:
         return Missing(f"the window has {len(pace)} whole seconds; a change shows from {_LEAST_SECONDS} on")
     return classify(pace)
 
 
-def pace_of(recording: Recording | None) -> Sequence[float] | Missing:
-    """Return the pace of a single trial in each whole second of its window, or why it is unknown.
-
-    *Definition*: valid replies per second; in an open loop, where the arrivals set these, 1 / the median
-    latency of each second.
-    *Errors*: Missing as in `paces_of`, or when, in an open loop, a second has no valid reply.
-    """
-    found = paces_of(recording)
-    if isinstance(found, Missing):
-        return found
-    if recording is None or not recording.is_open:
-        return found["rate"]
-    if "latency" in found:
-        return found["latency"]
-    rows = _whole_seconds(recording)
-    silent = sum(_median_latency(row.latency) is None for row in rows)
-    return Missing(f"no valid reply in {silent} of {len(rows)} seconds")
-
-
 def paces_of(recording: Recording | None) -> Paces | Missing:
     """Return a window's paces by measure, one for each whole second, or why they are unknown.
 
-    *Definition*: `rate`: valid replies per second; in an open loop, where arrivals move these, of each
-    request that was due in the second. `latency`: 1 / the median latency of each second, where each has one.
-    A tail that changes alone shows in neither.
-    *Errors*: Missing when the generator records no seconds, or the window has fewer than 2 whole ones.
+    *Definition*: `rate`, in a closed loop: valid replies per second. `latency`: 1 / the median latency of
+    each second, where each has one.
+    *Errors*: Missing when the generator records no seconds, the window has fewer than 2 whole ones, or, in an
+    open loop, one of them no reply.
     """
     if recording is None:
         return Missing("there was no load")
     if not recording.series:
         return Missing("its generator records no figures of single seconds")
-    rows = _whole_seconds(recording)
+    whole = int(window_s(recording) or 0)
+    rows = [row for row in recording.series if row.second < whole]
     if len(rows) < _LEAST_PACES:
         return Missing(f"the window has {len(rows)} whole seconds; expected {_LEAST_PACES}")
-    known = [SECOND_NS / value for row in rows if (value := _median_latency(row.latency))]
+    medians = [_median_latency(row.latency) for row in rows]
+    known = [SECOND_NS / value for value in medians if value]
     latency = {"latency": known} if len(known) == len(rows) else {}
-    if recording.is_open:
-        return {**latency, "rate": _answered(recording, rows)}
-    return {"rate": [float(row.ok) for row in rows], **latency}
-
-
-def _whole_seconds(recording: Recording) -> list[Second]:
-    whole = int(window_s(recording) or 0)
-    return [row for row in recording.series if row.second < whole]
-
-
-def _answered(recording: Recording, rows: Sequence[Second]) -> list[float]:
-    """Return the valid replies in each second for each request that was due in it; 1 where none was due.
-
-    A window that found no request open begins without replies to earlier ones. Those that follow its close
-    stand in for them: in a steady loop they are as many.
-    """
-    carried = recording.account.carried_in
-    late = 0 if carried and carried.requests else max(0, recording.account.ok - recording.completed.ok)
-    replies = [row.ok + (late if at == 0 else 0) for at, row in enumerate(rows)]
-    return [ok / row.scheduled if row.scheduled else 1.0 for ok, row in zip(replies, rows, strict=True)]
+    if recording.is_open and not latency:
+        return Missing(f"no valid reply in {len(medians) - len(known)} of {len(medians)} seconds")
+    return latency if recording.is_open else {"rate": [float(row.ok) for row in rows], **latency}
 
 
 def _median_latency(value: Distribution | None) -> int | None:
