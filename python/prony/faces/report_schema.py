@@ -157,7 +157,7 @@ class FailedRequestsShape:
     classes: Sequence[str]
     requests: int
     share: float
-    carried_in: int
+    carried_in: int | None
 
 
 @dataclass(frozen=True, slots=True)

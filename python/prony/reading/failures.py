@@ -128,13 +128,14 @@ def repeated(trials: Sequence[TrialFigures]) -> Repeated | None:
 @dataclass(frozen=True, slots=True)
 class FailedRequests:
     """Requests of a cell that failed so: ``share`` of all. ``endings``: how; several are the
-    rarest together. ``carried_in``: how many of them the windows found open.
+    rarest together. ``carried_in``: how many of them the windows found open; null: the generator does not
+    report that.
     """
 
     endings: tuple[RequestClass, ...]
     requests: int
     share: float
-    carried_in: int = 0
+    carried_in: int | None = None
 
 
 def failed_by_class(cell: CellSummary) -> tuple[FailedRequests, ...]:
@@ -151,5 +152,7 @@ def failed_by_class(cell: CellSummary) -> tuple[FailedRequests, ...]:
 def _together(kinds: Sequence[tuple[RequestClass, int]], tally: Tally) -> FailedRequests:
     endings = tuple(ending for ending, _ in kinds)
     count = sum(count for _, count in kinds)
-    carried = sum(tally.carried_failed.get(ending, 0) for ending in endings)
+    carried = None
+    if tally.carried_in is not None:
+        carried = sum(tally.carried_failed.get(ending, 0) for ending in endings)
     return FailedRequests(endings, count, count / tally.requests, carried)

@@ -252,7 +252,8 @@ def _kinds(label: Text, one: Place) -> Iterable[tuple[Entry, ...]]:
         first = (Entry(text("{}", Name(one.cell.name))), Entry(label)) if not k else (Entry(""), Entry(""))
         requests = text("{}", Figure(found.requests, count, at + pointer("requests")))
         share = text("{}", Figure(found.share, percent, at + pointer("share")))
-        carried = text("{}", Figure(found.carried_in, count, at + pointer("carried_in")))
+        known = found.carried_in
+        carried = "" if known is None else text("{}", Figure(known, count, at + pointer("carried_in")))
         yield *first, Entry(requests), Entry(share), Entry(carried), Entry(kind_words(found, at))
 
 
