@@ -351,6 +351,7 @@ const AT_ONCE: usize = 8;
 const OTHER: &str = "another";
 
 fn serve(mut stream: TcpStream, manner: Manner, tally: &Mutex<Tally>) -> io::Result<()> {
+    stream.set_nodelay(true)?;
     let mut upgrade = [0; 1024];
     let count = stream.read(&mut upgrade)?;
     let text = std::str::from_utf8(&upgrade[..count]).unwrap();
