@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from cells import cell_of, measured
-from prony.analysis.account import Tally, ending_named
+from prony.analysis.account import Carried, Tally, ending_named
 from prony.analysis.failure_rates import Failures, compare_failures
 from prony.reading.failures import failed_by_class, failure_tests
 
@@ -52,3 +52,10 @@ def test_failed_requests_are_told_by_class_the_most_first_and_the_rarest_togethe
     found = failed_by_class(counted)
     assert [(one.requests, one.share) for one in found] == [(count, count / 100) for _, count in told]
     assert [tuple(ending.key for ending in one.endings) for one in found] == [keys for keys, _ in told]
+
+
+@pytest.mark.parametrize(("carried", "expected"), [(None, None), (Carried(), 0)])
+def test_what_was_carried_in_is_unknown_where_the_generator_does_not_report_it(carried, expected):
+    counted = replace(cell("a"), account=Tally(100, 95, {ending_named("eof"): 5}, carried))
+    (found,) = failed_by_class(counted)
+    assert found.carried_in == expected
