@@ -70,8 +70,8 @@ SPEAK_TLS = [
 
 def test_servers_that_speak_tls_are_the_ones_that_are_known_to():
     assert [
-        *("go-net-http", "granian", "gunicorn", "gunicorn-gevent", "gunicorn-uvicorn", "hypercorn"),
-        *("nginx-static", "node-http", "uvicorn"),
+        *("go-net-http", "granian", "gunicorn", "gunicorn-embedded", "gunicorn-gevent", "gunicorn-uvicorn"),
+        *("hypercorn", "nginx-static", "node-http", "tornado", "twisted", "uvicorn"),
     ] == SPEAK_TLS
 
 
@@ -100,7 +100,7 @@ def test_without_tls_nothing_speaks_of_it(catalog, name):
         assert one.address.tls is None
         assert one.secrets == {}
         # A program is told by its command whether it speaks TLS, and is the same with it.
-        settings = [text for name, text in one.files.items() if not name.endswith(".js")]
+        settings = [text for name, text in one.files.items() if not name.endswith((".js", "serve.py"))]
         said = " ".join([*one.command, *settings]).lower()
         assert not [word for word in ("ssl", "certificate", "key.pem") if word in said]
 
