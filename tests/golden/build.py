@@ -162,6 +162,7 @@ def wire(workload, ok, errors, censored, limited, error_samples):
             {
                 "second": k,
                 "scheduled": each,
+                "due_ok": each,
                 "ok": each,
                 "failed": 0,
                 "body_bytes": 9 * each,

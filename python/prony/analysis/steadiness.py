@@ -93,12 +93,13 @@ def steadiness(trials: Sequence[Paces | Missing], margin: float) -> Steadiness |
     """Return how the windows of a cell developed, from the paces of its trials by measure, or why that is
     unknown. Changes by less than ``margin`` are of no interest.
 
-    *Definition*: each trial's seconds, relative to its mean (higher is better), in at most 12 parts; of each
-    trial the slope over the parts, and the difference of the means after and before each border between two.
-    Each of these contrasts has the interval of ``effects.paired`` over the trials. Not steady: one of them
-    exceeds the margin, at 2 % divided by two sides and the number of contrasts in all measures (Bonferroni).
-    The kind is that of the shown contrast that explains the mean window best: warm-up, a rise; slowdown, a
-    fall; no steady state, a step with less than half of the window after it.
+    *Definition*: of each measure, over the trials that have it: each trial's seconds, relative to its mean
+    (higher is better), in at most 12 parts; of each trial the slope over the parts, and the difference of the
+    means after and before each border between two. Each of these contrasts has the interval of
+    ``effects.paired`` over the trials. Not steady: one of them exceeds the margin, at 2 % divided by two
+    sides and the number of contrasts in all measures (Bonferroni). The kind is that of the shown contrast
+    that explains the mean window best: warm-up, a rise; slowdown, a fall; no steady state, a step with less
+    than half of the window after it.
     *Assumptions*: trials are independent, contrasts roughly normal over them; seconds within a trial may
     depend on each other. What changes at another second in each trial is noise.
     """
@@ -109,7 +110,9 @@ def steadiness(trials: Sequence[Paces | Missing], margin: float) -> Steadiness |
     if len(known) < _LEAST_TRIALS:
         trials_known = "1 trial" if len(known) == 1 else f"{len(known)} trials"
         return Missing(f"{trials_known} with figures of single seconds; expected {_LEAST_TRIALS}")
-    profiles = {name: _relative([one[name] for one in known]) for name in _measures(known)}
+    profiles = {name: _relative(series) for name, series in _measured(known).items()}
+    if not profiles:
+        return Missing(f"no measure is known of {_LEAST_TRIALS} trials")
     return _judged(profiles, margin, len(next(iter(known[0].values()))))
 
 
@@ -122,8 +125,11 @@ def _alike(trials: Sequence[Paces]) -> list[Paces]:
     return [one for one in trials if len(next(iter(one.values()))) == length]
 
 
-def _measures(trials: Sequence[Paces]) -> list[str]:
-    return [name for name in trials[0] if all(name in one for one in trials)]
+def _measured(trials: Sequence[Paces]) -> dict[str, list[Sequence[float]]]:
+    """Return what enough trials have of each measure: one without a reply in some second has no latency."""
+    names = dict.fromkeys(name for one in trials for name in one)
+    found = {name: [one[name] for one in trials if name in one] for name in names}
+    return {name: series for name, series in found.items() if len(series) >= _LEAST_TRIALS}
 
 
 def _relative(series: Sequence[Sequence[float]]) -> "Floats":

@@ -20,14 +20,24 @@ from prony.analysis.distribution import read_distribution
 from prony.analysis.effects import student_t
 from prony.analysis.missing import Missing
 from prony.analysis.rates import window_s
-from prony.model.recording import Distribution, Recording
+from prony.model.recording import Account, Distribution, Recording, Second
 from prony.units import SECOND_NS
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Kind", "Paces", "Segment", "SteadyState", "classify", "paces_of", "segments", "steady_state"]
+__all__ = [
+    "Kind",
+    "Paces",
+    "Segment",
+    "SteadyState",
+    "classify",
+    "pace_of",
+    "paces_of",
+    "segments",
+    "steady_state",
+]
 
 _LEAST_SEGMENT = 3
 # Two segments of the least length: with fewer seconds no change can be found.
@@ -84,37 +94,69 @@ def steady_state(recording: Recording | None) -> SteadyState | Missing:
     *Errors*: Missing when the generator records no seconds, the window has fewer than 6 whole ones, or, in an
     open loop, one of them no reply.
     """
-    found = paces_of(recording)
-    if isinstance(found, Missing):
-        return found
-    pace = next(iter(found.values()))
+    pace = pace_of(recording)
+    if isinstance(pace, Missing):
+        return pace
     if len(pace) < _LEAST_SECONDS:
         return Missing(f"the window has {len(pace)} whole seconds; a change shows from {_LEAST_SECONDS} on")
     return classify(pace)
 
 
+def pace_of(recording: Recording | None) -> Sequence[float] | Missing:
+    """Return what shows best how a server's pace developed, for each whole second: the rate in a closed loop,
+    the latency in an open one; or why it is unknown.
+    """
+    found = paces_of(recording)
+    if isinstance(found, Missing):
+        return found
+    if recording is None or not recording.is_open:
+        return found["rate"]
+    if "latency" in found:
+        return found["latency"]
+    rows = _whole_seconds(recording)
+    silent = sum(_median_latency(row.latency) is None for row in rows)
+    return Missing(f"no valid reply in {silent} of {len(rows)} seconds")
+
+
 def paces_of(recording: Recording | None) -> Paces | Missing:
     """Return a window's paces by measure, one for each whole second, or why they are unknown.
 
-    *Definition*: `rate`, in a closed loop: valid replies per second. `latency`: 1 / the median latency of
-    each second, where each has one.
+    *Definition*: `rate`: in a closed loop valid replies per second; in an open loop, whose arrivals set
+    these, the share of the requests due in each second that got a valid reply, whenever it came. `latency`:
+    1 / the median latency of the valid replies of each second, where each second has one.
     *Errors*: Missing when the generator records no seconds, the window has fewer than 2 whole ones, or, in an
-    open loop, one of them no reply.
+    open loop, neither measure is known.
     """
     if recording is None:
         return Missing("there was no load")
     if not recording.series:
         return Missing("its generator records no figures of single seconds")
-    whole = int(window_s(recording) or 0)
-    rows = [row for row in recording.series if row.second < whole]
+    rows = _whole_seconds(recording)
     if len(rows) < _LEAST_PACES:
         return Missing(f"the window has {len(rows)} whole seconds; expected {_LEAST_PACES}")
-    medians = [_median_latency(row.latency) for row in rows]
-    known = [SECOND_NS / value for value in medians if value]
+    known = [SECOND_NS / value for row in rows if (value := _median_latency(row.latency))]
     latency = {"latency": known} if len(known) == len(rows) else {}
-    if recording.is_open and not latency:
-        return Missing(f"no valid reply in {len(medians) - len(known)} of {len(medians)} seconds")
-    return latency if recording.is_open else {"rate": [float(row.ok) for row in rows], **latency}
+    if not recording.is_open:
+        return {"rate": [float(row.ok) for row in rows], **latency}
+    shares = _shares(recording.account, rows)
+    found = latency if shares is None else {**latency, "rate": shares}
+    return found or Missing(f"no valid reply in {len(rows) - len(known)} of {len(rows)} seconds")
+
+
+def _whole_seconds(recording: Recording) -> list[Second]:
+    whole = int(window_s(recording) or 0)
+    return [row for row in recording.series if row.second < whole]
+
+
+def _shares(account: Account, rows: Sequence[Second]) -> list[float] | None:
+    """Return the share of valid replies to the requests of each second; null where one had none, or where the
+    load ended before it was known what became of its last ones.
+    """
+    unknown = account.count("in_flight_at_end") + account.count("not_sent_end")
+    if unknown > _ALIKE * min(row.scheduled for row in rows) or not all(row.scheduled for row in rows):
+        return None
+    known = [row.due_ok / row.scheduled for row in rows if row.due_ok is not None]
+    return known if len(known) == len(rows) else None
 
 
 def _median_latency(value: Distribution | None) -> int | None:

@@ -193,6 +193,7 @@ fn seconds_merge_by_their_number_and_stay_in_order() {
         Second {
             second,
             scheduled: ok + 3,
+            due_ok: ok + 2,
             sent: ok + 1,
             ok,
             failed: 2,
