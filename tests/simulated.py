@@ -148,8 +148,8 @@ def _shaken(rng, case, trials, seconds, correlation):
 
 
 OPEN = (
-    *("all valid", "a tenth fails", "no warm-up", "slow", "odd rate", "stages", "by the margin"),
-    *("a ramp", "a third fails", "a third hangs"),
+    *("valid", "10 % fail", "no warm-up", "slow", "odd", "stages", "by the margin"),
+    *("a ramp", "33 % fail", "33 % hang"),
 )
 """How the replies of an open loop with a flat latency develop: all are valid, or one in ten is not; a loop
 that begins with the window; replies after 3 s; constant arrivals of 10.5/s; a rate that grows ninefold over
@@ -172,7 +172,7 @@ def _open_loop(rng, case, seconds, per_s):
     latency = (3 if case == "slow" else 0.1) * np.exp(0.05 * rng.normal() + 0.5 * rng.normal(size=due.size))
     end = due + latency
     lost = rng.random(due.size) < _lost(case, due / seconds)
-    ended = ~lost if "hangs" in case else np.ones_like(lost)
+    ended = ~lost if "hang" in case else np.ones_like(lost)
     is_own = due >= 0
     counts = [_by_second(at, seconds) for at in (due, end[~lost], end[ended & lost], due[is_own & ~lost])]
     rows = [
@@ -199,7 +199,7 @@ def _due(rng, case, seconds, per_s):
     """Return when requests are due, in seconds from the opening of the window."""
     before = 0 if case == "no warm-up" else _WARM_UP_S
     length = before + seconds
-    if case == "odd rate":
+    if case == "odd":
         return np.arange(0, length, 1 / 10.5) - before
     at = rng.random(rng.poisson(per_s * length)) * length - before
     if case != "stages":
@@ -211,13 +211,13 @@ def _due(rng, case, seconds, per_s):
 def _lost(case, at):
     """Return the share of requests without a valid reply, by the share of the window that has passed."""
     match case:
-        case "a tenth fails":
+        case "10 % fail":
             return np.full_like(at, 0.1)
         case "by the margin":
             return np.clip(0.02 * at, 0, 1)
         case "a ramp":
             return np.clip(0.2 * at, 0, 1)
-        case "a third fails" | "a third hangs":
+        case "33 % fail" | "33 % hang":
             return np.where(at >= 0.5, 1 / 3, 0.0)
     return np.zeros_like(at)
 

@@ -12,7 +12,7 @@ from simulated import OPEN, PACES, open_loops, paced
 
 MARGIN = 0.02
 LEAST_FOUND, MOST_FALSE = 0.95, 0.02
-FALLING_OPEN = ("a ramp", "a third fails", "a third hangs")
+FALLING_OPEN = ("a ramp", "33 % fail", "33 % hang")
 STEADY_OPEN = [case for case in OPEN if case not in FALLING_OPEN]
 PLANTED = [case for case in PACES if case not in ("flat", "by the margin")]
 
@@ -168,7 +168,7 @@ def test_one_silent_second_of_one_trial_does_not_hide_the_latency_of_the_others(
 
 def opened(trials):
     """Return Recordings of an open loop with valid replies alone, in windows of 6 s."""
-    return open_loops(np.random.default_rng(1), "all valid", trials, 6)
+    return open_loops(np.random.default_rng(1), "valid", trials, 6)
 
 
 def silenced(recording, seconds):
