@@ -213,6 +213,8 @@ def _lost(case, at):
     match case:
         case "10 % fail":
             return np.full_like(at, 0.1)
+        case "half fail":
+            return np.full_like(at, 0.5)
         case "by the margin":
             return np.clip(0.02 * at, 0, 1)
         case "a ramp":

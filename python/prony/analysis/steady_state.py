@@ -43,6 +43,8 @@ _LEAST_SEGMENT = 3
 # Two segments of the least length: with fewer seconds no change can be found.
 _LEAST_SECONDS = 2 * _LEAST_SEGMENT
 _LEAST_PACES = 2
+# Shares of fewer requests are so coarse that several trials often have the same ones.
+_LEAST_DUE = 10
 _ALIKE = 0.01
 # The chance that noise alone looks like a change.
 _LEVEL = 0.05
@@ -106,24 +108,18 @@ def pace_of(recording: Recording | None) -> Sequence[float] | Missing:
     """Return what shows best how a server's pace developed, for each whole second: the rate in a closed loop,
     the latency in an open one; or why it is unknown.
     """
-    found = paces_of(recording)
+    found, measure = paces_of(recording), "latency" if recording and recording.is_open else "rate"
     if isinstance(found, Missing):
         return found
-    if recording is None or not recording.is_open:
-        return found["rate"]
-    if "latency" in found:
-        return found["latency"]
-    rows = _whole_seconds(recording)
-    silent = sum(_median_latency(row.latency) is None for row in rows)
-    return Missing(f"no valid reply in {silent} of {len(rows)} seconds")
+    return found.get(measure) or Missing("no valid reply in some second")
 
 
 def paces_of(recording: Recording | None) -> Paces | Missing:
     """Return a window's paces by measure, one for each whole second, or why they are unknown.
 
-    *Definition*: `rate`: in a closed loop valid replies per second; in an open loop, whose arrivals set
-    these, the share of the requests due in each second that got a valid reply, whenever it came. `latency`:
-    1 / the median latency of the valid replies of each second, where each second has one.
+    *Definition*: `rate`, in a closed loop: valid replies per second. `latency`: 1 / the median latency of the
+    valid replies of each second, where each second has one. `share`, in an open loop, whose arrivals set the
+    rate: of the requests due in each second, the part that got a valid reply, whenever it came.
     *Errors*: Missing when the generator records no seconds, the window has fewer than 2 whole ones, or, in an
     open loop, neither measure is known.
     """
@@ -139,8 +135,10 @@ def paces_of(recording: Recording | None) -> Paces | Missing:
     if not recording.is_open:
         return {"rate": [float(row.ok) for row in rows], **latency}
     shares = _shares(recording.account, rows)
-    found = latency if shares is None else {**latency, "rate": shares}
-    return found or Missing(f"no valid reply in {len(rows) - len(known)} of {len(rows)} seconds")
+    if not isinstance(shares, Missing):
+        return {**latency, "share": shares}
+    silent = len(rows) - len(known)
+    return latency or Missing(f"no valid reply in {silent} of {len(rows)} seconds; {shares.reason}")
 
 
 def _whole_seconds(recording: Recording) -> list[Second]:
@@ -148,15 +146,17 @@ def _whole_seconds(recording: Recording) -> list[Second]:
     return [row for row in recording.series if row.second < whole]
 
 
-def _shares(account: Account, rows: Sequence[Second]) -> list[float] | None:
-    """Return the share of valid replies to the requests of each second; null where one had none, or where the
-    load ended before it was known what became of its last ones.
-    """
-    unknown = account.count("in_flight_at_end") + account.count("not_sent_end")
-    if unknown > _ALIKE * min(row.scheduled for row in rows) or not all(row.scheduled for row in rows):
-        return None
-    known = [row.due_ok / row.scheduled for row in rows if row.due_ok is not None]
-    return known if len(known) == len(rows) else None
+def _shares(account: Account, rows: Sequence[Second]) -> list[float] | Missing:
+    """Return the share of valid replies to the requests of each second, or why it is unknown."""
+    open_at_end = account.count("in_flight_at_end") + account.count("not_sent_end")
+    if open_at_end:
+        return Missing(f"{open_at_end} requests were open when the load ended")
+    if min(row.scheduled for row in rows) < _LEAST_DUE:
+        return Missing(f"fewer than {_LEAST_DUE} requests were due in a second")
+    shares = [row.due_ok / row.scheduled for row in rows if row.due_ok is not None]
+    if len(shares) < len(rows):
+        return Missing("its generator does not count valid replies by when their requests were due")
+    return shares
 
 
 def _median_latency(value: Distribution | None) -> int | None:

@@ -165,7 +165,8 @@ def _insert_recording(database: sqlite3.Connection, trial_id: int, recording: Re
     times = {one.name: getattr(recording.distributions, one.name) for one in fields(Distributions)}
     rest = encode(replace(recording, distributions=_NO_TIMES, series=(), spec=_shown(recording.spec)))
     rest["distributions"] = {name: None for name, found in times.items() if found is None}
-    rest[_DUE_OK] = {str(one.second): one.due_ok for one in recording.series if one.due_ok is not None}
+    due = [one for one in recording.series if one.scheduled and one.due_ok is not None]
+    rest[_DUE_OK] = {str(one.second): one.due_ok for one in due} if recording.is_open else {}
     _insert(database, "recording", [(trial_id, dump(rest))])
     _insert(
         database,

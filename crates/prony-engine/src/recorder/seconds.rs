@@ -131,7 +131,7 @@ impl Seconds {
             .map(|(second, counts)| Second {
                 second,
                 scheduled: counts.scheduled,
-                due_ok: counts.due_ok,
+                due_ok: Some(counts.due_ok),
                 sent: counts.sent,
                 ok: counts.ok,
                 failed: counts.failed,
