@@ -3,10 +3,15 @@
 Values are logarithms. Every kind of noise has mean 0: subjects of a null study have equal means of logs.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
+from histograms import Histogram
 from prony.analysis.answer import ranking
 from prony.metrics import Better
+from prony.model.recording import Account, Distribution, Second
+from recordings import recording_of
 
 ALIKE = ("normal", "t3", "two peaks", "bad runs", "skewed")
 """Shapes that all subjects share: normal; Student's t with 3 degrees of freedom; two peaks; normal, with one
@@ -140,3 +145,95 @@ def paced(rng, case, trials, seconds, correlation=0.0):
 def _shaken(rng, case, trials, seconds, correlation):
     noise = 0.03 * depends(rng, trials, seconds, 1, correlation)[:, :, 0]
     return 1000 * _pace(case, seconds) * np.exp(noise + 0.05 * rng.normal(size=(trials, 1)))
+
+
+OPEN = (
+    *("valid", "10 % fail", "no warm-up", "slow", "odd", "stages", "by the margin"),
+    *("a ramp", "33 % fail", "33 % hang"),
+)
+"""How the replies of an open loop with a flat latency develop: all are valid, or one in ten is not; a loop
+that begins with the window; replies after 3 s; constant arrivals of 10.5/s; a rate that grows ninefold over
+the window; a share that falls by the margin, or by a fifth, over the window; a third that fails, or is never
+answered, in its second half."""
+
+# Before the window, where a loop has a warm-up: longer than nearly all replies take.
+_WARM_UP_S = 20
+
+
+def open_loops(rng, case, trials, seconds, per_s=500):
+    """Return the Recordings of a cell's trials: Poisson arrivals, and latencies about 0.1 s, log-normal, with
+    5 % of noise between trials.
+    """
+    return [_open_loop(rng, case, seconds, per_s) for _ in range(trials)]
+
+
+def _open_loop(rng, case, seconds, per_s):
+    due = _due(rng, case, seconds, per_s)
+    latency = (3 if case == "slow" else 0.1) * np.exp(0.05 * rng.normal() + 0.5 * rng.normal(size=due.size))
+    end = due + latency
+    lost = rng.random(due.size) < _lost(case, due / seconds)
+    ended = ~lost if "hang" in case else np.ones_like(lost)
+    is_own = due >= 0
+    counts = [_by_second(at, seconds) for at in (due, end[~lost], end[ended & lost], due[is_own & ~lost])]
+    rows = [
+        Second(
+            *(second, int(counts[0][second]), int(counts[1][second]), int(counts[2][second]), 0),
+            latency=_with_median(np.sort(latency[~lost & (np.floor(end) == second)])),
+            due_ok=int(counts[3][second]),
+        )
+        for second in range(seconds + 1)
+    ]
+    return replace(
+        recording_of(loop="open", window={"open_ns": 0, "close_ns": seconds * 10**9, "interrupted": False}),
+        account=Account(
+            scheduled=int(is_own.sum()),
+            ok=int((is_own & ~lost).sum()),
+            bad_status={"503": int((is_own & lost & ended).sum())},
+            others={"timed_out": int((is_own & ~ended).sum())},
+        ),
+        series=tuple(rows),
+    )
+
+
+def _due(rng, case, seconds, per_s):
+    """Return when requests are due, in seconds from the opening of the window."""
+    before = 0 if case == "no warm-up" else _WARM_UP_S
+    length = before + seconds
+    if case == "odd":
+        return np.arange(0, length, 1 / 10.5) - before
+    at = rng.random(rng.poisson(per_s * length)) * length - before
+    if case != "stages":
+        return at
+    # In the window the rate grows from a fifth of its mean to nine fifths.
+    return at[rng.random(at.size) < np.where(at < 0, 1 / 9, (1 + 8 * at / seconds) / 9)]
+
+
+def _lost(case, at):
+    """Return the share of requests without a valid reply, by the share of the window that has passed."""
+    match case:
+        case "10 % fail":
+            return np.full_like(at, 0.1)
+        case "half fail":
+            return np.full_like(at, 0.5)
+        case "by the margin":
+            return np.clip(0.02 * at, 0, 1)
+        case "a ramp":
+            return np.clip(0.2 * at, 0, 1)
+        case "33 % fail" | "33 % hang":
+            return np.where(at >= 0.5, 1 / 3, 0.0)
+    return np.zeros_like(at)
+
+
+def _by_second(at, seconds):
+    """Return how many moments lie in each second of a window, and in the first one after it."""
+    return np.histogram(at, np.arange(seconds + 2))[0]
+
+
+def _with_median(latencies):
+    """Return a distribution of so many sorted latencies with their median alone: all that is read of it."""
+    if not latencies.size:
+        return None
+    middle = latencies[(latencies.size - 1) // 2], latencies[latencies.size // 2]
+    histogram, median = Histogram(), int(1e9 * (sum(middle) / 2))
+    histogram.record(median, latencies.size)
+    return Distribution(latencies.size, median, median, median * latencies.size, histogram.encode())

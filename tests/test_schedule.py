@@ -12,6 +12,7 @@ from prony.model import (
     ClosedLoop,
     CountStop,
     Interface,
+    MixPath,
     OpenLoop,
     Plan,
     Subject,
@@ -186,3 +187,10 @@ def test_nuisances_reach_a_subject_by_its_environment():
 def test_only_an_open_loop_has_arrivals_to_draw(loop):
     load = with_arrivals(Workload(loop, CountStop(1)), 77)
     assert load.loop == (replace(loop, seed=77) if isinstance(loop, OpenLoop) else loop)
+    assert load.mix is None
+
+
+@pytest.mark.parametrize("loop", [OpenLoop(10.0), ClosedLoop(3)])
+def test_the_order_of_a_mix_is_drawn_too(loop):
+    load = Workload(loop, CountStop(1)).asking_for([MixPath("/"), MixPath("/cart")])
+    assert with_arrivals(load, 77).mix == replace(load.mix, seed=77)

@@ -177,7 +177,9 @@ TERMS: Mapping[str, str] = MappingProxyType(
         ),
         "steady state": (
             "A window in which the pace does not change more than noise explains. Without it a mean "
-            "describes a mixture, for example of a slow warm-up and a fast rest."
+            "describes a mixture, for example of a slow warm-up and a fast rest. Prony looks at valid "
+            "replies (in an open loop at their share of the requests due) and at the median latency of "
+            "each second; a tail that changes alone is not tested."
         ),
         "subject": (
             "What is measured: one server (with a variant and settings, perhaps behind a frontend) "

@@ -144,9 +144,12 @@ def nuisances(plan: Plan, turn: Turn) -> Nuisances:
 
 
 def with_arrivals(workload: Workload, seed: int) -> Workload:
-    """Return the workload with its arrivals drawn from ``seed``; a closed loop has none."""
+    """Return the workload with its arrivals, which a closed loop has none of, and the order of a mix, drawn
+    from ``seed``. In one order in all trials, what its paths cost would look like a change of the server.
+    """
+    mix = workload.mix and replace(workload.mix, seed=seed)
     match workload.loop:
         case OpenLoop():
-            return replace(workload, loop=replace(workload.loop, seed=seed))
+            return replace(workload, loop=replace(workload.loop, seed=seed), mix=mix)
         case ClosedLoop():
-            return workload
+            return replace(workload, mix=mix)

@@ -1,15 +1,19 @@
 """Steadiness is judged over the trials of a cell together: planted changes are found, noise is not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from prony.analysis.missing import Missing
 from prony.analysis.steadiness import steadiness
-from prony.analysis.steady_state import Kind
-from simulated import PACES, paced
+from prony.analysis.steady_state import Kind, paces_of
+from simulated import OPEN, PACES, open_loops, paced
 
 MARGIN = 0.02
 LEAST_FOUND, MOST_FALSE = 0.95, 0.02
+FALLING_OPEN = ("a ramp", "33 % fail", "33 % hang")
+STEADY_OPEN = [case for case in OPEN if case not in FALLING_OPEN]
 PLANTED = [case for case in PACES if case not in ("flat", "by the margin")]
 
 
@@ -109,8 +113,8 @@ def test_one_stalled_second_of_one_trial_is_no_change():
     [
         ([], "no trial counts"),
         ([Missing("no seconds")] * 5, "no seconds"),
-        ([{"rate": [1.0, 1.0]}], "1 trial with figures of single seconds; expected 3"),
-        ([{"rate": [1.0, 1.0]}] * 2, "2 trials with figures of single seconds; expected 3"),
+        ([{"rate": [1.0, 1.0]}], "1 trial whose pace is known; expected 3"),
+        ([{"rate": [1.0, 1.0]}] * 2, "2 trials whose pace is known; expected 3"),
     ],
 )
 def test_where_it_is_not_testable_it_says_why(trials, reason):
@@ -119,3 +123,88 @@ def test_where_it_is_not_testable_it_says_why(trials, reason):
 
 def test_a_server_that_answered_nothing_changed_nothing():
     assert steadiness([{"rate": [0.0] * 6}] * 5, MARGIN).is_steady
+
+
+# --- open loops, from their Recordings --------------------------------------------------------------------
+
+
+def found_open(case, seconds, studies, per_s=500, trials=5):
+    """Return the share of simulated studies in which the cell of an open loop is shown to be not steady."""
+    rng = np.random.default_rng((seconds, per_s))
+    cells = ([paces_of(one) for one in open_loops(rng, case, trials, seconds, per_s)] for _ in range(studies))
+    found = [steadiness(cell, MARGIN) for cell in cells]
+    return sum(not isinstance(one, Missing) and not one.is_steady for one in found) / studies
+
+
+@pytest.mark.parametrize("seconds", [6, 12])
+@pytest.mark.parametrize("case", FALLING_OPEN)
+def test_a_falling_share_of_valid_replies_of_an_open_loop_is_found(case, seconds):
+    assert found_open(case, seconds, studies=40) >= LEAST_FOUND
+
+
+@pytest.mark.parametrize("per_s", [20, 500])
+@pytest.mark.parametrize("case", STEADY_OPEN)
+def test_arrivals_of_an_open_loop_are_not_taken_for_a_change_of_its_server(case, per_s):
+    assert found_open(case, 6, studies=200, per_s=per_s) <= MOST_FALSE
+
+
+def test_a_server_that_stops_answering_an_open_loop_is_not_steady():
+    trials = [paces_of(silenced(one, range(3, 6))) for one in opened(5)]
+    found = steadiness(trials, MARGIN)
+    assert (found.kind, found.measure, found.trials) == (Kind.SLOWDOWN, "share", 5)
+
+
+def test_one_silent_second_of_one_trial_does_not_hide_the_latency_of_the_others():
+    slower = [paces_of(one) for one in opened(5)]
+    slower = [
+        {**one, "latency": [pace / (1 + 0.2 * k) for k, pace in enumerate(one["latency"])]} for one in slower
+    ]
+    silent = paces_of(silenced(opened(1)[0], [2]))
+    assert "latency" not in silent
+    for cell in ([*slower, silent], [silent, *slower]):
+        found = steadiness(cell, MARGIN)
+        assert (found.kind, found.measure, found.trials) == (Kind.SLOWDOWN, "latency", 5)
+    # By the share of valid replies, one silent second of one trial is noise.
+    assert steadiness([*(paces_of(one) for one in opened(5)), silent], MARGIN).is_steady
+
+
+def opened(trials):
+    """Return Recordings of an open loop with valid replies alone, in windows of 6 s."""
+    return open_loops(np.random.default_rng(1), "valid", trials, 6)
+
+
+def silenced(recording, seconds):
+    """Return a Recording without a reply in these seconds, nor to what was due in them."""
+    rows = [
+        replace(row, ok=0, due_ok=0, latency=None) if row.second in seconds else row
+        for row in recording.series
+    ]
+    return replace(recording, series=tuple(rows))
+
+
+def test_shares_of_valid_replies_alone_cost_the_latency_no_power():
+    latency = [{"latency": [1000.0 + 5 * (k - second) ** 2 % 7 for second in range(6)]} for k in range(5)]
+    assert steadiness([{**one, "share": [1.0] * 6} for one in latency], MARGIN) == steadiness(latency, MARGIN)
+
+
+@pytest.mark.parametrize("per_s", [12, 20])
+@pytest.mark.parametrize("lost", ["10 % fail", "half fail"])
+def test_shares_of_few_requests_are_so_coarse_that_equal_ones_are_frequent(lost, per_s):
+    assert found_open(lost, 6, studies=400, per_s=per_s, trials=3) <= MOST_FALSE
+
+
+def test_a_load_that_ends_before_what_became_of_its_last_requests_has_no_share():
+    (one,) = opened(1)
+    cut = replace(one, account=replace(one.account, others={"in_flight_at_end": 40}))
+    assert list(paces_of(cut)) == ["latency"]
+    assert list(paces_of(one)) == ["latency", "share"]
+    few = open_loops(np.random.default_rng(1), "valid", 1, 6, per_s=5)
+    assert list(paces_of(few[0])) == ["latency"]
+
+
+def test_replies_that_a_generator_does_not_count_by_when_their_request_was_due_are_no_share():
+    (one,) = opened(1)
+    unknown = replace(one, series=tuple(replace(row, due_ok=None) for row in one.series))
+    assert list(paces_of(unknown)) == ["latency"]
+    why = "its generator does not count valid replies by when their requests were due"
+    assert paces_of(silenced(unknown, [2])) == Missing(f"no valid reply in 1 of 6 seconds; {why}")

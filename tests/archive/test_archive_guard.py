@@ -164,6 +164,14 @@ def test_a_histogram_within_the_rest_of_a_recording_is_checked_as_well(path, pla
         read_all(path)
 
 
+@pytest.mark.parametrize("value", ["[1]", "3", '{"0": "many"}', '{"0": 1.5}'])
+def test_replies_by_when_they_were_due_are_numbers_by_second(path, value):
+    place = "$.series_due_ok"
+    tamper(path, ("UPDATE recording SET recording_json = json_set(recording_json, ?, json(?))", place, value))
+    with pytest.raises(ArchiveError, match="Recording that cannot be read"):
+        read_all(path)
+
+
 def test_the_longest_log_that_is_written_can_be_read(path):
     ring = Ring()
     ring.add(b"\xff" * 10**6)

@@ -162,6 +162,7 @@ def wire(workload, ok, errors, censored, limited, error_samples):
             {
                 "second": k,
                 "scheduled": each,
+                "due_ok": each if open_loop else None,
                 "ok": each,
                 "failed": 0,
                 "body_bytes": 9 * each,

@@ -113,7 +113,7 @@ def test_short_windows_say_the_smallest_change_that_they_could_show(tmp_path):
 @pytest.mark.parametrize(
     ("blocks", "seconds", "reason"),
     [
-        (2, 6, "2 trials with figures of single seconds; expected 3"),
+        (2, 6, "2 trials whose pace is known; expected 3"),
         (5, 1, "the window has 1 whole seconds; "),
     ],
 )
@@ -128,3 +128,37 @@ def test_the_json_has_the_judgement(tmp_path):
     found = cells[0]["steadiness"]
     assert (found["kind"], found["measure"], found["trials"], found["seconds"]) == ("warm-up", "rate", 5, 6)
     assert cells[1]["steadiness"]["kind"] == "flat"
+
+
+def losing(path, allow_errors):
+    """Write five blocks of an open loop that answers all requests of its first four seconds, and half of the
+    last two, and give its reading.
+    """
+    load = build.Workload(build.OpenLoop(100), build.DurationStop(6 * build.SECOND))
+    cell = build.Cell(1, build.subject("a+x"), load)
+    plan = build.Plan("study", "", "", "quick", (cell,), 5, 1)
+    plan = replace(plan, design=replace(plan.design, allow_errors=allow_errors))
+    with build.create(path, plan, build.FINGERPRINT) as writer:
+        for block in range(5):
+            shares = [100 if at < 4 else 50 + block for at in range(6)]
+            errors = {"bad_status": {"503": 600 - sum(shares)}}
+            trial = build.trial(cell, block, 0, [1_000_000] * sum(shares), errors=errors)
+            rows = [
+                {**SECOND, "second": at, "scheduled": 100, "ok": n, "due_ok": n}
+                for at, n in enumerate(shares)
+            ]
+            writer.append(replace(trial, recording=with_parts(trial.recording, series=rows)))
+        writer.record_facts(RunFacts())
+        writer.finish(build.RunStatus.FINISHED)
+    return read(path)
+
+
+@pytest.mark.parametrize(
+    ("allow_errors", "heed"),
+    [(0.5, "no verdict counts it without --force"), (0.001, "no verdict counts it")],
+)
+def test_who_loses_more_and_more_of_its_requests_is_named(tmp_path, allow_errors, heed):
+    (note,) = pace_notes(losing(tmp_path / "a.prony", allow_errors))
+    assert "a+x (mean share " in str(note)
+    said = "it lost more or fewer requests late in the window: a longer one may show other figures"
+    assert f"{said} ({heed})" in str(note)

@@ -309,6 +309,9 @@ impl Recorder {
 
     fn count_own<Q>(&mut self, flight: &Flight<Q>, end: &End<'_>) {
         self.account.count(end.class);
+        if end.class == Class::Ok {
+            self.seconds.due_ok(flight.intended_ns);
+        }
         self.last_ended_ns = self.last_ended_ns.max(end.at_ns);
         self.bytes.body_received += end.body_bytes;
         if let Some(stages) = &mut self.stages {

@@ -223,6 +223,9 @@ impl Streams {
 pub struct Second {
     pub second: u64,
     pub scheduled: u64,
+    /// Of those due in it (in a closed loop: begun), how many got a valid reply, whenever that was; null: not known.
+    #[serde(default)]
+    pub due_ok: Option<u64>,
     #[serde(default)]
     pub sent: u64,
     pub ok: u64,
@@ -629,6 +632,7 @@ fn merge_series(own: &mut Vec<Second>, other: &[Second]) {
             Ok(place) => {
                 let second = &mut own[place];
                 second.scheduled += more.scheduled;
+                second.due_ok = second.due_ok.zip(more.due_ok).map(|(own, more)| own + more);
                 second.sent += more.sent;
                 second.ok += more.ok;
                 second.failed += more.failed;

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["Steadiness", "steadiness"]
 
 _LATENCY = "latency"
+# What is visible in a steady cell is said of the first one that it has.
+_MEASURES = ("rate", _LATENCY, "share")
 
 # Two trials have one difference: no change but a huge one would be shown.
 _LEAST_TRIALS = 3
@@ -93,24 +95,31 @@ def steadiness(trials: Sequence[Paces | Missing], margin: float) -> Steadiness |
     """Return how the windows of a cell developed, from the paces of its trials by measure, or why that is
     unknown. Changes by less than ``margin`` are of no interest.
 
-    *Definition*: each trial's seconds, relative to its mean (higher is better), in at most 12 parts; of each
-    trial the slope over the parts, and the difference of the means after and before each border between two.
-    Each of these contrasts has the interval of ``effects.paired`` over the trials. Not steady: one of them
-    exceeds the margin, at 2 % divided by two sides and the number of contrasts in all measures (Bonferroni).
-    The kind is that of the shown contrast that explains the mean window best: warm-up, a rise; slowdown, a
-    fall; no steady state, a step with less than half of the window after it.
+    *Definition*: of each measure, over the trials that have it: each trial's seconds, relative to its mean
+    (higher is better), in at most 12 parts; of each trial the slope over the parts, and the difference of the
+    means after and before each border between two. Each of these contrasts has the interval of
+    ``effects.paired`` over the trials. Not steady: one of them exceeds the margin, at 2 % divided by two
+    sides and the number of contrasts in all measures (Bonferroni). The kind is that of the shown contrast
+    that explains the mean window best: warm-up, a rise; slowdown, a fall; no steady state, a step with less
+    than half of the window after it. A measure that changes in no trial, as a share of valid replies without
+    failures, counts as none.
     *Assumptions*: trials are independent, contrasts roughly normal over them; seconds within a trial may
     depend on each other. What changes at another second in each trial is noise.
     """
     known = _alike([one for one in trials if not isinstance(one, Missing)])
+    profiles = {name: _relative(series) for name, series in _measured(known).items()}
+    if not profiles:
+        return _too_few(len(known), [one.reason for one in trials if isinstance(one, Missing)])
+    spread = {name: parts for name, parts in profiles.items() if parts.any()}
+    return _judged(spread or profiles, margin, len(next(iter(known[0].values()))))
+
+
+def _too_few(known: int, reasons: Sequence[str]) -> Missing:
+    why = Counter(reasons).most_common(1)[0][0] if reasons else None
     if not known:
-        reasons = Counter(one.reason for one in trials if isinstance(one, Missing))
-        return Missing(reasons.most_common(1)[0][0] if reasons else "no trial counts")
-    if len(known) < _LEAST_TRIALS:
-        trials_known = "1 trial" if len(known) == 1 else f"{len(known)} trials"
-        return Missing(f"{trials_known} with figures of single seconds; expected {_LEAST_TRIALS}")
-    profiles = {name: _relative([one[name] for one in known]) for name in _measures(known)}
-    return _judged(profiles, margin, len(next(iter(known[0].values()))))
+        return Missing(why or "no trial counts")
+    counted = f"{known} trial{'' if known == 1 else 's'} whose pace is known; expected {_LEAST_TRIALS}"
+    return Missing(f"{counted}; of others: {why}" if why else counted)
 
 
 def _alike(trials: Sequence[Paces]) -> list[Paces]:
@@ -122,8 +131,10 @@ def _alike(trials: Sequence[Paces]) -> list[Paces]:
     return [one for one in trials if len(next(iter(one.values()))) == length]
 
 
-def _measures(trials: Sequence[Paces]) -> list[str]:
-    return [name for name in trials[0] if all(name in one for one in trials)]
+def _measured(trials: Sequence[Paces]) -> dict[str, list[Sequence[float]]]:
+    """Return what enough trials have of each measure: one without a reply in some second has no latency."""
+    found = {name: [one[name] for one in trials if name in one] for name in _MEASURES}
+    return {name: series for name, series in found.items() if len(series) >= _LEAST_TRIALS}
 
 
 def _relative(series: Sequence[Sequence[float]]) -> "Floats":
@@ -158,9 +169,9 @@ def _slopes(parts: "Floats") -> list[float]:
 def _judged(profiles: Mapping[str, "Floats"], margin: float, seconds: int) -> Steadiness:
     contrasts = list(_contrasts(profiles))
     level = _LEVEL / 2 / len(contrasts)
-    slope = next(one for one in contrasts if one.after is None)
     shown = [one for one in contrasts if one.shown(margin) <= level]
-    found = max(shown, key=lambda one: one.explained, default=slope)
+    found = max(shown, key=lambda one: one.explained, default=contrasts[0])
+    slope = next(one for one in contrasts if one.after is None and one.measure == found.measure)
     parts = profiles[found.measure]
     return Steadiness(
         kind=_kind(found) if shown else Kind.FLAT,

@@ -20,19 +20,31 @@ from prony.analysis.distribution import read_distribution
 from prony.analysis.effects import student_t
 from prony.analysis.missing import Missing
 from prony.analysis.rates import window_s
-from prony.model.recording import Distribution, Recording
+from prony.model.recording import Account, Distribution, Recording, Second
 from prony.units import SECOND_NS
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Kind", "Paces", "Segment", "SteadyState", "classify", "paces_of", "segments", "steady_state"]
+__all__ = [
+    "Kind",
+    "Paces",
+    "Segment",
+    "SteadyState",
+    "classify",
+    "pace_of",
+    "paces_of",
+    "segments",
+    "steady_state",
+]
 
 _LEAST_SEGMENT = 3
 # Two segments of the least length: with fewer seconds no change can be found.
 _LEAST_SECONDS = 2 * _LEAST_SEGMENT
 _LEAST_PACES = 2
+# Shares of fewer requests are so coarse that several trials often have the same ones.
+_LEAST_DUE = 10
 _ALIKE = 0.01
 # The chance that noise alone looks like a change.
 _LEVEL = 0.05
@@ -84,37 +96,67 @@ def steady_state(recording: Recording | None) -> SteadyState | Missing:
     *Errors*: Missing when the generator records no seconds, the window has fewer than 6 whole ones, or, in an
     open loop, one of them no reply.
     """
-    found = paces_of(recording)
-    if isinstance(found, Missing):
-        return found
-    pace = next(iter(found.values()))
+    pace = pace_of(recording)
+    if isinstance(pace, Missing):
+        return pace
     if len(pace) < _LEAST_SECONDS:
         return Missing(f"the window has {len(pace)} whole seconds; a change shows from {_LEAST_SECONDS} on")
     return classify(pace)
 
 
+def pace_of(recording: Recording | None) -> Sequence[float] | Missing:
+    """Return what shows best how a server's pace developed, for each whole second: the rate in a closed loop,
+    the latency in an open one; or why it is unknown.
+    """
+    found, measure = paces_of(recording), "latency" if recording and recording.is_open else "rate"
+    if isinstance(found, Missing):
+        return found
+    return found.get(measure) or Missing("no valid reply in some second")
+
+
 def paces_of(recording: Recording | None) -> Paces | Missing:
     """Return a window's paces by measure, one for each whole second, or why they are unknown.
 
-    *Definition*: `rate`, in a closed loop: valid replies per second. `latency`: 1 / the median latency of
-    each second, where each has one.
+    *Definition*: `rate`, in a closed loop: valid replies per second. `latency`: 1 / the median latency of the
+    valid replies of each second, where each second has one. `share`, in an open loop, whose arrivals set the
+    rate: of the requests due in each second, the part that got a valid reply, whenever it came.
     *Errors*: Missing when the generator records no seconds, the window has fewer than 2 whole ones, or, in an
-    open loop, one of them no reply.
+    open loop, neither measure is known.
     """
     if recording is None:
         return Missing("there was no load")
     if not recording.series:
         return Missing("its generator records no figures of single seconds")
-    whole = int(window_s(recording) or 0)
-    rows = [row for row in recording.series if row.second < whole]
+    rows = _whole_seconds(recording)
     if len(rows) < _LEAST_PACES:
         return Missing(f"the window has {len(rows)} whole seconds; expected {_LEAST_PACES}")
-    medians = [_median_latency(row.latency) for row in rows]
-    known = [SECOND_NS / value for value in medians if value]
+    known = [SECOND_NS / value for row in rows if (value := _median_latency(row.latency))]
     latency = {"latency": known} if len(known) == len(rows) else {}
-    if recording.is_open and not latency:
-        return Missing(f"no valid reply in {len(medians) - len(known)} of {len(medians)} seconds")
-    return latency if recording.is_open else {"rate": [float(row.ok) for row in rows], **latency}
+    if not recording.is_open:
+        return {"rate": [float(row.ok) for row in rows], **latency}
+    shares = _shares(recording.account, rows)
+    if not isinstance(shares, Missing):
+        return {**latency, "share": shares}
+    silent = len(rows) - len(known)
+    return latency or Missing(f"no valid reply in {silent} of {len(rows)} seconds; {shares.reason}")
+
+
+def _whole_seconds(recording: Recording) -> list[Second]:
+    whole = int(window_s(recording) or 0)
+    return [row for row in recording.series if row.second < whole]
+
+
+def _shares(account: Account, rows: Sequence[Second]) -> list[float] | Missing:
+    """Return the share of valid replies to the requests of each second, or why it is unknown."""
+    open_at_end = account.count("in_flight_at_end") + account.count("not_sent_end")
+    if open_at_end:
+        return Missing(f"{open_at_end} requests were open when the load ended")
+    if min(row.scheduled for row in rows) < _LEAST_DUE:
+        return Missing(f"fewer than {_LEAST_DUE} requests were due in a second")
+    shares = [row.due_ok / row.scheduled for row in rows if row.due_ok is not None]
+    if len(shares) < len(rows):
+        return Missing("its generator does not count valid replies by when their requests were due")
+    return shares
 
 
 def _median_latency(value: Distribution | None) -> int | None:

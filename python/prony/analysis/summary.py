@@ -414,6 +414,10 @@ def _role(trials: Sequence[Mapping[str, Value]]) -> dict[str, Estimated]:
     return {name: _over_trials([trial[name] for trial in trials if name in trial], name) for name in names}
 
 
+NOT_STEADY = "its pace was not steady"
+"""Why a cell is not qualified whose pace changed within the window."""
+
+
 def without_unsteady(cell: CellSummary) -> CellSummary:
     """Return a cell that is not qualified where its pace was not steady: a mean over a change is of neither
     state.
@@ -421,4 +425,4 @@ def without_unsteady(cell: CellSummary) -> CellSummary:
     found = cell.steadiness
     if cell.unqualified or isinstance(found, Missing) or found.is_steady:
         return cell
-    return replace(cell, unqualified="its pace was not steady")
+    return replace(cell, unqualified=NOT_STEADY)

@@ -14,7 +14,7 @@ from math import sqrt
 from statistics import fmean, median
 
 from prony.analysis.missing import Missing
-from prony.analysis.steady_state import paces_of
+from prony.analysis.steady_state import pace_of
 from prony.model import Trial
 from prony.model.facts import PilotStep
 from prony.units import SECOND_NS
@@ -75,10 +75,9 @@ def _standard_error(pace: Sequence[float]) -> float:
 
 def judge_pilot(trial: Trial, cell_id: int, seconds: int, margin: float) -> PilotStep:
     """Return what a pilot of ``seconds`` shows of the warm-up of a cell."""
-    paces = paces_of(trial.recording)
-    if isinstance(paces, Missing):
-        return PilotStep(cell_id, seconds, reason=paces.reason)
-    pace = next(iter(paces.values()))
+    pace = pace_of(trial.recording)
+    if isinstance(pace, Missing):
+        return PilotStep(cell_id, seconds, reason=pace.reason)
     if len(pace) < LEAST_SECONDS:
         return PilotStep(cell_id, seconds, reason=f"{len(pace)} whole seconds; expected {LEAST_SECONDS}")
     if not min(pace) > 0:

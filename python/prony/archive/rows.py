@@ -55,6 +55,8 @@ __all__ = ["insert_trial", "read_trial"]
 
 _Row = tuple[Any, ...]
 _NO_TIMES = Distributions()
+# The table of seconds has no column for them.
+_DUE_OK = "series_due_ok"
 
 
 def _insert(database: sqlite3.Connection, table: str, rows: Iterable[_Row]) -> None:
@@ -163,6 +165,8 @@ def _insert_recording(database: sqlite3.Connection, trial_id: int, recording: Re
     times = {one.name: getattr(recording.distributions, one.name) for one in fields(Distributions)}
     rest = encode(replace(recording, distributions=_NO_TIMES, series=(), spec=_shown(recording.spec)))
     rest["distributions"] = {name: None for name, found in times.items() if found is None}
+    due = [one for one in recording.series if one.scheduled and one.due_ok is not None]
+    rest[_DUE_OK] = {str(one.second): one.due_ok for one in due} if recording.is_open else {}
     _insert(database, "recording", [(trial_id, dump(rest))])
     _insert(
         database,
@@ -204,13 +208,14 @@ def _read_recording(database: sqlite3.Connection, trial_id: int) -> Recording | 
         return None
     try:
         frame = load_object(row[0])
-        found = decode_recording(
-            {
-                **frame,
-                "distributions": _read_distributions(database, trial_id),
-                "series": _read_series(database, trial_id),
-            }
-        )
+        due_ok = frame.pop(_DUE_OK, {})
+        if not isinstance(due_ok, dict):
+            raise TypeError(f"its {_DUE_OK} is no object")
+        series = [
+            {**one, "due_ok": due_ok.get(str(one["second"]))} for one in _read_series(database, trial_id)
+        ]
+        distributions = _read_distributions(database, trial_id)
+        found = decode_recording({**frame, "distributions": distributions, "series": series})
         _check_histograms(found)
         return found
     except (ValueError, TypeError) as error:

@@ -28,7 +28,7 @@ def _series(recording: Recording) -> list[Json]:
         {
             **{
                 name: getattr(one, name)
-                for name in ("second", "scheduled", "sent", "ok", "failed", "body_bytes")
+                for name in ("second", "scheduled", "due_ok", "sent", "ok", "failed", "body_bytes")
             },
             "latency_ns": _summary(summary_of(one.latency)),
         }

@@ -373,7 +373,8 @@ class Second:
     """One second of the window or the drain, from 0: requests due in it, sent in it, and what ended in it,
     whenever it was begun.
 
-    ``latency``: response times of its valid replies, service times in a closed loop.
+    ``latency``: response times of its valid replies, service times in a closed loop. ``due_ok``: valid
+    replies to the requests that were due in it, whenever they came; null where the generator does not say.
     """
 
     second: int
@@ -383,6 +384,7 @@ class Second:
     body_bytes: int
     latency: Distribution | None
     sent: int | None = None
+    due_ok: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

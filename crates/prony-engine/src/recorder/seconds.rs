@@ -38,6 +38,7 @@ pub struct Ledger {
 #[derive(Debug, Clone, Copy, Default)]
 struct Counts {
     scheduled: u64,
+    due_ok: u64,
     sent: u64,
     ok: u64,
     failed: u64,
@@ -93,6 +94,11 @@ impl Seconds {
         self.counts_at(at_ns).scheduled += 1;
     }
 
+    /// Counts a request due at `at_ns` that got its answer, whenever that was.
+    pub fn due_ok(&mut self, at_ns: u64) {
+        self.counts_at(at_ns).due_ok += 1;
+    }
+
     /// Counts a request that was first handed to the kernel at `now_ns`.
     pub fn sent(&mut self, now_ns: u64) {
         self.counts_at(now_ns).sent += 1;
@@ -125,6 +131,7 @@ impl Seconds {
             .map(|(second, counts)| Second {
                 second,
                 scheduled: counts.scheduled,
+                due_ok: Some(counts.due_ok),
                 sent: counts.sent,
                 ok: counts.ok,
                 failed: counts.failed,

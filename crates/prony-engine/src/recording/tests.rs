@@ -193,6 +193,7 @@ fn seconds_merge_by_their_number_and_stay_in_order() {
         Second {
             second,
             scheduled: ok + 3,
+            due_ok: (ok < 30).then_some(ok + 2),
             sent: ok + 1,
             ok,
             failed: 2,
@@ -205,7 +206,7 @@ fn seconds_merge_by_their_number_and_stay_in_order() {
         ..recording()
     };
     let mut merged = of(vec![second(1, 10), second(3, 30)]);
-    merged.merge(&of(vec![second(0, 1), second(1, 5), second(2, 20)]));
+    merged.merge(&of(vec![second(0, 1), second(1, 5), second(2, 20), second(3, 2)]));
     let seen: Vec<_> = merged
         .series
         .iter()
@@ -213,6 +214,7 @@ fn seconds_merge_by_their_number_and_stay_in_order() {
             (
                 one.second,
                 one.scheduled,
+                one.due_ok,
                 one.sent,
                 one.ok,
                 one.failed,
@@ -222,10 +224,11 @@ fn seconds_merge_by_their_number_and_stay_in_order() {
         })
         .collect();
     let expected = [
-        (0, 4, 2, 1, 2, 10, 1),
-        (1, 21, 17, 15, 4, 150, 2),
-        (2, 23, 21, 20, 2, 200, 1),
-        (3, 33, 31, 30, 2, 300, 1),
+        (0, 4, Some(3), 2, 1, 2, 10, 1),
+        (1, 21, Some(19), 17, 15, 4, 150, 2),
+        (2, 23, Some(22), 21, 20, 2, 200, 1),
+        // What one does not know of a second, nobody knows of the sum.
+        (3, 38, None, 34, 32, 4, 320, 2),
     ];
     assert_eq!(seen, expected);
 }

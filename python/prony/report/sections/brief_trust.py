@@ -5,6 +5,7 @@ the trials were.
 from collections.abc import Iterator
 
 from prony.analysis.steadiness import Steadiness
+from prony.analysis.summary import NOT_STEADY
 from prony.reading.brief import is_of_the_bench
 from prony.reading.checks import Calibrations
 from prony.reading.findings import Shared
@@ -124,12 +125,16 @@ def _steadiness(reading: Reading) -> Iterator[Text]:
     if why is not None:
         yield text("steadiness is not known: {}", Quote(why, unknown_at(reading, why)))
         return
-    known = [(cell.name, cell.steadiness) for cell in reading.cells if cell.ok]
-    unsteady = dict.fromkeys(name for name, one in known if isinstance(one, Steadiness) and not one.is_steady)
+    known = [cell for cell in reading.cells if cell.ok]
+    unsteady = [
+        cell for cell in known if isinstance(cell.steadiness, Steadiness) and not cell.steadiness.is_steady
+    ]
     if unsteady:
-        first, *more = unsteady
+        first, *more = dict.fromkeys(cell.name for cell in unsteady)
         others = text(" and {} more", Name(str(len(more)))) if more else ""
-        yield text("not steady, so in no verdict without --force: {}{}", Name(first), others)
+        by_pace = any(cell.unqualified in (None, NOT_STEADY) for cell in unsteady)
+        kept_out = ", so in no verdict without --force" if by_pace else ""
+        yield text(f"not steady{kept_out}: {{}}{{}}", Name(first), others)
     elif known:
         yield text("no subject was seen to change its pace")
 

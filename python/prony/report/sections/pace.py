@@ -1,11 +1,12 @@
 """Remarks on each subject: whether its windows show a steady state, and what else their samples show."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import product
 
 from prony.analysis.missing import Missing
 from prony.analysis.steadiness import Steadiness
 from prony.analysis.steady_state import Kind
-from prony.analysis.summary import CellSummary
+from prony.analysis.summary import NOT_STEADY, CellSummary
 from prony.reading.pace import coarsest, is_nearly_full, most, unknown_pace
 from prony.reading.study import Reading
 from prony.report.forms import as_typed, count, percent, signed_percent, whole_percent
@@ -20,6 +21,11 @@ _SAID = {
     Kind.SLOWDOWN: "it became slower during the window: a longer window would show worse figures",
     Kind.NONE: "no steady state within the window: a longer window may show other figures",
 }
+_SAID_OF_SHARES = {
+    Kind.WARM_UP: "it lost fewer requests later in the window: a longer warm-up may show better figures",
+    Kind.SLOWDOWN: "it lost more requests later in the window: a longer window would show worse figures",
+    Kind.NONE: "it lost more or fewer requests late in the window: a longer one may show other figures",
+}
 _MOST = 6
 
 
@@ -27,13 +33,12 @@ def pace_notes(reading: Reading) -> Iterator[Text]:
     """Yield the subjects that were not steady over their trials, by kind, and how far their means are off;
     what short windows could have shown at all; or that it cannot be said.
     """
-    for kind, said in _SAID.items():
-        cells = [cell for cell in reading.cells if _kind(cell) is kind]
+    for of_shares, kind in product((False, True), Kind):
+        cells = [cell for cell in reading.cells if _changed(cell) == (kind, of_shares)]
         found = [words for cell in cells for words in _bias(reading, cell)]
         if found:
-            entered = any(cell.unqualified is None for cell in cells)
-            heed = "counted, by force" if entered else "no verdict counts it without --force"
-            yield text(f"{{}}: {said} ({heed}).", listed(found, most=_MOST))
+            said = _SAID_OF_SHARES[kind] if of_shares else _SAID[kind]
+            yield text(f"{{}}: {said} ({_heeded(cells)}).", listed(found, most=_MOST))
     yield from _visible(reading)
     why = unknown_pace(reading.cells)
     if why is not None:
@@ -41,8 +46,17 @@ def pace_notes(reading: Reading) -> Iterator[Text]:
         yield text("Whether the pace was steady within the windows is not testable: {}.", reason)
 
 
-def _kind(cell: CellSummary) -> Kind | None:
-    return None if isinstance(cell.steadiness, Missing) else cell.steadiness.kind
+def _changed(cell: CellSummary) -> tuple[Kind, bool] | None:
+    """Return how a cell changed, and whether that was in its share of valid replies; null if it did not."""
+    found = cell.steadiness
+    return None if isinstance(found, Missing) or found.is_steady else (found.kind, found.measure == "share")
+
+
+def _heeded(cells: Sequence[CellSummary]) -> str:
+    reasons = {cell.unqualified for cell in cells}
+    if None in reasons:
+        return "counted, by force"
+    return "no verdict counts it without --force" if NOT_STEADY in reasons else "no verdict counts it"
 
 
 def _bias(reading: Reading, cell: CellSummary) -> Iterator[Text]:
