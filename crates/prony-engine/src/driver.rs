@@ -94,7 +94,7 @@ pub trait Driver {
     /// Waits at most `timeout_ns`, and appends what is ready.
     fn wait(&mut self, timeout_ns: u64, ready: &mut Vec<Ready>) -> io::Result<()>;
 
-    /// Does a bounded piece of the driver's own work on connections that are not open yet, and appends what is ready by it.
+    /// Does a bounded piece of the driver's own work, as that on connections that are not open yet, and appends what is ready by it.
     fn work(&mut self, _ready: &mut Vec<Ready>) {}
 
     /// Whether there is such work.

@@ -180,6 +180,8 @@ impl Ending {
     fn error(&self) -> io::Error {
         match self {
             Self::Eof => Fault::Closed.error(),
+            // Without its peer's word, which no request misses that was not sent.
+            Self::Error(error) if error.kind() == ErrorKind::UnexpectedEof => Fault::Closed.error(),
             Self::Error(error) => copy(error),
             Self::Stream(fault) => fault.error(),
         }

@@ -5,7 +5,7 @@
 
 use super::{Driver, Ready, Received, RECEIVE_BYTES};
 use crate::clock::{Clock, Monotonic};
-use crate::tls::{Broken, Client, Handshakes};
+use crate::tls::{copy, Broken, Client, Handshakes};
 use rustls::ClientConnection;
 use std::collections::VecDeque;
 use std::io::{self, BufRead, ErrorKind, Read, Write};
@@ -17,7 +17,7 @@ pub struct Tls<D> {
     client: Client,
     sessions: Vec<Session>,
     events: Vec<Ready>,
-    // Slots whose handshake may go on.
+    // Slots whose handshake may go on, or that brought no data and may have more to be read.
     queue: VecDeque<usize>,
     others_are_ready: bool,
     plain: Vec<u8>,
@@ -30,7 +30,14 @@ struct Session {
     connection: Option<Box<ClientConnection>>,
     /// Bytes of the request that are encrypted, of which the kernel has not taken the last.
     owed: usize,
+    /// Bytes that have come since the last data.
+    came: usize,
+    /// Data that came while something else was done: it is received next.
+    early: Vec<u8>,
+    /// The peer has closed its side: no event says so again, so it is read to the end.
     hangup: bool,
+    /// Why it broke, behind data that is received first.
+    broken: Option<io::Error>,
 }
 
 #[derive(Debug, Default)]
@@ -49,8 +56,8 @@ enum Stage {
 }
 
 const SHAKEN_AT_ONCE: usize = 8;
-// Of 64 KiB each: what takes more is no handshake, and no data either.
-const READS: usize = 4;
+// What takes more is no handshake, and no data either.
+const MOST_WITHOUT_DATA: usize = 4 * RECEIVE_BYTES;
 // Encrypted at once: as much as the library keeps.
 const PIECE_BYTES: usize = 64 * 1024;
 // What one reading holds, and what was left of the record before.
@@ -88,7 +95,6 @@ impl<D: Driver> Tls<D> {
     /// Something happened to a socket that is not open yet; what is over by it is ready.
     fn on_the_way(&mut self, event: &Ready, ready: &mut Vec<Ready>) {
         let slot = event.slot;
-        self.sessions[slot].hangup |= event.hangup;
         match self.sessions[slot].stage {
             Stage::Connecting if event.writable => {
                 let begun = self.inner.connect_result(slot).and_then(|()| self.begin(slot));
@@ -104,11 +110,11 @@ impl<D: Driver> Tls<D> {
     /// Goes on with a handshake; what is over by it is ready.
     fn shake(&mut self, slot: usize, ready: &mut Vec<Ready>) {
         let session = &mut self.sessions[slot];
-        let (Stage::Shaking { since_ns }, Some(connection)) = (&session.stage, &mut session.connection)
-        else {
+        let shaken = session.shaken(&mut self.inner, slot);
+        let (Stage::Shaking { since_ns }, Some(connection)) = (&session.stage, &session.connection) else {
             return;
         };
-        match shaken(connection, &mut self.inner, slot) {
+        match shaken {
             Ok(None) => {}
             Ok(Some(may_have_more)) => {
                 let took_ns = Monotonic.now().saturating_sub(*since_ns);
@@ -118,7 +124,7 @@ impl<D: Driver> Tls<D> {
                 }
                 self.handshakes.count(connection, took_ns);
                 // Bytes that came with the handshake: nobody asked for any.
-                let readable = may_have_more || has_plain(connection);
+                let readable = may_have_more || !session.early.is_empty();
                 session.stage = Stage::Open;
                 ready.push(ended(slot, readable, session.hangup));
             }
@@ -150,46 +156,59 @@ fn ended(slot: usize, readable: bool, hangup: bool) -> Ready {
     }
 }
 
-/// Sends and receives what a handshake has; null while it waits for the server, else whether more may be there to be read.
-fn shaken<D: Driver>(
-    connection: &mut ClientConnection,
-    inner: &mut D,
-    slot: usize,
-) -> io::Result<Option<bool>> {
-    let mut may_have_more = false;
-    for _ in 0..READS {
-        match flush(connection, inner, slot) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
-            Err(error) => return Err(last_word(connection, inner, slot).unwrap_or_else(|| lost(&error))),
-            Ok(()) => {}
-        }
-        if !connection.is_handshaking() {
-            return Ok(Some(may_have_more));
-        }
-        let received = match inner.receive(slot) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
-            result => result.map_err(|error| lost(&error))?,
+impl Session {
+    /// Sends and receives what a handshake has; null while it waits for the server, else whether more may be there to be read.
+    fn shaken<D: Driver>(&mut self, inner: &mut D, slot: usize) -> io::Result<Option<bool>> {
+        let (Stage::Shaking { .. }, Some(connection)) = (&self.stage, &mut self.connection) else {
+            return Ok(None);
         };
-        if received.bytes.is_empty() {
-            return Err(Broken::because(
-                "the server closed the connection in the TLS handshake",
-            ));
+        let mut may_have_more = true;
+        while self.came < MOST_WITHOUT_DATA {
+            match flush(connection, inner, slot) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+                Err(error) => return Err(self.last_word(inner, slot).unwrap_or_else(|| lost(&error))),
+                Ok(()) => {}
+            }
+            if !connection.is_handshaking() {
+                return Ok(Some(may_have_more));
+            }
+            // However small the pieces are in which it comes: an event says when there is the next one.
+            if !may_have_more {
+                return Ok(None);
+            }
+            let received = match inner.receive(slot) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+                result => result.map_err(|error| lost(&error))?,
+            };
+            if received.bytes.is_empty() {
+                return Err(Broken::because(
+                    "the server closed the connection in the TLS handshake",
+                ));
+            }
+            self.came += received.bytes.len();
+            may_have_more = received.may_have_more || self.hangup;
+            let fed = feed(connection, received.bytes, |connection| {
+                keep_plain(connection, &mut self.early)
+            });
+            if fed.is_err() {
+                // Says to the server why, if it still listens.
+                let _ = flush(connection, inner, slot);
+            }
+            fed?;
         }
-        may_have_more = received.may_have_more;
-        let fed = feed(connection, received.bytes, |_| {});
-        if fed.is_err() {
-            // Says to the server why, if it still listens.
-            let _ = flush(connection, inner, slot);
-        }
-        fed?;
+        Err(Broken::because("256 KiB came, and no end of the TLS handshake"))
     }
-    Err(Broken::because("256 KiB came, and no end of the TLS handshake"))
-}
 
-/// Why the peer closed, where it said so before what we sent found nobody.
-fn last_word<D: Driver>(connection: &mut ClientConnection, inner: &mut D, slot: usize) -> Option<io::Error> {
-    let received = inner.receive(slot).ok()?;
-    feed(connection, received.bytes, |_| {}).err()
+    /// Why the peer closed, where it said so before what we sent found nobody.
+    fn last_word<D: Driver>(&mut self, inner: &mut D, slot: usize) -> Option<io::Error> {
+        let connection = self.connection.as_mut()?;
+        let received = inner.receive(slot).ok()?;
+        let fed = feed(connection, received.bytes, |connection| {
+            keep_plain(connection, &mut self.early)
+        });
+        self.broken = fed.err();
+        self.broken.as_ref().map(copy)
+    }
 }
 
 /// The socket failed under its handshake.
@@ -197,7 +216,7 @@ fn lost(error: &io::Error) -> io::Error {
     Broken::because(format!("the connection broke in the TLS handshake: {error}"))
 }
 
-/// Hands encrypted bytes to a session, and lets `take` have what they are after each piece.
+/// Hands encrypted bytes to a session, and lets `take` have what they are after each piece; of one that breaks, what came before.
 fn feed(
     connection: &mut ClientConnection,
     mut bytes: &[u8],
@@ -206,10 +225,9 @@ fn feed(
     while !bytes.is_empty() {
         let read = connection.read_tls(&mut bytes);
         let count = read.map_err(|error| Broken::because(error.to_string()))?;
-        connection
-            .process_new_packets()
-            .map_err(|error| Broken::of(&error))?;
+        let processed = connection.process_new_packets();
         take(connection);
+        processed.map_err(|error| Broken::of(&error))?;
         // After the peer's word that it is over, nothing is read any more.
         if count == 0 {
             break;
@@ -242,13 +260,6 @@ impl<D: Driver> Write for Wire<'_, D> {
     }
 }
 
-fn has_plain(connection: &mut ClientConnection) -> bool {
-    connection
-        .reader()
-        .fill_buf()
-        .is_ok_and(|bytes| !bytes.is_empty())
-}
-
 /// Whether the peer has said that it is over, and all before that has been taken.
 fn is_over(connection: &mut ClientConnection) -> bool {
     connection.reader().fill_buf().is_ok_and(<[u8]>::is_empty)
@@ -259,6 +270,20 @@ fn take_plain(connection: &mut ClientConnection, plain: &mut [u8], filled: &mut 
     while let Ok(count @ 1..) = connection.reader().read(&mut plain[*filled..]) {
         *filled += count;
     }
+}
+
+/// Keeps what is decrypted, behind what was kept before.
+fn keep_plain(connection: &mut ClientConnection, early: &mut Vec<u8>) {
+    // It ends with `WouldBlock`, or with the end of the stream, which the next reading finds again.
+    let _ = connection.reader().read_to_end(early);
+}
+
+/// Takes what was kept, as much as one reading may give.
+fn take_early(early: &mut Vec<u8>, plain: &mut [u8]) -> usize {
+    let count = early.len().min(RECEIVE_BYTES);
+    plain[..count].copy_from_slice(&early[..count]);
+    early.drain(..count);
+    count
 }
 
 fn not_connected() -> io::Error {
@@ -299,11 +324,12 @@ impl<D: Driver> Driver for Tls<D> {
         // What was encrypted before is sent first: only when the kernel has the last of it, it counts as sent.
         if session.owed == 0 {
             let piece = &bytes[..bytes.len().min(PIECE_BYTES)];
-            session.owed = connection.writer().write(piece)?;
+            let written = connection.writer().write(piece);
+            session.owed = written.map_err(|error| session.broken.as_ref().map_or(error, copy))?;
         }
         match flush(connection, &mut self.inner, slot) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => Err(error),
-            Err(error) => Err(last_word(connection, &mut self.inner, slot).unwrap_or(error)),
+            Err(error) => Err(session.last_word(&mut self.inner, slot).unwrap_or(error)),
             Ok(()) => Ok(std::mem::take(&mut session.owed)),
         }
     }
@@ -313,21 +339,20 @@ impl<D: Driver> Driver for Tls<D> {
         self.sessions.get(slot).map_or(0, |session| session.owed)
     }
 
+    /// Reads once. What brought no data is read on between two rounds, as a handshake goes on: the others have their turn before.
     fn receive(&mut self, slot: usize) -> io::Result<Received<'_>> {
         let Self {
             inner,
             sessions,
+            queue,
             plain,
             ..
         } = self;
         let session = sessions.get_mut(slot).ok_or_else(not_connected)?;
         let connection = session.connection.as_mut().ok_or_else(not_connected)?;
-        let (mut filled, mut may_have_more) = (0, true);
-        take_plain(connection, plain, &mut filled);
-        for _ in 0..READS {
-            if filled > 0 || !may_have_more || is_over(connection) {
-                break;
-            }
+        let mut filled = take_early(&mut session.early, plain);
+        let mut may_have_more = true;
+        if filled == 0 && session.broken.is_none() && !is_over(connection) {
             let received = inner.receive(slot)?;
             if received.bytes.is_empty() {
                 // Whether it ended by the peer's word or was cut.
@@ -335,24 +360,31 @@ impl<D: Driver> Driver for Tls<D> {
                 let over = connection.reader().fill_buf().map(|_| ());
                 return over.map(|()| Received::of(&[], false));
             }
-            may_have_more = received.may_have_more;
+            may_have_more = received.may_have_more || session.hangup;
+            session.came += received.bytes.len();
             let fed = feed(connection, received.bytes, |connection| {
                 take_plain(connection, plain, &mut filled);
             });
+            session.broken = fed.err();
             // An answer to the peer's own records, or why they are refused; what does not fit goes with the next bytes.
             let _ = flush(connection, inner, slot);
-            fed?;
         }
         let is_over = is_over(connection);
-        if filled == 0 && !is_over {
-            return Err(if may_have_more {
-                Broken::because("256 KiB of TLS came without data")
-            } else {
-                ErrorKind::WouldBlock.into()
-            });
+        if filled > 0 || is_over {
+            session.came = 0;
+            let may_have_more = filled > 0 && (may_have_more || is_over || session.broken.is_some());
+            return Ok(Received::of(&plain[..filled], may_have_more));
         }
-        let may_have_more = filled > 0 && (may_have_more || is_over);
-        Ok(Received::of(&plain[..filled], may_have_more))
+        if let Some(error) = &session.broken {
+            return Err(copy(error));
+        }
+        if session.came >= MOST_WITHOUT_DATA {
+            return Err(Broken::because("256 KiB of TLS came without data"));
+        }
+        if may_have_more {
+            queue.push_back(slot);
+        }
+        Err(ErrorKind::WouldBlock.into())
     }
 
     fn close(&mut self, slot: usize) {
@@ -371,6 +403,7 @@ impl<D: Driver> Driver for Tls<D> {
         let mut events = std::mem::take(&mut self.events);
         let waited = self.inner.wait(timeout_ns, &mut events);
         for event in events.drain(..) {
+            self.sessions[event.slot].hangup |= event.hangup;
             if matches!(self.sessions[event.slot].stage, Stage::Open) {
                 ready.push(event);
             } else {
@@ -388,7 +421,17 @@ impl<D: Driver> Driver for Tls<D> {
             let Some(slot) = self.queue.pop_front() else {
                 return;
             };
-            self.shake(slot, ready);
+            let session = &self.sessions[slot];
+            if matches!(session.stage, Stage::Open) {
+                ready.push(Ready {
+                    slot,
+                    writable: false,
+                    readable: true,
+                    hangup: session.hangup,
+                });
+            } else {
+                self.shake(slot, ready);
+            }
         }
     }
 
@@ -410,69 +453,4 @@ impl<D: Driver> Driver for Tls<D> {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-    use crate::spec::Spec;
-
-    /// Connects at once; the server says nothing, but for one slot that is ready again and again.
-    #[derive(Debug)]
-    struct Silent {
-        ready: Option<usize>,
-    }
-
-    impl Driver for Silent {
-        const NAME: &'static str = "silent";
-
-        fn connect(&mut self, _: usize) -> io::Result<bool> {
-            Ok(true)
-        }
-
-        fn connect_result(&mut self, _: usize) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn send(&mut self, _: usize, bytes: &[u8]) -> io::Result<usize> {
-            Ok(bytes.len())
-        }
-
-        fn receive(&mut self, _: usize) -> io::Result<Received<'_>> {
-            Err(ErrorKind::WouldBlock.into())
-        }
-
-        fn close(&mut self, _: usize) {}
-
-        fn wait(&mut self, _: u64, ready: &mut Vec<Ready>) -> io::Result<()> {
-            ready.extend(self.ready.map(|slot| ended(slot, true, false)));
-            Ok(())
-        }
-    }
-
-    fn client() -> Client {
-        let spec = r#"{"target": {"host": "localhost", "port": 443, "tls": {"verify": false}}, "workload": {
-            "loop": {"kind": "closed", "connections": 1}, "stop": {"kind": "requests", "requests": 1},
-            "warmup_ns": 0, "timeout_ns": 1, "grace_ns": 0,
-            "request": {"method": "GET", "path": "/", "headers": [], "body": null, "keep_alive": true},
-            "expect": {"status": null, "body": null}}, "threads": 1, "cpus": null, "pacing": "precise"}"#;
-        let target = Spec::from_json(spec).unwrap().target;
-        Client::new(&target, target.tls.as_ref().unwrap()).unwrap()
-    }
-
-    #[test]
-    fn t16_while_others_have_replies_one_handshake_goes_on_at_a_time() {
-        for (ready, at_once) in [(Some(0), 1), (None, SHAKEN_AT_ONCE)] {
-            let mut driver = Tls::new(Silent { ready }, client());
-            for slot in 0..=20 {
-                assert!(!driver.connect(slot).unwrap());
-            }
-            driver.sessions[0].stage = Stage::Open;
-            let (mut others, mut over) = (Vec::new(), Vec::new());
-            driver.wait(0, &mut others).unwrap();
-            assert_eq!(others.len(), usize::from(ready.is_some()));
-            let before = driver.queue.len();
-            driver.work(&mut over);
-            assert_eq!(before - driver.queue.len(), at_once);
-            assert!(driver.has_work() && over.is_empty());
-        }
-    }
-}
+mod tests;

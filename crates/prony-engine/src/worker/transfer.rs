@@ -70,7 +70,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     fn connect_ended(&mut self, event: &Ready) {
         let slot = event.slot;
         match self.driver.connect_result(slot) {
-            Ok(()) if event.readable && self.has_surplus(slot) => {
+            Ok(()) if event.readable && self.take_unasked(slot).is_ok_and(|count| count > 0) => {
                 let now_ns = self.clock.now();
                 self.connect_failed(slot, Class::Parse, now_ns, "bytes came before a request was sent");
             }
@@ -267,24 +267,29 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             }
             Step::Complete { verdict, surplus } => {
                 // Bytes that answer nothing: what follows on this connection could be taken for another reply.
-                let is_unasked = surplus > 0 || (may_have_more && self.has_surplus(slot));
+                let is_spent = surplus > 0 || (may_have_more && self.is_spent(slot));
                 self.counts.surplus += u64::from(surplus > 0);
-                self.completed(slot, &verdict, is_unasked || self.connections[slot].hangup);
+                self.completed(slot, &verdict, is_spent || self.connections[slot].hangup);
             }
             Step::Ended(end) => self.reply_ended(slot, end),
             Step::Malformed(why) => self.lost(slot, Class::Parse, why),
         }
     }
 
-    /// Whether there are bytes on a connection that no request has asked for. They are taken off it.
-    fn has_surplus(&mut self, slot: usize) -> bool {
-        let Ok(received) = self.driver.receive(slot) else {
-            return false;
-        };
-        let is_there = !received.bytes.is_empty();
+    /// Takes bytes that no request has asked for off a connection: how many, none at its end.
+    fn take_unasked(&mut self, slot: usize) -> io::Result<usize> {
+        let received = self.driver.receive(slot)?;
+        let count = received.bytes.len();
         self.connections[slot].keep_first(received.bytes);
-        self.counts.surplus += u64::from(is_there);
-        is_there
+        self.counts.surplus += u64::from(count > 0);
+        Ok(count)
+    }
+
+    /// Whether a connection without a request can take none any more: it is over, or has what nothing asked for. A driver may need what came
+    /// for itself, as TLS does.
+    fn is_spent(&mut self, slot: usize) -> bool {
+        let result = self.take_unasked(slot);
+        result.map_or_else(|error| error.kind() != ErrorKind::WouldBlock, |_| true)
     }
 
     /// The stream ended without its peer's word that it is over: what only the end would complete may be cut (RFC 9112 section 9.8).
@@ -422,16 +427,10 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         }
     }
 
-    /// Something came on a connection that had no request. A driver may need it for itself, as TLS does.
+    /// Something came on a connection that had no request.
     fn look_at_idle(&mut self, event: &Ready) {
-        let slot = event.slot;
-        match self.driver.receive(slot) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock && !event.hangup => {}
-            Ok(received) => {
-                self.counts.surplus += u64::from(!received.bytes.is_empty());
-                self.lose_idle(slot);
-            }
-            Err(_) => self.lose_idle(slot),
+        if self.is_spent(event.slot) || event.hangup {
+            self.lose_idle(event.slot);
         }
     }
 

@@ -55,7 +55,7 @@ enum Act {
 
 type Plan = Box<dyn FnMut(Asked) -> Vec<(u64, Act)>>;
 
-fn frame(kind: u8, flags: u8, id: u32, payload: &[u8]) -> Vec<u8> {
+pub(super) fn frame(kind: u8, flags: u8, id: u32, payload: &[u8]) -> Vec<u8> {
     let [_, a, b, c] = (payload.len() as u32).to_be_bytes();
     let header = [&[a, b, c, kind, flags][..], &id.to_be_bytes()].concat();
     [&header, payload].concat()
@@ -75,7 +75,7 @@ fn limit(streams: u32) -> Act {
 }
 
 /// 200 with a body of five bytes.
-fn good(id: u32) -> Vec<u8> {
+pub(super) fn good(id: u32) -> Vec<u8> {
     [frame(1, 4, id, &[0x88]), frame(0, 1, id, super::BODY.as_bytes())].concat()
 }
 

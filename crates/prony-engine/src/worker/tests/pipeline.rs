@@ -45,7 +45,7 @@ enum Act {
 /// Each with the time between it and what it follows: the request, or what the server did before.
 type Plan = Box<dyn FnMut(Asked) -> Vec<(u64, Act)>>;
 
-fn reply(fields: &str) -> String {
+pub(super) fn reply(fields: &str) -> String {
     format!(
         "HTTP/1.1 200 OK\r\n{fields}Content-Length: {}\r\n\r\n{BODY}",
         BODY.len()
@@ -241,7 +241,7 @@ impl Socket {
 }
 
 /// The length of the first request, if it is there to its last byte.
-fn whole(input: &[u8]) -> Option<usize> {
+pub(super) fn whole(input: &[u8]) -> Option<usize> {
     let end = input.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
     let head = std::str::from_utf8(&input[..end]).unwrap();
     assert!(head.contains(" / HTTP/1.1\r\n"), "{head}");
