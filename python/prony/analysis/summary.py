@@ -44,6 +44,7 @@ from prony.model import (
 from prony.model.recording import GeneratorMachine, GeneratorName, Recording
 
 __all__ = [
+    "NOT_STEADY",
     "CellSummary",
     "Estimate",
     "Estimated",
