@@ -65,7 +65,7 @@ def _cells() -> Sequence[Cell]:
     return (
         *closed,
         *(replace(cell, name=f"{cell.name}@reference", server="reference") for cell in closed),
-        Cell("open-5k", "5,000 requests a second", rate=5_000),
+        Cell("open-2k", "2,000 requests a second", rate=2_000),
         Cell("open-10k", "10,000 requests a second", rate=10_000),
         Cell("open-10k@reference", "10,000 requests a second", rate=10_000, server="reference"),
         Cell("connect", "A connection for each request", connections=10, keep_alive=False),
