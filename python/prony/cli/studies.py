@@ -65,14 +65,15 @@ def _view(name: str, known: "Catalog") -> "StudyView":
     from prony.plan import PlanOptions
     from prony.report.studies import StudyView
     from prony.study.extent import extent_of
-    from prony.study.named import checks_of_study, plan_of_study, study_source
+    from prony.study.named import checks_of_source, plan_of_source, study_source
 
-    document = study_source(name, known).document
+    source = study_source(name, known)
+    document = source.document
     plans = {
-        profile: with_usual_pilot(plan_of_study(name, known, PlanOptions(profile=profile)))
+        profile: with_usual_pilot(plan_of_source(name, source, known, PlanOptions(profile=profile)))
         for profile in document.profiles
     }
-    checks = {profile: checks_of_study(name, known, plan) for profile, plan in plans.items()}
+    checks = {profile: checks_of_source(source, plan) for profile, plan in plans.items()}
     lengths = {profile: str(extent_of(plan, known, checks[profile])) for profile, plan in plans.items()}
     return StudyView(
         name=document.name,

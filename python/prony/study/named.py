@@ -12,7 +12,14 @@ if TYPE_CHECKING:
     from prony.plan import PlanOptions
     from prony.study_document import StudyDocument
 
-__all__ = ["checks_of_study", "plan_of_study", "sandbox_of_study", "study_source"]
+__all__ = [
+    "checks_of_source",
+    "checks_of_study",
+    "plan_of_source",
+    "plan_of_study",
+    "sandbox_of_study",
+    "study_source",
+]
 
 
 def plan_of_study(name: str, known: "Catalog", options: "PlanOptions") -> "Plan":
@@ -21,9 +28,13 @@ def plan_of_study(name: str, known: "Catalog", options: "PlanOptions") -> "Plan"
     *Errors*: UsageError with all that is wrong in the file, for a name that the catalogue does not have, or
     a server of this folder that nobody named.
     """
+    return plan_of_source(name, study_source(name, known), known, options)
+
+
+def plan_of_source(name: str, source: "StudySource", known: "Catalog", options: "PlanOptions") -> "Plan":
+    """Return the plan of a study that was read. Errors as `plan_of_study`."""
     from prony.plan import make_plan
 
-    source = study_source(name, known)
     plan = make_plan(source.document, source.text, known, options, source.originals)
     # What lies in the working folder runs because its user says so, and not because a study's file does.
     unasked = [subject.server for subject in plan.subjects() if subject.server in known.unasked]
@@ -40,9 +51,14 @@ def checks_of_study(name: str, known: "Catalog", plan: "Plan") -> "tuple[Cell, .
 
     *Errors*: UsageError as `plan_of_study`.
     """
+    return checks_of_source(study_source(name, known), plan)
+
+
+def checks_of_source(source: "StudySource", plan: "Plan") -> "tuple[Cell, ...]":
+    """Return these cells of a study that was read."""
     from prony.cross_check import cross_check_cells
 
-    _, profile = study_source(name, known).document.profile(plan.profile)
+    _, profile = source.document.profile(plan.profile)
     wanted = profile.cross_check
     return cross_check_cells(plan, wanted.engines, wanted.under) if wanted else ()
 

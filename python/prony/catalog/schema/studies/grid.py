@@ -3,9 +3,10 @@
 Pure: the catalogue is not asked. Must not know claims or figures.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
 
 from prony.model import App, Cell, EngineChoice, Interface, Subject, is_named
 from prony.study_document import StudyDocument
@@ -16,40 +17,43 @@ __all__ = ["Grid", "grid_of"]
 _ANY_APP = App("", "", "", {})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Grid:
     """All cells of all profiles, by profile."""
 
     profiles: Mapping[str, tuple[Cell, ...]]
 
-    @property
+    @cached_property
     def cells(self) -> tuple[Cell, ...]:
         """The cells of all profiles."""
         return tuple(cell for cells in self.profiles.values() for cell in cells)
 
-    @property
+    @cached_property
     def subjects(self) -> tuple[str, ...]:
         """The names of the subjects, each once."""
         return tuple(dict.fromkeys(cell.subject.name for cell in self.cells))
 
-    @property
+    @cached_property
     def engines(self) -> tuple[str, ...]:
         """The names of the generators, each once."""
         return tuple(dict.fromkeys(cell.engine.name for cell in self.cells))
 
     def fitting(self, subject: str, engine: str, load: Mapping[str, float]) -> tuple[Cell, ...]:
         """Return the cells whose subject and generator match the globs, under ``load``."""
-        return tuple(
-            cell
-            for cell in self.cells
-            if is_named(cell.subject.name, subject)
-            and fnmatchcase(cell.engine.name, engine)
-            and cell.is_under(load)
-        )
+        return tuple(self._fitting(subject, engine, load))
 
     def has(self, subject: str, engine: str, load: Mapping[str, float]) -> bool:
         """Return whether there are such cells."""
-        return bool(self.fitting(subject, engine, load))
+        return any(True for _ in self._fitting(subject, engine, load))
+
+    def _fitting(self, subject: str, engine: str, load: Mapping[str, float]) -> Iterator[Cell]:
+        subjects = {name for name in self.subjects if is_named(name, subject)}
+        engines = {name for name in self.engines if fnmatchcase(name, engine)}
+        return (
+            cell
+            for cell in self.cells
+            if cell.subject.name in subjects and cell.engine.name in engines and cell.is_under(load)
+        )
 
 
 def grid_of(document: StudyDocument) -> Grid:
