@@ -179,8 +179,7 @@ def test_a_short_window_cannot_tell():
 
 def test_seconds_without_a_reply_have_no_latency():
     found = steady_state(recorded(seconds(8, OpenLoop(100)), [100] * 7 + [0]))
-    why = "fewer than 10 requests were due in a second"
-    assert found == Missing(f"no valid reply in 1 of 8 seconds; {why}")
+    assert found == Missing("no valid reply in 1 of 8 seconds")
 
 
 def test_a_stalled_second_of_a_closed_loop_is_one_without_throughput():

@@ -113,7 +113,7 @@ def test_short_windows_say_the_smallest_change_that_they_could_show(tmp_path):
 @pytest.mark.parametrize(
     ("blocks", "seconds", "reason"),
     [
-        (2, 6, "2 trials whose pace is known; expected 3"),
+        (2, 6, "2 trials whose rate is known; expected 3"),
         (5, 1, "the window has 1 whole seconds; "),
     ],
 )

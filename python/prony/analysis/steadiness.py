@@ -30,11 +30,10 @@ if TYPE_CHECKING:
 __all__ = ["Steadiness", "steadiness"]
 
 _LATENCY = "latency"
-# What is visible in a steady cell is said of the first one that it has.
-_MEASURES = ("rate", _LATENCY, "share")
 
-# Two trials have one difference: no change but a huge one would be shown.
-_LEAST_TRIALS = 3
+# Two trials have one difference: no change but a huge one would be shown. Shares of few requests are counts:
+# three or four trials often have the same, and a spread of nearly 0 shows anything.
+_LEAST_TRIALS = {"rate": 3, "latency": 3, "share": 5}
 
 # The chance that any of the contrasts of a steady cell is taken for a change.
 _LEVEL = 0.02
@@ -52,14 +51,15 @@ class Steadiness:
 
     ``kind``: flat, or what was shown; ``measure``: in what. ``change``: from the first part of the window to
     the last, such as 0.2 for a fifth better. ``bias``: the mean of the window / what it was at its end - 1,
-    in that measure; it is at least so far off where the change goes on. ``visible``: the least change, steady
-    from the first to the last second, that these trials would have shown in 95 of 100 studies.
+    in that measure; it is at least so far off where the change goes on; null: nothing was left at its end.
+    ``visible``: the least change, steady from the first to the last second, that these trials would have
+    shown in 95 of 100 studies.
     """
 
     kind: Kind
     measure: str
     change: float
-    bias: float
+    bias: float | None
     visible: float
     trials: int
     seconds: int
@@ -109,17 +109,20 @@ def steadiness(trials: Sequence[Paces | Missing], margin: float) -> Steadiness |
     known = _alike([one for one in trials if not isinstance(one, Missing)])
     profiles = {name: _relative(series) for name, series in _measured(known).items()}
     if not profiles:
-        return _too_few(len(known), [one.reason for one in trials if isinstance(one, Missing)])
+        return _too_few(known, [one.reason for one in trials if isinstance(one, Missing)])
     spread = {name: parts for name, parts in profiles.items() if parts.any()}
     return _judged(spread or profiles, margin, len(next(iter(known[0].values()))))
 
 
-def _too_few(known: int, reasons: Sequence[str]) -> Missing:
+def _too_few(trials: Sequence[Paces], reasons: Sequence[str]) -> Missing:
     why = Counter(reasons).most_common(1)[0][0] if reasons else None
-    if not known:
+    if not trials:
         return Missing(why or "no trial counts")
-    counted = f"{known} trial{'' if known == 1 else 's'} whose pace is known; expected {_LEAST_TRIALS}"
-    return Missing(f"{counted}; of others: {why}" if why else counted)
+    known = Counter(name for one in trials for name in one)
+    measure = min(known, key=lambda name: _LEAST_TRIALS[name] - known[name])
+    counted = f"{known[measure]} trial{'' if known[measure] == 1 else 's'} whose {measure} is known"
+    said = f"{counted}; expected {_LEAST_TRIALS[measure]}"
+    return Missing(f"{said}; of others: {why}" if why else said)
 
 
 def _alike(trials: Sequence[Paces]) -> list[Paces]:
@@ -133,8 +136,8 @@ def _alike(trials: Sequence[Paces]) -> list[Paces]:
 
 def _measured(trials: Sequence[Paces]) -> dict[str, list[Sequence[float]]]:
     """Return what enough trials have of each measure: one without a reply in some second has no latency."""
-    found = {name: [one[name] for one in trials if name in one] for name in _MEASURES}
-    return {name: series for name, series in found.items() if len(series) >= _LEAST_TRIALS}
+    found = {name: [one[name] for one in trials if name in one] for name in _LEAST_TRIALS}
+    return {name: series for name, series in found.items() if len(series) >= _LEAST_TRIALS[name]}
 
 
 def _relative(series: Sequence[Sequence[float]]) -> "Floats":
@@ -190,13 +193,17 @@ def _kind(found: _Contrast) -> Kind:
     return Kind.WARM_UP if found.effect.centre > 0 else Kind.SLOWDOWN
 
 
-def _bias(found: _Contrast, parts: "Floats") -> float:
-    """Return the window's mean / its end - 1: after the step, or in its last sixth. Latency is 1 / pace."""
+def _bias(found: _Contrast, parts: "Floats") -> float | None:
+    """Return the window's mean / its end - 1: after the step, or in its last sixth; null where that is 0.
+    Latency is 1 / pace.
+    """
     many = parts.shape[1]
     last = found.after if found.after is not None else many - max(1, round(many / _END))
     profile = [float(value) for value in parts.mean(axis=0)]
-    end = 1 + fsum(profile[last:]) / (many - last)
-    return end - 1 if found.measure == _LATENCY else 1 / end - 1 if end > 0 else 0.0
+    end: float = 1 + fsum(profile[last:]) / (many - last)
+    if found.measure == _LATENCY:
+        return end - 1
+    return 1 / end - 1 if end > 0 else None
 
 
 def _visible(slope: Effect, level: float, margin: float) -> float:

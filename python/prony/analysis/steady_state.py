@@ -43,6 +43,7 @@ _LEAST_SEGMENT = 3
 # Two segments of the least length: with fewer seconds no change can be found.
 _LEAST_SECONDS = 2 * _LEAST_SEGMENT
 _LEAST_PACES = 2
+_NO_LOAD = "there was no load"
 # Shares of fewer requests are so coarse that several trials often have the same ones.
 _LEAST_DUE = 10
 _ALIKE = 0.01
@@ -108,10 +109,10 @@ def pace_of(recording: Recording | None) -> Sequence[float] | Missing:
     """Return what shows best how a server's pace developed, for each whole second: the rate in a closed loop,
     the latency in an open one; or why it is unknown.
     """
-    found, measure = paces_of(recording), "latency" if recording and recording.is_open else "rate"
-    if isinstance(found, Missing):
-        return found
-    return found.get(measure) or Missing("no valid reply in some second")
+    rows = _whole_seconds(recording)
+    if recording is None or isinstance(rows, Missing):
+        return rows if isinstance(rows, Missing) else Missing(_NO_LOAD)
+    return _latencies(rows) if recording.is_open else _rates(rows)
 
 
 def paces_of(recording: Recording | None) -> Paces | Missing:
@@ -123,27 +124,40 @@ def paces_of(recording: Recording | None) -> Paces | Missing:
     *Errors*: Missing when the generator records no seconds, the window has fewer than 2 whole ones, or, in an
     open loop, neither measure is known.
     """
+    rows = _whole_seconds(recording)
+    if recording is None or isinstance(rows, Missing):
+        return rows if isinstance(rows, Missing) else Missing(_NO_LOAD)
+    found = (
+        {"latency": _latencies(rows), "share": _shares(recording.account, rows)}
+        if recording.is_open
+        else {"rate": _rates(rows), "latency": _latencies(rows)}
+    )
+    known = {name: values for name, values in found.items() if not isinstance(values, Missing)}
+    return known or Missing("; ".join(one.reason for one in found.values() if isinstance(one, Missing)))
+
+
+def _whole_seconds(recording: Recording | None) -> list[Second] | Missing:
     if recording is None:
-        return Missing("there was no load")
+        return Missing(_NO_LOAD)
     if not recording.series:
         return Missing("its generator records no figures of single seconds")
-    rows = _whole_seconds(recording)
+    whole = int(window_s(recording) or 0)
+    rows = [row for row in recording.series if row.second < whole]
     if len(rows) < _LEAST_PACES:
         return Missing(f"the window has {len(rows)} whole seconds; expected {_LEAST_PACES}")
+    return rows
+
+
+def _rates(rows: Sequence[Second]) -> list[float]:
+    return [float(row.ok) for row in rows]
+
+
+def _latencies(rows: Sequence[Second]) -> list[float] | Missing:
+    """Return 1 / the median latency of each second, or why it is unknown."""
     known = [SECOND_NS / value for row in rows if (value := _median_latency(row.latency))]
-    latency = {"latency": known} if len(known) == len(rows) else {}
-    if not recording.is_open:
-        return {"rate": [float(row.ok) for row in rows], **latency}
-    shares = _shares(recording.account, rows)
-    if not isinstance(shares, Missing):
-        return {**latency, "share": shares}
-    silent = len(rows) - len(known)
-    return latency or Missing(f"no valid reply in {silent} of {len(rows)} seconds; {shares.reason}")
-
-
-def _whole_seconds(recording: Recording) -> list[Second]:
-    whole = int(window_s(recording) or 0)
-    return [row for row in recording.series if row.second < whole]
+    if len(known) < len(rows):
+        return Missing(f"no valid reply in {len(rows) - len(known)} of {len(rows)} seconds")
+    return known
 
 
 def _shares(account: Account, rows: Sequence[Second]) -> list[float] | Missing:
@@ -155,7 +169,7 @@ def _shares(account: Account, rows: Sequence[Second]) -> list[float] | Missing:
         return Missing(f"fewer than {_LEAST_DUE} requests were due in a second")
     shares = [row.due_ok / row.scheduled for row in rows if row.due_ok is not None]
     if len(shares) < len(rows):
-        return Missing("its generator does not count valid replies by when their requests were due")
+        return Missing("valid replies were not counted by when their requests were due")
     return shares
 
 

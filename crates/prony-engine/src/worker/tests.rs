@@ -280,8 +280,13 @@ impl<P: Protocol> Run<P> {
         assert_eq!(series.iter().map(|second| second.ok).sum::<u64>(), all.ok);
         assert_eq!(series.iter().map(|second| second.failed).sum::<u64>(), all.failed);
         assert_eq!(series.iter().map(|second| second.scheduled).sum::<u64>(), own);
-        assert_eq!(series.iter().filter_map(|second| second.due_ok).sum::<u64>(), account.ok);
-        assert!(series.iter().all(|second| second.due_ok <= Some(second.scheduled)));
+        assert_eq!(
+            series.iter().filter_map(|second| second.due_ok).sum::<u64>(),
+            account.ok
+        );
+        assert!(series
+            .iter()
+            .all(|second| second.due_ok <= Some(second.scheduled)));
     }
 
     /// What the network did is what the worker wrote down; without a warm-up, to the last byte.

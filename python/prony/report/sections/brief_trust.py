@@ -129,12 +129,12 @@ def _steadiness(reading: Reading) -> Iterator[Text]:
     unsteady = [
         cell for cell in known if isinstance(cell.steadiness, Steadiness) and not cell.steadiness.is_steady
     ]
+    kept_out = [cell for cell in unsteady if cell.unqualified == NOT_STEADY]
     if unsteady:
-        first, *more = dict.fromkeys(cell.name for cell in unsteady)
+        first, *more = dict.fromkeys(cell.name for cell in kept_out or unsteady)
         others = text(" and {} more", Name(str(len(more)))) if more else ""
-        by_pace = any(cell.unqualified in (None, NOT_STEADY) for cell in unsteady)
-        kept_out = ", so in no verdict without --force" if by_pace else ""
-        yield text(f"not steady{kept_out}: {{}}{{}}", Name(first), others)
+        said = ", so in no verdict without --force" if kept_out else ""
+        yield text(f"not steady{said}: {{}}{{}}", Name(first), others)
     elif known:
         yield text("no subject was seen to change its pace")
 

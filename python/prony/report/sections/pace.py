@@ -62,9 +62,12 @@ def _heeded(cells: Sequence[CellSummary]) -> str:
 def _bias(reading: Reading, cell: CellSummary) -> Iterator[Text]:
     if isinstance(cell.steadiness, Steadiness):
         at = cell_at(reading, cell) + pointer("steadiness")
-        bias = Figure(cell.steadiness.bias, signed_percent, at + pointer("bias"))
-        named = subject_words(reading, cell)
-        yield text(f"{{}} (mean {cell.steadiness.measure} {{}} off its end)", named, bias)
+        named, off = subject_words(reading, cell), cell.steadiness.bias
+        if off is None:
+            yield text("{} (it answered nothing at its end)", named)
+        else:
+            bias = Figure(off, signed_percent, at + pointer("bias"))
+            yield text(f"{{}} (mean {cell.steadiness.measure} {{}} off its end)", named, bias)
 
 
 def _visible(reading: Reading) -> Iterator[Text]:
