@@ -213,6 +213,8 @@ const SPARE: usize = 256;
 const SPARE_BYTES: usize = 1024 * 1024;
 // Any server that is there answers a PING sooner, however slow its replies are.
 const ANSWER_NS: u64 = NS_PER_S;
+// Of a connection that nothing can be sent on: 512 KiB, beside which the others wait.
+const LAST_READS: usize = 8;
 
 impl Board {
     fn list(&mut self, number: usize, slot: &mut Slot) {
@@ -556,16 +558,19 @@ impl<D: Driver, S: Session, C: Clock> Shared<D, S, C> {
         self.wake(number);
     }
 
-    /// Nothing can be sent any more. What the server said before is still there.
+    /// Nothing can be sent any more. What the server said before is still there, and no event says so again.
     fn broke(&mut self, number: usize, error: &io::Error) {
-        self.read(number);
+        let mut reads = 0;
+        while reads < LAST_READS && self.read(number) {
+            reads += 1;
+        }
         if self.links[number].is_open() {
             self.lost(number, || Ending::Error(copy(error)));
         }
     }
 
-    /// Reads once.
-    fn read(&mut self, number: usize) {
+    /// Reads once; whether there may be more.
+    fn read(&mut self, number: usize) -> bool {
         let Self {
             inner,
             links,
@@ -576,7 +581,10 @@ impl<D: Driver, S: Session, C: Clock> Shared<D, S, C> {
         } = self;
         let link = &mut links[number];
         let (taken, may_have_more) = match inner.receive(number) {
-            Ok(received) if received.bytes.is_empty() => return self.lost(number, || Ending::Eof),
+            Ok(received) if received.bytes.is_empty() => {
+                self.lost(number, || Ending::Eof);
+                return false;
+            }
             Ok(received) => {
                 let may_have_more = received.may_have_more;
                 link.heard += 1;
@@ -590,8 +598,11 @@ impl<D: Driver, S: Session, C: Clock> Shared<D, S, C> {
                 }
                 (taken, may_have_more)
             }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-            Err(error) => return self.lost(number, || Ending::Error(copy(&error))),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
+            Err(error) => {
+                self.lost(number, || Ending::Error(copy(&error)));
+                return false;
+            }
         };
         let is_more = may_have_more || link.hangup;
         if let Err(why) = taken {
@@ -599,12 +610,11 @@ impl<D: Driver, S: Session, C: Clock> Shared<D, S, C> {
                 // Says why, if the server still listens.
                 let _ = self.inner.send(number, self.links[number].connection.pending());
             }
-            return self.lost(number, || Ending::Stream(Fault::Broken(why)));
+            self.lost(number, || Ending::Stream(Fault::Broken(why)));
+            return false;
         }
         self.look_at(number);
-        if is_more && self.links[number].is_open() {
-            self.read_later(number);
-        }
+        is_more && self.links[number].is_open()
     }
 
     /// What the server said changes what may be begun, and may want an answer.
@@ -677,8 +687,12 @@ impl<D: Driver, S: Session, C: Clock> Shared<D, S, C> {
             self.flush(number);
         }
         // One that is to be read on has its turn then.
-        if ready.readable && self.links[number].is_open() && !self.links[number].is_unread {
-            self.read(number);
+        if ready.readable
+            && self.links[number].is_open()
+            && !self.links[number].is_unread
+            && self.read(number)
+        {
+            self.read_later(number);
         }
     }
 

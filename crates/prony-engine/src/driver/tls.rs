@@ -18,10 +18,18 @@ pub struct Tls<D> {
     sessions: Vec<Session>,
     events: Vec<Ready>,
     // Slots whose handshake may go on, or that brought no data and may have more to be read.
-    queue: VecDeque<usize>,
+    queue: Queue,
     others_are_ready: bool,
     plain: Vec<u8>,
     handshakes: Handshakes,
+}
+
+/// Slots in the order of their turns, each once, whatever becomes of its connection meanwhile.
+#[derive(Debug, Default)]
+struct Queue {
+    slots: VecDeque<usize>,
+    // By slot: whether it is among them.
+    has: Vec<bool>,
 }
 
 #[derive(Debug, Default)]
@@ -63,6 +71,23 @@ const PIECE_BYTES: usize = 64 * 1024;
 // What one reading holds, and what was left of the record before.
 const PLAIN_BYTES: usize = RECEIVE_BYTES + 32 * 1024;
 
+impl Queue {
+    fn push(&mut self, slot: usize) {
+        if slot >= self.has.len() {
+            self.has.resize(slot + 1, false);
+        }
+        if !std::mem::replace(&mut self.has[slot], true) {
+            self.slots.push_back(slot);
+        }
+    }
+
+    fn pop(&mut self) -> Option<usize> {
+        let slot = self.slots.pop_front()?;
+        self.has[slot] = false;
+        Some(slot)
+    }
+}
+
 impl<D: Driver> Tls<D> {
     /// Over a driver without sockets.
     pub fn new(inner: D, client: Client) -> Self {
@@ -71,7 +96,7 @@ impl<D: Driver> Tls<D> {
             client,
             sessions: Vec::new(),
             events: Vec::new(),
-            queue: VecDeque::new(),
+            queue: Queue::default(),
             others_are_ready: false,
             plain: vec![0; PLAIN_BYTES],
             handshakes: Handshakes::default(),
@@ -88,7 +113,7 @@ impl<D: Driver> Tls<D> {
         session.stage = Stage::Shaking {
             since_ns: Monotonic.now(),
         };
-        self.queue.push_back(slot);
+        self.queue.push(slot);
         Ok(())
     }
 
@@ -102,7 +127,7 @@ impl<D: Driver> Tls<D> {
                     self.fail(slot, error, ready);
                 }
             }
-            Stage::Shaking { .. } => self.queue.push_back(slot),
+            Stage::Shaking { .. } => self.queue.push(slot),
             _ => {}
         }
     }
@@ -111,7 +136,8 @@ impl<D: Driver> Tls<D> {
     fn shake(&mut self, slot: usize, ready: &mut Vec<Ready>) {
         let session = &mut self.sessions[slot];
         let shaken = session.shaken(&mut self.inner, slot);
-        let (Stage::Shaking { since_ns }, Some(connection)) = (&session.stage, &session.connection) else {
+        let (Stage::Shaking { since_ns }, Some(connection)) = (&session.stage, &mut session.connection)
+        else {
             return;
         };
         match shaken {
@@ -123,8 +149,9 @@ impl<D: Driver> Tls<D> {
                     return self.fail(slot, error, ready);
                 }
                 self.handshakes.count(connection, took_ns);
-                // Bytes that came with the handshake: nobody asked for any.
-                let readable = may_have_more || !session.early.is_empty();
+                // Bytes that came with the handshake, for which nobody asked, or the word that it is over.
+                let readable = may_have_more || !session.early.is_empty() || is_over(connection);
+                session.came = 0;
                 session.stage = Stage::Open;
                 ready.push(ended(slot, readable, session.hangup));
             }
@@ -201,12 +228,14 @@ impl Session {
 
     /// Why the peer closed, where it said so before what we sent found nobody.
     fn last_word<D: Driver>(&mut self, inner: &mut D, slot: usize) -> Option<io::Error> {
-        let connection = self.connection.as_mut()?;
-        let received = inner.receive(slot).ok()?;
-        let fed = feed(connection, received.bytes, |connection| {
-            keep_plain(connection, &mut self.early)
-        });
-        self.broken = fed.err();
+        if self.broken.is_none() {
+            let connection = self.connection.as_mut()?;
+            let received = inner.receive(slot).ok()?;
+            let fed = feed(connection, received.bytes, |connection| {
+                keep_plain(connection, &mut self.early)
+            });
+            self.broken = fed.err();
+        }
         self.broken.as_ref().map(copy)
     }
 }
@@ -216,6 +245,11 @@ fn lost(error: &io::Error) -> io::Error {
     Broken::because(format!("the connection broke in the TLS handshake: {error}"))
 }
 
+/// The library keeps no more of what it is handed.
+fn no_room(error: io::Error) -> io::Error {
+    Broken::because(error.to_string())
+}
+
 /// Hands encrypted bytes to a session, and lets `take` have what they are after each piece; of one that breaks, what came before.
 fn feed(
     connection: &mut ClientConnection,
@@ -223,8 +257,7 @@ fn feed(
     mut take: impl FnMut(&mut ClientConnection),
 ) -> io::Result<()> {
     while !bytes.is_empty() {
-        let read = connection.read_tls(&mut bytes);
-        let count = read.map_err(|error| Broken::because(error.to_string()))?;
+        let count = connection.read_tls(&mut bytes).map_err(no_room)?;
         let processed = connection.process_new_packets();
         take(connection);
         processed.map_err(|error| Broken::of(&error))?;
@@ -356,7 +389,7 @@ impl<D: Driver> Driver for Tls<D> {
             let received = inner.receive(slot)?;
             if received.bytes.is_empty() {
                 // Whether it ended by the peer's word or was cut.
-                connection.read_tls(&mut io::empty())?;
+                connection.read_tls(&mut io::empty()).map_err(no_room)?;
                 let over = connection.reader().fill_buf().map(|_| ());
                 return over.map(|()| Received::of(&[], false));
             }
@@ -366,8 +399,11 @@ impl<D: Driver> Driver for Tls<D> {
                 take_plain(connection, plain, &mut filled);
             });
             session.broken = fed.err();
-            // An answer to the peer's own records, or why they are refused; what does not fit goes with the next bytes.
-            let _ = flush(connection, inner, slot);
+            // An answer to the peer's own records, or why they are refused; what does not fit goes with the next bytes. Those of a request
+            // go where they are counted: its reply may come at once.
+            if session.owed == 0 {
+                let _ = flush(connection, inner, slot);
+            }
         }
         let is_over = is_over(connection);
         if filled > 0 || is_over {
@@ -382,7 +418,7 @@ impl<D: Driver> Driver for Tls<D> {
             return Err(Broken::because("256 KiB of TLS came without data"));
         }
         if may_have_more {
-            queue.push_back(slot);
+            queue.push(slot);
         }
         Err(ErrorKind::WouldBlock.into())
     }
@@ -418,7 +454,7 @@ impl<D: Driver> Driver for Tls<D> {
     fn work(&mut self, ready: &mut Vec<Ready>) {
         let most = if self.others_are_ready { 1 } else { SHAKEN_AT_ONCE };
         for _ in 0..most {
-            let Some(slot) = self.queue.pop_front() else {
+            let Some(slot) = self.queue.pop() else {
                 return;
             };
             let session = &self.sessions[slot];
@@ -436,7 +472,7 @@ impl<D: Driver> Driver for Tls<D> {
     }
 
     fn has_work(&self) -> bool {
-        !self.queue.is_empty()
+        !self.queue.slots.is_empty()
     }
 
     fn too_late(&self, slot: Option<usize>) -> &'static str {

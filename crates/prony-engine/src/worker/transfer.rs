@@ -267,9 +267,10 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             }
             Step::Complete { verdict, surplus } => {
                 // Bytes that answer nothing: what follows on this connection could be taken for another reply.
-                let is_spent = surplus > 0 || (may_have_more && self.is_spent(slot));
                 self.counts.surplus += u64::from(surplus > 0);
-                self.completed(slot, &verdict, is_spent || self.connections[slot].hangup);
+                let is_over = surplus > 0 || self.connections[slot].hangup;
+                let must_close = is_over || (may_have_more && self.is_spent(slot));
+                self.completed(slot, &verdict, must_close);
             }
             Step::Ended(end) => self.reply_ended(slot, end),
             Step::Malformed(why) => self.lost(slot, Class::Parse, why),

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
 use crate::clock::Simulated;
+use crate::driver::RECEIVE_BYTES;
 
 /// Sockets that are open at once, and bring what a test gives them.
 #[derive(Debug, Default)]
@@ -16,6 +17,8 @@ struct Sockets {
     /// It takes a moment until they are open.
     open_later: bool,
     has_ended: bool,
+    /// Nobody takes what is sent any more.
+    is_gone: bool,
 }
 
 impl Driver for Sockets {
@@ -36,6 +39,9 @@ impl Driver for Sockets {
 
     fn send(&mut self, slot: usize, bytes: &[u8]) -> io::Result<usize> {
         assert!(self.open[slot]);
+        if self.is_gone {
+            return Err(ErrorKind::BrokenPipe.into());
+        }
         if self.takes_nothing {
             self.kept = bytes.len().min(self.keeps);
             return Err(ErrorKind::WouldBlock.into());
@@ -51,7 +57,9 @@ impl Driver for Sockets {
     }
 
     fn receive(&mut self, slot: usize) -> io::Result<Received<'_>> {
-        self.buffer = std::mem::take(&mut self.inbound[slot]);
+        let inbound = &mut self.inbound[slot];
+        let count = inbound.len().min(RECEIVE_BYTES);
+        self.buffer = inbound.drain(..count).collect();
         if self.buffer.is_empty() && !self.has_ended {
             return Err(ErrorKind::WouldBlock.into());
         }
@@ -284,6 +292,33 @@ fn what_the_driver_has_taken_is_not_taken_back_where_the_server_leaves() {
     // The second one may have reached the server, which looks at neither; the third has not.
     let faults = [1, 2].map(|slot| Fault::of(&driver.receive(slot).unwrap_err()));
     assert_eq!(faults, [Some(Fault::Skipped), Some(Fault::Moved)]);
+}
+
+#[test]
+fn whole_replies_are_received_when_nothing_can_be_sent_any_more_however_many_readings_they_take() {
+    let request = b"GET / HTTP/1.1\r\n\r\n";
+    let mut driver = Pipelined::new(Sockets::default(), Simulated::default(), 5, false);
+    for slot in 0..5 {
+        driver.connect(slot).unwrap();
+        if slot == 4 {
+            driver.wait(0, &mut Vec::new()).unwrap();
+        }
+        driver.send(slot, request).unwrap();
+    }
+    let head = b"HTTP/1.1 200 OK\r\nContent-Length: 50000\r\n\r\n";
+    let reply = [&head[..], &[b'x'; 50_000]].concat();
+    driver.inner.inbound[0] = reply.repeat(4);
+    driver.inner.is_gone = true;
+    driver.wait(0, &mut Vec::new()).unwrap();
+    for slot in 0..4 {
+        let received = driver.receive(slot).map(|received| received.is_complete);
+        assert!(received.unwrap(), "{slot}");
+    }
+    let error = driver.receive(4).unwrap_err();
+    assert!(
+        Fault::of(&error).is_some() || error.kind() == ErrorKind::BrokenPipe,
+        "{error:?}"
+    );
 }
 
 #[test]

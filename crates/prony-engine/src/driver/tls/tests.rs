@@ -64,13 +64,13 @@ fn t16_while_others_have_replies_one_handshake_goes_on_at_a_time() {
             assert!(!driver.connect(slot).unwrap());
         }
         driver.sessions[0].stage = Stage::Open;
-        driver.queue.pop_front();
+        driver.queue.pop();
         let (mut others, mut over) = (Vec::new(), Vec::new());
         driver.wait(0, &mut others).unwrap();
         assert_eq!(others.len(), usize::from(ready.is_some()));
-        let before = driver.queue.len();
+        let before = driver.queue.slots.len();
         driver.work(&mut over);
-        assert_eq!(before - driver.queue.len(), at_once);
+        assert_eq!(before - driver.queue.slots.len(), at_once);
         assert!(driver.has_work() && over.is_empty());
     }
 }
@@ -87,8 +87,8 @@ struct Peer {
     config: Arc<ServerConfig>,
     session: ServerConnection,
     inbound: VecDeque<Vec<u8>>,
-    /// Nobody takes what is sent any more.
-    is_gone: bool,
+    /// How it refuses what is sent.
+    refuses: Option<ErrorKind>,
 }
 
 impl Peer {
@@ -109,7 +109,7 @@ impl Peer {
             session: ServerConnection::new(Arc::clone(&config)).unwrap(),
             config,
             inbound: VecDeque::new(),
-            is_gone: false,
+            refuses: None,
         }
     }
 
@@ -124,6 +124,11 @@ impl Peer {
 
     /// More tickets than that many bytes have, each in a record of its own, which are the last that it sends.
     fn tickets(&mut self, size: usize) -> Vec<u8> {
+        self.handshake_records(&TICKET, size)
+    }
+
+    /// Records of a handshake with this in each of them, in all more than that many bytes, which are the last that it sends.
+    fn handshake_records(&mut self, plain: &[u8], size: usize) -> Vec<u8> {
         let suite = self
             .session
             .negotiated_cipher_suite()
@@ -137,12 +142,12 @@ impl Peer {
         let mut encrypter = suite.unwrap().aead_alg.encrypter(key, iv);
         let mut bytes = Vec::new();
         while bytes.len() < size {
-            let plain = OutboundPlainMessage {
+            let message = OutboundPlainMessage {
                 typ: ContentType::Handshake,
                 version: ProtocolVersion::TLSv1_3,
-                payload: OutboundChunks::Single(&TICKET),
+                payload: OutboundChunks::Single(plain),
             };
-            bytes.extend(encrypter.encrypt(plain, number).unwrap().encode());
+            bytes.extend(encrypter.encrypt(message, number).unwrap().encode());
             number += 1;
         }
         bytes
@@ -167,10 +172,10 @@ impl Driver for Peer {
     }
 
     fn send(&mut self, _: usize, bytes: &[u8]) -> io::Result<usize> {
-        if self.is_gone {
-            return Err(ErrorKind::BrokenPipe.into());
+        match self.refuses {
+            Some(kind) => Err(kind.into()),
+            None => self.session.read_tls(&mut &*bytes),
         }
-        self.session.read_tls(&mut &*bytes)
     }
 
     fn receive(&mut self, _: usize) -> io::Result<Received<'_>> {
@@ -207,7 +212,7 @@ fn go_on(driver: &mut Tls<Peer>, piece_bytes: usize, at_once: usize, ready: &mut
     for pieces in pieces.chunks(at_once) {
         driver.inner.inbound.extend(pieces.iter().cloned());
         for _ in pieces {
-            driver.queue.push_back(0);
+            driver.queue.push(0);
             driver.work(ready);
         }
     }
@@ -330,6 +335,113 @@ fn while_tickets_come_without_end_the_others_have_their_turn_after_each_reading(
     assert_eq!(error.to_string(), "256 KiB of TLS came without data");
 }
 
+#[test]
+fn a_slot_has_one_turn_at_a_time_however_often_it_is_read() {
+    let (mut driver, mut bytes) = open();
+    bytes.extend(driver.inner.tickets(3 * RECEIVE_BYTES));
+    let readings = bytes.chunks(RECEIVE_BYTES).map(<[u8]>::to_vec);
+    driver.inner.inbound.extend(readings);
+    // After an event, and after the turn before.
+    for _ in 0..2 {
+        assert_eq!(received(&mut driver).unwrap_err().kind(), ErrorKind::WouldBlock);
+    }
+    let mut ready = Vec::new();
+    driver.work(&mut ready);
+    assert!(ready.len() == 1 && !driver.has_work(), "{ready:?}");
+    // Of the connection that follows too.
+    received(&mut driver).unwrap_err();
+    driver.connect(0).unwrap();
+    assert_eq!(driver.queue.slots, [0]);
+}
+
+#[test]
+fn what_a_handshake_took_is_not_counted_behind_it() {
+    let mut driver = Tls::new(Peer::new(&TLS13), client());
+    driver.connect(0).unwrap();
+    driver.sessions[0].came = MOST_WITHOUT_DATA - 10_000;
+    let mut ready = Vec::new();
+    driver.work(&mut ready);
+    go_on(&mut driver, RECEIVE_BYTES, 1, &mut ready);
+    driver.connect_result(0).unwrap();
+    driver.inner.session.process_new_packets().unwrap();
+    let bytes = [driver.inner.encrypted(), driver.inner.tickets(10_000)].concat();
+    driver.inner.inbound.push_back(bytes);
+    assert_eq!(received(&mut driver).unwrap_err().kind(), ErrorKind::WouldBlock);
+}
+
+#[test]
+fn the_end_that_came_with_that_of_the_handshake_is_found_though_no_event_says_so_again() {
+    for version in [&TLS12, &TLS13] {
+        let mut driver = Tls::new(Peer::new(version), client());
+        driver.connect(0).unwrap();
+        let mut ready = Vec::new();
+        driver.work(&mut ready);
+        while ready.is_empty() {
+            let peer = &mut driver.inner.session;
+            peer.process_new_packets().unwrap();
+            // Of TLS 1.3 the first flight of the server is its last.
+            if !peer.is_handshaking() || version.version == ProtocolVersion::TLSv1_3 {
+                peer.send_close_notify();
+            }
+            go_on(&mut driver, RECEIVE_BYTES, 1, &mut ready);
+        }
+        driver.connect_result(0).unwrap();
+        assert!(ready[0].readable, "{version:?}");
+        assert!(received(&mut driver).unwrap().is_empty());
+    }
+}
+
+/// A reply to what is not counted as sent would be one to nothing.
+#[test]
+fn what_is_owed_is_sent_only_where_it_is_counted() {
+    let (mut driver, bytes) = open();
+    driver.inner.refuses = Some(ErrorKind::WouldBlock);
+    assert_eq!(
+        driver.send(0, b"request").unwrap_err().kind(),
+        ErrorKind::WouldBlock
+    );
+    driver.inner.refuses = None;
+    driver.inner.inbound.push_back(bytes);
+    received(&mut driver).unwrap_err();
+    let reached = |driver: &mut Tls<Peer>| {
+        let state = driver.inner.session.process_new_packets().unwrap();
+        state.plaintext_bytes_to_read()
+    };
+    assert_eq!(reached(&mut driver), 0);
+    assert_eq!(driver.send(0, b"request").unwrap(), 7);
+    assert_eq!(reached(&mut driver), 7);
+}
+
+#[test]
+fn why_it_broke_is_known_too_where_the_rest_of_a_request_finds_nobody() {
+    let (mut driver, mut bytes) = open();
+    driver.inner.refuses = Some(ErrorKind::WouldBlock);
+    driver.send(0, b"request").unwrap_err();
+    bytes.extend(FOREIGN);
+    driver.inner.inbound.extend([bytes, Vec::new()]);
+    let said = "cannot decrypt peer's message";
+    assert_eq!(received(&mut driver).unwrap_err().to_string(), said);
+    driver.inner.refuses = Some(ErrorKind::BrokenPipe);
+    assert_eq!(driver.send(0, b"request").unwrap_err().to_string(), said);
+    assert_eq!(received(&mut driver).unwrap_err().to_string(), said);
+}
+
+/// A message of 64 KiB that is not whole: as many bytes of it as the library keeps.
+#[test]
+fn an_end_that_the_library_has_no_room_for_is_a_fault_of_the_server() {
+    const KEPT: usize = 0xffff;
+    let (mut driver, mut bytes) = open();
+    // As long as its first bytes say.
+    let piece = [4, 0, 255, 240].repeat(16 * 1024 / 4);
+    let records = driver.inner.handshake_records(&piece, KEPT);
+    bytes.extend(&records[..KEPT]);
+    driver.inner.inbound.extend([bytes, Vec::new()]);
+    assert_eq!(received(&mut driver).unwrap_err().kind(), ErrorKind::WouldBlock);
+    let error = received(&mut driver).unwrap_err();
+    assert!(crate::tls::is_broken(&error), "{error:?}");
+    assert_eq!(error.to_string(), "message buffer full");
+}
+
 /// More than the library keeps, before the word why the connection ended.
 #[test]
 fn what_came_before_the_last_word_is_received_when_nothing_can_be_sent_any_more() {
@@ -342,7 +454,7 @@ fn what_came_before_the_last_word_is_received_when_nothing_can_be_sent_any_more(
     bytes.extend(driver.inner.encrypted());
     assert!(bytes.len() < RECEIVE_BYTES);
     driver.inner.inbound.push_back(bytes);
-    driver.inner.is_gone = true;
+    driver.inner.refuses = Some(ErrorKind::BrokenPipe);
     let said = "the server refused with the alert BadRecordMac";
     assert_eq!(driver.send(0, b"request").unwrap_err().to_string(), said);
     let mut all = Vec::new();

@@ -68,6 +68,7 @@ struct Tally {
     /// What it did so that nothing says that it is over.
     silences: u64,
     waits: u64,
+    reads: u64,
     calls: u64,
 }
 
@@ -90,6 +91,8 @@ struct Socket {
     inbound: VecDeque<(u64, Piece)>,
     edges: Vec<u64>,
     last_ns: u64,
+    /// It says that it is over as soon as its handshake has ended, and keeps the socket.
+    leaves: bool,
     /// Something it sent was spoiled, or held back.
     is_spoiled: bool,
     /// It looks at nothing more.
@@ -207,6 +210,7 @@ impl Server {
             inbound: VecDeque::new(),
             edges: vec![connected_ns],
             last_ns: connected_ns,
+            leaves: self.script.pick(16) == 15,
             is_spoiled: false,
             is_over: false,
         };
@@ -242,6 +246,11 @@ impl Server {
             while let Ok(count @ 1..) = socket.session.reader().read(&mut plain) {
                 socket.input.extend_from_slice(&plain[..count]);
             }
+        }
+        if socket.leaves && !socket.session.is_handshaking() && !socket.is_over {
+            socket.session.send_close_notify();
+            socket.is_over = true;
+            self.tally.harms += 1;
         }
         self.transmit(slot, now_ns, 0);
         self.look(slot, now_ns);
@@ -375,6 +384,7 @@ impl Server {
 
     fn give(&mut self, slot: usize, buffer: &mut [u8]) -> io::Result<usize> {
         let now_ns = self.call();
+        self.tally.reads += 1;
         let socket = self.sockets[slot].as_mut().unwrap();
         let mut given = 0;
         while let Some((_, piece)) = socket.inbound.front_mut().filter(|(at_ns, _)| *at_ns <= now_ns) {
@@ -616,4 +626,19 @@ fn a_broken_record_behind_a_whole_reply_ends_its_connection_and_no_request() {
     let run = run(&case, Over::Http1);
     assert_eq!(run.recorder.account.ok, 5, "{:?}", run.recorder.error_samples);
     assert!(run.tally.harms >= 5 && run.tally.connected >= 5);
+}
+
+#[test]
+fn nothing_is_read_behind_a_reply_with_which_its_connection_ended() {
+    // A handshake without harm; then the end comes with the reply, and no word for it.
+    let choices = [&[1, 0, 0, 0, 0, 0, 0][..], &[22; 100]].concat();
+    let case = Case {
+        requests: Some(1),
+        choices,
+        ..well(1, None)
+    };
+    let run = run(&case, Over::Http1);
+    assert_eq!((run.recorder.account.ok, run.tally.harms), (1, 1));
+    // In the handshake before the server has said anything, what it then has to say, and the reply.
+    assert_eq!(run.tally.reads, 3);
 }
