@@ -16,6 +16,7 @@ from prony.page.charts.ratios import ratios
 from prony.page.scene import scene_of
 from prony.reading.study import read_archive
 from prony.reading.traces import primary_cells, traces
+from prony.report.sections.answer import leader_words
 from prony.report.study import study_report
 from prony.report.words import bound_sign
 from recordings import with_parts
@@ -111,6 +112,10 @@ def test_throughput_near_what_the_generator_can_do_is_a_bound_in_the_ranking(tmp
     assert own.at_least is is_bound
     assert found.leader == "fast+x"
     assert found.ties == (("held+x",) if is_bound else ())
+    said = (
+        "is best of those that the generator did not limit; it limited 1 other" if is_bound else "is best ("
+    )
+    assert str(leader_words(reading.groups[0], 0)).startswith(f"fast+x {said}")
     assert found.comparisons["held+x"].verdict is (Verdict.LIMITED if is_bound else Verdict.LOWER)
     letters = reading.groups[0].standings[0].letters
     assert letters["held+x"] == ("a" if is_bound else "b")

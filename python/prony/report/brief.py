@@ -21,7 +21,7 @@ from prony.report.document import (
     Tone,
 )
 from prony.report.forms import count
-from prony.report.sections.answer import leader_words, limited_ties
+from prony.report.sections.answer import is_limited, leader_words, limited_ties
 from prony.report.sections.brief_limits import limit_lines
 from prony.report.sections.brief_table import brief_table
 from prony.report.sections.brief_trust import trust_lines
@@ -164,8 +164,11 @@ def _lead(reading: Reading, one: Elsewhere, at: str) -> Text:
         return text("is the only one to qualify" if one.others_ran else "ran alone")
     if not one.decided:
         return text("has the best figure, without a verdict")
-    if one.ties and all(limited_ties(reading.groups[place]) for place in one.groups):
-        return text("is best of those that the generator did not limit")
+    groups = [reading.groups[place] for place in one.groups]
+    if one.ties and all(limited_ties(group) for group in groups):
+        held = any(is_limited(group) for group in groups)
+        seen = "is best as far as was seen; the generator limited it too"
+        return text(seen if held else "is best of those that the generator did not limit")
     if one.ties:
         tied = counted(Figure(one.ties, count, at + pointer("ties")), "other")
         return text("shares the first place with {}", tied)

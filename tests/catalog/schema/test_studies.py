@@ -1,5 +1,6 @@
 """The five built-in studies: a plan in every profile, and the published figures as they were published."""
 
+import re
 from collections import Counter
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -168,6 +169,16 @@ def test_quick_leaves_what_its_time_out_would_decide_to_longer_profiles(plan_of)
     claims = {claim.name: claim for claim in plan_of("embedded-servers").claims}
     assert unmet(claims["wsgiref-loses"], quick).words == "a window of 60 s; it has 6 s"
     assert unmet(claims["twisted-flask-collapses"], quick).words == "a window of 180 s; it has 6 s"
+
+
+def test_claims_on_a_load_of_ab_ask_for_as_many_requests(plan_of):
+    # A prefork pool grows within the first hundreds; the full profile has half of the largest load.
+    claims = plan_of("django-fastcgi", "original").claims
+    asked = {claim.name: re.search(r"`ab -n (\d+) ", claim.place or "") for claim in claims}
+    for claim in claims:
+        if found := asked[claim.name]:
+            assert claim.needs.requests == min(int(found[1]), 5000), claim.name
+    assert sum(map(bool, asked.values())) >= 8
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from prony.report.sections.rates import rate_answers
 from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, pointer, text
 from prony.report.words import bound_sign
 
-__all__ = ["answer_section", "leader_words", "limited_ties"]
+__all__ = ["answer_section", "is_limited", "leader_words", "limited_ties"]
 
 # Nobody runs more than this, and the number is a guess from a few blocks.
 _MOST_BLOCKS = 100
@@ -88,8 +88,9 @@ def _claim(group: Group, at: str) -> Text:
     if found.ties:
         others = counted(Figure(len(found.ties), count, at + pointer("ties")), "other")
         if limited_ties(group):
-            limit = "is best of those that the generator did not limit; it limited {} (n = {})"
-            return text(limit, others, blocks)
+            free = "is best of those that the generator did not limit; it limited {} (n = {})"
+            held = "is best as far as was seen; the generator limited it and {} (n = {})"
+            return text(held if is_limited(group) else free, others, blocks)
         return text("shares the first place with {} (n = {})", others, blocks)
     if found.leader in group.stalls:
         return text("is best but for its stalled trials (n = {})", blocks)
@@ -100,6 +101,11 @@ def limited_ties(group: Group) -> bool:
     """Return whether the generator was the limit of all that are not separated from the leader."""
     found = group.answer
     return bool(found.ties) and all(found.comparisons[name].verdict is Verdict.LIMITED for name in found.ties)
+
+
+def is_limited(group: Group) -> bool:
+    """Return whether the leader's figure is a bound: the generator limited it."""
+    return any(cell.at_least for cell in group.cells if cell.name == group.answer.leader)
 
 
 def leader_words(group: Group, place: int) -> Text | None:

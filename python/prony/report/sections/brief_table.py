@@ -180,7 +180,7 @@ def _spread(brief: Brief) -> Text:
     """Return what the ends beside a ratio are."""
     found = brief.group.answer
     if not found.by_session:
-        return text("{} interval", Name("95 %"))
+        return text("{} interval within one session", Name("95 %"))
     sessions = counted(Figure(found.blocks, count, pointer("answer", "blocks")), "session")
     if not found.decided:
         return text("range of {}", sessions)
