@@ -171,7 +171,7 @@ def _legend(brief: Brief) -> Text:
         parts.append(text("tie: same letter, not separated"))
     if any(row.cell.at_least for row in brief.rows):
         parts.append(text("≥ ≤ ?: bounds" if any(row.open for row in brief.rows) else "≥ ≤: bounds"))
-    parts.append(text("CPU: of one request"))
+    parts.append(text("CPU: a request"))
     parts.append(text("{}: {}", _memory_unit(brief), Name(METRICS[measures.memory].title)))
     return text("{}.", joined(parts, by="; "))
 
