@@ -48,9 +48,9 @@ def _head(sides: Sides, found: Versus) -> Iterator[Block]:
             Tone.WARNING,
         )
     if found.paired:
-        words = "Paired by block: both ran in the same blocks, one after the other"
+        paired = "Paired by block: both ran in the same blocks, one after the other"
         within = "" if found.by_session else "; intervals are of differences within one session"
-        yield Paragraph(f"{words}{within}.", Tone.QUIET)
+        yield Paragraph(f"{paired}{within}.", Tone.QUIET)
     else:
         drift = f"From two archives, {UNPAIRED}; a difference may be that of two days."
         yield Paragraph(drift, Tone.WARNING)
