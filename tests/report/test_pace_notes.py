@@ -12,6 +12,7 @@ from prony.faces.json_report import reading_json
 from prony.model import Claim, ClaimKind, RunFacts
 from prony.reading.study import read_archive, read_over, read_sessions
 from prony.report.forms import percent
+from prony.report.sections.brief_trust import trust_lines
 from prony.report.sections.pace import pace_notes
 from recordings import with_parts
 
@@ -130,9 +131,9 @@ def test_the_json_has_the_judgement(tmp_path):
     assert cells[1]["steadiness"]["kind"] == "flat"
 
 
-def losing(path, allow_errors):
-    """Write five blocks of an open loop that answers all requests of its first four seconds, and half of the
-    last two, and give its reading.
+def losing(path, allow_errors=0.5, left=50):
+    """Write five blocks of an open loop that answers all requests of its first four seconds, and about
+    ``left`` of 100 in the last two, and give its reading.
     """
     load = build.Workload(build.OpenLoop(100), build.DurationStop(6 * build.SECOND))
     cell = build.Cell(1, build.subject("a+x"), load)
@@ -140,7 +141,7 @@ def losing(path, allow_errors):
     plan = replace(plan, design=replace(plan.design, allow_errors=allow_errors))
     with build.create(path, plan, build.FINGERPRINT) as writer:
         for block in range(5):
-            shares = [100 if at < 4 else 50 + block for at in range(6)]
+            shares = [100 if at < 4 else left and left + block for at in range(6)]
             errors = {"bad_status": {"503": 600 - sum(shares)}}
             trial = build.trial(cell, block, 0, [1_000_000] * sum(shares), errors=errors)
             rows = [
@@ -162,3 +163,19 @@ def test_who_loses_more_and_more_of_its_requests_is_named(tmp_path, allow_errors
     assert "a+x (mean share " in str(note)
     said = "it lost more or fewer requests late in the window: a longer one may show other figures"
     assert f"{said} ({heed})" in str(note)
+
+
+def test_who_answers_nothing_at_the_end_is_not_said_to_be_off_by_nothing(tmp_path):
+    reading = losing(tmp_path / "a.prony", left=0)
+    (note,) = pace_notes(reading)
+    assert str(note).startswith("a+x (it answered nothing at its end): it lost more")
+    assert reading_json(reading)["groups"][0]["cells"][0]["steadiness"]["bias"] is None
+
+
+@pytest.mark.parametrize(
+    ("allow_errors", "kept_out"), [(0.5, ", so in no verdict without --force"), (0.001, "")]
+)
+def test_the_brief_says_who_was_not_steady_and_whether_that_keeps_it_out(tmp_path, allow_errors, kept_out):
+    lines = trust_lines(losing(tmp_path / "a.prony", allow_errors))
+    said = " ".join(str(line.sentence) for line in lines)
+    assert f"not steady{kept_out}: a+x" in said

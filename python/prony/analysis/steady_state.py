@@ -109,9 +109,11 @@ def pace_of(recording: Recording | None) -> Sequence[float] | Missing:
     """Return what shows best how a server's pace developed, for each whole second: the rate in a closed loop,
     the latency in an open one; or why it is unknown.
     """
+    if recording is None:
+        return Missing(_NO_LOAD)
     rows = _whole_seconds(recording)
-    if recording is None or isinstance(rows, Missing):
-        return rows if isinstance(rows, Missing) else Missing(_NO_LOAD)
+    if isinstance(rows, Missing):
+        return rows
     return _latencies(rows) if recording.is_open else _rates(rows)
 
 
@@ -124,9 +126,11 @@ def paces_of(recording: Recording | None) -> Paces | Missing:
     *Errors*: Missing when the generator records no seconds, the window has fewer than 2 whole ones, or, in an
     open loop, neither measure is known.
     """
+    if recording is None:
+        return Missing(_NO_LOAD)
     rows = _whole_seconds(recording)
-    if recording is None or isinstance(rows, Missing):
-        return rows if isinstance(rows, Missing) else Missing(_NO_LOAD)
+    if isinstance(rows, Missing):
+        return rows
     found = (
         {"latency": _latencies(rows), "share": _shares(recording.account, rows)}
         if recording.is_open
@@ -136,9 +140,7 @@ def paces_of(recording: Recording | None) -> Paces | Missing:
     return known or Missing("; ".join(one.reason for one in found.values() if isinstance(one, Missing)))
 
 
-def _whole_seconds(recording: Recording | None) -> list[Second] | Missing:
-    if recording is None:
-        return Missing(_NO_LOAD)
+def _whole_seconds(recording: Recording) -> list[Second] | Missing:
     if not recording.series:
         return Missing("its generator records no figures of single seconds")
     whole = int(window_s(recording) or 0)
