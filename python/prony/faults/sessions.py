@@ -62,17 +62,17 @@ def is_known(plant: Plant, trials: Iterable[Kept], blocks: int) -> bool:
 
 def spread_out(plants: Sequence[Plant]) -> tuple[Plant, ...]:
     """Return plants so that a campaign that is broken off has some of every cause: one of each cause in turn,
-    those first that are held out.
+    and last those that are not held out.
     """
     by_cause: dict[str, list[Plant]] = {}
     for plant in plants:
         by_cause.setdefault(plant.cause.name, []).append(plant)
     ranked = [
-        (rank, place, plant)
+        (plant.is_calibrated_on, rank, place, plant)
         for place, each in enumerate(by_cause.values())
         for rank, plant in enumerate(sorted(each, key=lambda one: one.is_calibrated_on))
     ]
-    return tuple(plant for _, _, plant in sorted(ranked, key=lambda one: one[:2]))
+    return tuple(plant for *_, plant in sorted(ranked, key=lambda one: one[:3]))
 
 
 def _by_plant(trials: Iterable[Kept]) -> dict[str, list[Kept]]:
