@@ -4,7 +4,7 @@
 named first. Precision of a cause: of all trials in which it is named first, healthy ones included, the share
 in which it was planted. Macro: the mean over causes. Intervals of a share are Clopper and Pearson's; of a
 macro mean, the 2.5 and 97.5 % quantiles over plants that are drawn again, since trials of one plant are
-alike.
+alike; it has none while more than half of the causes have one plant each, which drawn again is itself.
 *Source*: Clopper and Pearson, Biometrika 26 (1934); Efron, "Bootstrap Methods", Ann. Statist. 7 (1979).
 """
 
@@ -48,7 +48,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """A mean over causes, with its 95 % interval; null without any."""
+    """A mean over causes, with its 95 % interval; null without any, or with too few plants for one."""
 
     value: float | None
     low: float | None = None
@@ -170,10 +170,12 @@ def _macros(
     tallies = [_tally(one, causes) for one in hurting]
     alarms = [sum(trial.symptom in cause.named for trial in healthy) for cause in causes]
     by_cause = [[one for one in tallies if one.cause == place] for place in range(len(causes))]
+    planted = [own for own in by_cause if own]
+    has_spread = 2 * sum(len(own) > 1 for own in planted) >= len(planted) > 0
     draw = Random(_SEED)  # noqa: S311 - a bootstrap, not a secret
     drawn = [
-        _means([one for own in by_cause if own for one in draw.choices(own, k=len(own))], alarms)
-        for _ in range(_DRAWS if tallies else 0)
+        _means([one for own in planted for one in draw.choices(own, k=len(own))], alarms)
+        for _ in range(_DRAWS if has_spread else 0)
     ]
     recall, precision = _means(tallies, alarms)
     recalls = [one for one, _ in drawn if one is not None]
