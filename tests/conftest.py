@@ -44,9 +44,9 @@ BESIDE = (
     *("cli/test_compare.py", "cli/test_crafted_archives.py", "cli/test_hostile_*.py"),
     *("cli/test_odd_files.py", "cli/test_other_commands.py", "cli/test_outputs.py"),
     *("cli/test_resumed_fields.py", "cli/test_run_refusals.py", "cli/test_selftest_planted.py"),
-    "cli/test_studies.py",
+    *("cli/test_report_sessions.py", "cli/test_studies.py"),
     *("servers/test_catalog_check.py", "servers/test_frontends.py", "servers/test_old_interpreter.py"),
-    *("servers/test_nginx_wsgi.py", "servers/test_psgi.py"),
+    *("servers/test_nginx_wsgi.py", "servers/test_psgi.py", "servers/test_hostile_subject.py"),
     *("engine/fleet/test_clocks.py", "engine/fleet/test_liveness.py", "engine/fleet/test_address.py"),
     "engine/fleet/test_progress.py",
     *(

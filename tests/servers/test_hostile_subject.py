@@ -105,10 +105,12 @@ class Attacked:
         return [one for one in found if Path(one) not in (self.folder, self.cache)]
 
     def _prony(self, more: tuple[str, ...]) -> Done:
+        # What other tests do meanwhile is no reason to let it loose again: its figures are not read.
         arguments = [
             *(
                 "run",
                 "--no-calibration",
+                "--force",
                 "--command",
                 f"{PYTHON} hostile.py {{port}}",
                 "--dir",
