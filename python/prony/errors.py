@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from enum import IntEnum, StrEnum
 
 __all__ = [
+    "OUT_OF_MEMORY",
     "ArchiveError",
     "EngineError",
     "ExitCode",
@@ -67,6 +68,10 @@ class HostError(PronyError):
     """This machine lacks what the measurement needs."""
 
     exit_code = ExitCode.COULD_NOT_MEASURE
+
+
+OUT_OF_MEMORY = "out of memory: the kernel killed "
+"""How the reason begins of a subject that the kernel killed for its memory; how many processes follows."""
 
 
 class FailureStage(StrEnum):

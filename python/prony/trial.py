@@ -15,7 +15,7 @@ from functools import partial
 
 from prony.analysis.validity import Circumstances, judge
 from prony.engine.base import Engine
-from prony.errors import EngineError, FailureStage, PronyError, SubjectError
+from prony.errors import OUT_OF_MEMORY, EngineError, FailureStage, PronyError, SubjectError
 from prony.model import (
     Cell,
     CloseLook,
@@ -208,7 +208,7 @@ def _out_of_memory(task: Task, groups: _Groups) -> str | None:
     at = own if limit is None else f" at its limit of {format_bytes(limit)}"
     at = at if groups.are_own else " at the limit of a control group that is not Prony's"
     parts = (f"{count} process{'es' if count != 1 else ''} of the {name}" for name, count in killed.items())
-    return f"out of memory: the kernel killed {', '.join(parts)}{at}"
+    return f"{OUT_OF_MEMORY}{', '.join(parts)}{at}"
 
 
 def _load(

@@ -331,6 +331,12 @@ def test_threads_for_connections_and_a_few_programs_are_no_fork_storm(forked, wa
     assert kinds(replace(HEALTHY, counters={**LOOKS, waits: 80, "machine.forks": forked})) == []
 
 
+@pytest.mark.parametrize(("arrived", "named"), [(20, True), (30, False)])
+def test_an_event_loop_waits_for_no_child_and_forks_more_than_connections_arrive(arrived, named):
+    counters = {**LOOKS, "threads.events": 80, "machine.forks": 210, "PassiveOpens": arrived}
+    assert (Symptom.FORKED_FOR_EACH in kinds(replace(HEALTHY, counters=counters))) is named
+
+
 # --- workers ----------------------------------------------------------------------------------------------
 
 
@@ -374,6 +380,13 @@ def test_a_server_that_gets_no_cpu_is_slow_and_not_cold():
     assert Symptom.STILL_COLD not in kinds(with_counters(trial, threads__queue_ns=6 * SECOND), SIX)
 
 
+@pytest.mark.parametrize(("used_s", "named"), [(5.9, True), (5.5, False)])
+def test_a_server_whose_own_threads_fill_its_cpu_may_be_cold(used_s, named):
+    trial = replace(paced(50, 52, 51, 98, 101, 99), placement=Placement((0,), (1,)))
+    counted = {"threads__queue_ns": 6 * SECOND, "cgroup__server__cpu_ns": round(used_s * SECOND)}
+    assert (Symptom.STILL_COLD in kinds(with_counters(trial, **counted), SIX)) is named
+
+
 # --- other programs ---------------------------------------------------------------------------------------
 
 
@@ -381,9 +394,9 @@ def test_a_server_that_gets_no_cpu_is_slow_and_not_cold():
     ("beside_s", "shares"),
     [
         (None, {Symptom.OTHERS_RAN: 0.4}),
-        (0.0, {Symptom.OTHERS_RAN: 0.4}),
+        (0.0, {Symptom.OTHERS_RAN: 0.8}),
         (0.8, {Symptom.OTHERS_RAN_BESIDE_GENERATOR: 0.4}),
-        (0.4, {Symptom.OTHERS_RAN: 0.2, Symptom.OTHERS_RAN_BESIDE_GENERATOR: 0.2}),
+        (0.4, {Symptom.OTHERS_RAN: 0.4, Symptom.OTHERS_RAN_BESIDE_GENERATOR: 0.2}),
     ],
     ids=["nobody knows where", "the server's", "the generator's", "both"],
 )

@@ -93,6 +93,24 @@ def test_a_kernel_that_gives_less_than_was_asked_for_is_told(asked, rules):
     assert ids(trial, subject=record) == rules
 
 
+@pytest.mark.parametrize(
+    ("network", "more", "limit"),
+    [
+        (Network.ISOLATED, {}, 5),
+        (Network.ISOLATED, {"listen.worker.queued": 0, "listen.worker.limit": 9}, 2048),
+        (Network.HOST, {}, 2048),
+    ],
+    ids=["its only queue", "two queues", "other servers' too"],
+)
+def test_a_queue_that_overflowed_between_two_looks_has_the_limit_that_the_kernel_gave(network, more, limit):
+    seen = FULL | {"listen.server.queued": 2} | more
+    trial = observed(sample(0), sample(10, gauges=seen), counters={"ListenOverflows": 9})
+    facts, sandbox = build.declared(backlog=2048), SandboxFacts(network)
+    found = findings(trial, subject=SubjectRecord("a+b", facts=facts, sandbox=sandbox))
+    assert [one.numbers.get("limit") for one in found if one.rule == "D01"] == [limit]
+    assert [one.numbers["given"] for one in found if one.rule == "D03"] == ([5] if limit == 5 else [])
+
+
 def test_behind_a_frontend_the_servers_own_backlog_is_what_the_kernel_may_have_cut():
     trial = observed(sample(0), sample(10, gauges=FULL))
     front = SubjectFacts(DeclaredFacts(backlog=4096), FrontendFacts("nginx"))

@@ -203,3 +203,40 @@ def test_every_symptom_has_words_for_its_numbers_and_every_advice_too():
         assert sentence(found) and str(shared_words(found, ""))
     for one in Advice:
         assert advice(Finding("D01", Symptom.HEAT, Confidence.CERTAIN, numbers, names, one))
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "sure"),
+    [
+        ("connect_refused", 10, Confidence.LIKELY),
+        ("connect_refused", 8, Confidence.CERTAIN),
+        ("timed_out", 10, Confidence.CERTAIN),
+    ],
+)
+def test_a_generator_that_is_busy_with_connections_that_are_sent_away_is_less_than_certain(name, count, sure):
+    trial = limited("yes", kind="busy", share=0.98)
+    recording = trial.recording
+    account = replace(recording.account, others={name: count})
+    recording = replace(recording, account=account, completed=replace(recording.completed, failed=count))
+    found = findings(replace(trial, recording=recording))
+    assert [one.confidence for one in found if one.kind is Symptom.GENERATOR_BUSY] == [sure]
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind", "numbers"),
+    [
+        (
+            "out of memory: the kernel killed 2 processes of the server, 1 process of the frontend "
+            "at its limit of 96.0 MiB",
+            Symptom.KILLED_FOR_MEMORY,
+            {"kills": 3},
+        ),
+        ("it ended: out of memory: 2 processes", Symptom.ENDED_UNDER_LOAD, {}),
+    ],
+)
+def test_a_server_that_was_killed_for_memory_before_the_window_is_named_by_why_its_trial_failed(
+    reason, kind, numbers
+):
+    trial = build.trial(CELL, 0, 0, [], outcome=Failed("load", reason))
+    (found,) = findings(replace(trial, counters={"cgroup.server.oom_kills": 0}))
+    assert (found.kind, found.numbers) == (kind, numbers)

@@ -9,6 +9,7 @@ from prony.errors import UsageError
 from prony.faults import PLANTS
 from prony.faults.cause import PlanPart
 from prony.faults.judge import judge_plants
+from prony.faults.servers import RULES_CHANGED_FOR
 from prony.faults.sessions import Session, SessionFacts, is_known, spread_out, trials_that_count
 from prony.report.faults import faults_document
 from prony.study.evidence_files import SessionFile, name_of, read_file, sessions_in
@@ -136,3 +137,9 @@ def test_a_file_that_holds_something_else_is_refused(tmp_path):
     file.write_bytes(b"nothing")
     with pytest.raises(UsageError, match="holds no evidence"):
         read_file(file)
+
+
+def test_a_plant_that_a_rule_was_changed_for_is_held_out_no_more():
+    changed = [plant for plant in PLANTS if plant.name in RULES_CHANGED_FOR]
+    assert len(changed) == len(RULES_CHANGED_FOR)
+    assert {plant.part for plant in changed} == {PlanPart.CALIBRATION}

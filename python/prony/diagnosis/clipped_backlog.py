@@ -1,18 +1,22 @@
-"""D03: the kernel gave a smaller listen queue than the server asked for, and it was full.
+"""D03: the kernel gave a smaller listen queue than the server asked for, and it had no room.
 
 *Source*: listen(2): the kernel silently cuts the backlog to net.core.somaxconn.
 """
 
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
-from prony.diagnosis.listen_queue import full_queues
+from prony.diagnosis.listen_queue import full_queues, overflowed_queue
 
 __all__ = ["clipped_backlog"]
 
 
 def clipped_backlog(evidence: Evidence) -> list[Finding]:
-    """Return a finding when the server's full listen queue was shorter than its setting."""
+    """Return a finding when the server's listen queue, seen full or overflowed, was shorter than its
+    setting.
+    """
     asked = evidence.subject.facts.of_server.backlog if evidence.subject else None
-    given = next((queue.limit for queue in full_queues(evidence) if queue.process == "server"), None)
+    unseen = overflowed_queue(evidence)
+    queues = (*full_queues(evidence), *(() if unseen is None else (unseen,)))
+    given = next((queue.limit for queue in queues if queue.process == "server"), None)
     if asked is None or given is None or given >= asked:
         return []
     return [

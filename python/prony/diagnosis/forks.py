@@ -14,17 +14,22 @@ _LEAST_A_REQUEST = 0.7
 _LEAST_REQUESTS = 20
 # Of its threads' time. A server that starts a thread for each connection waits for none.
 _LEAST_WAITING = 0.02
+# Of the forks: where fewer connections arrived, their threads explain few of them.
+_MOST_ARRIVED = 0.1
 
 
 def forks(evidence: Evidence) -> list[Finding]:
     """Return a finding when there were almost as many forks as requests, and its threads wait for
-    children.
+    children; or, for event loops learn of an end by a signal, nearly all came on connections that were kept.
     """
     counters, recording = evidence.trial.counters, evidence.trial.recording
     counted = counters.get("machine.forks", 0)
     done = recording.completed.all if recording else 0
-    waiting = thread_time(counters).get(ThreadState.CHILD, 0.0)
-    if done < _LEAST_REQUESTS or counted < _LEAST_A_REQUEST * done or waiting < _LEAST_WAITING:
+    if done < _LEAST_REQUESTS or counted < _LEAST_A_REQUEST * done:
+        return []
+    waiting, arrived = thread_time(counters).get(ThreadState.CHILD, 0.0), counters.get("PassiveOpens")
+    kept = arrived is not None and arrived <= _MOST_ARRIVED * counted
+    if waiting < _LEAST_WAITING and not kept:
         return []
     if not isinstance(evidence.trial.outcome, Ok):
         return []

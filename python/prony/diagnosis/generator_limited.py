@@ -9,7 +9,7 @@ from types import MappingProxyType
 from prony.analysis.rates import keeps_rate
 from prony.archive.limits import decode_verdict
 from prony.diagnosis.evidence import Advice, Affected, Confidence, Evidence, Finding, Symptom
-from prony.model import Limited, LimitKind, Ok
+from prony.model import Limit, Limited, LimitKind, Ok
 from prony.model.recording import Recording
 
 __all__ = ["generator_limited"]
@@ -31,6 +31,13 @@ _FOUND: Mapping[LimitKind, tuple[Symptom, Advice]] = MappingProxyType(
 )
 
 
+_OF_ITS_CPU = frozenset(
+    (LimitKind.BUSY, LimitKind.KEPT_WAITING, LimitKind.LATE, LimitKind.NEAR_CEILING, LimitKind.RATE_MISSED)
+)
+# Of the requests that ended.
+_SENT_AWAY, _MOST_SENT_AWAY = ("connect_refused", "reset", "eof"), 0.5
+
+
 def generator_limited(evidence: Evidence) -> list[Finding]:
     """Return a finding when the engine says that it was the limit, in a trial that ran its window: the
     strongest evidence that it has.
@@ -46,7 +53,7 @@ def generator_limited(evidence: Evidence) -> list[Finding]:
         Finding(
             rule="D23",
             kind=kind,
-            confidence=Confidence.CERTAIN if found.level is Limited.YES else Confidence.LIKELY,
+            confidence=_sure(found, recording),
             numbers=found.numbers,
             names={"reason": found.reason} if found.kind is LimitKind.OTHER else {},
             advice=advice,
@@ -54,6 +61,15 @@ def generator_limited(evidence: Evidence) -> list[Finding]:
             affected=_affected(recording),
         )
     ]
+
+
+def _sure(found: Limit, recording: Recording) -> Confidence:
+    """Return how sure it is that the generator was the limit: one that a server keeps busy with connections
+    that it refuses or ends is busy with what another cause does.
+    """
+    sent_away = sum(recording.account.others.get(name) or 0 for name in _SENT_AWAY)
+    by_failures = found.kind in _OF_ITS_CPU and sent_away > _MOST_SENT_AWAY * recording.completed.all
+    return Confidence.CERTAIN if found.level is Limited.YES and not by_failures else Confidence.LIKELY
 
 
 def _affected(recording: Recording) -> Affected:

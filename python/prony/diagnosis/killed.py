@@ -3,17 +3,22 @@
 *Source*: kernel, Documentation/admin-guide/cgroup-v2.rst, memory.events: `oom_kill`.
 """
 
+import re
+
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
-from prony.errors import FailureStage
-from prony.model import Failed
+from prony.errors import OUT_OF_MEMORY, FailureStage
+from prony.model import Failed, Invalid, Ok
 
 __all__ = ["killed"]
+
+_PROCESSES = re.compile(r"(\d+) process")
 
 
 def killed(evidence: Evidence) -> list[Finding]:
     """Return a finding when the cgroup counted kills for memory, or the subject died during the load."""
     counters, outcome = evidence.trial.counters, evidence.trial.outcome
-    kills = sum(value for name, value in counters.items() if name.endswith(".oom_kills"))
+    counted = sum(value for name, value in counters.items() if name.endswith(".oom_kills"))
+    kills = counted or _before_window(outcome)
     if kills > 0:
         return [
             Finding(
@@ -29,3 +34,10 @@ def killed(evidence: Evidence) -> list[Finding]:
         names = {"reason": outcome.reason}
         return [Finding("D19", Symptom.ENDED_UNDER_LOAD, Confidence.POSSIBLE, names=names)]
     return []
+
+
+def _before_window(outcome: Ok | Failed | Invalid) -> int:
+    """Return how many were killed while the subject was warmed up, which no counter of the window has."""
+    if not isinstance(outcome, Failed) or not outcome.reason.startswith(OUT_OF_MEMORY):
+        return 0
+    return sum(int(count) for count in _PROCESSES.findall(outcome.reason))

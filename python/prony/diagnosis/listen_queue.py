@@ -15,7 +15,7 @@ from prony.analysis.starvation import Starvation, are_many, starvation
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import Network, Sample, SubjectFacts
 
-__all__ = ["full_queues", "listen_queue", "turned_away"]
+__all__ = ["full_queues", "listen_queue", "overflowed_queue", "turned_away"]
 
 _COUNTERS = ("ListenOverflows", "TcpExt.ListenOverflows", "TcpExtListenOverflows")
 # Of the looks at the queue: where more find room, the server takes whom it finds there.
@@ -33,6 +33,20 @@ def full_queues(evidence: Evidence) -> list[AcceptQueue]:
     if full or not _overflows(evidence.trial.counters):
         return full
     return _nearly_full(queues)
+
+
+def overflowed_queue(evidence: Evidence) -> AcceptQueue | None:
+    """Return the subject's queue that had no room: the one that a sample shows full, else the one that
+    overflowed unseen, which is known where it is the only one; null: nobody knows which.
+
+    A burst fills a queue between two looks. Where another was nearly full too, either may have overflowed.
+    """
+    queues, full = _queues(evidence), full_queues(evidence)
+    if full:
+        return full[0] if len(full) == len(_nearly_full(queues)) == 1 else None
+    behind = evidence.subject is not None and evidence.subject.facts.frontend is not None
+    alone = len(queues) == 1 and not behind and _overflows(evidence.trial.counters) > 0
+    return queues[0] if alone and _is_own(evidence, full) else None
 
 
 def _nearly_full(queues: Sequence[AcceptQueue]) -> list[AcceptQueue]:
@@ -115,7 +129,7 @@ def _taken(window: Sequence[Sample], process: str) -> list[int]:
 
 def _overflowed(evidence: Evidence, overflows: int, full: list[AcceptQueue]) -> Finding:
     ours = _is_own(evidence, full)
-    limit, process = _limit(evidence, full)
+    limit, process = _limit(evidence)
     return Finding(
         rule="D01",
         kind=Symptom.QUEUE_OVERFLOWED if ours else Symptom.SOME_QUEUE_OVERFLOWED,
@@ -141,13 +155,13 @@ def _full(queue: AcceptQueue) -> Finding:
     )
 
 
-def _limit(evidence: Evidence, full: list[AcceptQueue]) -> tuple[int | None, str | None]:
-    """Return the limit and the owner of the queue: of the queue seen full, else the server's own setting.
+def _limit(evidence: Evidence) -> tuple[int | None, str | None]:
+    """Return the limit and the owner of the queue, as the kernel has it, else the server's own setting.
 
-    The server's own queue has no name. Where another was nearly full too, nobody knows which overflowed.
+    The server's own queue has no name.
     """
-    if len(full) == len(_nearly_full(_queues(evidence))) == 1:
-        return full[0].limit, _other(full[0].process).get("process")
+    if (queue := overflowed_queue(evidence)) is not None:
+        return queue.limit, _other(queue.process).get("process")
     facts = evidence.subject.facts if evidence.subject else SubjectFacts()
     # Behind a frontend there is another queue, and the kernel counts both together.
     return facts.declared.backlog if facts.frontend is None else None, None

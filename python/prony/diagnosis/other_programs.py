@@ -7,16 +7,18 @@ Beside the generator they limit no server by themselves: whether they kept it wa
 from prony.analysis.environment_faults import load_beside_generator, other_load
 from prony.analysis.missing import Missing
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.model import Trial
 
 __all__ = ["other_programs"]
 
-# The kernel's two accounts differ by up to 3 % of the CPUs' time where nothing else runs.
+# Of the time of all CPUs of the trial: the kernel's two accounts differ by up to 3 % of it where nothing else
+# runs.
 _MOST = 0.05
 
 
 def other_programs(evidence: Evidence) -> list[Finding]:
     """Return a finding when other programs used over 5 % of the time of server's and generator's CPUs: of
-    both kinds, where each is as much.
+    both kinds, where each is as much. What ran on the server's is a share of their time alone.
     """
     share = other_load(evidence.trial.counters)
     if isinstance(share, Missing) or share <= _MOST:
@@ -25,7 +27,23 @@ def other_programs(evidence: Evidence) -> list[Finding]:
     shares = {Symptom.OTHERS_RAN: share - beside, Symptom.OTHERS_RAN_BESIDE_GENERATOR: beside}
     found = {kind: part for kind, part in shares.items() if part > _MOST}
     # Less than that on both: the server's have it, as where nobody counted them apart.
-    return [_finding(kind, part) for kind, part in (found or {Symptom.OTHERS_RAN: share}).items()]
+    found = found or {Symptom.OTHERS_RAN: share}
+    own = _servers_part(evidence.trial)
+    return [
+        _finding(kind, min(1.0, part / own) if kind is Symptom.OTHERS_RAN else part)
+        for kind, part in found.items()
+    ]
+
+
+def _servers_part(trial: Trial) -> float:
+    """Return the part of the trial's CPUs that is the server's: all where the generator has none alone, or
+    where nobody counted who ran on these.
+    """
+    placement = trial.placement
+    if placement is None or "generator_cpus.busy_ns" not in trial.counters or trial.facts.strays:
+        return 1.0
+    alone = set(placement.generator_cpus) - set(placement.server_cpus)
+    return len(placement.server_cpus) / (len(placement.server_cpus) + len(alone))
 
 
 def _finding(kind: Symptom, share: float) -> Finding:

@@ -9,7 +9,7 @@ from statistics import fmean
 
 from prony.analysis.missing import Missing
 from prony.analysis.steady_state import paces_of
-from prony.diagnosis.consumption import consumption_of
+from prony.diagnosis.consumption import Resource, consumption_of
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import Ok
 
@@ -19,6 +19,8 @@ _LEAST_SECONDS = 4
 # The end's pace over the beginning's; between the two sides of the change no second lies in between.
 _LEAST_GAIN = 1.3
 _APART = 1.1
+# Of its CPUs' time, by the count of its control group.
+_ALL_ITS_OWN = 0.97
 
 
 def still_cold(evidence: Evidence) -> list[Finding]:
@@ -29,8 +31,8 @@ def still_cold(evidence: Evidence) -> list[Finding]:
     if recording is None or recording.is_open or not isinstance(evidence.trial.outcome, Ok):
         return []
     usage = consumption_of(evidence)
-    if usage is None or usage.contended:
-        # Who gets the CPU less often is slower, warm or not.
+    if usage is None or (usage.contended and usage.shares.get(Resource.CPU, 0.0) < _ALL_ITS_OWN):
+        # Who gets the CPU less often is slower, warm or not; where its own threads fill it, nobody takes it.
         return []
     paces = paces_of(recording)
     if isinstance(paces, Missing) or len(paces["rate"]) < _LEAST_SECONDS:

@@ -10,7 +10,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from enum import Enum, StrEnum
 
 from prony.diagnosis import Symptom
-from prony.faults.servers import CALIBRATED_ON, SERVERS, PlantedServer, ServerKind
+from prony.faults.servers import CALIBRATED_ON, RULES_CHANGED_FOR, SERVERS, PlantedServer, ServerKind
 from prony.faults.setup import Pair
 from prony.units import SECOND_NS
 
@@ -79,9 +79,13 @@ class Plant:
 
     @property
     def part(self) -> PlanPart:
-        """What it is for: a severity or a server that is not calibrated on makes it held out."""
+        """What it is for: a severity or a server that is not calibrated on makes it held out, unless a rule
+        was changed for what it showed.
+        """
         if self.cause.of is not None:
             return self.cause.of
+        if self.name in RULES_CHANGED_FOR:
+            return PlanPart.CALIBRATION
         first = next(iter(self.cause.levels))
         on_known = self.level == first and self.server.name in CALIBRATED_ON
         return PlanPart.CALIBRATION if on_known else PlanPart.HELD_OUT

@@ -219,7 +219,7 @@ OF_CONNECTIONS = (
         frozenset((Symptom.DESCRIPTORS_USED_UP,)),
         Harm.FAILED,
         ("node-pages",),
-        {"low": 64, "middle": 100},
+        {"low": 64, "middle": 100, "high": 150},
         _refused,
         cannot={
             ServerKind.PREFORK: _ONE_EACH,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
-__all__ = ["CALIBRATED_ON", "SERVERS", "PlantedServer", "ServerKind"]
+__all__ = ["CALIBRATED_ON", "RULES_CHANGED_FOR", "SERVERS", "PlantedServer", "ServerKind"]
 
 
 class ServerKind(StrEnum):
@@ -98,3 +98,15 @@ CALIBRATED_ON = frozenset(
     ("gunicorn", "gunicorn-gthread", "uvicorn-quiet", "cheroot", "starman", "node-http", "stdlib-http")
 )
 """Thresholds are set by what these servers show at the first severity of a cause; all else is held out."""
+
+RULES_CHANGED_FOR = frozenset(
+    (
+        *("carried-over-gunicorn-half", "connection-cap-waitress-middle"),
+        *("clipped-queue-cheroot-less", "clipped-queue-waitress-less", "clipped-queue-waitress-short"),
+        *("cold-waitress-long", "cold-waitress-short", "fork-storm-node-pages-each"),
+        *("descriptors-refused-node-pages-low", "descriptors-refused-node-pages-middle"),
+        *("memory-limit-waitress-low", "memory-limit-waitress-middle"),
+        *("neighbour-gunicorn-half", "neighbour-uvicorn-quiet-half", "neighbour-waitress-half"),
+    )
+)
+"""Plants that were held out until they showed a rule to be wrong: what it finds of them now is no proof."""

@@ -36,7 +36,7 @@ class _Sentence:
 _PACKETS = "the kernel's packet processing may have been the limit"
 _STOLEN = "the hypervisor gave CPU time of this machine to others: compare only within a block"
 _HEAT = "CPUs of this machine were hot and slowed down: compare only within a block"
-_OTHERS = "other programs ran on the CPUs of server and generator"
+_OTHERS = "other programs ran on its CPUs"
 _BESIDE = "other programs ran on the generator's CPUs"
 _STRAYED = (
     "chose CPUs outside the server's set, perhaps the generator's: throughput and latency describe both"
