@@ -41,12 +41,16 @@ def _starvation(server: PlantedServer, connections: int) -> Pair:
 
 
 def _closed_after_each(server: PlantedServer, connections: int) -> Pair:
-    """A server whose setting turns keep-alive off, before clients that offer it."""
+    """A server whose setting turns keep-alive off, before clients that offer it; those that would fill the
+    generator with connections, at a low rate.
+    """
     off, on = _KEEP_ALIVE[server.name]
-    alike = _setup(server, "work", 20).on(closed(connections))
+    load = open_at(2000, connections) if server.name in _FAST else closed(connections)
+    alike = _setup(server, "work", 20).on(load)
     return Pair(alike.using(**on), alike.using(**off))
 
 
+_FAST = ("go-net-http", "nginx-static")
 _KEEP_ALIVE: dict[str, tuple[dict[str, int | str], dict[str, int | str]]] = {
     "node-http": ({"max_requests": 1}, {"max_requests": 0}),
     "go-net-http": ({"keep_alive": "false"}, {"keep_alive": "true"}),
