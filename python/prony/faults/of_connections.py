@@ -42,10 +42,10 @@ def _starvation(server: PlantedServer, connections: int) -> Pair:
 
 def _closed_after_each(server: PlantedServer, connections: int) -> Pair:
     """A server whose setting turns keep-alive off, before clients that offer it; those that would fill the
-    generator with connections, at a low rate.
+    generator with new connections, at a rate that leaves it half of its CPU.
     """
     off, on = _KEEP_ALIVE[server.name]
-    load = open_at(2000, connections) if server.name in _FAST else closed(connections)
+    load = open_at(2000 * connections) if server.name in _FAST else closed(connections)
     alike = _setup(server, "work", 20).on(load)
     return Pair(alike.using(**on), alike.using(**off))
 
