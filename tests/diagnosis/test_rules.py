@@ -232,6 +232,11 @@ def test_a_generator_that_is_busy_with_connections_that_are_sent_away_is_less_th
             {"kills": 3},
         ),
         ("it ended: out of memory: 2 processes", Symptom.ENDED_UNDER_LOAD, {}),
+        (
+            f"out of memory: the kernel killed {'7' * 5000} processes of the server",
+            Symptom.KILLED_FOR_MEMORY,
+            {"kills": 777_777_777},
+        ),
     ],
 )
 def test_a_server_that_was_killed_for_memory_before_the_window_is_named_by_why_its_trial_failed(

@@ -11,7 +11,8 @@ from prony.model import Failed, Invalid, Ok
 
 __all__ = ["killed"]
 
-_PROCESSES = re.compile(r"(\d+) process")
+# No longer than a count of processes: a stranger's archive may hold any digits.
+_PROCESSES = re.compile(r"(\d{1,9}) process", re.ASCII)
 
 
 def killed(evidence: Evidence) -> list[Finding]:

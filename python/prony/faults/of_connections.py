@@ -45,12 +45,12 @@ def _closed_after_each(server: PlantedServer, connections: int) -> Pair:
     generator with new connections, at a rate that leaves it half of its CPU.
     """
     off, on = _KEEP_ALIVE[server.name]
-    load = open_at(2000 * connections) if server.name in _FAST else closed(connections)
+    load = open_at(_RATE_FOR_EACH * connections) if server.name in _FAST else closed(connections)
     alike = _setup(server, "work", 20).on(load)
     return Pair(alike.using(**on), alike.using(**off))
 
 
-_FAST = ("go-net-http", "nginx-static")
+_FAST, _RATE_FOR_EACH = ("go-net-http", "nginx-static"), 2000
 _KEEP_ALIVE: dict[str, tuple[dict[str, int | str], dict[str, int | str]]] = {
     "node-http": ({"max_requests": 1}, {"max_requests": 0}),
     "go-net-http": ({"keep_alive": "false"}, {"keep_alive": "true"}),
