@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import threading
@@ -31,8 +32,8 @@ QUOTA = next(one for one in PLANTS if one.cause.name == "quota")
 
 
 class Group:
-    def __init__(self, folder, log):
-        self.join_paths, self._log = (str(folder / "procs"),), log
+    def __init__(self, joined, log):
+        self.join_paths, self._log = (f"/proc/self/fd/{joined}",), log
 
     def set_limits(self, limits):
         self._log.append(limits)
@@ -46,13 +47,20 @@ class Group:
 
 
 class Tree:
-    """Control groups of paper: what was asked for, in order."""
+    """Control groups of paper: what was asked for, in order, and which processes joined."""
 
-    def __init__(self, folder):
-        self._folder, self.log = folder, []
+    def __init__(self):
+        # A pipe keeps all that is written; a file would have the last alone.
+        self._joined, self._joining = os.pipe()
+        self.log = []
 
     def create(self, name):
-        return Group(self._folder, self.log)
+        return Group(self._joining, self.log)
+
+    def joined(self):
+        os.close(self._joining)
+        with os.fdopen(self._joined) as pipe:
+            return pipe.read()
 
 
 def observed(tree, plant, observer, *told):
@@ -74,23 +82,30 @@ def observed(tree, plant, observer, *told):
 # --- from outside -----------------------------------------------------------------------------------------
 
 
-def test_a_side_is_limited_from_the_begin_of_its_load_to_its_end(tmp_path):
-    tree = Tree(tmp_path)
-    with subprocess.Popen(["sleep", "100"]) as child:
+def test_a_side_is_limited_from_the_begin_of_its_load_to_its_end():
+    """Who starts servers, and the generator, are not limited: they are the observer's own children."""
+    tree = Tree()
+    starter = ["sh", "-c", "sleep 100 & echo $!; wait"]
+    with (
+        subprocess.Popen(["sleep", "100"]) as generator,
+        subprocess.Popen(starter, stdout=subprocess.PIPE, text=True) as started,
+    ):
+        server = int(started.stdout.readline())
         observed(tree, QUOTA, os.getpid(), LoadSign(FAULTY, began=True), LoadSign(FAULTY, began=False))
-        child.kill()
+        for pid in (server, started.pid, generator.pid):
+            os.kill(pid, signal.SIGKILL)
     assert tree.log == [Limits(cpu_quota=QUOTA.pair.faulty.cpu_quota), "gone"]
-    assert (tmp_path / "procs").read_text() == str(child.pid)
+    assert tree.joined() == str(server)
 
 
-def test_a_twin_without_limits_gets_no_group(tmp_path):
-    tree = Tree(tmp_path)
+def test_a_twin_without_limits_gets_no_group():
+    tree = Tree()
     observed(tree, QUOTA, os.getpid(), LoadSign(HEALTHY, began=True), LoadSign(HEALTHY, began=False))
     assert tree.log == []
 
 
-def test_a_side_whose_end_nobody_says_is_limited_no_longer_than_its_observer_lives(tmp_path):
-    tree = Tree(tmp_path)
+def test_a_side_whose_end_nobody_says_is_limited_no_longer_than_its_observer_lives():
+    tree = Tree()
     observed(tree, QUOTA, os.getpid(), LoadSign(FAULTY, began=True))
     assert tree.log[-1] == "gone"
 
@@ -155,4 +170,4 @@ def test_a_user_who_cannot_run_this_prony_is_named_with_the_reason(tmp_path, mon
     monkeypatch.setattr("prony.cli.selftest_rootless.own_command", lambda *words: [str(program), *words])
     nobody = RunAs("nobody", 65534, 65534, True, tmp_path)
     with pytest.raises(HostError, match=r"`nobody` cannot run this Prony: .*Permission denied"):
-        _observed(QUOTA, Path("/"), nobody, Tree(tmp_path), 1)
+        _observed(QUOTA, Path("/"), nobody, Tree(), 1)

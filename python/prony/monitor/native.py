@@ -29,6 +29,8 @@ class NativeProcess(Protocol):
     @property
     def pid(self) -> int: ...  # noqa: D102
     @property
+    def parent_pid(self) -> int: ...  # noqa: D102
+    @property
     def start_time_ticks(self) -> int: ...  # noqa: D102
     @property
     def user_ns(self) -> int: ...  # noqa: D102

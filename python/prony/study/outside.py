@@ -91,7 +91,7 @@ def limits_of(side: PlantedSide) -> Limits:
 
 
 def plant_from_outside(ours: socket.socket, plant: Plant, observer: int, tree: CgroupTree) -> None:
-    """Limit what the process ``observer`` has started, for as long as it says; until it closes its end.
+    """Limit the servers of the process ``observer``, for as long as it says; until it closes its end.
 
     *Errors*: HostError, OSError when a group cannot be made.
     """
@@ -114,14 +114,19 @@ def plant_from_outside(ours: socket.socket, plant: Plant, observer: int, tree: C
 
 @contextlib.contextmanager
 def _limited(tree: CgroupTree, name: str, side: PlantedSide, observer: int) -> Iterator[None]:
-    """Hold what an observer has started in a group with the limits of a side."""
+    """Hold an observer's servers in a group with the limits of a side."""
     if not limits_of(side).asked():
         yield
         return
     with tree.create(name) as group:
         group.set_limits(limits_of(side))
-        _move(group, [one.pid for one in CompiledSource(observer).sample()])
+        _move(group, _servers_of(observer))
         yield
+
+
+def _servers_of(observer: int) -> list[int]:
+    """Return an observer's servers. Its own children are none: the generator, and who starts servers."""
+    return [one.pid for one in CompiledSource(observer).sample() if one.parent_pid != observer]
 
 
 def _move(group: ControlGroup, pids: Sequence[int]) -> None:
