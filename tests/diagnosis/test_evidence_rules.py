@@ -8,7 +8,9 @@ from diagnosis.test_rules import CELL, HEALTHY, answered, findings
 from golden import build
 from prony.diagnosis import RULES, Confidence, Evidence, Symptom, conclude, observe
 from prony.model import (
+    AddressKind,
     Failed,
+    ListenerUsage,
     Network,
     Phase,
     Placement,
@@ -93,22 +95,45 @@ def test_a_kernel_that_gives_less_than_was_asked_for_is_told(asked, rules):
     assert ids(trial, subject=record) == rules
 
 
+def listens(kind, address):
+    return ListenerUsage(None, kind, address, inode=7, queued_max=0, limit=5, samples=2)
+
+
+ELSEWHERE = listens(AddressKind.TCP4, "127.0.0.1:9000")
+CONTROL = listens(AddressKind.UNIX, "/run/control")
+
+
 @pytest.mark.parametrize(
-    ("network", "more", "limit"),
+    ("network", "more", "also", "limit"),
     [
-        (Network.ISOLATED, {}, 5),
-        (Network.ISOLATED, {"listen.worker.queued": 0, "listen.worker.limit": 9}, 2048),
-        (Network.HOST, {}, 2048),
+        (Network.ISOLATED, {}, CONTROL, 5),
+        (Network.ISOLATED, {"listen.db.queued": 0, "listen.db.limit": 9}, CONTROL, None),
+        (Network.ISOLATED, {}, ELSEWHERE, None),
+        (Network.HOST, {}, CONTROL, 2048),
     ],
-    ids=["its only queue", "two queues", "other servers' too"],
+    ids=["its only queue", "two queues", "a listener of its own for others", "other servers' too"],
 )
-def test_a_queue_that_overflowed_between_two_looks_has_the_limit_that_the_kernel_gave(network, more, limit):
+def test_a_queue_that_overflowed_between_two_looks_has_the_limit_that_the_kernel_gave(
+    network, more, also, limit
+):
     seen = FULL | {"listen.server.queued": 2} | more
     trial = observed(sample(0), sample(10, gauges=seen), counters={"ListenOverflows": 9})
+    own = ListenerUsage("server", AddressKind.TCP4, "127.0.0.1:80", 6, 2, 5, 2)
+    trial = replace(trial, facts=TrialFacts(listeners=(own, also)))
     facts, sandbox = build.declared(backlog=2048), SandboxFacts(network)
     found = findings(trial, subject=SubjectRecord("a+b", facts=facts, sandbox=sandbox))
     assert [one.numbers.get("limit") for one in found if one.rule == "D01"] == [limit]
     assert [one.numbers["given"] for one in found if one.rule == "D03"] == ([5] if limit == 5 else [])
+    sure = {5: Confidence.CERTAIN, None: Confidence.LIKELY, 2048: Confidence.POSSIBLE}
+    assert {one.confidence for one in found if one.rule == "D01"} == {sure[limit]}
+
+
+@pytest.mark.parametrize(("queued", "certain"), [(5, False), (6, True)])
+def test_on_the_hosts_network_only_a_queue_that_was_seen_full_is_said_to_have_overflowed(queued, certain):
+    seen = FULL | {"listen.server.queued": queued}
+    trial = observed(sample(0), sample(10, gauges=seen), counters={"ListenOverflows": 5000})
+    found = findings(trial, subject=SubjectRecord("a+b", sandbox=SandboxFacts(Network.HOST)))
+    assert any(one.confidence is Confidence.CERTAIN for one in found) is certain
 
 
 def test_behind_a_frontend_the_servers_own_backlog_is_what_the_kernel_may_have_cut():

@@ -13,7 +13,7 @@ from prony.analysis.connections import closes_each
 from prony.analysis.resources import window_samples
 from prony.analysis.starvation import Starvation, are_many, starvation
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
-from prony.model import Network, Sample, SubjectFacts
+from prony.model import AddressKind, Network, Sample, SubjectFacts
 
 __all__ = ["full_queues", "listen_queue", "overflowed_queue", "turned_away"]
 
@@ -39,14 +39,22 @@ def overflowed_queue(evidence: Evidence) -> AcceptQueue | None:
     """Return the subject's queue that had no room: the one that a sample shows full, else the one that
     overflowed unseen, which is known where it is the only one; null: nobody knows which.
 
-    A burst fills a queue between two looks. Where another was nearly full too, either may have overflowed.
+    A burst fills a queue between two looks. Where another was nearly full too, either may have overflowed;
+    and unseen any listener of the subject may, such as that of a database.
     """
     queues, full = _queues(evidence), full_queues(evidence)
     if full:
         return full[0] if len(full) == len(_nearly_full(queues)) == 1 else None
-    behind = evidence.subject is not None and evidence.subject.facts.frontend is not None
-    alone = len(queues) == 1 and not behind and _overflows(evidence.trial.counters) > 0
+    alone = len(queues) == 1 and _has_one_queue(evidence) and _overflows(evidence.trial.counters) > 0
     return queues[0] if alone and _is_own(evidence, full) else None
+
+
+def _has_one_queue(evidence: Evidence) -> bool:
+    """Return whether the server listens alone: what overflowed in its network can be its queue only."""
+    behind = evidence.subject is not None and evidence.subject.facts.frontend is not None
+    found = {one.process for one in evidence.trial.facts.listeners if one.kind is not AddressKind.UNIX}
+    named = {*accept_queues(window_samples(evidence.trial.samples))}
+    return not behind and len(found | named) <= 1
 
 
 def _nearly_full(queues: Sequence[AcceptQueue]) -> list[AcceptQueue]:
@@ -99,10 +107,11 @@ def _outside(evidence: Evidence, found: Starvation) -> int:
 
 
 def _is_own(evidence: Evidence, full: Sequence[AcceptQueue]) -> bool:
-    """Return whether the overflows are those of the subject's queues: on the host's network only where one
-    of these was full.
+    """Return whether the overflows are those of the subject's queues: on the host's network only where a
+    sample shows one of these full.
     """
-    return bool(full) or evidence.subject is None or evidence.subject.sandbox.network is not Network.HOST
+    on_host = evidence.subject is not None and evidence.subject.sandbox.network is Network.HOST
+    return not on_host or any(queue.full for queue in full)
 
 
 def _overflows(counters: Mapping[str, int]) -> int:
@@ -130,10 +139,11 @@ def _taken(window: Sequence[Sample], process: str) -> list[int]:
 def _overflowed(evidence: Evidence, overflows: int, full: list[AcceptQueue]) -> Finding:
     ours = _is_own(evidence, full)
     limit, process = _limit(evidence)
+    sure = Confidence.CERTAIN if full or _has_one_queue(evidence) else Confidence.LIKELY
     return Finding(
         rule="D01",
         kind=Symptom.QUEUE_OVERFLOWED if ours else Symptom.SOME_QUEUE_OVERFLOWED,
-        confidence=Confidence.CERTAIN if ours else Confidence.POSSIBLE,
+        confidence=sure if ours else Confidence.POSSIBLE,
         numbers={
             "overflows": overflows,
             **({} if limit is None else {"limit": limit}),
@@ -163,8 +173,8 @@ def _limit(evidence: Evidence) -> tuple[int | None, str | None]:
     if (queue := overflowed_queue(evidence)) is not None:
         return queue.limit, _other(queue.process).get("process")
     facts = evidence.subject.facts if evidence.subject else SubjectFacts()
-    # Behind a frontend there is another queue, and the kernel counts both together.
-    return facts.declared.backlog if facts.frontend is None else None, None
+    # The kernel counts all queues together.
+    return facts.declared.backlog if _has_one_queue(evidence) else None, None
 
 
 def _other(process: str) -> dict[str, str]:
