@@ -192,6 +192,10 @@ class _Groups:
         """Return the kernel's counters of each group; nothing without groups."""
         return self._subject.counters() or self._foreign.counters()
 
+    def kills(self) -> Mapping[str, int]:
+        """Return how many processes the kernel has killed because memory ran out, by part of the subject."""
+        return oom_kills(self._subject.counters()) if self.are_own else self._foreign.kills()
+
     @property
     def are_own(self) -> bool:
         """Whether the sandbox made them."""
@@ -200,7 +204,7 @@ class _Groups:
 
 def _out_of_memory(task: Task, groups: _Groups) -> str | None:
     """Return which of its processes the kernel killed because memory ran out, in words; null: none."""
-    killed = oom_kills(groups.counters())
+    killed = groups.kills()
     if not killed:
         return None
     limit = task.cell.sandbox.memory_bytes

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from prony.sandbox.cgroup.base import CgroupTree, NoCgroups
-from prony.sandbox.cgroup.foreign import ForeignGroups
+from prony.sandbox.cgroup.base import CgroupTree, Counters, NoCgroups
+from prony.sandbox.cgroup.foreign import ForeignGroup, ForeignGroups
 from prony.sandbox.cgroup.tree import open_cgroups
 
 
@@ -36,3 +36,30 @@ def test_a_server_that_has_ended_before_anybody_looked_has_no_group() -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()
     assert ForeignGroups({"server": gone.pid}).counters() == {}
+
+
+def test_what_a_group_killed_before_is_not_this_subjects_and_a_shared_group_counts_once(
+    tree: CgroupTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed = [3]
+    monkeypatch.setattr(ForeignGroup, "counters", lambda _self: Counters(oom_kills=killed[0]))
+    with tree.create("shared") as group, subprocess.Popen(["sleep", "100"]) as child:
+        for path in group.join_paths:
+            Path(path).write_text(str(child.pid))
+        groups = ForeignGroups({"server": child.pid, "frontend": child.pid})
+        assert groups.kills() == {}
+        killed[0] = 5
+        assert groups.kills() == {"server": 2}
+        child.kill()
+
+
+def test_a_group_that_a_subject_is_put_into_later_is_counted_whole(
+    tree: CgroupTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ForeignGroup, "counters", lambda _self: Counters(oom_kills=2))
+    with tree.create("later") as group, subprocess.Popen(["sleep", "100"]) as child:
+        groups = ForeignGroups({"server": child.pid})
+        for path in group.join_paths:
+            Path(path).write_text(str(child.pid))
+        assert groups.kills() == {"server": 2}
+        child.kill()

@@ -59,6 +59,19 @@ class ForeignGroups:
     def __init__(self, pids: Mapping[str, int]) -> None:
         self._pids = dict(pids)
         self._groups: dict[str, ForeignGroup] = {}
+        counted = self.counters()
+        self._before = {group: counted[name].oom_kills or 0 for name, group in self._groups.items()}
+
+    def kills(self) -> dict[str, int]:
+        """Return how many processes the kernel has killed for memory since this was made; of a group that
+        processes were put into later, in its whole life. Each group counts once.
+        """
+        counted, found = self.counters(), dict[ForeignGroup, tuple[str, int]]()
+        for name, group in self._groups.items():
+            killed = (counted[name].oom_kills or 0) - self._before.get(group, 0)
+            if killed > 0:
+                found.setdefault(group, (name, killed))
+        return dict(found.values())
 
     def counters(self) -> dict[str, Counters]:
         """Return the kernel's counters of each group; nothing where they share Prony's own."""
