@@ -48,6 +48,11 @@ def with_counters(trial, **counters):
     return replace(trial, counters={**trial.counters, **named})
 
 
+def lasting(trial, length_s):
+    closed = {"close_ns": trial.recording.window.open_ns + length_s * SECOND}
+    return replace(trial, recording=with_parts(trial.recording, window=closed))
+
+
 def sample(second, rows=(), **gauges):
     named = {name.replace("__", "."): value for name, value in gauges.items()}
     return Sample(second * SECOND, Phase.WINDOW, tuple(rows), 0, 0, 0, named)
@@ -337,6 +342,14 @@ def test_an_event_loop_waits_for_no_child_and_forks_more_than_connections_arrive
     assert (Symptom.FORKED_FOR_EACH in kinds(replace(HEALTHY, counters=counters))) is named
 
 
+@pytest.mark.parametrize(("forked", "named"), [(500, True), (400, False)])
+def test_what_other_programs_fork_beside_a_slow_app_is_no_fork_storm(forked, named):
+    """The window is ten seconds long: some forty forks a second are a shell script's."""
+    counters = {**LOOKS, "threads.events": 80, "machine.forks": forked, "PassiveOpens": 1}
+    trial = lasting(replace(HEALTHY, counters=counters), 10)
+    assert (Symptom.FORKED_FOR_EACH in kinds(trial)) is named
+
+
 # --- workers ----------------------------------------------------------------------------------------------
 
 
@@ -387,6 +400,20 @@ def test_a_server_whose_own_threads_fill_its_cpu_may_be_cold(used_s, named):
     assert (Symptom.STILL_COLD in kinds(with_counters(trial, **counted), SIX)) is named
 
 
+def test_nobody_elses_work_in_the_slow_seconds_is_taken_for_a_cold_server():
+    trial = replace(lasting(paced(5, *[100, 99, 101] * 13), 40), placement=Placement((0,), (1,)))
+    busy = {"threads__queue_ns": 40 * SECOND, "cgroup__server__cpu_ns": round(39.05 * SECOND)}
+    assert Symptom.STILL_COLD not in kinds(with_counters(trial, **busy), SIX)
+    alone = {**busy, "cgroup__server__cpu_ns": round(39.95 * SECOND)}
+    assert Symptom.STILL_COLD in kinds(with_counters(trial, **alone), SIX)
+
+
+def test_what_the_generator_takes_of_shared_cpus_does_not_make_a_server_cold():
+    trial = replace(paced(50, 52, 51, 98, 101, 99), placement=Placement((0,), (0,), shared=True))
+    busy = {"threads__queue_ns": 6 * SECOND, "cgroup__server__cpu_ns": 3 * SECOND}
+    assert Symptom.STILL_COLD not in kinds(with_counters(trial, **busy, prony__cpu_ns=3 * SECOND), SIX)
+
+
 # --- other programs ---------------------------------------------------------------------------------------
 
 
@@ -412,6 +439,27 @@ def test_other_programs_are_named_by_whose_cpus_they_took_and_limit_no_server_be
     assert found == pytest.approx(shares)
     limited = concluded(trial).cause_kind
     assert limited is (Symptom.OTHERS_RAN if Symptom.OTHERS_RAN in shares else None)
+
+
+@pytest.mark.parametrize(
+    ("placement", "beside", "found"),
+    [
+        (Placement((0,), tuple(range(1, 8))), 0.05, {Symptom.OTHERS_RAN_BESIDE_GENERATOR: 0.05}),
+        (Placement((0,), tuple(range(1, 8))), 0.0, {Symptom.OTHERS_RAN: 0.48}),
+        (Placement((), (0, 1)), 0.0, {Symptom.OTHERS_RAN: 0.06}),
+    ],
+    ids=["most beside the generator", "all on the server's", "the server has none"],
+)
+def test_little_work_of_others_is_put_where_most_of_it_ran(placement, beside, found):
+    """Of the time of eight CPUs others had 6 %."""
+    of_cpus = {"busy": 0.06, "interrupts": 0.0, "idle": 0.94, "steal": 0.0}
+    counted = {f"cpus__{name}_ns": round(part * SECOND) for name, part in of_cpus.items()}
+    trial = replace(HEALTHY, placement=placement)
+    trial = with_counters(trial, **counted, subject__cpu_ns=0, prony__cpu_ns=0)
+    trial = with_counters(trial, generator_cpus__busy_ns=round(beside * SECOND))
+    others = {Symptom.OTHERS_RAN, Symptom.OTHERS_RAN_BESIDE_GENERATOR}
+    said = {one.kind: one.numbers["share"] for one in diagnose(Evidence(CELL, trial, record()))}
+    assert {kind: share for kind, share in said.items() if kind in others} == pytest.approx(found)
 
 
 # --- development ------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from prony.model import Fault, FaultKind, Trial
 from prony.units import MILLISECOND_NS
 
 __all__ = [
+    "counted_apart",
     "environment_fault",
     "environment_metrics",
     "load_beside_generator",
@@ -59,18 +60,25 @@ def other_load(counters: Mapping[str, int]) -> float | Missing:
     return max(0.0, (counters["cpus.busy_ns"] - ours_ns) / total_ns)
 
 
+def counted_apart(trial: Trial) -> bool:
+    """Return whether what ran on CPUs that the generator has alone was counted, and none of it is the
+    subject's: no process of it was seen to have left its own.
+    """
+    return "generator_cpus.busy_ns" in trial.counters and not trial.facts.strays
+
+
 def load_beside_generator(trial: Trial) -> float:
     """Return the part of ``other_load`` that ran on CPUs that the generator has alone; 0 where it has none,
-    where that was not counted, or where some of the subject's processes may run there too.
+    or where that was not counted apart.
 
     *Definition*: (g - p) / T, at least 0, and at most all of it: g is the busy time of those CPUs, p and T as
     there.
     """
-    counters = trial.counters
-    others, busy_ns = other_load(counters), counters.get("generator_cpus.busy_ns")
-    if isinstance(others, Missing) or busy_ns is None or trial.facts.strays:
+    counters, others = trial.counters, other_load(trial.counters)
+    if isinstance(others, Missing) or not counted_apart(trial):
         return 0.0
-    return min(others, max(0.0, (busy_ns - counters["prony.cpu_ns"]) / _total_ns(counters)))
+    alone_ns = counters["generator_cpus.busy_ns"] - counters["prony.cpu_ns"]
+    return min(others, max(0.0, alone_ns / _total_ns(counters)))
 
 
 def subject_cpu_ns(counters: Mapping[str, int]) -> int:

@@ -28,7 +28,7 @@ _MOST_TRIALS = 0.5
 _LONG_QUEUE_S = 1.0
 # Asked over given: advised is twice the queue; what one that is longer by less would change is not known.
 _LEAST_CUT = 2.0
-# Of the CPUs' time, as where a trial is repeated for them; smaller ones disturb, and limit nothing.
+# Of the CPUs' time; smaller ones disturb, and limit nothing.
 _LEAST_SHARES = {Symptom.OTHERS_RAN: 0.2, Symptom.STOLEN: 0.1}
 
 

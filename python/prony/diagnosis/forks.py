@@ -7,6 +7,8 @@ some wait for a child. CGI is the oldest form: RFC 3875.
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.diagnosis.thread_time import ThreadState, thread_time
 from prony.model import Ok
+from prony.model.recording import Recording
+from prony.units import seconds
 
 __all__ = ["forks"]
 
@@ -16,6 +18,8 @@ _LEAST_REQUESTS = 20
 _LEAST_WAITING = 0.02
 # Of the forks: where fewer connections arrived, their threads explain few of them.
 _MOST_ARRIVED = 0.1
+# The count is the machine's: a shell script or health checks beside the server start a few.
+_LEAST_A_SECOND = 50
 
 
 def forks(evidence: Evidence) -> list[Finding]:
@@ -28,7 +32,7 @@ def forks(evidence: Evidence) -> list[Finding]:
     if done < _LEAST_REQUESTS or counted < _LEAST_A_REQUEST * done:
         return []
     waiting, arrived = thread_time(counters).get(ThreadState.CHILD, 0.0), counters.get("PassiveOpens")
-    kept = arrived is not None and arrived <= _MOST_ARRIVED * counted
+    kept = arrived is not None and arrived <= _MOST_ARRIVED * counted and _are_many(counted, recording)
     if waiting < _LEAST_WAITING and not kept:
         return []
     if not isinstance(evidence.trial.outcome, Ok):
@@ -43,3 +47,8 @@ def forks(evidence: Evidence) -> list[Finding]:
             shareable=True,
         )
     ]
+
+
+def _are_many(counted: int, recording: Recording | None) -> bool:
+    length_ns = recording.window.length_ns if recording else None
+    return length_ns is not None and counted >= _LEAST_A_SECOND * seconds(length_ns)

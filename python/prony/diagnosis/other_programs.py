@@ -4,7 +4,7 @@ Beside the generator they limit no server by themselves: whether they kept it wa
 *Source*: proc_stat(5) and proc_pid_stat(5): the CPUs' busy time that is neither the subject's nor Prony's.
 """
 
-from prony.analysis.environment_faults import load_beside_generator, other_load
+from prony.analysis.environment_faults import counted_apart, load_beside_generator, other_load
 from prony.analysis.missing import Missing
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import Trial
@@ -26,8 +26,9 @@ def other_programs(evidence: Evidence) -> list[Finding]:
     beside = load_beside_generator(evidence.trial)
     shares = {Symptom.OTHERS_RAN: share - beside, Symptom.OTHERS_RAN_BESIDE_GENERATOR: beside}
     found = {kind: part for kind, part in shares.items() if part > _MOST}
-    # Less than that on both: the server's have it, as where nobody counted them apart.
-    found = found or {Symptom.OTHERS_RAN: share}
+    # Less than that on both: where more of it was.
+    most = max(shares, key=lambda kind: shares[kind])
+    found = found or {most: shares[most]}
     own = _servers_part(evidence.trial)
     return [
         _finding(kind, min(1.0, part / own) if kind is Symptom.OTHERS_RAN else part)
@@ -37,10 +38,10 @@ def other_programs(evidence: Evidence) -> list[Finding]:
 
 def _servers_part(trial: Trial) -> float:
     """Return the part of the trial's CPUs that is the server's: all where the generator has none alone, or
-    where nobody counted who ran on these.
+    where what ran on these was not counted apart.
     """
     placement = trial.placement
-    if placement is None or "generator_cpus.busy_ns" not in trial.counters or trial.facts.strays:
+    if placement is None or not placement.server_cpus or not counted_apart(trial):
         return 1.0
     alone = set(placement.generator_cpus) - set(placement.server_cpus)
     return len(placement.server_cpus) / (len(placement.server_cpus) + len(alone))

@@ -9,9 +9,10 @@ from statistics import fmean
 
 from prony.analysis.missing import Missing
 from prony.analysis.steady_state import paces_of
-from prony.diagnosis.consumption import Resource, consumption_of
+from prony.diagnosis.consumption import Consumption, Resource, consumption_of
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
-from prony.model import Ok
+from prony.model import Ok, Trial
+from prony.units import seconds
 
 __all__ = ["still_cold"]
 
@@ -19,8 +20,8 @@ _LEAST_SECONDS = 4
 # The end's pace over the beginning's; between the two sides of the change no second lies in between.
 _LEAST_GAIN = 1.3
 _APART = 1.1
-# Of its CPUs' time, by the count of its control group.
-_ALL_ITS_OWN = 0.97
+# Of the slow seconds' CPU time: what others can have had, where it explains no such gain.
+_MOST_OF_OTHERS = 0.1
 
 
 def still_cold(evidence: Evidence) -> list[Finding]:
@@ -31,15 +32,15 @@ def still_cold(evidence: Evidence) -> list[Finding]:
     if recording is None or recording.is_open or not isinstance(evidence.trial.outcome, Ok):
         return []
     usage = consumption_of(evidence)
-    if usage is None or (usage.contended and usage.shares.get(Resource.CPU, 0.0) < _ALL_ITS_OWN):
-        # Who gets the CPU less often is slower, warm or not; where its own threads fill it, nobody takes it.
+    if usage is None:
         return []
     paces = paces_of(recording)
     if isinstance(paces, Missing) or len(paces["rate"]) < _LEAST_SECONDS:
         return []
     rate = paces["rate"]
     after = next((k for k in range(1, len(rate) - 1) if _is_step(rate[:k], rate[k:])), None)
-    if after is None:
+    if after is None or (usage.contended and not _fills_its_cpus(evidence.trial, usage, after)):
+        # Who gets the CPU less often is slower, warm or not; where its own threads fill it, nobody takes it.
         return []
     early, late = fmean(rate[:after]), fmean(rate[after:])
     return [
@@ -52,6 +53,19 @@ def still_cold(evidence: Evidence) -> list[Finding]:
             shareable=True,
         )
     ]
+
+
+def _fills_its_cpus(trial: Trial, usage: Consumption, slow_s: int) -> bool:
+    """Return whether the subject had nearly all of its CPUs' time, by the count of its control groups: what
+    is left over of the whole window would be little of the slow seconds.
+    """
+    counted = any(name.startswith("cgroup.") and name.endswith(".cpu_ns") for name in trial.counters)
+    shared = trial.placement is None or trial.placement.shared
+    length_ns = trial.recording.window.length_ns if trial.recording else None
+    if shared or not counted or length_ns is None:
+        return False
+    left = 1.0 - usage.shares.get(Resource.CPU, 0.0)
+    return left * seconds(length_ns) <= _MOST_OF_OTHERS * slow_s
 
 
 def _is_step(before: Sequence[float], after: Sequence[float]) -> bool:

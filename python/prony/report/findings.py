@@ -259,8 +259,8 @@ _SENTENCES: Mapping[Symptom, _Sentence] = MappingProxyType(
             "its memory grew with its requests, all through the window",
         ),
         Symptom.FORKED_FOR_EACH: _Sentence(
-            "it started {forks:n process} for {done:n request}, and waited for them",
-            "it started a process for each request, and waited for it",
+            "it started {forks:n process} for {done:n request}",
+            "it started a process for each request",
         ),
         Symptom.CROWDED: _Sentence(
             "{ready:.1f} of its threads ran or were ready to, on average, on {cpus:n CPU}: they took turns",
