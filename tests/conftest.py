@@ -50,7 +50,7 @@ BESIDE = (
     *("engine/fleet/test_clocks.py", "engine/fleet/test_liveness.py", "engine/fleet/test_address.py"),
     "engine/fleet/test_progress.py",
     *(
-        "test_bench_engine.py",
+        "test_bench_*.py",
         "test_conversions.py",
         "test_data.py",
         "test_docs.py",
