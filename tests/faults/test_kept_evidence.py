@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from prony.cli.selftest_diagnosis import read_evidence
+from prony.cli.selftest_diagnosis import read_evidence, rootless_of
 from prony.diagnosis import Confidence, Observed, Symptom, conclude, observe
 from prony.faults import CAUSES, DOUBLES, PLANTS, PlanPart
 from prony.faults.dominance import judge_doubles, share_of
-from prony.faults.judge import MOST_OF_A_CPU, JudgedPlant, judge_plants, named_by
+from prony.faults.judge import MOST_OF_A_CPU, JudgedPlant, judge_plants, lost_causes, named_by
 from prony.faults.matrix import matrix_of
 
 TRIED = Path(__file__).parent / "tried.jsonl.xz"
@@ -121,6 +121,12 @@ def test_the_campaign_names_the_dominant_of_two_faults(campaign):
     if len(doubles) < len(DOUBLES):
         pytest.skip(f"the campaign has measured {len(doubles)} of {len(DOUBLES)} doubles")
     assert share_of(doubles).value >= 0.8
+
+
+def test_an_ordinary_user_loses_two_causes_at_most():
+    judged = rootless_of(CAMPAIGN)
+    assert len({one.plant.cause.name for one in judged if one.hurt}) >= 30
+    assert len(lost_causes(judged)) <= 2
 
 
 def test_a_campaign_counts_as_whole_once_each_cause_that_can_be_named_was_planted_and_hurt():
