@@ -1,8 +1,8 @@
 """What `bench/monitor_stalls` reads of a trial."""
 
 from benches import bench
-from golden import build
 from diagnosis.test_causes import SIX
+from golden import build
 
 MS = 1_000_000
 
