@@ -119,6 +119,7 @@ def test_a_rate_that_was_kept_says_nothing_of_more_throughput(sent):
     (found,) = findings(replace(trial, recording=recording))
     assert ("throughput may be higher" in sentence(found)) is (sent < 99)
     assert "latency" in sentence(found)
+    assert found.confidence is (Confidence.CERTAIN if sent < 99 else Confidence.LIKELY)
 
 
 def test_the_evidence_that_is_strongest_is_the_finding():

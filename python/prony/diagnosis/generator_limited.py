@@ -65,11 +65,15 @@ def generator_limited(evidence: Evidence) -> list[Finding]:
 
 def _sure(found: Limit, recording: Recording) -> Confidence:
     """Return how sure it is that the generator was the limit: one that a server keeps busy with connections
-    that it refuses or ends is busy with what another cause does.
+    that it refuses or ends is busy with what another cause does; and one that sent all that was asked for, if
+    late, kept nothing from the server.
     """
+    if found.level is not Limited.YES:
+        return Confidence.LIKELY
     sent_away = sum(recording.account.others.get(name) or 0 for name in _SENT_AWAY)
-    by_failures = found.kind in _OF_ITS_CPU and sent_away > _MOST_SENT_AWAY * recording.completed.all
-    return Confidence.CERTAIN if found.level is Limited.YES and not by_failures else Confidence.LIKELY
+    by_failures = sent_away > _MOST_SENT_AWAY * recording.completed.all
+    doubtful = found.kind in _OF_ITS_CPU and (by_failures or keeps_rate(recording))
+    return Confidence.LIKELY if doubtful else Confidence.CERTAIN
 
 
 def _affected(recording: Recording) -> Affected:

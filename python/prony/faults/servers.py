@@ -106,7 +106,8 @@ RULES_CHANGED_FOR = frozenset(
         *("cold-waitress-long", "cold-waitress-short", "fork-storm-node-pages-each"),
         *("descriptors-refused-node-pages-low", "descriptors-refused-node-pages-middle"),
         *("memory-limit-waitress-low", "memory-limit-waitress-middle"),
-        *("neighbour-gunicorn-half", "neighbour-uvicorn-quiet-half", "neighbour-waitress-half"),
+        *("healthy-uwsgi-saturated", "neighbour-gunicorn-half"),
+        *("neighbour-uvicorn-quiet-half", "neighbour-waitress-half"),
     )
 )
 """Plants that were held out until they showed a rule to be wrong: what it finds of them now is no proof."""
