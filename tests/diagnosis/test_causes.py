@@ -458,8 +458,10 @@ def test_little_work_of_others_is_put_where_most_of_it_ran(placement, beside, fo
     trial = with_counters(trial, **counted, subject__cpu_ns=0, prony__cpu_ns=0)
     trial = with_counters(trial, generator_cpus__busy_ns=round(beside * SECOND))
     others = {Symptom.OTHERS_RAN, Symptom.OTHERS_RAN_BESIDE_GENERATOR}
-    said = {one.kind: one.numbers["share"] for one in diagnose(Evidence(CELL, trial, record()))}
-    assert {kind: share for kind, share in said.items() if kind in others} == pytest.approx(found)
+    said = [one for one in diagnose(Evidence(CELL, trial, record())) if one.kind in others]
+    assert {one.kind: one.numbers["share"] for one in said} == pytest.approx(found)
+    (sure,) = (one.confidence for one in said)
+    assert sure is (Confidence.POSSIBLE if beside else Confidence.LIKELY)
 
 
 # --- development ------------------------------------------------------------------------------------------

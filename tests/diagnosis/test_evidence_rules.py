@@ -128,6 +128,18 @@ def test_a_queue_that_overflowed_between_two_looks_has_the_limit_that_the_kernel
     assert {one.confidence for one in found if one.rule == "D01"} == {sure[limit]}
 
 
+@pytest.mark.parametrize(
+    ("services", "sure"), [({}, Confidence.CERTAIN), ({"postgresql": "16"}, Confidence.LIKELY)]
+)
+def test_where_nobody_read_who_listens_a_database_may_have_overflowed(services, sure):
+    facts = replace(build.declared(backlog=5), services=services)
+    (found,) = findings(
+        observed(sample(0), sample(10), counters={"ListenOverflows": 12}),
+        subject=SubjectRecord("a+b", facts=facts, sandbox=SandboxFacts(Network.ISOLATED)),
+    )
+    assert (found.rule, found.confidence) == ("D01", sure)
+
+
 @pytest.mark.parametrize(("queued", "certain"), [(5, False), (6, True)])
 def test_on_the_hosts_network_only_a_queue_that_was_seen_full_is_said_to_have_overflowed(queued, certain):
     seen = FULL | {"listen.server.queued": queued}

@@ -12,7 +12,7 @@ from prony.model import Failed, Invalid, Ok
 __all__ = ["killed"]
 
 # No longer than a count of processes: a stranger's archive may hold any digits.
-_PROCESSES = re.compile(r"(\d{1,9}) process", re.ASCII)
+_PROCESSES = re.compile(r"(?<!\d)(\d{1,9}) process(?:es)? of the ", re.ASCII)
 
 
 def killed(evidence: Evidence) -> list[Finding]:

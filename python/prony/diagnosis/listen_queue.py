@@ -50,11 +50,13 @@ def overflowed_queue(evidence: Evidence) -> AcceptQueue | None:
 
 
 def _has_one_queue(evidence: Evidence) -> bool:
-    """Return whether the server listens alone: what overflowed in its network can be its queue only."""
-    behind = evidence.subject is not None and evidence.subject.facts.frontend is not None
+    """Return whether the server listens alone: what overflowed in its network can be its queue only. Where
+    nobody read who listens, a subject without frontend and services does.
+    """
+    facts = evidence.subject.facts if evidence.subject else SubjectFacts()
     found = {one.process for one in evidence.trial.facts.listeners if one.kind is not AddressKind.UNIX}
-    named = {*accept_queues(window_samples(evidence.trial.samples))}
-    return not behind and len(found | named) <= 1
+    known = found | {*accept_queues(window_samples(evidence.trial.samples))}
+    return facts.frontend is None and (len(known) == 1 or not (known or facts.services))
 
 
 def _nearly_full(queues: Sequence[AcceptQueue]) -> list[AcceptQueue]:

@@ -26,13 +26,13 @@ def other_programs(evidence: Evidence) -> list[Finding]:
     beside = load_beside_generator(evidence.trial)
     shares = {Symptom.OTHERS_RAN: share - beside, Symptom.OTHERS_RAN_BESIDE_GENERATOR: beside}
     found = {kind: part for kind, part in shares.items() if part > _MOST}
-    # Less than that on both: where more of it was.
+    # Less than that on both: where more of it was, which may be the accounts' difference.
     most = max(shares, key=lambda kind: shares[kind])
-    found = found or {most: shares[most]}
+    sure = Confidence.LIKELY if found else Confidence.POSSIBLE
     own = _servers_part(evidence.trial)
     return [
-        _finding(kind, min(1.0, part / own) if kind is Symptom.OTHERS_RAN else part)
-        for kind, part in found.items()
+        _finding(kind, min(1.0, part / own) if kind is Symptom.OTHERS_RAN else part, sure)
+        for kind, part in (found or {most: shares[most]}).items()
     ]
 
 
@@ -47,11 +47,11 @@ def _servers_part(trial: Trial) -> float:
     return len(placement.server_cpus) / (len(placement.server_cpus) + len(alone))
 
 
-def _finding(kind: Symptom, share: float) -> Finding:
+def _finding(kind: Symptom, share: float, sure: Confidence) -> Finding:
     return Finding(
         rule="D28",
         kind=kind,
-        confidence=Confidence.LIKELY,
+        confidence=sure,
         numbers={"share": share},
         advice=Advice.END_OTHERS,
         shareable=True,

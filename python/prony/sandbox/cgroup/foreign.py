@@ -60,25 +60,27 @@ class ForeignGroups:
         self._pids = dict(pids)
         self._groups: dict[str, ForeignGroup] = {}
         counted = self.counters()
-        self._before = {group: counted[name].oom_kills or 0 for name, group in self._groups.items()}
+        self._before = {self._groups[name]: one.oom_kills or 0 for name, one in counted.items()}
 
     def kills(self) -> dict[str, int]:
-        """Return how many processes the kernel has killed for memory since this was made; of a group that
-        processes were put into later, in its whole life. Each group counts once.
+        """Return how many processes the kernel has killed for memory since this was made, by the names of
+        ``counters``; of a group that processes were put into later, in its whole life.
         """
-        counted, found = self.counters(), dict[ForeignGroup, tuple[str, int]]()
-        for name, group in self._groups.items():
-            killed = (counted[name].oom_kills or 0) - self._before.get(group, 0)
-            if killed > 0:
-                found.setdefault(group, (name, killed))
-        return dict(found.values())
+        killed = {
+            name: (one.oom_kills or 0) - self._before.get(self._groups[name], 0)
+            for name, one in self.counters().items()
+        }
+        return {name: count for name, count in killed.items() if count > 0}
 
     def counters(self) -> dict[str, Counters]:
-        """Return the kernel's counters of each group; nothing where they share Prony's own."""
+        """Return the kernel's counters of each group, by its first process; nothing where they share Prony's
+        own.
+        """
         for name, pid in self._pids.items():
             with contextlib.suppress(OSError):
                 own = ForeignGroup.of(os.getpid()).hierarchies
                 alone = tuple(one for one in ForeignGroup.of(pid).hierarchies if one not in own)
                 if alone:
                     self._groups[name] = ForeignGroup(alone)
-        return {name: group.counters() for name, group in self._groups.items()}
+        first = {group: name for name, group in reversed(self._groups.items())}
+        return {name: group.counters() for group, name in first.items()}
