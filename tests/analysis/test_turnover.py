@@ -21,13 +21,15 @@ def test_a_worker_that_was_replaced_is_a_restart_and_one_that_was_added_is_not()
         (process(1), process(3)),
         (process(1), process(4), process(5)),
     )
-    assert turnover(samples) == {"worker": Turnover(started=3, ended=2, restarts=2)}
+    assert turnover(samples) == {"worker": Turnover(started=3, ended=2, restarts=2, lasting=1)}
     assert turnover(window((process(1),), (process(1), process(2))))["worker"].restarts == 0
 
 
 def test_a_number_that_is_used_again_is_another_process():
     again = process(1, born=9)
-    assert turnover(window((process(1),), (again,), (again,))) == {"worker": Turnover(1, 1, restarts=1)}
+    assert turnover(window((process(1),), (again,), (again,))) == {
+        "worker": Turnover(1, 1, restarts=1, lasting=1)
+    }
 
 
 def test_a_worker_that_ended_and_was_not_replaced_is_lost():

@@ -94,16 +94,32 @@ def test_other_pages_and_single_refusals_are_none(errors):
 # --- ports and descriptors --------------------------------------------------------------------------------
 
 
+FAILING = build.trial(CELL, 0, 0, [MS] * 180, errors={"reset": 20})
+ONE_FAILED = build.trial(CELL, 0, 0, [MS] * 1999, errors={"reset": 1})
+
+
 def test_a_server_is_without_ports_when_its_log_says_so_and_most_of_them_wait():
     trial = with_counters(HEALTHY, ports=200, TimeWaitAtClose=198)
     log = LogTail("OSError: [Errno 99] Cannot assign requested address")
     assert one(replace(trial, log=log), Symptom.SERVER_WITHOUT_PORTS).confidence is Confidence.CERTAIN
-    assert one(replace(HEALTHY, log=log), Symptom.SERVER_WITHOUT_PORTS).confidence is Confidence.LIKELY
+    assert one(replace(FAILING, log=log), Symptom.SERVER_WITHOUT_PORTS).confidence is Confidence.LIKELY
+    assert one(replace(HEALTHY, log=log), Symptom.SERVER_WITHOUT_PORTS).confidence is Confidence.POSSIBLE
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "error while attempting to bind on address ('::1', 8000): cannot assign requested address",
+        "listen tcp [::1]:8000: bind: cannot assign requested address",
+    ],
+)
+def test_an_address_that_a_server_cannot_bind_is_no_lack_of_ports(log):
+    assert kinds(replace(FAILING, log=LogTail(log))) == kinds(FAILING)
 
 
 def test_ports_that_wait_are_a_likely_limit_only_where_requests_failed():
-    failing = build.trial(CELL, 0, 0, [MS] * 180, errors={"reset": 20})
-    for trial, sure in ((failing, Confidence.LIKELY), (HEALTHY, Confidence.POSSIBLE)):
+    likely, possible = Confidence.LIKELY, Confidence.POSSIBLE
+    for trial, sure in ((FAILING, likely), (ONE_FAILED, possible), (HEALTHY, possible)):
         waiting = with_counters(trial, ports=200, TimeWaitAtClose=198)
         assert one(waiting, Symptom.SERVER_WITHOUT_PORTS).confidence is sure
 
@@ -178,13 +194,27 @@ def test_ports_that_the_server_lacks_are_not_its_frontends(waiting, of_frontend,
         (64, "", Confidence.LIKELY),
         (40, "", None),
         (40, 'File "/srv/app/SystemFile.py", line 4, in open', None),
-        (40, "accept: {error,emfile}", Confidence.CERTAIN),
+        (55, "accept: {error,emfile}", Confidence.CERTAIN),
+        (40, "accept: {error,emfile}", Confidence.POSSIBLE),
+        (40, "OSError: [Errno 24] inotify instance limit reached: too many open files", None),
+        (40, "Error: EMFILE: too many open files, watch '/srv/app'", None),
     ],
 )
 def test_descriptors_are_used_up_at_the_limit_and_not_before(used, log, sure):
     trial = with_counters(HEALTHY, descriptors__used=used, descriptors__limit=64)
     found = diagnose(Evidence(CELL, replace(trial, log=LogTail(log)), record()))
     assert [one.confidence for one in found] == ([] if sure is None else [sure])
+
+
+@pytest.mark.parametrize(
+    ("trial", "sure"),
+    [(FAILING, Confidence.LIKELY), (ONE_FAILED, Confidence.POSSIBLE), (HEALTHY, Confidence.POSSIBLE)],
+)
+def test_a_line_of_the_log_may_be_of_before_the_window_where_no_client_went_without(trial, sure):
+    log = LogTail("accept4(): Too many open files")
+    assert one(replace(trial, log=log), Symptom.DESCRIPTORS_USED_UP).confidence is sure
+    log = LogTail("ValueError: filedescriptor out of range in select()")
+    assert one(replace(trial, log=log), Symptom.SELECT_FULL).confidence is sure
 
 
 def test_a_server_that_select_ended_is_diagnosed_by_its_log():
@@ -342,6 +372,24 @@ def test_an_event_loop_waits_for_no_child_and_forks_more_than_connections_arrive
     assert (Symptom.FORKED_FOR_EACH in kinds(replace(HEALTHY, counters=counters))) is named
 
 
+@pytest.mark.parametrize(
+    ("roles", "sure"),
+    [
+        (("worker", "other"), Confidence.LIKELY),
+        (("worker",), Confidence.POSSIBLE),
+        (("database", "database"), Confidence.POSSIBLE),
+    ],
+    ids=["children", "a single one", "of a database"],
+)
+def test_forks_that_nobody_waits_for_are_only_possibly_children_where_no_look_found_them(roles, sure):
+    """Threads that a server starts for each request are forks too, and no processes."""
+    counters = {**LOOKS, "threads.events": 80, "machine.forks": 210, "PassiveOpens": 1}
+    brief = [sample(at + 1, [worker(1), worker(7 + at, role=role)]) for at, role in enumerate(roles)]
+    samples = (sample(0, [worker(1)]), *brief, sample(9, [worker(1), worker(99)]))
+    trial = replace(HEALTHY, counters=counters, samples=samples)
+    assert one(trial, Symptom.FORKED_FOR_EACH).confidence is sure
+
+
 @pytest.mark.parametrize(("forked", "named"), [(500, True), (400, False)])
 def test_what_other_programs_fork_beside_a_slow_app_is_no_fork_storm(forked, named):
     """The window is ten seconds long: some forty forks a second are a shell script's."""
@@ -353,14 +401,31 @@ def test_what_other_programs_fork_beside_a_slow_app_is_no_fork_storm(forked, nam
 # --- workers ----------------------------------------------------------------------------------------------
 
 
-def used(*cores):
+def with_little(in_flight):
+    """Requests in flight, on average over the second of the trial."""
+    return {"in_flight_integral_ns": round(in_flight * SECOND)}
+
+
+def used(*cores, in_flight=8.0):
     edges = [[worker(pid, cpu_s=share * second) for pid, share in enumerate(cores)] for second in (0, 4)]
     both = Placement((0, 1), (0, 1), shared=True)
-    return replace(HEALTHY, samples=(sample(0, edges[0]), sample(4, edges[1])), placement=both)
+    recording = with_parts(HEALTHY.recording, little=with_little(in_flight))
+    samples = (sample(0, edges[0]), sample(4, edges[1]))
+    return replace(HEALTHY, samples=samples, placement=both, recording=recording)
 
 
 def test_a_full_worker_beside_an_idle_one_is_uneven():
     assert one(used(0.95, 0.1), Symptom.UNEVEN_WORKERS).numbers["workers"] == 2
+
+
+def test_with_one_request_at_a_time_one_worker_is_busy_and_nothing_is_uneven():
+    assert Symptom.UNEVEN_WORKERS not in kinds(used(0.95, 0.1, in_flight=1.0))
+
+
+def test_workers_that_carry_the_rate_that_was_asked_for_wait_for_nothing():
+    cell = replace(CELL, workload=build.Workload(build.OpenLoop(200), CELL.workload.stop))
+    kept = with_parts(build.trial(cell, 0, 0, [MS] * 200).recording, little=with_little(9.0))
+    assert Symptom.UNEVEN_WORKERS not in kinds(replace(used(0.95, 0.1), recording=kept), cell)
 
 
 @pytest.mark.parametrize("cores", [(0.9, 0.8), (0.5, 0.1), (0.95,)], ids=["alike", "not full", "alone"])
@@ -386,6 +451,21 @@ def test_a_pace_that_rises_by_a_step_was_still_cold():
 )
 def test_a_pace_that_is_even_or_stumbles_or_falls_was_not_cold(counts):
     assert Symptom.STILL_COLD not in kinds(paced(*counts), SIX)
+
+
+@pytest.mark.parametrize(
+    "counts", [(0, 1, 2, 1, 2, 1), (5, 8, 8, 9, 8, 8), (0, 8, 8, 8, 8, 8)], ids=["rare", "few", "a gap"]
+)
+def test_a_few_replies_less_in_the_beginning_are_chance_and_no_cold_server(counts):
+    assert Symptom.STILL_COLD not in kinds(paced(*counts), SIX)
+
+
+@pytest.mark.parametrize(("took_s", "named"), [(1.05, False), (0.05, True)])
+def test_a_page_that_takes_a_second_has_no_reply_in_the_first_one(took_s, named):
+    trial = paced(0, 50, 50, 50, 50, 50)
+    times = {"ok_service": distribution([round(took_s * SECOND)] * 250)}
+    slow = replace(trial, recording=with_parts(trial.recording, distributions=times))
+    assert (Symptom.STILL_COLD in kinds(slow, SIX)) is named
 
 
 def test_a_server_that_gets_no_cpu_is_slow_and_not_cold():

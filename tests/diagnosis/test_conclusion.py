@@ -6,8 +6,10 @@ import pytest
 
 from diagnosis.test_rules import CELL, HEALTHY, answered, findings
 from golden import build
+from histograms import distribution
 from prony.diagnosis import (
     MEANINGS,
+    Advice,
     Affected,
     Confidence,
     DiagnosisKind,
@@ -321,6 +323,15 @@ def test_a_queue_that_grows_all_the_time_is_more_than_it_can_do():
     assert [
         (one.numbers["asked_per_s"], one.numbers["done_per_s"], one.numbers["owed"]) for one in found
     ] == [(60, 50, 40)]
+
+
+@pytest.mark.parametrize(("took_s", "sure"), [(3.2, Confidence.LIKELY), (0.5, Confidence.CERTAIN)])
+def test_a_page_that_takes_most_of_the_window_may_leave_as_many_open(took_s, sure):
+    trial = offered([50] * 4)
+    times = {"ok_service": distribution([round(took_s * SECOND)] * 200)}
+    slow = with_parts(trial.recording, distributions=times, window={"open_ns": 0, "close_ns": 4 * SECOND})
+    found = [one for one in findings(replace(trial, recording=slow)) if one.rule == "D41"]
+    assert [one.confidence for one in found] == [sure]
 
 
 @pytest.mark.parametrize(
@@ -742,6 +753,58 @@ def test_behind_a_frontend_a_queue_that_no_sample_shows_has_no_setting():
     direct = findings(overflowed, subject=record())
     behind = findings(overflowed, subject=record(frontend=FrontendFacts("nginx")))
     assert (direct[0].knob, behind[0].knob) == (Knob("gunicorn", "backlog", 2048), None)
+
+
+NGINX = {
+    "name": "nginx",
+    "facts": {"keep_alive": KEEP_ALIVE, "concurrency": {"processes": "{workers}"}},
+}
+BEHIND = record(
+    entry={
+        "server": {**ENTRY["server"], "facts": {**FACTS, "keep_alive": KEEP_ALIVE}},
+        "settings": {
+            "workers": 2,
+            "threads": 4,
+            "max_requests": 9,
+            "keep_alive": False,
+            "connection_limit": 9,
+        },
+        "frontend": NGINX,
+        "frontend_settings": {"workers": 3, "keep_alive": False, "worker_connections": 8},
+    },
+    frontend=FrontendFacts("nginx"),
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "advice", "names", "knob"),
+    [
+        (Symptom.RESTARTED, Advice.READ_LOG_FOR_LIMITS, {"role": "worker"}, "gunicorn.max_requests"),
+        (Symptom.RESTARTED, Advice.READ_LOG_FOR_LIMITS, {"role": "frontend-worker"}, None),
+        (Symptom.ONE_THREAD_FULL, Advice.ADD_PROCESSES, {}, "gunicorn.workers"),
+        (Symptom.ONE_THREAD_FULL, Advice.ADD_PROCESSES, {"process": "frontend"}, "nginx.workers"),
+        (Symptom.ONE_THREAD_FULL, Advice.ADD_PROCESSES, {"process": "database"}, None),
+        (Symptom.CLOSED_AFTER_EACH, Advice.KEEP_ALIVE, {}, "nginx.keep_alive"),
+        (Symptom.CONNECTION_CAP, Advice.RAISE_CONNECTION_CAP, {}, "nginx.worker_connections"),
+        (Symptom.STARVED, Advice.ADD_WORKERS, {}, None),
+        (Symptom.SLOTS_BUSY, Advice.ADD_THREADS, {}, "gunicorn.threads"),
+    ],
+)
+def test_a_setting_is_one_of_the_part_that_the_finding_is_about(kind, advice, names, knob, monkeypatch):
+    found = Finding("D00", kind, Confidence.LIKELY, names=names, advice=advice)
+    monkeypatch.setattr("prony.diagnosis.RULES", {"D00": lambda _: [found]})
+    (named,) = findings(HEALTHY, subject=BEHIND)
+    assert (named.knob and named.knob.name) == knob
+
+
+@pytest.mark.parametrize(
+    "kind", [Symptom.HALF_OPEN_QUEUE_FULL, Symptom.CONNECTS_DROPPED, Symptom.TRACKING_FULL]
+)
+@pytest.mark.parametrize(("dropped", "limits"), [(1, False), (50, True)])
+def test_a_drop_among_many_requests_limits_nothing(kind, dropped, limits):
+    busy = Consumption(10_000, 10_000.0, None, 9.0, {Resource.CPU: 0.5})
+    found = conclude([Observed((finding(kind, dropped=dropped),), busy)])
+    assert (found.cause_kind is kind) is limits
 
 
 def test_one_connection_cannot_show_what_a_pool_can_do():

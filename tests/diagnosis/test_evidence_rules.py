@@ -6,7 +6,7 @@ import pytest
 
 from diagnosis.test_rules import CELL, HEALTHY, answered, findings
 from golden import build
-from prony.diagnosis import RULES, Confidence, Evidence, Symptom, conclude, observe
+from prony.diagnosis import RULES, Confidence, Evidence, Symptom, conclude, diagnose, observe
 from prony.model import (
     AddressKind,
     Failed,
@@ -257,15 +257,29 @@ def test_a_server_that_died_is_not_said_to_have_restarted():
 
 
 def test_workers_that_are_added_within_the_window_are_a_growing_pool():
-    (found,) = findings(observed(sample(0, row(1)), sample(10, row(1), row(2), row(3))))
-    assert (found.rule, found.numbers) == ("D37", {"more": 2})
+    three = row(1), row(2), row(3)
+    (found,) = findings(observed(sample(0, row(1)), sample(5, *three), sample(10, *three)))
+    assert (found.rule, found.numbers, found.confidence) == ("D37", {"more": 2}, Confidence.CERTAIN)
 
 
-def loaded(*used_s, cpus=(0, 1), total_s=None):
+def test_one_more_process_may_be_a_helper():
+    two = row(1), row(2)
+    (found,) = findings(observed(sample(0, row(1)), sample(5, *two), sample(10, *two)))
+    assert (found.rule, found.confidence) == ("D37", Confidence.LIKELY)
+
+
+def test_a_child_that_only_the_last_look_sees_is_no_growing_pool():
+    assert ids(observed(sample(0, row(1)), sample(5, row(1)), sample(10, row(1), row(2)))) == []
+
+
+BUSY = with_parts(HEALTHY.recording, little={"in_flight_integral_ns": 8 * SECOND})
+
+
+def loaded(*used_s, cpus=(0, 1), total_s=None, role="worker", recording=BUSY):
     """A process whose threads used so much in ten seconds."""
     threads = tuple(ThreadUsage(1, tid, "loop", round(used * SECOND)) for tid, used in enumerate(used_s))
-    samples = (sample(0, row(1)), sample(10, row(1, cpu_s=total_s or sum(used_s))))
-    return observed(*samples, threads=threads, placement=Placement(cpus, (9,)))
+    samples = (sample(0, row(1, role)), sample(10, row(1, role, cpu_s=total_s or sum(used_s))))
+    return observed(*samples, threads=threads, placement=Placement(cpus, (9,)), recording=recording)
 
 
 def test_one_thread_on_one_of_two_cpus_is_told():
@@ -275,9 +289,30 @@ def test_one_thread_on_one_of_two_cpus_is_told():
     assert said in sentence(found)
 
 
-def test_threads_that_take_turns_are_told():
-    (found,) = findings(loaded(3.0, 3.5, 3.4))
+@pytest.mark.parametrize(("language", "sure"), [("python", Confidence.LIKELY), ("java", Confidence.POSSIBLE)])
+def test_threads_that_take_turns_are_told(language, sure):
+    entry = {"server": {"name": "a", "language": language}}
+    subject = SubjectRecord("a+b", facts=SubjectFacts(entry=entry))
+    (found,) = findings(loaded(3.0, 3.5, 3.4), subject=subject)
     assert "with 3 threads that took turns" in sentence(found)
+    assert found.confidence is sure
+
+
+@pytest.mark.parametrize(
+    ("role", "process"), [("frontend-worker", "frontend"), ("server", None), ("database", "database")]
+)
+def test_the_process_that_fills_a_core_is_said_to_be_of_the_part_that_it_is_of(role, process):
+    (found,) = findings(loaded(9.8, role=role))
+    assert found.names.get("process") == process
+
+
+ONE_AT_A_TIME = with_parts(HEALTHY.recording, little={"in_flight_integral_ns": SECOND})
+
+
+def test_a_quota_of_one_core_is_all_that_it_can_use():
+    cell = replace(CELL, sandbox=replace(CELL.sandbox, cpu_quota=1.0))
+    rules = [found.rule for found in diagnose(Evidence(cell, loaded(9.8)))]
+    assert "D13" not in rules and "D13" in ids(loaded(9.8))
 
 
 @pytest.mark.parametrize(
@@ -287,8 +322,15 @@ def test_threads_that_take_turns_are_told():
         loaded(9.0),
         loaded(9.0, 9.0),
         loaded(9.8, total_s=19.0),
+        loaded(9.8, recording=ONE_AT_A_TIME),
     ],
-    ids=["it has one CPU only", "it was not busy", "it used two cores", "its other processes used the rest"],
+    ids=[
+        "it has one CPU only",
+        "it was not busy",
+        "it used two cores",
+        "its other processes used the rest",
+        "one request at a time",
+    ],
 )
 def test_a_server_that_could_not_use_more_is_not_blamed(trial):
     assert ids(trial) == []
@@ -400,7 +442,7 @@ def sick():
     limited = build.trial(CELL, 0, 0, [1] * 9, limited="worker CPU 95 %").recording
     return observed(
         sample(0, row(1), row(2, "master"), gauges=FULL),
-        sample(5, row(1, cpu_s=5), row(2, "master")),
+        sample(5, row(1, cpu_s=5), row(2, "master"), row(4)),
         sample(10, row(1, cpu_s=10), row(3, "master"), row(4)),
         counters=machine(other_s=4, steal_s=1, **counters),
         threads=(ThreadUsage(1, 1, "loop", 10 * SECOND),),

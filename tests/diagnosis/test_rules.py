@@ -38,9 +38,8 @@ def test_a_trial_without_load_has_no_finding():
     assert findings(build.trial(CELL, 0, 0, [], outcome=Failed("start", "no port"))) == []
 
 
-@pytest.mark.parametrize("name", ["ListenOverflows", "TcpExt.ListenOverflows"])
-def test_overflows_of_the_listen_queue_name_the_backlog(name):
-    trial = replace(HEALTHY, counters={name: 12})
+def test_overflows_of_the_listen_queue_name_the_backlog():
+    trial = replace(HEALTHY, counters={"ListenOverflows": 12})
     (found,) = findings(trial, subject=SubjectRecord("wsgiref+hello", facts=build.declared(backlog=5)))
     assert (found.rule, found.confidence, found.numbers) == (
         "D01",
@@ -158,6 +157,15 @@ def test_connections_without_a_reply_are_starved():
     assert "in the window, as many as it has workers and threads" in sentence(found)
 
 
+@pytest.mark.parametrize(("served", "sure"), [(40, Confidence.CERTAIN), (50, Confidence.POSSIBLE)])
+def test_connections_that_chance_may_have_left_out_are_only_possibly_starved(served, sure):
+    """Of 200 replies in a random order the served have few each, where others have none."""
+    replies = {"connections": 60, "without_reply": 60 - served, "min": 0, "max": 6}
+    trial = replace(HEALTHY, recording=with_parts(HEALTHY.recording, connections={"answered": replies}))
+    (found,) = findings(trial)
+    assert (found.rule, found.confidence) == ("D10", sure)
+
+
 @pytest.mark.parametrize("most", [1, 2])
 def test_a_slow_but_fair_server_in_less_than_a_round_is_not_starving(most):
     assert findings(replace(HEALTHY, recording=answered(without_reply=5, most=most))) == []
@@ -181,6 +189,23 @@ def test_a_kill_for_memory_is_certain_only_when_it_was_counted():
 def test_a_quota_that_held_the_server_back_is_found(waited, rules):
     counters = {"cgroup.server.periods": 100, "cgroup.server.throttled_periods": waited}
     assert [found.rule for found in findings(replace(HEALTHY, counters=counters))] == rules
+
+
+OPEN = replace(CELL, workload=build.Workload(build.OpenLoop(200), CELL.workload.stop))
+
+
+@pytest.mark.parametrize(
+    ("cell", "used_s", "sure"),
+    [(CELL, 0.5, Confidence.CERTAIN), (CELL, 0.3, Confidence.LIKELY), (OPEN, 0.5, Confidence.LIKELY)],
+    ids=["its quota is used up", "its quota is mostly idle", "the rate was carried"],
+)
+def test_a_quota_is_certain_to_be_the_limit_only_where_it_is_used_up_and_requests_wait(cell, used_s, sure):
+    cell = replace(cell, sandbox=replace(cell.sandbox, cpu_quota=0.5))
+    trial = build.trial(cell, 0, 0, [1_000_000] * 200)
+    counters = {"cgroup.server.periods": 100, "cgroup.server.throttled_periods": 10}
+    cpu = {"cgroup.server.cpu_ns": round(used_s * trial.recording.window.length_ns)}
+    (found,) = diagnose(Evidence(cell, replace(trial, counters=counters | cpu)))
+    assert (found.rule, found.confidence) == ("D14", sure)
 
 
 def test_rules_have_one_file_each():

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from prony.analysis.missing import Missing, Value
-from prony.model import Sample
+from prony.model import Sample, Trial
 
-__all__ = ["AcceptQueue", "accept_queue_metrics", "accept_queues", "entrance"]
+__all__ = ["AcceptQueue", "accept_queue_metrics", "accept_queues", "entrance", "overflows_of"]
 
 _NOT_READ = Missing("the listeners were not read in the window")
 
@@ -39,6 +39,13 @@ def accept_queues(window: Sequence[Sample]) -> dict[str, AcceptQueue]:
             if name == f"listen.{process}.queued" and limit is not None:
                 states.setdefault(process, []).append(AcceptQueue(process, queued, limit))
     return {process: max(each, key=_filled) for process, each in states.items()}
+
+
+def overflows_of(trial: Trial) -> int:
+    """Return how many connections the kernel turned away in the window for a full accept queue; 0 too where
+    that was not counted.
+    """
+    return trial.counters.get("ListenOverflows", 0)
 
 
 def entrance(window: Sequence[Sample]) -> str:

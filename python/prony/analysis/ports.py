@@ -16,11 +16,14 @@ NEARLY_ALL_PORTS = 0.8
 """Of the ports that the kernel gives out: where so many wait, the rest are those of open connections."""
 
 _NO_PORT = re.compile(r"(?i)cannot assign requested address|EADDRNOTAVAIL")
+# A server that could not bind an address lacked that address, and no port.
+_OF_LISTENERS = re.compile(r"(?i)\b(?:bind|listen)")
 
 
 def server_lacked_ports(trial: Trial) -> bool:
     """Return whether the server's log says that it found no port."""
-    return _NO_PORT.search(trial.log.text) is not None
+    lines = trial.log.text.splitlines()
+    return any(_NO_PORT.search(line) and not _OF_LISTENERS.search(line) for line in lines)
 
 
 def generator_lacked_ports(trial: Trial) -> bool:

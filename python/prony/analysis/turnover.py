@@ -20,13 +20,15 @@ _NAMES = ("processes_started", "processes_ended", "restarts")
 class Turnover:
     """How many processes of a role were started, how many ended, and how many of these were replaced.
 
-    ``lost``: ended without being replaced. A process that lives for one request is neither.
+    ``lost``: ended without being replaced. ``lasting``: of those that were started. A process that lives for
+    one request is none of these.
     """
 
     started: int
     ended: int
     restarts: int = 0
     lost: int = 0
+    lasting: int = 0
 
 
 def turnover(window: Sequence[Sample]) -> dict[str, Turnover]:
@@ -55,7 +57,7 @@ def _turnover(started: Sequence[_Identity], ended: Sequence[_Identity], seen: Co
     lasting_started = sum(seen[one] > 1 for one in started)
     lasting_ended = sum(seen[one] > 1 for one in ended)
     restarts = max(min(lasting_started, len(ended)), min(len(started), lasting_ended))
-    return Turnover(len(started), len(ended), restarts, max(0, lasting_ended - restarts))
+    return Turnover(len(started), len(ended), restarts, max(0, lasting_ended - restarts), lasting_started)
 
 
 def turnover_metrics(window: Sequence[Sample], role: str | None = None) -> dict[str, Value]:

@@ -47,7 +47,7 @@ from prony.diagnosis.growing_pool import growing_pool
 from prony.diagnosis.heat import heat
 from prony.diagnosis.held_back import held_back
 from prony.diagnosis.killed import killed
-from prony.diagnosis.knobs import OF_FRONTEND, Knob, Turned, knob_of
+from prony.diagnosis.knobs import Knob, Owner, knob_of
 from prony.diagnosis.listen_queue import listen_queue
 from prony.diagnosis.littles_law import littles_law
 from prony.diagnosis.lock_held import lock_held
@@ -161,20 +161,33 @@ def observe(evidence: Evidence) -> Observed:
 
 
 def _knob(finding: Finding, evidence: Evidence) -> Knob | None:
-    """Return the setting that the finding's advice turns, of the frontend where the finding is about it."""
+    """Return the setting that the finding's advice turns, of the part that the finding is about."""
     if finding.advice is None or evidence.subject is None:
         return None
-    turned = TURNED.get(finding.advice, ())
-    if evidence.subject.facts.frontend is not None and finding.kind is Symptom.QUEUE_OVERFLOWED:
-        # Which of two queues it was is known where a sample shows one full.
-        turned = turned if "limit" in finding.numbers else ()
-    if finding.names.get("process") == "frontend":
-        turned = tuple(OF_FRONTEND[one] for one in turned if one in OF_FRONTEND)
-    elif "process" in finding.names:
+    facts, turned = evidence.subject.facts, TURNED.get(finding.advice, ())
+    owner = _owner(finding, behind=facts.frontend is not None)
+    if owner is None:
         return None
-    else:
-        turned = tuple(one for one in turned if one is not Turned.UPSTREAM)
-    known = [one for each in turned if (one := knob_of(evidence.subject.facts, each)) is not None]
+    known = [one for each in turned if (one := knob_of(facts, each, owner)) is not None]
     # A server with one thread in each worker is meant to have more workers.
     several = (one for one in known if one.value != 1)
     return next(several, known[-1] if known else None)
+
+
+_OF_CONNECTIONS = (Symptom.CLOSED_AFTER_EACH, Symptom.SILENT_AFTER_ONE, Symptom.CONNECTION_CAP)
+_OF_EITHER = (Symptom.STARVED, Symptom.STARVED_BY_SLOTS)
+
+
+def _owner(finding: Finding, *, behind: bool) -> Owner | None:
+    """Return which part of a subject a finding is about; null: a service, or nobody knows.
+
+    ``behind``: a frontend is before the server. The clients' connections are then the frontend's. Who lets
+    them starve is not known; nor which of two queues overflowed, but where a sample shows one full.
+    """
+    process, role = finding.names.get("process"), finding.names.get("role", "")
+    if process == "frontend" or role.startswith("frontend"):
+        return Owner.FRONTEND
+    unseen = finding.kind is Symptom.QUEUE_OVERFLOWED and "limit" not in finding.numbers
+    if process is not None or (behind and (finding.kind in _OF_EITHER or unseen)):
+        return None
+    return Owner.FRONTEND if behind and finding.kind in _OF_CONNECTIONS else Owner.SERVER

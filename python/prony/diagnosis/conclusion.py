@@ -30,6 +30,13 @@ _LONG_QUEUE_S = 1.0
 _LEAST_CUT = 2.0
 # Of the CPUs' time; smaller ones disturb, and limit nothing.
 _LEAST_SHARES = {Symptom.OTHERS_RAN: 0.2, Symptom.STOLEN: 0.1}
+# The number of connections that it met; of fewer than one of a thousand requests no figure shows it.
+_TURNED_AWAY = {
+    Symptom.QUEUE_OVERFLOWED: "overflows",
+    Symptom.HALF_OPEN_QUEUE_FULL: "dropped",
+    Symptom.CONNECTS_DROPPED: "dropped",
+    Symptom.TRACKING_FULL: "dropped",
+}
 
 
 class DiagnosisKind(StrEnum):
@@ -239,14 +246,15 @@ def _of_queue(finding: Finding, found: Sequence[Frequent]) -> Finding:
 
 
 def _matters(finding: Finding, usages: Sequence[Consumption], *, overloaded: bool) -> bool:
-    """Return whether a disturbance was large, and a full queue met enough requests, to move a figure; one
-    that the kernel cut short by little, or that never overflowed, met none.
+    """Return whether a disturbance was large, and a full queue or table met enough requests, to move a
+    figure; a queue that the kernel cut short by little, or that never overflowed, met none.
     """
     if finding.kind in _LEAST_SHARES:
         return finding.numbers["share"] >= _LEAST_SHARES[finding.kind]
     if finding.kind is Symptom.BACKLOG_CLIPPED:
         return False
-    if finding.kind is not Symptom.QUEUE_OVERFLOWED or not usages:
+    turned_away = _TURNED_AWAY.get(finding.kind)
+    if turned_away is None or not usages:
         return True
     if overloaded and finding.numbers.get("limit", 0) >= _LONG_QUEUE_S * fmean(
         one.done_per_s for one in usages
@@ -255,7 +263,7 @@ def _matters(finding: Finding, usages: Sequence[Consumption], *, overloaded: boo
         return False
     if finding.numbers.get("without_reply"):
         return True
-    return finding.numbers["overflows"] >= QUALIFIED_ERROR_RATIO * fmean(one.done for one in usages)
+    return finding.numbers[turned_away] >= QUALIFIED_ERROR_RATIO * fmean(one.done for one in usages)
 
 
 def _judged(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from prony.analysis.accept_queue import accept_queues
+from prony.analysis.accept_queue import accept_queues, overflows_of
 from prony.analysis.environment_faults import other_load, subject_cpu_ns
 from prony.analysis.missing import Missing
 from prony.analysis.resources import cpu_share, window_samples
@@ -21,7 +21,7 @@ from prony.model import SubjectFacts
 from prony.model.recording import Recording
 from prony.units import seconds
 
-__all__ = ["Consumption", "Resource", "consumption_of"]
+__all__ = ["Consumption", "Resource", "capacity_of", "consumption_of", "fills_one_core"]
 
 # Runtimes in which one process runs one thread of the application's code at a time.
 _ONE_CORE_A_PROCESS = ("python", "perl", "javascript")
@@ -114,7 +114,7 @@ def _shares(
     evidence: Evidence, recording: Recording, length_ns: int, in_flight: float
 ) -> dict[Resource, float]:
     slots, cpu = _facts(evidence).of_server.slots, _cpu_cores(evidence, length_ns)
-    cpus, fillable = _capacity(evidence), _fillable(evidence)
+    cpus, fillable = capacity_of(evidence), _fillable(evidence)
     queues = accept_queues(window_samples(evidence.trial.samples)).values()
     generator, pool = _generator(recording, length_ns), pool_of(evidence)
     waits = _unaccepted(evidence) or (generator or 0.0) > _MOST_GENERATOR
@@ -131,8 +131,7 @@ def _shares(
 
 def _unaccepted(evidence: Evidence) -> bool:
     """Return whether clients waited for a queue: such requests are in flight, and nobody works on them."""
-    overflows = evidence.trial.counters.get("ListenOverflows", 0)
-    return overflows > 0 or starvation(evidence.trial.recording) is not None
+    return overflows_of(evidence.trial) > 0 or starvation(evidence.trial.recording) is not None
 
 
 def _contended(evidence: Evidence, length_ns: int) -> bool:
@@ -163,7 +162,7 @@ def _cpu_cores(evidence: Evidence, length_ns: int) -> float | None:
     return (used_ns + shared_ns) / length_ns
 
 
-def _capacity(evidence: Evidence) -> float | None:
+def capacity_of(evidence: Evidence) -> float | None:
     """Return how many CPUs' time the subject has: those of its set, or its quota if that is less."""
     placement = evidence.trial.placement
     if placement is None or not placement.server_cpus:
@@ -172,12 +171,16 @@ def _capacity(evidence: Evidence) -> float | None:
     return cpus if quota is None else min(cpus, quota)
 
 
+def fills_one_core(evidence: Evidence) -> bool:
+    """Return whether a process of the server runs one thread of the application's code at a time."""
+    return declared_entry(_facts(evidence), "server").get("language") in _ONE_CORE_A_PROCESS
+
+
 def _fillable(evidence: Evidence) -> int | None:
     """Return how many cores its processes can fill; null where threads run at once, or others run beside."""
     facts = _facts(evidence)
-    language = declared_entry(facts, "server").get("language")
     alone = facts.frontend is None and not facts.services
-    return facts.declared.processes if alone and language in _ONE_CORE_A_PROCESS else None
+    return facts.declared.processes if alone and fills_one_core(evidence) else None
 
 
 def _generator(recording: Recording, length_ns: int) -> float | None:

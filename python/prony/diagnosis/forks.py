@@ -4,9 +4,12 @@
 some wait for a child. CGI is the oldest form: RFC 3875.
 """
 
+from collections import Counter
+
+from prony.analysis.resources import window_samples
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.diagnosis.thread_time import ThreadState, thread_time
-from prony.model import Ok
+from prony.model import Ok, Trial
 from prony.model.recording import Recording
 from prony.units import seconds
 
@@ -20,11 +23,17 @@ _LEAST_WAITING = 0.02
 _MOST_ARRIVED = 0.1
 # The count is the machine's: a shell script or health checks beside the server start a few.
 _LEAST_A_SECOND = 50
+# In one look only, between the first and the last. Half of the looks at a child for each request, of 5 ms and
+# 100 a second, find one.
+_LEAST_CHILDREN = 2
+_OF_SERVER = ("server", "master", "worker", "other")
 
 
 def forks(evidence: Evidence) -> list[Finding]:
     """Return a finding when there were almost as many forks as requests, and its threads wait for
     children; or, for event loops learn of an end by a signal, nearly all came on connections that were kept.
+
+    Possible: no thread waits for a child, and no look found one: they may be threads, or of another program.
     """
     counters, recording = evidence.trial.counters, evidence.trial.recording
     counted = counters.get("machine.forks", 0)
@@ -37,16 +46,27 @@ def forks(evidence: Evidence) -> list[Finding]:
         return []
     if not isinstance(evidence.trial.outcome, Ok):
         return []
+    seen = waiting >= _LEAST_WAITING or _children(evidence.trial) >= _LEAST_CHILDREN
     return [
         Finding(
             rule="D42",
             kind=Symptom.FORKED_FOR_EACH,
-            confidence=Confidence.LIKELY,
+            confidence=Confidence.LIKELY if seen else Confidence.POSSIBLE,
             numbers={"forks": counted, "done": done},
             advice=Advice.KEEP_PROGRAMS,
             shareable=True,
         )
     ]
+
+
+def _children(trial: Trial) -> int:
+    """Return how many processes of the server only one look found, neither the first nor the last."""
+    window = window_samples(trial.samples)
+    looks = Counter(
+        (row.pid, row.start_time_ticks) for one in window for row in one.processes if row.role in _OF_SERVER
+    )
+    edges = {(row.pid, row.start_time_ticks) for one in (*window[:1], *window[-1:]) for row in one.processes}
+    return sum(count == 1 and one not in edges for one, count in looks.items())
 
 
 def _are_many(counted: int, recording: Recording | None) -> bool:

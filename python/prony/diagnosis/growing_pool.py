@@ -4,7 +4,7 @@
 """
 
 from prony.analysis.resources import window_samples
-from prony.analysis.turnover import turnover
+from prony.analysis.turnover import Turnover, turnover
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 
 __all__ = ["growing_pool"]
@@ -13,19 +13,26 @@ _SERVING = ("server", "worker", "frontend-worker")
 
 
 def growing_pool(evidence: Evidence) -> list[Finding]:
-    """Return a finding for each role with more processes at the window's end than at its beginning."""
+    """Return a finding for each role with more processes at the window's end than at its beginning, where
+    some of those that were started were seen again: else they live for one request.
+
+    Likely: only one was, which may be a helper.
+    """
     found = turnover(window_samples(evidence.trial.samples))
-    grown = {role: one.started - one.ended for role, one in found.items() if role in _SERVING}
     return [
         Finding(
             rule="D37",
             kind=Symptom.POOL_GREW,
-            confidence=Confidence.CERTAIN,
-            numbers={"more": more},
+            confidence=Confidence.CERTAIN if min(one.lasting, _more(one)) > 1 else Confidence.LIKELY,
+            numbers={"more": _more(one)},
             names={"role": role},
             advice=Advice.WARM_UP_LONGER,
             shareable=True,
         )
-        for role, more in grown.items()
-        if more > 0
+        for role, one in found.items()
+        if role in _SERVING and one.lasting and _more(one) > 0
     ]
+
+
+def _more(one: Turnover) -> int:
+    return one.started - one.ended

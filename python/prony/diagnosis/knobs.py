@@ -17,9 +17,16 @@ from types import MappingProxyType
 
 from prony.model import SubjectFacts
 
-__all__ = ["OF_FRONTEND", "Knob", "Turned", "declared_entry", "knob_of"]
+__all__ = ["Knob", "Owner", "Turned", "declared_entry", "knob_of"]
 
 _SETTING = re.compile(r"\{([a-z][a-z0-9_]*)\}")
+
+
+class Owner(StrEnum):
+    """Which part of a subject has a setting."""
+
+    SERVER = "server"
+    FRONTEND = "frontend"
 
 
 class Turned(StrEnum):
@@ -28,7 +35,6 @@ class Turned(StrEnum):
     PROCESSES = "processes"
     THREADS = "threads"
     BACKLOG = "backlog"
-    FRONTEND_BACKLOG = "frontend's backlog"
     CONNECTIONS = "connections"
     KEEP_ALIVE = "keep-alive"
     LIFE = "a worker's life"
@@ -51,11 +57,6 @@ _CALLED: Mapping[Turned, tuple[re.Pattern[str], bool]] = MappingProxyType(
     }
 )
 
-OF_FRONTEND: Mapping[Turned, Turned] = MappingProxyType(
-    {Turned.BACKLOG: Turned.FRONTEND_BACKLOG, Turned.UPSTREAM: Turned.UPSTREAM}
-)
-"""What is turned of a frontend, where a finding is about it."""
-
 
 @dataclass(frozen=True, slots=True)
 class Knob:
@@ -76,23 +77,22 @@ def declared_entry(facts: SubjectFacts, part: str) -> Mapping[str, object]:
     return _object(facts.entry or {}, part)
 
 
-def knob_of(facts: SubjectFacts, turned: Turned) -> Knob | None:
-    """Return the setting that changes something; null where the entry has none.
+def knob_of(facts: SubjectFacts, turned: Turned, owner: Owner = Owner.SERVER) -> Knob | None:
+    """Return the setting of its owner that changes something; null where its entry has none.
 
     Threads are what multiplies slots beside processes; a server whose slots are its processes has none.
     """
-    part = "frontend" if turned in OF_FRONTEND.values() else "server"
-    entry = declared_entry(facts, part)
+    entry = declared_entry(facts, owner)
     declared = _object(entry, "facts")
     concurrency = _object(declared, "concurrency")
     processes = _settings(concurrency.get("processes"))
-    values = _object(facts.entry or {}, "frontend_settings" if part == "frontend" else "settings")
+    values = _object(facts.entry or {}, "frontend_settings" if owner is Owner.FRONTEND else "settings")
     match turned:
         case Turned.PROCESSES:
             names = processes
         case Turned.THREADS:
             names = [name for name in _settings(concurrency.get("slots")) if name not in processes]
-        case Turned.BACKLOG | Turned.FRONTEND_BACKLOG:
+        case Turned.BACKLOG:
             names = _settings(_object(declared, "backlog").get("value"))
         case Turned.KEEP_ALIVE:
             names = _of_keep_alive(declared.get("keep_alive"), values)
@@ -101,7 +101,7 @@ def knob_of(facts: SubjectFacts, turned: Turned) -> Knob | None:
     if not names:
         return None
     value = values.get(names[0])
-    return Knob(str(entry.get("name", part)), names[0], value if isinstance(value, int | str) else None)
+    return Knob(str(entry.get("name", owner)), names[0], value if isinstance(value, int | str) else None)
 
 
 def _called(turned: Turned, values: Mapping[str, object]) -> list[str]:

@@ -6,9 +6,9 @@ counter is of a network namespace: on the host's own network, of every server of
 has a queue of its own, which holds one connection more than its limit.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from prony.analysis.accept_queue import AcceptQueue, accept_queues, entrance
+from prony.analysis.accept_queue import AcceptQueue, accept_queues, entrance, overflows_of
 from prony.analysis.connections import closes_each
 from prony.analysis.resources import window_samples
 from prony.analysis.starvation import Starvation, are_many, starvation
@@ -17,7 +17,6 @@ from prony.model import AddressKind, Network, Sample, SubjectFacts
 
 __all__ = ["full_queues", "listen_queue", "overflowed_queue", "turned_away"]
 
-_COUNTERS = ("ListenOverflows", "TcpExt.ListenOverflows", "TcpExtListenOverflows")
 # Of the looks at the queue: where more find room, the server takes whom it finds there.
 _MOST_FULL = 0.5
 # Of the connections that were answered: those it has taken may be a few more, on their first request.
@@ -30,7 +29,7 @@ def full_queues(evidence: Evidence) -> list[AcceptQueue]:
     """
     queues = _queues(evidence)
     full = [queue for queue in queues if queue.full]
-    if full or not _overflows(evidence.trial.counters):
+    if full or not overflows_of(evidence.trial):
         return full
     return _nearly_full(queues)
 
@@ -45,7 +44,7 @@ def overflowed_queue(evidence: Evidence) -> AcceptQueue | None:
     queues, full = _queues(evidence), full_queues(evidence)
     if full:
         return full[0] if len(full) == len(_nearly_full(queues)) == 1 else None
-    alone = len(queues) == 1 and _has_one_queue(evidence) and _overflows(evidence.trial.counters) > 0
+    alone = len(queues) == 1 and _has_one_queue(evidence) and overflows_of(evidence.trial) > 0
     return queues[0] if alone and _is_own(evidence, full) else None
 
 
@@ -70,8 +69,7 @@ def _queues(evidence: Evidence) -> list[AcceptQueue]:
 
 def listen_queue(evidence: Evidence) -> list[Finding]:
     """Return a finding when the kernel counted overflows in the window, or a sample shows a full queue."""
-    counters = evidence.trial.counters
-    overflows = _overflows(counters)
+    overflows = overflows_of(evidence.trial)
     full = full_queues(evidence)
     if overflows > 0:
         return [_overflowed(evidence, overflows, full)]
@@ -96,7 +94,7 @@ def turned_away(evidence: Evidence) -> int:
     if not (for_each or _is_emptied(evidence, found)):
         return 0
     without = found.connections - found.served
-    outside = min(_outside(evidence, found), without, _overflows(evidence.trial.counters))
+    outside = min(_outside(evidence, found), without, overflows_of(evidence.trial))
     return outside if are_many(outside, found.connections) else 0
 
 
@@ -114,10 +112,6 @@ def _is_own(evidence: Evidence, full: Sequence[AcceptQueue]) -> bool:
     """
     on_host = evidence.subject is not None and evidence.subject.sandbox.network is Network.HOST
     return not on_host or any(queue.full for queue in full)
-
-
-def _overflows(counters: Mapping[str, int]) -> int:
-    return next((counters[name] for name in _COUNTERS if name in counters), 0)
 
 
 def _is_emptied(evidence: Evidence, found: Starvation) -> bool:

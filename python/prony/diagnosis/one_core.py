@@ -6,8 +6,10 @@
 from prony.analysis.missing import Missing
 from prony.analysis.resources import cpu_share, window_samples
 from prony.analysis.threads import ProcessThreads, busiest_process
+from prony.diagnosis.clients import in_flight, were_alone
+from prony.diagnosis.consumption import capacity_of, fills_one_core
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
-from prony.model import Ok
+from prony.model import Ok, Trial
 
 __all__ = ["one_core"]
 
@@ -16,32 +18,56 @@ _LEAST_CORES, _MOST_CORES = 0.93, 1.07
 _SINGLE_THREAD = 0.90
 # Unused cores of the server.
 _LEAST_IDLE = 0.5
+_OF_SERVER = ("server", "master", "worker", "other")
 
 
 def one_core(evidence: Evidence) -> list[Finding]:
-    """Return a finding when the busiest process used one core's time, and half a core or more was free."""
-    placement, busiest = evidence.trial.placement, busiest_process(evidence.trial)
-    used = cpu_share(window_samples(evidence.trial.samples))
-    if placement is None or busiest is None or isinstance(used, Missing):
+    """Return a finding when the busiest process used one core's time, and half a core or more was free; none
+    where that is the time of one request at a time.
+
+    Possible: several threads did, of a language whose threads need not take turns.
+    """
+    trial, cpus = evidence.trial, capacity_of(evidence)
+    busiest, used = busiest_process(trial), cpu_share(window_samples(trial.samples))
+    if cpus is None or busiest is None or isinstance(used, Missing) or not isinstance(trial.outcome, Ok):
         return []
-    cpus = len(placement.server_cpus)
     full = _LEAST_CORES <= busiest.cores <= _MOST_CORES
-    if not full or used > cpus - _LEAST_IDLE or not isinstance(evidence.trial.outcome, Ok):
+    if not full or used > cpus - _LEAST_IDLE or _is_of_one_request(trial, busiest.cores):
         return []
-    return [_finding(busiest, cpus)]
+    return [_finding(evidence, busiest)]
 
 
-def _finding(busiest: ProcessThreads, cpus: int) -> Finding:
+def _finding(evidence: Evidence, busiest: ProcessThreads) -> Finding:
     single = busiest.threads[0] >= _SINGLE_THREAD
+    explained = single or fills_one_core(evidence)
+    placement = evidence.trial.placement
     return Finding(
         rule="D13",
         kind=Symptom.ONE_THREAD_FULL if single else Symptom.ONE_CORE_FULL,
-        confidence=Confidence.LIKELY,
+        confidence=Confidence.LIKELY if explained else Confidence.POSSIBLE,
         numbers={
             "cores": busiest.cores,
             "busiest_thread": busiest.threads[0],
             "threads": len(busiest.threads),
-            "cpus": cpus,
+            "cpus": len(placement.server_cpus) if placement else 0,
         },
+        names=_process(evidence.trial, busiest.pid),
         advice=Advice.ADD_PROCESSES,
     )
+
+
+def _is_of_one_request(trial: Trial, cores: float) -> bool:
+    """Return whether requests that seldom met explain the CPU time; with fewer of them others compute too."""
+    recording = trial.recording
+    if recording is None or not were_alone(recording):
+        return False
+    return cores <= (in_flight(recording) or 0.0) + _MOST_CORES - 1
+
+
+def _process(trial: Trial, pid: int) -> dict[str, str]:
+    """Return which part of the subject a process is of; empty: of the server."""
+    rows = (row for one in window_samples(trial.samples) for row in one.processes)
+    role = next((row.role for row in rows if row.pid == pid), "server")
+    if role.startswith("frontend"):
+        return {"process": "frontend"}
+    return {} if role in _OF_SERVER else {"process": role}

@@ -7,6 +7,7 @@ grows for as long as the load lasts.
 
 from itertools import accumulate
 
+from prony.diagnosis.clients import pages_are_slow
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import Ok
 from prony.model.recording import Recording, Second
@@ -27,7 +28,8 @@ _LEAST_SECONDS = 2
 def overload(evidence: Evidence) -> list[Finding]:
     """Return a finding when an open loop's unanswered requests grew over the whole window.
 
-    Likely: they were many and did not grow, but requests timed out, which may be all that kept them from it.
+    Likely: they were many and did not grow, but requests timed out, which may be all that kept them from it;
+    or the replies took so much of the window that pages of that length may have left as many open.
     """
     recording = evidence.trial.recording
     if recording is None or not recording.is_open or not isinstance(evidence.trial.outcome, Ok):
@@ -43,7 +45,7 @@ def overload(evidence: Evidence) -> list[Finding]:
         Finding(
             rule="D41",
             kind=Symptom.OVERLOADED,
-            confidence=Confidence.CERTAIN if grew else Confidence.LIKELY,
+            confidence=Confidence.CERTAIN if grew and not pages_are_slow(recording) else Confidence.LIKELY,
             numbers={
                 "asked_per_s": recording.account.scheduled / length_s,
                 "done_per_s": recording.completed.all / length_s,

@@ -4,9 +4,10 @@
 (Gunicorn's `timeout`), that were killed, or that reached their number of requests (`max_requests`).
 """
 
-from prony.analysis.rates import KEPT_RATE, QUALIFIED_ERROR_RATIO
+from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.resources import window_samples
 from prony.analysis.turnover import Turnover, turnover
+from prony.diagnosis.clients import carried_its_rate
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import Ok
 from prony.model.recording import Recording
@@ -47,7 +48,7 @@ def restarted(evidence: Evidence) -> list[Finding]:
 def _sure(evidence: Evidence, role: str, one: Turnover) -> Confidence:
     """Return how sure it is that the ends of a role's processes moved a figure."""
     recording, window = evidence.trial.recording, window_samples(evidence.trial.samples)
-    if recording is None or _kept_its_rate(recording):
+    if recording is None or carried_its_rate(recording):
         return Confidence.POSSIBLE
     before = max(1, sum(row.role == role for row in window[0].processes))
     length_ns = window[-1].monotonic_ns - window[0].monotonic_ns
@@ -55,10 +56,6 @@ def _sure(evidence: Evidence, role: str, one: Turnover) -> Confidence:
     short = before * length_ns <= _SHORT_LIFE_NS * one.restarts
     mattered = short or (many and _lost_requests(recording) >= _least_lost(recording, one))
     return Confidence.CERTAIN if mattered else Confidence.POSSIBLE
-
-
-def _kept_its_rate(recording: Recording) -> bool:
-    return recording.is_open and recording.completed.ok >= KEPT_RATE * recording.account.scheduled
 
 
 def _lost_requests(recording: Recording) -> int:

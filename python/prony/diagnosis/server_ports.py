@@ -7,6 +7,7 @@ generator's connections are a finding about the generator. *Source*: RFC 9293, s
 """
 
 from prony.analysis.ports import NEARLY_ALL_PORTS, own_waiting, server_lacked_ports
+from prony.diagnosis.clients import went_without
 from prony.diagnosis.earlier_trials import earlier_trials
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 
@@ -16,8 +17,9 @@ __all__ = ["server_ports"]
 def server_ports(evidence: Evidence) -> list[Finding]:
     """Return a finding when its log says so, or most ports wait after connections to others that were closed.
 
-    Certain: both. Possible: they wait, and no request failed; over loopback tcp_tw_reuse lets them be used
-    again. None where earlier trials keep more of them.
+    Certain: both. Possible: only one of them, and no client went without. Its log has lines from before the
+    window too, and over loopback tcp_tw_reuse lets ports be used again. None where earlier trials keep more
+    of them.
     """
     if any(one.confidence is not Confidence.POSSIBLE for one in earlier_trials(evidence)):
         return []
@@ -29,7 +31,7 @@ def server_ports(evidence: Evidence) -> list[Finding]:
     if said and full:
         sure = Confidence.CERTAIN
     else:
-        sure = Confidence.LIKELY if said or _any_failed(evidence) else Confidence.POSSIBLE
+        sure = Confidence.LIKELY if went_without(evidence.trial) else Confidence.POSSIBLE
     return [
         Finding(
             rule="D05",
@@ -46,8 +48,3 @@ def _process(evidence: Evidence, waiting: int) -> dict[str, str]:
     """Return that they are a frontend's, where the peer with the most of them is the server behind it."""
     of_frontend = evidence.trial.counters.get("ports.waiting_frontend")
     return {"process": "frontend"} if of_frontend == waiting else {}
-
-
-def _any_failed(evidence: Evidence) -> bool:
-    recording = evidence.trial.recording
-    return recording is not None and recording.completed.failed > 0

@@ -5,10 +5,9 @@ nobody reads any more, and wait until they give up.
 *Source*: uwsgi issue 1804 and its `--http` router without `--http-keepalive`.
 """
 
-from prony.analysis.distribution import read_distribution
+from prony.diagnosis.clients import pages_are_slow
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import Ok
-from prony.model.recording import Recording
 
 __all__ = ["silent_after_one"]
 
@@ -16,7 +15,6 @@ _LEAST_SHARE = 0.9
 _LEAST_CONNECTIONS = 4
 # A server that is only slow leaves some connections without any reply, or takes long for the first ones too.
 _MOST_WITHOUT_REPLY = 0.1
-_MOST_OF_WINDOW = 0.25
 
 
 def silent_after_one(evidence: Evidence) -> list[Finding]:
@@ -36,7 +34,7 @@ def silent_after_one(evidence: Evidence) -> list[Finding]:
     waited = recording.account.count("timed_out") + recording.account.count("in_flight_at_end")
     if answered.max != 1 or served < _LEAST_CONNECTIONS or waited < _LEAST_SHARE * served:
         return []
-    if answered.without_reply > _MOST_WITHOUT_REPLY * answered.connections or _is_slow(recording):
+    if answered.without_reply > _MOST_WITHOUT_REPLY * answered.connections or pages_are_slow(recording):
         return []
     return [
         Finding(
@@ -47,11 +45,3 @@ def silent_after_one(evidence: Evidence) -> list[Finding]:
             advice=Advice.KEEP_ALIVE,
         )
     ]
-
-
-def _is_slow(recording: Recording) -> bool:
-    """Return whether half of the replies took more than a quarter of the window; not where nobody knows."""
-    times, length_ns = read_distribution(recording.distributions.ok_service), recording.window.length_ns
-    if times is None or times.histogram is None or length_ns is None:
-        return False
-    return times.histogram.value_at_quantile(0.5) > _MOST_OF_WINDOW * length_ns

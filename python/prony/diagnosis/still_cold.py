@@ -5,13 +5,16 @@ blows hot and cold", OOPSLA (2017).
 """
 
 from collections.abc import Sequence
+from math import sqrt
 from statistics import fmean
 
+from prony.analysis.distribution import read_distribution
 from prony.analysis.missing import Missing
 from prony.analysis.steady_state import paces_of
 from prony.diagnosis.consumption import Consumption, Resource, consumption_of
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import Ok, Trial
+from prony.model.recording import Recording
 from prony.units import seconds
 
 __all__ = ["still_cold"]
@@ -20,13 +23,17 @@ _LEAST_SECONDS = 4
 # The end's pace over the beginning's; between the two sides of the change no second lies in between.
 _LEAST_GAIN = 1.3
 _APART = 1.1
+# Of the replies that the beginning lacks: three times what their number varies by, if they come at random.
+_LEAST_SIGMAS = 3.0
+_LEAST_ROUNDS = 2
 # Of the slow seconds' CPU time: what others can have had, where it explains no such gain.
 _MOST_OF_OTHERS = 0.1
 
 
 def still_cold(evidence: Evidence) -> list[Finding]:
     """Return a finding when in a closed loop every second from some second on had a higher pace than every
-    one before, by a tenth at least, and their means differ by 30 %.
+    one before, by a tenth at least, and their means differ by 30 %; none where the slow seconds are less than
+    two rounds of its connections, whose replies may come all at once.
     """
     recording = evidence.trial.recording
     if recording is None or recording.is_open or not isinstance(evidence.trial.outcome, Ok):
@@ -39,7 +46,9 @@ def still_cold(evidence: Evidence) -> list[Finding]:
         return []
     rate = paces["rate"]
     after = next((k for k in range(1, len(rate) - 1) if _is_step(rate[:k], rate[k:])), None)
-    if after is None or (usage.contended and not _fills_its_cpus(evidence.trial, usage, after)):
+    if after is None or after < _LEAST_ROUNDS * _reply_s(recording):
+        return []
+    if usage.contended and not _fills_its_cpus(evidence.trial, usage, after):
         # Who gets the CPU less often is slower, warm or not; where its own threads fill it, nobody takes it.
         return []
     early, late = fmean(rate[:after]), fmean(rate[after:])
@@ -53,6 +62,12 @@ def still_cold(evidence: Evidence) -> list[Finding]:
             shareable=True,
         )
     ]
+
+
+def _reply_s(recording: Recording) -> float:
+    """Return how long half of the replies took at most; 0 where nobody knows."""
+    times = read_distribution(recording.distributions.ok_service)
+    return seconds(times.histogram.value_at_quantile(0.5)) if times and times.histogram else 0.0
 
 
 def _fills_its_cpus(trial: Trial, usage: Consumption, slow_s: int) -> bool:
@@ -69,5 +84,7 @@ def _fills_its_cpus(trial: Trial, usage: Consumption, slow_s: int) -> bool:
 
 
 def _is_step(before: Sequence[float], after: Sequence[float]) -> bool:
-    gained = fmean(after) >= _LEAST_GAIN * max(fmean(before), 1.0)
-    return gained and min(after) >= _APART * max(before)
+    gained = fmean(after) >= _LEAST_GAIN * fmean(before)
+    due = fmean(after) * len(before)
+    many = due - sum(before) > _LEAST_SIGMAS * sqrt(due)
+    return gained and many and min(after) >= _APART * max(before)

@@ -6,6 +6,7 @@ Where they wait more than they work, their CPUs show nothing, but whose the conn
 """
 
 from prony.analysis.resources import window_samples
+from prony.diagnosis.clients import carried_its_rate, were_alone
 from prony.diagnosis.consumption import Resource, consumption_of
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import ClosedLoop, Ok, Sample, SubjectFacts
@@ -22,9 +23,12 @@ _UNEVEN, _MOST_CPU = 1.5, 0.7
 def uneven_workers(evidence: Evidence) -> list[Finding]:
     """Return a finding when the busiest worker filled a core, and another did at most half as much; or when
     one had more kept connections than it works on at once, and another fewer, though all of them would find
-    room if they were spread.
+    room if they were spread; and requests waited for each other.
     """
-    if not isinstance(evidence.trial.outcome, Ok) or evidence.trial.recording is None:
+    recording = evidence.trial.recording
+    if recording is None or not isinstance(evidence.trial.outcome, Ok):
+        return []
+    if were_alone(recording) or carried_its_rate(recording):
         return []
     return _by_cpu(evidence) or _by_connections(evidence)
 

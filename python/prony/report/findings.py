@@ -192,11 +192,12 @@ _SENTENCES: Mapping[Symptom, _Sentence] = MappingProxyType(
             "its pool of processes was still growing within the window",
         ),
         Symptom.ONE_THREAD_FULL: _Sentence(
-            "one process filled one core with one thread, while others of its {cpus} CPUs were free"
+            "one process{process: of the} filled one core with one thread, while others of its {cpus} CPUs "
+            "were free"
         ),
         Symptom.ONE_CORE_FULL: _Sentence(
-            "one process filled one core with {threads} threads that took turns, while others of its {cpus} "
-            "CPUs were free"
+            "one process{process: of the} filled one core with {threads} threads that took turns, while "
+            "others of its {cpus} CPUs were free"
         ),
         Symptom.SLOTS_BUSY: _Sentence(
             "its {slots:n worker or thread} had requests all the time, each for {held_ns:duration}, and "
