@@ -212,7 +212,7 @@ OF_CONNECTIONS = (
         frozenset((Symptom.DESCRIPTORS_USED_UP,)),
         Harm.RATE,
         (*_APPS, "uvicorn-quiet", "tornado"),
-        {"low": 64, "middle": 100},
+        {"low": 64, "middle": 100, "high": 150},
         _descriptors,
         cannot={ServerKind.PREFORK: _ONE_EACH},
     ),

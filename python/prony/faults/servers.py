@@ -104,6 +104,7 @@ RULES_CHANGED_FOR = frozenset(
         *("carried-over-gunicorn-half", "connection-cap-waitress-middle"),
         *("clipped-queue-cheroot-less", "clipped-queue-waitress-less", "clipped-queue-waitress-short"),
         *("cold-waitress-long", "cold-waitress-short", "fork-storm-node-pages-each"),
+        *("descriptors-cheroot-middle", "descriptors-gunicorn-gthread-middle"),
         *("descriptors-refused-node-pages-low", "descriptors-refused-node-pages-middle"),
         *("memory-limit-waitress-low", "memory-limit-waitress-middle"),
         *("healthy-uwsgi-saturated", "neighbour-gunicorn-half"),
