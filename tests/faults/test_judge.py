@@ -131,6 +131,17 @@ def test_what_names_nothing_is_a_class_of_its_own():
     assert found.healthy == {NOTHING: 3}
 
 
+@pytest.mark.parametrize(
+    ("used", "named"), [(0.99, None), (0.5, Symptom.GENERATOR_KEPT_WAITING)], ids=["its CPU", "the generator"]
+)
+def test_a_generator_that_is_suspect_beside_a_full_cpu_is_not_what_the_line_names(used, named):
+    suspect = {"limited": "suspect", "evidence": [{"level": "suspect", "kind": "kept_waiting", "share": 0.1}]}
+    trial = loaded(in_flight=2.0, cores=used)
+    trial = replace(trial, recording=with_parts(trial.recording, generator=suspect))
+    (one,) = judge_plants(PLANTS, planted(ASLEEP, faulty=trial))
+    assert {each.symptom for each in one.faulty} == {named}
+
+
 UNEQUAL = next(one for one in PLANTS if one.cause.name == "unequal-work" and one.part is PlanPart.HELD_OUT)
 
 

@@ -178,12 +178,17 @@ def _compared(found: Diagnosis | None, own_bytes: float | None, twin_bytes: floa
 
 
 def named_by(diagnosis: Diagnosis) -> Symptom | None:
-    """Return what a diagnosis names first: its cause, else the first likely finding beside it; null: none."""
+    """Return what a diagnosis names first: its cause, else the first likely finding beside it; null: none.
+
+    Of a server that its CPU limits the line says so: a generator that may have been the limit too is not named.
+    """
     if diagnosis.cause is not None:
         return diagnosis.cause.finding.kind
     likely = (
         one.finding.kind
         for one in diagnosis.beside
-        if one.finding.confidence is not Confidence.POSSIBLE and one.finding.kind not in _OF_MACHINE
+        if one.finding.confidence is not Confidence.POSSIBLE
+        and one.finding.kind not in _OF_MACHINE
+        and not (diagnosis.kind is DiagnosisKind.CPU and one.finding.affected is not None)
     )
     return next(likely, None)
