@@ -180,7 +180,7 @@ def _compared(found: Diagnosis | None, own_bytes: float | None, twin_bytes: floa
 def named_by(diagnosis: Diagnosis) -> Symptom | None:
     """Return what a diagnosis names first: its cause, else the first likely finding beside it; null: none.
 
-    Of a server that its CPU limits the line says so: a generator that may have been the limit too is not named.
+    Of a server that its CPU limits the line says so, and names no generator that may have been the limit too.
     """
     if diagnosis.cause is not None:
         return diagnosis.cause.finding.kind
