@@ -13,6 +13,7 @@ from prony.diagnosis import Confidence, Evidence, Resource, Symptom, diagnose
 from prony.diagnosis.knobs import Knob
 from prony.diagnosis.thread_time import ThreadState, thread_time
 from prony.model import (
+    ConnectionStage,
     Failed,
     Invalid,
     LogTail,
@@ -22,6 +23,7 @@ from prony.model import (
     ProcessRow,
     Sample,
     SandboxFacts,
+    ThreadUsage,
 )
 from prony.model.facts import FrontendFacts
 from prony.report.diagnoses import diagnosis_words
@@ -115,6 +117,16 @@ def test_a_server_is_without_ports_when_its_log_says_so_and_most_of_them_wait():
 )
 def test_an_address_that_a_server_cannot_bind_is_no_lack_of_ports(log):
     assert kinds(replace(FAILING, log=LogTail(log))) == kinds(FAILING)
+
+
+@pytest.mark.parametrize(
+    ("ports", "waiting", "sure"),
+    [(0, 0, Confidence.LIKELY), (200, 120, Confidence.LIKELY), (200, 20, Confidence.POSSIBLE)],
+)
+def test_a_server_with_half_of_its_ports_free_lacks_none_whatever_its_log_says(ports, waiting, sure):
+    """Node's own line on a listener, or Python's below its traceback, does not say who wanted an address."""
+    trial = replace(with_counters(FAILING, ports=ports, ports__waiting=waiting), log=NO_PORT)
+    assert one(trial, Symptom.SERVER_WITHOUT_PORTS).confidence is sure
 
 
 def test_ports_that_wait_are_a_likely_limit_only_where_requests_failed():
@@ -311,6 +323,27 @@ def test_other_slow_replies_are_not_held_back(values, acknowledged):
     assert kinds(replies(values, acknowledged)) == []
 
 
+@pytest.mark.parametrize(
+    ("cores", "in_flight", "sure"),
+    [(0.1, 2, Confidence.CERTAIN), (0.1, 9, Confidence.LIKELY), (0.8, 2, None)],
+    ids=["an idle server", "requests wait for its threads", "a busy CPU"],
+)
+def test_requests_that_lie_unread_are_acknowledged_late_too(cores, in_flight, sure):
+    held = replies([41, 42, 44, 46] * 50, 200)
+    recording = with_parts(held.recording, little=with_little(in_flight))
+    busy = with_counters(replace(held, recording=recording), cgroup__server__cpu_ns=round(cores * SECOND))
+    found = diagnose(Evidence(CELL, busy, record()))
+    assert [one.confidence for one in found if one.rule == "D30"] == ([] if sure is None else [sure])
+
+
+def test_the_replies_of_one_full_core_are_late_and_not_held_back():
+    threads = (ThreadUsage(1, 1, "loop", round(3.96 * SECOND)),)
+    late = replies([47, 48, 49, 50] * 50, 120).recording
+    little = with_little(24)
+    loop = replace(used(0.99), threads=threads, recording=with_parts(late, little=little))
+    assert [found.rule for found in diagnose(Evidence(CELL, with_counters(loop, DelayedACKs=120)))] == ["D13"]
+
+
 # --- memory -----------------------------------------------------------------------------------------------
 
 
@@ -390,6 +423,13 @@ def test_forks_that_nobody_waits_for_are_only_possibly_children_where_no_look_fo
     assert one(trial, Symptom.FORKED_FOR_EACH).confidence is sure
 
 
+def test_a_program_that_slows_an_event_loop_down_is_seen_in_looks_however_few_there_are():
+    counters = {**LOOKS, "threads.events": 80, "machine.forks": 400, "PassiveOpens": 1}
+    looks = [sample(at, [worker(1), worker(7 + at, role="other")]) for at in range(10)]
+    trial = lasting(replace(HEALTHY, counters=counters, samples=tuple(looks)), 10)
+    assert one(trial, Symptom.FORKED_FOR_EACH).confidence is Confidence.LIKELY
+
+
 @pytest.mark.parametrize(("forked", "named"), [(500, True), (400, False)])
 def test_what_other_programs_fork_beside_a_slow_app_is_no_fork_storm(forked, named):
     """The window is ten seconds long: some forty forks a second are a shell script's."""
@@ -420,6 +460,13 @@ def test_a_full_worker_beside_an_idle_one_is_uneven():
 
 def test_with_one_request_at_a_time_one_worker_is_busy_and_nothing_is_uneven():
     assert Symptom.UNEVEN_WORKERS not in kinds(used(0.95, 0.1, in_flight=1.0))
+
+
+@pytest.mark.parametrize(("in_flight", "named"), [(2.0, False), (8.0, True)])
+def test_workers_whose_requests_have_a_core_each_are_busy_and_not_uneven(in_flight, named):
+    found = kinds(used(0.95, 0.95, 0.0, 0.0, in_flight=in_flight))
+    assert (Symptom.UNEVEN_WORKERS in found) is named
+    assert Symptom.ONE_THREAD_FULL not in found
 
 
 def test_workers_that_carry_the_rate_that_was_asked_for_wait_for_nothing():
@@ -466,6 +513,13 @@ def test_a_page_that_takes_a_second_has_no_reply_in_the_first_one(took_s, named)
     times = {"ok_service": distribution([round(took_s * SECOND)] * 250)}
     slow = replace(trial, recording=with_parts(trial.recording, distributions=times))
     assert (Symptom.STILL_COLD in kinds(slow, SIX)) is named
+
+
+def test_a_load_that_rises_in_stages_finds_no_cold_server():
+    stages = (ConnectionStage(3 * SECOND, 1, 1), ConnectionStage(3 * SECOND, 2, 2))
+    loop = replace(SIX.workload.loop, connections=2, stages=stages)
+    staged = replace(SIX, workload=replace(SIX.workload, loop=loop))
+    assert Symptom.STILL_COLD not in kinds(paced(50, 52, 51, 98, 101, 99), staged)
 
 
 def test_a_server_that_gets_no_cpu_is_slow_and_not_cold():

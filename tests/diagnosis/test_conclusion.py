@@ -32,6 +32,7 @@ from prony.model import (
     OpenLoop,
     Phase,
     Placement,
+    RateStage,
     Request,
     Sample,
     SubjectFacts,
@@ -109,6 +110,13 @@ def test_a_generator_that_may_have_been_the_limit_steps_back_behind_a_cause_that
     kept_waiting = replace(finding(Symptom.GENERATOR_KEPT_WAITING, generator), affected=Affected.ALL)
     found = conclude([observed(kept_waiting, finding(Symptom.STARVED_BY_SLOTS, cause))])
     assert found.cause_kind is named
+
+
+def test_threads_that_mostly_wait_for_requests_are_only_likely_all_busy():
+    trial = loaded()
+    looks = {"threads.looks": 100, "threads.accept": 90, "threads.awake": 10}
+    (found,) = findings(replace(trial, counters=trial.counters | looks), subject=record())
+    assert (found.kind, found.confidence) == (Symptom.SLOTS_BUSY, Confidence.LIKELY)
 
 
 def test_the_setting_that_gives_more_slots_is_named_as_the_server_calls_it():
@@ -323,6 +331,25 @@ def test_a_queue_that_grows_all_the_time_is_more_than_it_can_do():
     assert [
         (one.numbers["asked_per_s"], one.numbers["done_per_s"], one.numbers["owed"]) for one in found
     ] == [(60, 50, 40)]
+
+
+def test_a_rate_that_rises_in_stages_leaves_more_and_more_open_at_a_steady_server():
+    cell = replace(
+        CELL, workload=replace(FIFTY, loop=replace(FIFTY.loop, stages=(RateStage(SECOND, 6, 60),)))
+    )
+    found = observe(Evidence(cell, offered([50] * 4), record())).findings
+    assert [one.confidence for one in found if one.rule == "D41"] == [Confidence.LIKELY]
+
+
+def test_a_few_long_pages_leave_requests_open_too():
+    trial = offered([50] * 4)
+    times = {
+        "ok_service": distribution([5_000_000] * 200),
+        "censored_service": distribution([3 * SECOND] * 20),
+    }
+    slow = with_parts(trial.recording, distributions=times, window={"open_ns": 0, "close_ns": 4 * SECOND})
+    found = [one for one in findings(replace(trial, recording=slow)) if one.rule == "D41"]
+    assert [one.confidence for one in found] == [Confidence.LIKELY]
 
 
 @pytest.mark.parametrize(("took_s", "sure"), [(3.2, Confidence.LIKELY), (0.5, Confidence.CERTAIN)])
@@ -805,6 +832,21 @@ def test_a_drop_among_many_requests_limits_nothing(kind, dropped, limits):
     busy = Consumption(10_000, 10_000.0, None, 9.0, {Resource.CPU: 0.5})
     found = conclude([Observed((finding(kind, dropped=dropped),), busy)])
     assert (found.cause_kind is kind) is limits
+
+
+@pytest.mark.parametrize("starved", [Symptom.STARVED, Symptom.STARVED_BY_SLOTS])
+def test_a_few_drops_keep_a_connection_out_for_good(starved):
+    busy = Consumption(10_000, 10_000.0, None, 9.0, {Resource.CPU: 0.5})
+    full = finding(Symptom.TRACKING_FULL, dropped=5)
+    found = conclude([Observed((full, finding(starved, served=6, connections=10)), busy)])
+    assert found.cause_kind is Symptom.TRACKING_FULL
+
+
+@pytest.mark.parametrize("kind", [Symptom.THROTTLED, Symptom.RESTARTED])
+@pytest.mark.parametrize("sure", [Confidence.CERTAIN, Confidence.LIKELY])
+def test_what_is_only_likely_so_steps_back_behind_what_is_certain(kind, sure):
+    found = conclude([observed(finding(kind, sure), finding(Symptom.SLOTS_BUSY))])
+    assert found.cause_kind is (kind if sure is Confidence.CERTAIN else Symptom.SLOTS_BUSY)
 
 
 def test_one_connection_cannot_show_what_a_pool_can_do():

@@ -208,13 +208,21 @@ EIGHT, SEVEN = range(1, 9), range(1, 8)
 @pytest.mark.parametrize(
     ("before", "after", "seconds", "recording", "sure"),
     [
-        ((1, 2), (1, 3), 10, HEALTHY.recording, Confidence.CERTAIN),
+        ((1, 2), (1, 3), 10, FAILING, Confidence.CERTAIN),
+        ((1, 2), (1, 3), 10, HEALTHY.recording, Confidence.LIKELY),
         (EIGHT, (*SEVEN, 9), 60, HEALTHY.recording, Confidence.POSSIBLE),
         ((1,), (2,), 60, HEALTHY.recording, Confidence.POSSIBLE),
         (EIGHT, (*SEVEN, 9), 60, FAILING, Confidence.CERTAIN),
         (range(1, 21), (*range(1, 20), 21), 60, FAILING, Confidence.POSSIBLE),
     ],
-    ids=["short lives", "one of eight in a minute", "the only one", "requests failed", "one of twenty"],
+    ids=[
+        "short lives",
+        "nothing lost",
+        "one of eight in a minute",
+        "the only one",
+        "requests failed",
+        "one of twenty",
+    ],
 )
 def test_workers_that_are_replaced_matter_where_they_live_short_or_requests_fail(
     before, after, seconds, recording, sure
@@ -262,6 +270,12 @@ def test_workers_that_are_added_within_the_window_are_a_growing_pool():
     assert (found.rule, found.numbers, found.confidence) == ("D37", {"more": 2}, Confidence.CERTAIN)
 
 
+def test_a_pool_that_replaces_workers_may_not_have_grown():
+    before, after = (row(1), row(2)), (row(1), row(3), row(4), row(5))
+    found = findings(observed(sample(0, *before), sample(5, *before), sample(9, *after), sample(10, *after)))
+    assert [one.confidence for one in found if one.rule == "D37"] == [Confidence.LIKELY]
+
+
 def test_one_more_process_may_be_a_helper():
     two = row(1), row(2)
     (found,) = findings(observed(sample(0, row(1)), sample(5, *two), sample(10, *two)))
@@ -296,6 +310,18 @@ def test_threads_that_take_turns_are_told(language, sure):
     (found,) = findings(loaded(3.0, 3.5, 3.4), subject=subject)
     assert "with 3 threads that took turns" in sentence(found)
     assert found.confidence is sure
+
+
+def test_one_core_that_is_full_beside_idle_workers_is_uneven_and_wants_no_more_processes():
+    trial = loaded(9.5)
+    others = [row(pid, cpu_s=3 if trial else 0) for pid in (2, 3, 4)]
+    first, last = trial.samples
+    samples = (
+        replace(first, processes=(*first.processes, row(2), row(3), row(4))),
+        replace(last, processes=(*last.processes, *others)),
+    )
+    wide = replace(trial, samples=samples, placement=Placement((0, 1, 2, 3), (9,)))
+    assert ids(wide) == ["D18"]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from golden import build
+from histograms import distribution
 from prony.diagnosis import RULES, Advice, Confidence, Evidence, Finding, Symptom, diagnose
 from prony.model import Cell, Failed, Invalid, Network, SandboxFacts, SubjectRecord
 from prony.report.findings import advice_words, finding_words, shared_words
@@ -166,6 +167,15 @@ def test_connections_that_chance_may_have_left_out_are_only_possibly_starved(ser
     assert (found.rule, found.confidence) == ("D10", sure)
 
 
+@pytest.mark.parametrize(("slow", "sure"), [(60, Confidence.LIKELY), (6, Confidence.CERTAIN)])
+def test_connections_that_may_wait_for_a_long_page_are_only_likely_starved(slow, sure):
+    times = {"ok_service": distribution([1_000_000] * (620 - slow) + [900_000_000] * slow)}
+    replies = {"connections": 100, "without_reply": 37, "min": 0, "max": 40}
+    parts = {"distributions": times, "connections": {"answered": replies}, "completed": {"ok": 620}}
+    (found,) = findings(replace(HEALTHY, recording=with_parts(HEALTHY.recording, **parts)))
+    assert (found.rule, found.confidence) == ("D10", sure)
+
+
 @pytest.mark.parametrize("most", [1, 2])
 def test_a_slow_but_fair_server_in_less_than_a_round_is_not_starving(most):
     assert findings(replace(HEALTHY, recording=answered(without_reply=5, most=most))) == []
@@ -195,14 +205,23 @@ OPEN = replace(CELL, workload=build.Workload(build.OpenLoop(200), CELL.workload.
 
 
 @pytest.mark.parametrize(
-    ("cell", "used_s", "sure"),
-    [(CELL, 0.5, Confidence.CERTAIN), (CELL, 0.3, Confidence.LIKELY), (OPEN, 0.5, Confidence.LIKELY)],
-    ids=["its quota is used up", "its quota is mostly idle", "the rate was carried"],
+    ("cell", "used_s", "waited", "sure"),
+    [
+        (CELL, 0.5, 60, Confidence.CERTAIN),
+        (CELL, 0.5, 10, Confidence.LIKELY),
+        (CELL, 0.3, 60, Confidence.LIKELY),
+        (OPEN, 0.5, 60, Confidence.LIKELY),
+        (CELL, 0.3, 10, Confidence.POSSIBLE),
+        (OPEN, 0.3, 10, Confidence.POSSIBLE),
+    ],
+    ids=["used up", "seldom", "mostly unused", "the rate was carried", "bursts", "bursts at a rate"],
 )
-def test_a_quota_is_certain_to_be_the_limit_only_where_it_is_used_up_and_requests_wait(cell, used_s, sure):
+def test_a_quota_is_certain_to_be_the_limit_only_where_it_is_used_up_and_requests_wait(
+    cell, used_s, waited, sure
+):
     cell = replace(cell, sandbox=replace(cell.sandbox, cpu_quota=0.5))
     trial = build.trial(cell, 0, 0, [1_000_000] * 200)
-    counters = {"cgroup.server.periods": 100, "cgroup.server.throttled_periods": 10}
+    counters = {"cgroup.server.periods": 100, "cgroup.server.throttled_periods": waited}
     cpu = {"cgroup.server.cpu_ns": round(used_s * trial.recording.window.length_ns)}
     (found,) = diagnose(Evidence(cell, replace(trial, counters=counters | cpu)))
     assert (found.rule, found.confidence) == ("D14", sure)

@@ -29,7 +29,7 @@ ARCHIVES = {
 }
 WIDTH, HEIGHT = 80, 40
 PLACES = Places("out.prony", "out.html", "prony report out.prony --full")
-OVERFLOWS = {"ListenOverflows": 1200, "cgroup.server.periods": 100, "cgroup.server.throttled_periods": 37}
+OVERFLOWS = {"ListenOverflows": 1200, "cgroup.server.periods": 100, "cgroup.server.throttled_periods": 97}
 
 
 def shown(document, width=WIDTH, **console):

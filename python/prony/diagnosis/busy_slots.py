@@ -23,13 +23,15 @@ def busy_slots(evidence: Evidence) -> list[Finding]:
     """Return a finding when more requests waited than can be worked on at once, and it had CPUs to spare that
     it can use.
 
-    Likely: a worker had fewer connections than it works on, so that some slots were idle.
+    Likely: a worker had fewer connections than it works on, so that some slots were idle; or its threads
+    mostly waited for requests, which may be on their way.
     """
     usage = consumption_of(evidence)
     sure = slots_busy(evidence, usage)
     if usage is None or sure is None or not isinstance(evidence.trial.outcome, Ok):
         return []
-    sure = Confidence.LIKELY if has_idle_slots(evidence) else sure
+    idle = usage.time.get(ThreadState.IDLE, 0.0) > _MOSTLY
+    sure = Confidence.LIKELY if idle or has_idle_slots(evidence) else sure
     return [
         Finding(
             rule="D17",

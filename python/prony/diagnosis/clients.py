@@ -9,11 +9,11 @@ from prony.analysis.starvation import starvation
 from prony.model import Ok, Trial
 from prony.model.recording import Recording
 
-__all__ = ["carried_its_rate", "in_flight", "pages_are_slow", "went_without", "were_alone"]
+__all__ = ["carried_its_rate", "each_had_a_core", "in_flight", "lost_requests", "slow_share", "went_without"]
 
 _MOST_OF_WINDOW = 0.25
-# Of the requests in flight, on average: with one at a time only one core and one worker can be busy.
-_MOST_AT_ONCE = 1.2
+# Of the cores in use: each request that is worked on uses one at most, and what is on its way none.
+_LEAST_IN_FLIGHT = 1.2
 
 
 def carried_its_rate(recording: Recording | None) -> bool:
@@ -30,10 +30,17 @@ def in_flight(recording: Recording) -> float | None:
     return integral_ns / length_ns if integral_ns and length_ns else None
 
 
-def were_alone(recording: Recording) -> bool:
-    """Return whether a request seldom met another one: fewer than 1.2 were in flight, on average."""
+def each_had_a_core(recording: Recording, cores: float) -> bool:
+    """Return whether each request in flight had one of the ``cores`` in use to itself, so that none waited
+    for another. Not where nobody knows how many there were.
+    """
     known = in_flight(recording)
-    return known is not None and known < _MOST_AT_ONCE
+    return known is not None and known <= _LEAST_IN_FLIGHT * cores
+
+
+def lost_requests(recording: Recording) -> int:
+    """Return how many requests failed, or had to be sent again, for a connection that ended."""
+    return recording.completed.failed + (recording.connections.retried or 0)
 
 
 def went_without(trial: Trial) -> bool:
@@ -43,14 +50,21 @@ def went_without(trial: Trial) -> bool:
     recording = trial.recording
     if recording is None or not isinstance(trial.outcome, Ok):
         return True
-    lost = recording.completed.failed + (recording.connections.retried or 0)
+    lost = lost_requests(recording)
     often = lost > 0 and lost >= QUALIFIED_ERROR_RATIO * recording.completed.all
     return often or starvation(recording) is not None
 
 
-def pages_are_slow(recording: Recording) -> bool:
-    """Return whether half of the replies took more than a quarter of the window; not where nobody knows."""
-    times, length_ns = read_distribution(recording.distributions.ok_service), recording.window.length_ns
-    if times is None or times.histogram is None or length_ns is None:
-        return False
-    return times.histogram.value_at_quantile(0.5) > _MOST_OF_WINDOW * length_ns
+def slow_share(recording: Recording, *, with_open: bool = False) -> float:
+    """Return the share of replies that took more than a quarter of the window, of those still open too if
+    ``with_open``; 0 where nobody knows.
+    """
+    found, length_ns = recording.distributions, recording.window.length_ns
+    parts = (found.ok_service, found.censored_service) if with_open else (found.ok_service,)
+    times = [one for one in map(read_distribution, parts) if one is not None and one.histogram is not None]
+    count = sum(one.count for one in times)
+    if not count or length_ns is None:
+        return 0.0
+    edge = round(_MOST_OF_WINDOW * length_ns)
+    quick = sum(one.histogram.count_below(edge) for one in times if one.histogram is not None)
+    return 1.0 - quick / count

@@ -37,6 +37,11 @@ _TURNED_AWAY = {
     Symptom.CONNECTS_DROPPED: "dropped",
     Symptom.TRACKING_FULL: "dropped",
 }
+# Of connections that have no reply at all a few drops are each.
+_KEEPS_OUT = (Symptom.HALF_OPEN_QUEUE_FULL, Symptom.CONNECTS_DROPPED, Symptom.TRACKING_FULL)
+_STARVED = frozenset((Symptom.STARVED, Symptom.STARVED_BY_SLOTS))
+# What is only likely so limits a server less than what is certain.
+_STEPS_BACK = (Symptom.THROTTLED, Symptom.RESTARTED)
 
 
 class DiagnosisKind(StrEnum):
@@ -201,13 +206,15 @@ def _causes(
     """Yield the findings that limit the subject, by precedence.
 
     A generator is only suspect where the server has no more to give: where its CPUs are full, or another
-    cause is certain.
+    cause is certain. So are a quota, and workers that are replaced, where another cause is certain.
     """
     full = shares.get(Resource.CPU, 0.0) >= _FULL
     limiting = list(_limiting(found, trials, usages, full=full))
-    exhausted = full or any(_is_certain(one) and one.finding.affected is None for one in limiting)
+    certain = any(_is_certain(one) and one.finding.affected is None for one in limiting)
     for one in limiting:
-        if one.finding.affected is None or _is_certain(one) or not exhausted:
+        of_generator, steps_back = one.finding.affected is not None, one.finding.kind in _STEPS_BACK
+        suspect = (of_generator and (full or certain)) or (steps_back and certain)
+        if _is_certain(one) or not suspect:
             yield one
 
 
@@ -219,7 +226,7 @@ def _limiting(
     found: Sequence[Frequent], trials: Sequence[Observed], usages: Sequence[Consumption], *, full: bool
 ) -> Iterator[Frequent]:
     """Yield the findings that were seen often enough, and mattered, by precedence."""
-    overloaded = any(one.finding.kind is Symptom.OVERLOADED for one in found)
+    kinds = frozenset(one.finding.kind for one in found)
     for one in found:
         bearing, finding = MEANINGS[one.finding.kind].bearing, one.finding
         if bearing is Bearing.ADDS or (full and bearing is Bearing.LIMITS_IDLE):
@@ -228,7 +235,7 @@ def _limiting(
         if (
             often
             and finding.affected is not Affected.LATENCY
-            and _matters(_of_queue(finding, found), usages, overloaded=overloaded)
+            and _matters(_of_queue(finding, found), usages, kinds)
         ):
             yield one
 
@@ -245,7 +252,7 @@ def _of_queue(finding: Finding, found: Sequence[Frequent]) -> Finding:
     return next(own, finding)
 
 
-def _matters(finding: Finding, usages: Sequence[Consumption], *, overloaded: bool) -> bool:
+def _matters(finding: Finding, usages: Sequence[Consumption], beside: frozenset[Symptom]) -> bool:
     """Return whether a disturbance was large, and a full queue or table met enough requests, to move a
     figure; a queue that the kernel cut short by little, or that never overflowed, met none.
     """
@@ -256,12 +263,12 @@ def _matters(finding: Finding, usages: Sequence[Consumption], *, overloaded: boo
     turned_away = _TURNED_AWAY.get(finding.kind)
     if turned_away is None or not usages:
         return True
-    if overloaded and finding.numbers.get("limit", 0) >= _LONG_QUEUE_S * fmean(
+    if Symptom.OVERLOADED in beside and finding.numbers.get("limit", 0) >= _LONG_QUEUE_S * fmean(
         one.done_per_s for one in usages
     ):
         # A queue that holds a second's work is full because more is asked than it can do.
         return False
-    if finding.numbers.get("without_reply"):
+    if finding.numbers.get("without_reply") or (finding.kind in _KEEPS_OUT and _STARVED & beside):
         return True
     return finding.numbers[turned_away] >= QUALIFIED_ERROR_RATIO * fmean(one.done for one in usages)
 

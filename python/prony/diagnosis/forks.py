@@ -40,18 +40,18 @@ def forks(evidence: Evidence) -> list[Finding]:
     done = recording.completed.all if recording else 0
     if done < _LEAST_REQUESTS or counted < _LEAST_A_REQUEST * done:
         return []
-    waiting, arrived = thread_time(counters).get(ThreadState.CHILD, 0.0), counters.get("PassiveOpens")
-    kept = arrived is not None and arrived <= _MOST_ARRIVED * counted and _are_many(counted, recording)
-    if waiting < _LEAST_WAITING and not kept:
+    waited, arrived = thread_time(counters).get(ThreadState.CHILD, 0.0), counters.get("PassiveOpens")
+    waits, own = waited >= _LEAST_WAITING, _children(evidence.trial) >= _LEAST_CHILDREN
+    kept = arrived is not None and arrived <= _MOST_ARRIVED * counted
+    if not waits and not (kept and (own or _are_many(counted, recording))):
         return []
     if not isinstance(evidence.trial.outcome, Ok):
         return []
-    seen = waiting >= _LEAST_WAITING or _children(evidence.trial) >= _LEAST_CHILDREN
     return [
         Finding(
             rule="D42",
             kind=Symptom.FORKED_FOR_EACH,
-            confidence=Confidence.LIKELY if seen else Confidence.POSSIBLE,
+            confidence=Confidence.LIKELY if own or waits else Confidence.POSSIBLE,
             numbers={"forks": counted, "done": done},
             advice=Advice.KEEP_PROGRAMS,
             shareable=True,

@@ -16,14 +16,14 @@ def growing_pool(evidence: Evidence) -> list[Finding]:
     """Return a finding for each role with more processes at the window's end than at its beginning, where
     some of those that were started were seen again: else they live for one request.
 
-    Likely: only one was, which may be a helper.
+    Likely: only one was, which may be a helper; or others ended, so that it may only have replaced some.
     """
     found = turnover(window_samples(evidence.trial.samples))
     return [
         Finding(
             rule="D37",
             kind=Symptom.POOL_GREW,
-            confidence=Confidence.CERTAIN if min(one.lasting, _more(one)) > 1 else Confidence.LIKELY,
+            confidence=_sure(one),
             numbers={"more": _more(one)},
             names={"role": role},
             advice=Advice.WARM_UP_LONGER,
@@ -36,3 +36,7 @@ def growing_pool(evidence: Evidence) -> list[Finding]:
 
 def _more(one: Turnover) -> int:
     return one.started - one.ended
+
+
+def _sure(one: Turnover) -> Confidence:
+    return Confidence.CERTAIN if one.lasting > 1 and not one.ended else Confidence.LIKELY

@@ -5,8 +5,12 @@ is acknowledged (Nagle), and Linux may delay that by 40 ms at least.
 *Source*: RFC 896; RFC 1122, section 4.2.3.2; kernel, include/net/tcp.h, TCP_DELACK_MIN; hypercorn issue 64.
 """
 
+from collections.abc import Mapping
+
 from prony.analysis.distribution import Times, read_distribution
+from prony.diagnosis.consumption import Resource, consumption_of
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.one_core import one_core
 from prony.model import Ok
 from prony.model.recording import Distribution
 from prony.units import MILLISECOND_NS
@@ -21,11 +25,16 @@ _LEAST_REPLIES = 20
 _MOST_BESIDE = 0.3
 # Acknowledgements that were delayed, of the replies that were held back.
 _LEAST_ACKNOWLEDGED = 0.5
+# Of the CPUs' time: a server whose replies are held back has little to do.
+_MOST_CPU = 0.7
 
 
 def held_back(evidence: Evidence) -> list[Finding]:
     """Return a finding when a narrow part of the replies took the time of a delayed acknowledgement, and so
-    many acknowledgements were delayed.
+    many acknowledgements were delayed; none where its CPUs are busy: of a request that lies unread for 40 ms
+    the acknowledgement is delayed too, whatever the reply does.
+
+    Likely: all of its workers and threads have requests, which may lie unread for that.
     """
     recording = evidence.trial.recording
     times = read_distribution(recording.distributions.ok_service) if recording else None
@@ -36,11 +45,17 @@ def held_back(evidence: Evidence) -> list[Finding]:
     held = share * times.count
     if share < _LEAST_SHARE or beside > _MOST_BESIDE * share or delayed < _LEAST_ACKNOWLEDGED * held:
         return []
+    usage = consumption_of(evidence)
+    shares: Mapping[Resource, float] = usage.shares if usage else {}
+    busy = max(shares.get(Resource.CPU, 0.0), shares.get(Resource.CORES, 0.0))
+    if busy > _MOST_CPU or one_core(evidence):
+        return []
+    sure = share >= _CERTAIN_SHARE and shares.get(Resource.SLOTS, 0.0) < 1
     return [
         Finding(
             rule="D30",
             kind=Symptom.REPLIES_HELD_BACK,
-            confidence=Confidence.CERTAIN if share >= _CERTAIN_SHARE else Confidence.LIKELY,
+            confidence=Confidence.CERTAIN if sure else Confidence.LIKELY,
             numbers={"share": share, "delay_ns": _DELAY_NS},
             advice=Advice.SEND_AT_ONCE,
             shareable=True,

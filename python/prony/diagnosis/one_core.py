@@ -6,9 +6,10 @@
 from prony.analysis.missing import Missing
 from prony.analysis.resources import cpu_share, window_samples
 from prony.analysis.threads import ProcessThreads, busiest_process
-from prony.diagnosis.clients import in_flight, were_alone
+from prony.diagnosis.clients import each_had_a_core, in_flight
 from prony.diagnosis.consumption import capacity_of, fills_one_core
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.uneven_workers import is_uneven
 from prony.model import Ok, Trial
 
 __all__ = ["one_core"]
@@ -23,7 +24,7 @@ _OF_SERVER = ("server", "master", "worker", "other")
 
 def one_core(evidence: Evidence) -> list[Finding]:
     """Return a finding when the busiest process used one core's time, and half a core or more was free; none
-    where that is the time of one request at a time.
+    where each request in flight had a core, or other workers had little to do: then work was not spread.
 
     Possible: several threads did, of a language whose threads need not take turns.
     """
@@ -32,7 +33,7 @@ def one_core(evidence: Evidence) -> list[Finding]:
     if cpus is None or busiest is None or isinstance(used, Missing) or not isinstance(trial.outcome, Ok):
         return []
     full = _LEAST_CORES <= busiest.cores <= _MOST_CORES
-    if not full or used > cpus - _LEAST_IDLE or _is_of_one_request(trial, busiest.cores):
+    if not full or used > cpus - _LEAST_IDLE or _explained(trial, used):
         return []
     return [_finding(evidence, busiest)]
 
@@ -56,10 +57,14 @@ def _finding(evidence: Evidence, busiest: ProcessThreads) -> Finding:
     )
 
 
-def _is_of_one_request(trial: Trial, cores: float) -> bool:
-    """Return whether requests that seldom met explain the CPU time; with fewer of them others compute too."""
+def _explained(trial: Trial, cores: float) -> bool:
+    """Return whether requests that did not wait for each other explain the subject's CPU time, which fewer of
+    them do not; or whether only some of its workers are busy.
+    """
+    if is_uneven(window_samples(trial.samples)):
+        return True
     recording = trial.recording
-    if recording is None or not were_alone(recording):
+    if recording is None or not each_had_a_core(recording, cores):
         return False
     return cores <= (in_flight(recording) or 0.0) + _MOST_CORES - 1
 

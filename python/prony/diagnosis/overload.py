@@ -7,7 +7,7 @@ grows for as long as the load lasts.
 
 from itertools import accumulate
 
-from prony.diagnosis.clients import pages_are_slow
+from prony.diagnosis.clients import slow_share
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import Ok
 from prony.model.recording import Recording, Second
@@ -23,13 +23,15 @@ _LEAST_REQUESTS = 10
 # keep open has all of it there.
 _LEAST_IN_THE_MIDDLE, _MOST_IN_THE_MIDDLE = 0.25, 0.75
 _LEAST_SECONDS = 2
+_MOST_SLOW = 0.05
 
 
 def overload(evidence: Evidence) -> list[Finding]:
     """Return a finding when an open loop's unanswered requests grew over the whole window.
 
     Likely: they were many and did not grow, but requests timed out, which may be all that kept them from it;
-    or the replies took so much of the window that pages of that length may have left as many open.
+    or stages raised the rate, or one of twenty pages took so much of the window, that a steady server may
+    have left as many open.
     """
     recording = evidence.trial.recording
     if recording is None or not recording.is_open or not isinstance(evidence.trial.outcome, Ok):
@@ -40,12 +42,12 @@ def overload(evidence: Evidence) -> list[Finding]:
     grew, lost = _grew(owed), recording.account.count("timed_out")
     if not grew and lost < _LEAST_OWED * recording.account.scheduled:
         return []
-    length_s = seconds(length_ns)
+    length_s, sure = seconds(length_ns), grew and not _may_be_steady(evidence, recording)
     return [
         Finding(
             rule="D41",
             kind=Symptom.OVERLOADED,
-            confidence=Confidence.CERTAIN if grew and not pages_are_slow(recording) else Confidence.LIKELY,
+            confidence=Confidence.CERTAIN if sure else Confidence.LIKELY,
             numbers={
                 "asked_per_s": recording.account.scheduled / length_s,
                 "done_per_s": recording.completed.all / length_s,
@@ -83,3 +85,7 @@ def _grew(owed: list[int]) -> bool:
 
 def _middle(owed: list[int]) -> int:
     return owed[len(owed) // 2 - 1]
+
+
+def _may_be_steady(evidence: Evidence, recording: Recording) -> bool:
+    return bool(evidence.cell.workload.loop.stages) or slow_share(recording, with_open=True) > _MOST_SLOW

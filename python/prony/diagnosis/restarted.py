@@ -7,7 +7,7 @@
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.resources import window_samples
 from prony.analysis.turnover import Turnover, turnover
-from prony.diagnosis.clients import carried_its_rate
+from prony.diagnosis.clients import carried_its_rate, lost_requests
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import Ok
 from prony.model.recording import Recording
@@ -27,8 +27,9 @@ def restarted(evidence: Evidence) -> list[Finding]:
     """Return a finding for each role whose processes ended in the window of a trial that ran to its end.
 
     Certain: it mattered. Those that were replaced had lived for a short time, on average, or were a tenth of
-    all, and requests failed; those that were not were a tenth, and each took a request with it. Else it is
-    what servers do with workers that are idle, or have had their number of requests: possible.
+    all, and requests failed; those that were not were a tenth, and each took a request with it. Likely: those
+    that were replaced had lived for a short time, and took no request along. Else it is what servers do with
+    workers that are idle, or have had their number of requests: possible.
     """
     if not isinstance(evidence.trial.outcome, Ok):
         return []
@@ -54,13 +55,9 @@ def _sure(evidence: Evidence, role: str, one: Turnover) -> Confidence:
     length_ns = window[-1].monotonic_ns - window[0].monotonic_ns
     many = max(one.restarts, one.lost) >= _LEAST_SHARE * before
     short = before * length_ns <= _SHORT_LIFE_NS * one.restarts
-    mattered = short or (many and _lost_requests(recording) >= _least_lost(recording, one))
-    return Confidence.CERTAIN if mattered else Confidence.POSSIBLE
-
-
-def _lost_requests(recording: Recording) -> int:
-    """Return how many requests failed, or had to be sent again, for a connection that ended."""
-    return recording.completed.failed + (recording.connections.retried or 0)
+    if (short or many) and lost_requests(recording) >= _least_lost(recording, one):
+        return Confidence.CERTAIN
+    return Confidence.LIKELY if short else Confidence.POSSIBLE
 
 
 def _least_lost(recording: Recording, one: Turnover) -> float:

@@ -13,25 +13,29 @@ from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symp
 
 __all__ = ["server_ports"]
 
+# Of the ports: where so few wait after connections, others were free.
+_REFUTED = 0.5
+
 
 def server_ports(evidence: Evidence) -> list[Finding]:
     """Return a finding when its log says so, or most ports wait after connections to others that were closed.
 
-    Certain: both. Possible: only one of them, and no client went without. Its log has lines from before the
-    window too, and over loopback tcp_tw_reuse lets ports be used again. None where earlier trials keep more
-    of them.
+    Certain: both. Possible: only one of them, and no client went without, or half of the ports at least were
+    free, whatever its log says: it has lines from before the window too, and over loopback tcp_tw_reuse lets
+    ports be used again. None where earlier trials keep more of them.
     """
     if any(one.confidence is not Confidence.POSSIBLE for one in earlier_trials(evidence)):
         return []
     ports, waiting = evidence.trial.counters.get("ports"), own_waiting(evidence.trial)
     said = server_lacked_ports(evidence.trial)
-    full = ports is not None and waiting >= NEARLY_ALL_PORTS * ports
+    full = bool(ports) and waiting >= NEARLY_ALL_PORTS * (ports or 0)
+    refuted = bool(ports) and waiting < _REFUTED * (ports or 0)
     if not (said or full):
         return []
     if said and full:
         sure = Confidence.CERTAIN
     else:
-        sure = Confidence.LIKELY if went_without(evidence.trial) else Confidence.POSSIBLE
+        sure = Confidence.LIKELY if went_without(evidence.trial) and not refuted else Confidence.POSSIBLE
     return [
         Finding(
             rule="D05",

@@ -5,7 +5,7 @@ nobody reads any more, and wait until they give up.
 *Source*: uwsgi issue 1804 and its `--http` router without `--http-keepalive`.
 """
 
-from prony.diagnosis.clients import pages_are_slow
+from prony.diagnosis.clients import slow_share
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import Ok
 
@@ -13,6 +13,7 @@ __all__ = ["silent_after_one"]
 
 _LEAST_SHARE = 0.9
 _LEAST_CONNECTIONS = 4
+_MOST_SLOW = 0.5
 # A server that is only slow leaves some connections without any reply, or takes long for the first ones too.
 _MOST_WITHOUT_REPLY = 0.1
 
@@ -34,7 +35,8 @@ def silent_after_one(evidence: Evidence) -> list[Finding]:
     waited = recording.account.count("timed_out") + recording.account.count("in_flight_at_end")
     if answered.max != 1 or served < _LEAST_CONNECTIONS or waited < _LEAST_SHARE * served:
         return []
-    if answered.without_reply > _MOST_WITHOUT_REPLY * answered.connections or pages_are_slow(recording):
+    many = answered.without_reply > _MOST_WITHOUT_REPLY * answered.connections
+    if many or slow_share(recording) > _MOST_SLOW:
         return []
     return [
         Finding(

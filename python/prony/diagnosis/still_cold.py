@@ -33,18 +33,14 @@ _MOST_OF_OTHERS = 0.1
 def still_cold(evidence: Evidence) -> list[Finding]:
     """Return a finding when in a closed loop every second from some second on had a higher pace than every
     one before, by a tenth at least, and their means differ by 30 %; none where the slow seconds are less than
-    two rounds of its connections, whose replies may come all at once.
+    two rounds of its connections, whose replies may come all at once, or where stages change the load.
     """
-    recording = evidence.trial.recording
-    if recording is None or recording.is_open or not isinstance(evidence.trial.outcome, Ok):
+    recording, usage = evidence.trial.recording, consumption_of(evidence)
+    if recording is None or usage is None or not isinstance(evidence.trial.outcome, Ok):
         return []
-    usage = consumption_of(evidence)
-    if usage is None:
+    if recording.is_open or evidence.cell.workload.loop.stages:
         return []
-    paces = paces_of(recording)
-    if isinstance(paces, Missing) or len(paces["rate"]) < _LEAST_SECONDS:
-        return []
-    rate = paces["rate"]
+    rate = _rate(recording)
     after = next((k for k in range(1, len(rate) - 1) if _is_step(rate[:k], rate[k:])), None)
     if after is None or after < _LEAST_ROUNDS * _reply_s(recording):
         return []
@@ -62,6 +58,12 @@ def still_cold(evidence: Evidence) -> list[Finding]:
             shareable=True,
         )
     ]
+
+
+def _rate(recording: Recording) -> Sequence[float]:
+    """Return the pace of each second; none where it is unknown, or for a few seconds only."""
+    paces = paces_of(recording)
+    return () if isinstance(paces, Missing) or len(paces["rate"]) < _LEAST_SECONDS else paces["rate"]
 
 
 def _reply_s(recording: Recording) -> float:

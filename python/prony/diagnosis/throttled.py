@@ -11,7 +11,7 @@ from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symp
 __all__ = ["throttled"]
 
 # Fewer throttled periods do not change a percentile.
-_LEAST_SHARE = 0.05
+_LEAST_SHARE, _MOSTLY = 0.05, 0.5
 # Of the quota's time: a server at its limit uses nearly all of it.
 _LEAST_USED = 0.8
 
@@ -19,8 +19,9 @@ _LEAST_USED = 0.8
 def throttled(evidence: Evidence) -> list[Finding]:
     """Return a finding when the server had to wait for its quota in over 5 % of the window's periods.
 
-    Likely: it carried all that was asked for in an open loop, or used little of its quota, as a server does
-    whose threads work at the same moments. Single requests waited.
+    Certain: it was throttled in half of them, used nearly all of its quota, and did not carry all that an
+    open loop asked for. Likely: two of the three. Else threads that worked at the same moments waited:
+    possible.
     """
     counters = evidence.trial.counters
     periods = counters.get("cgroup.server.periods", 0)
@@ -31,7 +32,7 @@ def throttled(evidence: Evidence) -> list[Finding]:
         Finding(
             rule="D14",
             kind=Symptom.THROTTLED,
-            confidence=_sure(evidence),
+            confidence=_sure(evidence, waited / periods),
             numbers={"periods": periods, "throttled": waited, "share": waited / periods},
             advice=Advice.RAISE_QUOTA,
             shareable=True,
@@ -39,10 +40,10 @@ def throttled(evidence: Evidence) -> list[Finding]:
     ]
 
 
-def _sure(evidence: Evidence) -> Confidence:
+def _sure(evidence: Evidence, share: float) -> Confidence:
     usage = consumption_of(evidence)
     # Without a quota that Prony knows, nobody knows how much of it was used.
     known = evidence.cell.sandbox.cpu_quota is not None
     used = usage.shares.get(Resource.CPU, 1.0) if usage and known else 1.0
-    kept = carried_its_rate(evidence.trial.recording)
-    return Confidence.LIKELY if kept or used < _LEAST_USED else Confidence.CERTAIN
+    signs = share >= _MOSTLY, used >= _LEAST_USED, not carried_its_rate(evidence.trial.recording)
+    return {3: Confidence.CERTAIN, 2: Confidence.LIKELY}.get(sum(signs), Confidence.POSSIBLE)

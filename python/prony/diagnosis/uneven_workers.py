@@ -6,12 +6,13 @@ Where they wait more than they work, their CPUs show nothing, but whose the conn
 """
 
 from prony.analysis.resources import window_samples
-from prony.diagnosis.clients import carried_its_rate, were_alone
+from prony.diagnosis.clients import carried_its_rate, each_had_a_core
 from prony.diagnosis.consumption import Resource, consumption_of
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import ClosedLoop, Ok, Sample, SubjectFacts
+from prony.model.recording import Recording
 
-__all__ = ["has_idle_slots", "uneven_workers"]
+__all__ = ["has_idle_slots", "is_uneven", "uneven_workers"]
 
 # In cores: the busiest has hardly room for more, and the least busy much.
 _BUSY = 0.8
@@ -26,16 +27,21 @@ def uneven_workers(evidence: Evidence) -> list[Finding]:
     room if they were spread; and requests waited for each other.
     """
     recording = evidence.trial.recording
-    if recording is None or not isinstance(evidence.trial.outcome, Ok):
+    if recording is None or not isinstance(evidence.trial.outcome, Ok) or carried_its_rate(recording):
         return []
-    if were_alone(recording) or carried_its_rate(recording):
-        return []
-    return _by_cpu(evidence) or _by_connections(evidence)
+    return _by_cpu(evidence, recording) or _by_connections(evidence)
 
 
-def _by_cpu(evidence: Evidence) -> list[Finding]:
-    used = sorted(_cores(window_samples(evidence.trial.samples)))
-    if len(used) < 2 or used[-1] < _BUSY or used[0] > _MOST_OF_IT * used[-1]:
+def is_uneven(window: tuple[Sample, ...]) -> bool:
+    """Return whether the busiest worker filled a core, and another did at most half as much."""
+    used = sorted(_cores(window))
+    return len(used) > 1 and used[-1] >= _BUSY and used[0] <= _MOST_OF_IT * used[-1]
+
+
+def _by_cpu(evidence: Evidence, recording: Recording) -> list[Finding]:
+    window = window_samples(evidence.trial.samples)
+    used = sorted(_cores(window))
+    if not is_uneven(window) or each_had_a_core(recording, sum(used)):
         return []
     return [
         Finding(

@@ -123,8 +123,8 @@ _SENTENCES: Mapping[Symptom, _Sentence] = MappingProxyType(
         ),
         Symptom.ENDED_UNDER_LOAD: _Sentence("it ended during the load: {reason}"),
         Symptom.RESTARTED: _Sentence(
-            "a {role} was restarted {restarts:times} within the window: the requests in progress were lost",
-            "a {role} was restarted within the window: the requests in progress were lost",
+            "a {role} was restarted {restarts:times} within the window: what it worked on may be lost",
+            "a {role} was restarted within the window: what it worked on may be lost",
         ),
         Symptom.LOST: _Sentence(
             "{ended:n process} of the role {role} ended within the window without a replacement"
