@@ -26,10 +26,11 @@ def server_ports(evidence: Evidence) -> list[Finding]:
     """
     if any(one.confidence is not Confidence.POSSIBLE for one in earlier_trials(evidence)):
         return []
-    ports, waiting = evidence.trial.counters.get("ports"), own_waiting(evidence.trial)
-    said = server_lacked_ports(evidence.trial)
-    full = bool(ports) and waiting >= NEARLY_ALL_PORTS * (ports or 0)
-    refuted = bool(ports) and waiting < _REFUTED * (ports or 0)
+    counters, waiting = evidence.trial.counters, own_waiting(evidence.trial)
+    ports, said = counters.get("ports", 0), server_lacked_ports(evidence.trial)
+    full = ports > 0 and waiting >= NEARLY_ALL_PORTS * ports
+    # Where they were not counted by their peers, there may be more.
+    refuted = "ports.waiting" in counters and waiting < _REFUTED * ports
     if not (said or full):
         return []
     if said and full:
@@ -41,7 +42,7 @@ def server_ports(evidence: Evidence) -> list[Finding]:
             rule="D05",
             kind=Symptom.SERVER_WITHOUT_PORTS,
             confidence=sure,
-            numbers={"waiting": waiting} | ({} if ports is None else {"ports": ports}),
+            numbers={"waiting": waiting} | ({"ports": ports} if ports else {}),
             names=_process(evidence, waiting) if full else {},
             advice=Advice.KEEP_CONNECTIONS,
         )
