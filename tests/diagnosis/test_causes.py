@@ -129,6 +129,12 @@ def test_a_server_with_half_of_its_ports_free_lacks_none_whatever_its_log_says(p
     assert one(trial, Symptom.SERVER_WITHOUT_PORTS).confidence is sure
 
 
+def test_ports_of_connections_that_are_open_are_used_too():
+    trial = replace(with_counters(FAILING, ports=200, ports__waiting=20), log=NO_PORT)
+    full = replace(trial, samples=(sample(0, downstream__connections=180),))
+    assert one(full, Symptom.SERVER_WITHOUT_PORTS).confidence is Confidence.LIKELY
+
+
 def test_ports_that_wait_are_a_likely_limit_only_where_requests_failed():
     likely, possible = Confidence.LIKELY, Confidence.POSSIBLE
     for trial, sure in ((FAILING, likely), (ONE_FAILED, possible), (HEALTHY, possible)):
@@ -462,6 +468,13 @@ def test_with_one_request_at_a_time_one_worker_is_busy_and_nothing_is_uneven():
     assert Symptom.UNEVEN_WORKERS not in kinds(used(0.95, 0.1, in_flight=1.0))
 
 
+def test_workers_of_which_most_are_idle_are_not_all_busy():
+    trial = used(1.0, 0.1, 0.1, 0.1, in_flight=50)
+    threads = (ThreadUsage(0, 1, "loop", 4 * SECOND),)
+    wide = replace(trial, threads=threads, placement=Placement((0, 1, 2, 3), (9,)))
+    assert kinds(wide, subject=record(slots=16, processes=4)) == [Symptom.UNEVEN_WORKERS]
+
+
 @pytest.mark.parametrize(("in_flight", "named"), [(2.0, False), (8.0, True)])
 def test_workers_whose_requests_have_a_core_each_are_busy_and_not_uneven(in_flight, named):
     found = kinds(used(0.95, 0.95, 0.0, 0.0, in_flight=in_flight))
@@ -691,7 +704,14 @@ def test_threads_that_are_at_files_when_they_work_wait_for_the_disk():
     assert one(trial, Symptom.DISK_WAITED).numbers["share"] == pytest.approx(0.3)
 
 
-@pytest.mark.parametrize("states", [{"events": 60, "file": 10, "awake": 30}, {"events": 98, "file": 2}])
+@pytest.mark.parametrize(
+    "states",
+    [
+        {"events": 60, "file": 10, "awake": 30},
+        {"events": 98, "file": 2},
+        {"downstream": 900, "file": 50, "awake": 30},
+    ],
+)
 def test_a_few_calls_on_files_are_no_disk_that_is_waited_for(states):
     assert kinds(replace(HEALTHY, counters=looked(**states))) == []
 
@@ -884,6 +904,12 @@ def test_a_queue_of_clients_that_gave_up_does_not_hide_the_cap(later):
     trial = capped(58, 58, waiting=42, served=58, total=100)
     longer = replace(trial.samples[0], gauges={**trial.samples[0].gauges, "listen.server.queued": later})
     assert Symptom.CONNECTION_CAP in kinds(replace(trial, samples=(*trial.samples, longer)))
+
+
+def test_a_switch_is_no_cap_of_connections():
+    switched = {"server": {"name": "a"}, "settings": {"keep_connections": True}}
+    found = kinds(capped(1, 1, waiting=9, served=1, total=10), subject=record(slots=None, entry=switched))
+    assert found == [Symptom.STARVED]
 
 
 def test_a_server_whose_workers_nobody_knows_is_at_its_cap_only_where_a_setting_says_so():

@@ -834,15 +834,39 @@ def test_a_drop_among_many_requests_limits_nothing(kind, dropped, limits):
     assert (found.cause_kind is kind) is limits
 
 
-@pytest.mark.parametrize("starved", [Symptom.STARVED, Symptom.STARVED_BY_SLOTS])
-def test_a_few_drops_keep_a_connection_out_for_good(starved):
+FEW_DROPS = [
+    (Confidence.CERTAIN, 5, Confidence.CERTAIN, Symptom.TRACKING_FULL),
+    (Confidence.LIKELY, 5, Confidence.CERTAIN, Symptom.STARVED),
+    (Confidence.CERTAIN, 3, Confidence.CERTAIN, Symptom.STARVED),
+    (Confidence.CERTAIN, 5, Confidence.POSSIBLE, None),
+]
+
+
+@pytest.mark.parametrize(("sure", "dropped", "starved", "cause"), FEW_DROPS)
+def test_a_few_drops_of_a_full_table_keep_as_many_connections_out_for_good(sure, dropped, starved, cause):
     busy = Consumption(10_000, 10_000.0, None, 9.0, {Resource.CPU: 0.5})
-    full = finding(Symptom.TRACKING_FULL, dropped=5)
-    found = conclude([Observed((full, finding(starved, served=6, connections=10)), busy)])
-    assert found.cause_kind is Symptom.TRACKING_FULL
+    full = finding(Symptom.TRACKING_FULL, sure, dropped=dropped)
+    out = finding(Symptom.STARVED, starved, served=6, connections=10)
+    assert conclude([Observed((full, out), busy)]).cause_kind is cause
 
 
-@pytest.mark.parametrize("kind", [Symptom.THROTTLED, Symptom.RESTARTED])
+@pytest.mark.parametrize("kind", [Symptom.DISK_WAITED, Symptom.OTHERS_RAN, Symptom.DOWNSTREAM_BUSY])
+@pytest.mark.parametrize(
+    ("done", "sure", "limits"),
+    [
+        (100, Confidence.LIKELY, False),
+        (100, Confidence.CERTAIN, True),
+        (90, Confidence.LIKELY, True),
+    ],
+)
+def test_what_only_idle_cpus_explain_limits_no_server_that_carries_its_rate(kind, done, sure, limits):
+    usage = Consumption(done, done, 100.0, 9.0, {Resource.CPU: 0.3})
+    found = conclude([Observed((finding(kind, sure, share=0.3),), usage)])
+    assert (found.cause_kind is kind) is limits
+    assert (found.kind is DiagnosisKind.NOT_AT_LIMIT) is not limits
+
+
+@pytest.mark.parametrize("kind", [Symptom.THROTTLED, Symptom.WAITED_FOR_MEMORY, Symptom.RESTARTED])
 @pytest.mark.parametrize("sure", [Confidence.CERTAIN, Confidence.LIKELY])
 def test_what_is_only_likely_so_steps_back_behind_what_is_certain(kind, sure):
     found = conclude([observed(finding(kind, sure), finding(Symptom.SLOTS_BUSY))])

@@ -196,11 +196,12 @@ def ended(before, after, *, seconds=10, recording=HEALTHY.recording):
     """How sure the finding is that workers of these numbers came and went."""
     each = zip((0, seconds // 2, seconds), (before, before, after), strict=True)
     samples = (sample(second, *map(row, pids)) for second, pids in each)
-    (found,) = findings(observed(*samples, recording=recording))
+    (found,) = (one for one in findings(observed(*samples, recording=recording)) if one.rule == "D22")
     return found.confidence
 
 
 FAILING = build.trial(CELL, 0, 0, [1_000_000] * 180, errors={"reset": 3}).recording
+MISSING_PAGES = build.trial(CELL, 0, 0, [1_000_000] * 180, errors={"bad_status": {"404": 20}}).recording
 RETRYING = with_parts(HEALTHY.recording, connections={"retried": 3})
 EIGHT, SEVEN = range(1, 9), range(1, 8)
 
@@ -210,6 +211,7 @@ EIGHT, SEVEN = range(1, 9), range(1, 8)
     [
         ((1, 2), (1, 3), 10, FAILING, Confidence.CERTAIN),
         ((1, 2), (1, 3), 10, HEALTHY.recording, Confidence.LIKELY),
+        (EIGHT, (*SEVEN, 9), 60, MISSING_PAGES, Confidence.POSSIBLE),
         (EIGHT, (*SEVEN, 9), 60, HEALTHY.recording, Confidence.POSSIBLE),
         ((1,), (2,), 60, HEALTHY.recording, Confidence.POSSIBLE),
         (EIGHT, (*SEVEN, 9), 60, FAILING, Confidence.CERTAIN),
@@ -218,6 +220,7 @@ EIGHT, SEVEN = range(1, 9), range(1, 8)
     ids=[
         "short lives",
         "nothing lost",
+        "wrong pages",
         "one of eight in a minute",
         "the only one",
         "requests failed",
@@ -312,6 +315,18 @@ def test_threads_that_take_turns_are_told(language, sure):
     assert found.confidence is sure
 
 
+def test_a_full_frontend_is_told_however_uneven_the_workers_behind_it_are():
+    trial = loaded(9.8, role="frontend-worker")
+    first, last = trial.samples
+    behind = [row(pid, cpu_s=used) for pid, used in ((2, 8.2), (3, 3.0))]
+    samples = (
+        replace(first, processes=(*first.processes, row(2), row(3))),
+        replace(last, processes=(*last.processes, *behind)),
+    )
+    found = findings(replace(trial, samples=samples, placement=Placement(tuple(range(8)), (9,))))
+    assert {one.rule: one.names for one in found} == {"D13": {"process": "frontend"}, "D18": {}}
+
+
 def test_one_core_that_is_full_beside_idle_workers_is_uneven_and_wants_no_more_processes():
     trial = loaded(9.5)
     others = [row(pid, cpu_s=3 if trial else 0) for pid in (2, 3, 4)]
@@ -401,6 +416,12 @@ def test_other_programs_are_told_beyond_what_the_kernels_books_differ_by(other_s
     assert ids(replace(HEALTHY, counters=machine(other_s=other_s))) == rules
 
 
+def test_other_programs_whose_cpu_nobody_missed_are_only_possible():
+    counters = machine(other_s=4, **{"threads.queue_ns": 0})
+    (found,) = findings(replace(HEALTHY, counters=counters))
+    assert (found.rule, found.confidence) == ("D28", Confidence.POSSIBLE)
+
+
 @pytest.mark.parametrize(("steal_s", "rules"), [(0.1, []), (0.3, ["D26"])])
 def test_stolen_time_is_told_beyond_one_per_cent(steal_s, rules):
     assert ids(replace(HEALTHY, counters=machine(steal_s=steal_s))) == rules
@@ -435,12 +456,22 @@ def test_packets_that_were_dropped_for_few_of_the_requests_limit_nothing(request
     ("counters", "confidence"),
     [
         ({"pressure.memory_some_ns": SECOND}, Confidence.POSSIBLE),
-        ({"pressure.memory_some_ns": 0, "cgroup.server.memory_stalled_ns": SECOND}, Confidence.CERTAIN),
+        ({"pressure.memory_some_ns": 0, "cgroup.server.memory_stalled_ns": SECOND}, Confidence.LIKELY),
+        ({"pressure.memory_some_ns": 0, "cgroup.server.memory_stalled_ns": 5 * SECOND}, Confidence.CERTAIN),
     ],
 )
 def test_a_wait_for_memory_is_certain_only_of_the_servers_own_group(counters, confidence):
     (found,) = findings(observed(sample(0, row(1)), sample(10, row(1)), counters=counters))
     assert (found.rule, found.confidence) == ("D20", confidence)
+
+
+def test_a_wait_for_memory_of_a_server_that_carries_its_rate_is_only_possible_to_limit_it():
+    cell = replace(CELL, workload=build.Workload(build.OpenLoop(100), CELL.workload.stop))
+    kept = build.trial(cell, 0, 0, [1_000_000] * 100).recording
+    trial = observed(sample(0, row(1)), sample(10, row(1)), recording=kept)
+    counters = {"cgroup.server.memory_stalled_ns": SECOND}
+    (found,) = findings(replace(trial, counters=counters))
+    assert (found.rule, found.confidence) == ("D20", Confidence.POSSIBLE)
 
 
 def test_a_machine_whose_other_programs_waited_for_memory_is_not_the_servers_matter():

@@ -14,6 +14,7 @@ __all__ = ["carried_its_rate", "each_had_a_core", "in_flight", "lost_requests", 
 _MOST_OF_WINDOW = 0.25
 # Of the cores in use: each request that is worked on uses one at most, and what is on its way none.
 _LEAST_IN_FLIGHT = 1.2
+_ENDED = ("connect_refused", "reset", "eof")
 
 
 def carried_its_rate(recording: Recording | None) -> bool:
@@ -39,8 +40,13 @@ def each_had_a_core(recording: Recording, cores: float) -> bool:
 
 
 def lost_requests(recording: Recording) -> int:
-    """Return how many requests failed, or had to be sent again, for a connection that ended."""
-    return recording.completed.failed + (recording.connections.retried or 0)
+    """Return how many requests failed, or had to be sent again, for a connection that ended; of generators
+    that do not say why any failed, all that did.
+    """
+    known = [recording.account.others.get(name) for name in _ENDED]
+    failed = sum(one or 0 for one in known)
+    told = any(one is not None for one in known)
+    return (failed if told else recording.completed.failed) + (recording.connections.retried or 0)
 
 
 def went_without(trial: Trial) -> bool:
@@ -50,7 +56,7 @@ def went_without(trial: Trial) -> bool:
     recording = trial.recording
     if recording is None or not isinstance(trial.outcome, Ok):
         return True
-    lost = lost_requests(recording)
+    lost = recording.completed.failed + (recording.connections.retried or 0)
     often = lost > 0 and lost >= QUALIFIED_ERROR_RATIO * recording.completed.all
     return often or starvation(recording) is not None
 

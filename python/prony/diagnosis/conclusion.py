@@ -37,11 +37,9 @@ _TURNED_AWAY = {
     Symptom.CONNECTS_DROPPED: "dropped",
     Symptom.TRACKING_FULL: "dropped",
 }
-# Of connections that have no reply at all a few drops are each.
-_KEEPS_OUT = (Symptom.HALF_OPEN_QUEUE_FULL, Symptom.CONNECTS_DROPPED, Symptom.TRACKING_FULL)
-_STARVED = frozenset((Symptom.STARVED, Symptom.STARVED_BY_SLOTS))
+_STARVED = (Symptom.STARVED, Symptom.STARVED_BY_SLOTS)
 # What is only likely so limits a server less than what is certain.
-_STEPS_BACK = (Symptom.THROTTLED, Symptom.RESTARTED)
+_STEPS_BACK = (Symptom.THROTTLED, Symptom.WAITED_FOR_MEMORY, Symptom.RESTARTED)
 
 
 class DiagnosisKind(StrEnum):
@@ -206,7 +204,8 @@ def _causes(
     """Yield the findings that limit the subject, by precedence.
 
     A generator is only suspect where the server has no more to give: where its CPUs are full, or another
-    cause is certain. So are a quota, and workers that are replaced, where another cause is certain.
+    cause is certain. So are a quota, waits for memory, and workers that are replaced, where another
+    cause is certain.
     """
     full = shares.get(Resource.CPU, 0.0) >= _FULL
     limiting = list(_limiting(found, trials, usages, full=full))
@@ -225,19 +224,38 @@ def _is_certain(one: Frequent) -> bool:
 def _limiting(
     found: Sequence[Frequent], trials: Sequence[Observed], usages: Sequence[Consumption], *, full: bool
 ) -> Iterator[Frequent]:
-    """Yield the findings that were seen often enough, and mattered, by precedence."""
-    kinds = frozenset(one.finding.kind for one in found)
-    for one in found:
+    """Yield the findings that were seen often enough, and mattered, by precedence.
+
+    What only idle CPUs explain limits no server that carries all that is asked for, unless it is certain.
+    """
+    often = [one for one in found if one.trials > _MOST_TRIALS * len(trials)]
+    sure = [one for one in often if one.finding.confidence is not Confidence.POSSIBLE]
+    carries, locked_out = bool(usages) and all(map(_kept, usages)), _locked_out(sure)
+    overloaded = any(one.finding.kind is Symptom.OVERLOADED for one in found)
+    for one in sure:
         bearing, finding = MEANINGS[one.finding.kind].bearing, one.finding
-        if bearing is Bearing.ADDS or (full and bearing is Bearing.LIMITS_IDLE):
+        idle = bearing is Bearing.LIMITS_IDLE
+        if bearing is Bearing.ADDS or (idle and (full or (carries and not _is_certain(one)))):
             continue
-        often = one.trials > _MOST_TRIALS * len(trials) and finding.confidence is not Confidence.POSSIBLE
-        if (
-            often
-            and finding.affected is not Affected.LATENCY
-            and _matters(_of_queue(finding, found), usages, kinds)
-        ):
+        if finding.affected is Affected.LATENCY:
+            continue
+        of_queue = _of_queue(finding, found)
+        if _matters(of_queue, usages, overloaded=overloaded) or _keeps_out(finding, locked_out):
             yield one
+
+
+def _locked_out(found: Sequence[Frequent]) -> float:
+    """Return how many connections had no reply, where some starved."""
+    numbers = (one.finding.numbers for one in found if one.finding.kind in _STARVED)
+    return max((one.get("connections", 0) - one.get("served", 0) for one in numbers), default=0)
+
+
+def _keeps_out(finding: Finding, locked_out: float) -> bool:
+    """Return whether a table that was full for certain dropped as much as connections had no reply: each is
+    kept out for long, however many requests the others have.
+    """
+    full = finding.kind is Symptom.TRACKING_FULL and finding.confidence is Confidence.CERTAIN
+    return full and 0 < locked_out <= finding.numbers["dropped"]
 
 
 def _of_queue(finding: Finding, found: Sequence[Frequent]) -> Finding:
@@ -252,7 +270,7 @@ def _of_queue(finding: Finding, found: Sequence[Frequent]) -> Finding:
     return next(own, finding)
 
 
-def _matters(finding: Finding, usages: Sequence[Consumption], beside: frozenset[Symptom]) -> bool:
+def _matters(finding: Finding, usages: Sequence[Consumption], *, overloaded: bool) -> bool:
     """Return whether a disturbance was large, and a full queue or table met enough requests, to move a
     figure; a queue that the kernel cut short by little, or that never overflowed, met none.
     """
@@ -263,12 +281,12 @@ def _matters(finding: Finding, usages: Sequence[Consumption], beside: frozenset[
     turned_away = _TURNED_AWAY.get(finding.kind)
     if turned_away is None or not usages:
         return True
-    if Symptom.OVERLOADED in beside and finding.numbers.get("limit", 0) >= _LONG_QUEUE_S * fmean(
+    if overloaded and finding.numbers.get("limit", 0) >= _LONG_QUEUE_S * fmean(
         one.done_per_s for one in usages
     ):
         # A queue that holds a second's work is full because more is asked than it can do.
         return False
-    if finding.numbers.get("without_reply") or (finding.kind in _KEEPS_OUT and _STARVED & beside):
+    if finding.numbers.get("without_reply"):
         return True
     return finding.numbers[turned_away] >= QUALIFIED_ERROR_RATIO * fmean(one.done for one in usages)
 

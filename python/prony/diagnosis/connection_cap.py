@@ -82,7 +82,7 @@ def _how_sure(evidence: Evidence, cap: int) -> Confidence | None:
 def _is_set(evidence: Evidence, cap: int) -> bool:
     facts = _facts(evidence)
     settings = {**declared_entry(facts, "settings"), **evidence.cell.subject.settings}
-    limits = [value for name, value in settings.items() if "connection" in name and isinstance(value, int)]
+    limits = [value for name, value in settings.items() if "connection" in name and type(value) is int]
     own = [one * (facts.declared.processes or 1) - cap for one in limits]
     return any(0 <= one <= _MOST_OF_ITS_OWN for one in own)
 

@@ -13,7 +13,9 @@ __all__ = ["disk"]
 # Of its threads' time; of the time in which they did not wait, for work or for a CPU.
 _LEAST_SHARE, _LEAST_OF_WORK = 0.03, 0.5
 _LEAST_LOOKS = 20
-_AT_WORK = (ThreadState.RUNNING, ThreadState.FILE, ThreadState.SLEEP, ThreadState.CHILD)
+_AT_WORK = (
+    *(ThreadState.RUNNING, ThreadState.FILE, ThreadState.SLEEP, ThreadState.CHILD, ThreadState.DOWNSTREAM),
+)
 
 
 def disk(evidence: Evidence) -> list[Finding]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from prony.analysis.distribution import Times, read_distribution
 from prony.diagnosis.consumption import Resource, consumption_of
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
-from prony.diagnosis.one_core import one_core
+from prony.diagnosis.one_core import full_process
 from prony.model import Ok
 from prony.model.recording import Distribution
 from prony.units import MILLISECOND_NS
@@ -48,7 +48,7 @@ def held_back(evidence: Evidence) -> list[Finding]:
     usage = consumption_of(evidence)
     shares: Mapping[Resource, float] = usage.shares if usage else {}
     busy = max(shares.get(Resource.CPU, 0.0), shares.get(Resource.CORES, 0.0))
-    if busy > _MOST_CPU or one_core(evidence):
+    if busy > _MOST_CPU or full_process(evidence):
         return []
     sure = share >= _CERTAIN_SHARE and shares.get(Resource.SLOTS, 0.0) < 1
     return [

@@ -5,15 +5,20 @@ reports it, else of the machine.
 """
 
 from prony.analysis.resources import window_samples
+from prony.diagnosis.clients import carried_its_rate
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 
 __all__ = ["memory_pressure"]
 
-_MOST = 0.05
+_MOST, _MOSTLY = 0.05, 0.5
 
 
 def memory_pressure(evidence: Evidence) -> list[Finding]:
-    """Return a finding when tasks waited for memory in over 5 % of the window."""
+    """Return a finding when tasks waited for memory in over 5 % of the window.
+
+    Certain: in half of it. Possible: an open loop got all that it asked for, or the waits of the whole
+    machine alone are known.
+    """
     window, counters = window_samples(evidence.trial.samples), evidence.trial.counters
     length_ns = window[-1].monotonic_ns - window[0].monotonic_ns if window else 0
     own = counters.get("cgroup.server.memory_stalled_ns")
@@ -25,9 +30,15 @@ def memory_pressure(evidence: Evidence) -> list[Finding]:
         Finding(
             rule="D20",
             kind=Symptom.MACHINE_WAITED_FOR_MEMORY if own is None else Symptom.WAITED_FOR_MEMORY,
-            confidence=Confidence.POSSIBLE if own is None else Confidence.CERTAIN,
+            confidence=Confidence.POSSIBLE if own is None else _sure(evidence, share),
             numbers={"share": share},
             advice=Advice.RAISE_MEMORY,
             shareable=True,
         )
     ]
+
+
+def _sure(evidence: Evidence, share: float) -> Confidence:
+    if carried_its_rate(evidence.trial.recording):
+        return Confidence.POSSIBLE
+    return Confidence.CERTAIN if share >= _MOSTLY else Confidence.LIKELY

@@ -3,6 +3,8 @@
 *Source*: proc(5), CPU time by thread; CPython's global interpreter lock lets one thread run Python at a time.
 """
 
+from collections.abc import Sequence
+
 from prony.analysis.missing import Missing
 from prony.analysis.resources import cpu_share, window_samples
 from prony.analysis.threads import ProcessThreads, busiest_process
@@ -10,9 +12,9 @@ from prony.diagnosis.clients import each_had_a_core, in_flight
 from prony.diagnosis.consumption import capacity_of, fills_one_core
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.diagnosis.uneven_workers import is_uneven
-from prony.model import Ok, Trial
+from prony.model import Ok, Sample, Trial
 
-__all__ = ["one_core"]
+__all__ = ["full_process", "one_core"]
 
 # The time of one core, plus the 10 ms steps of the kernel's count; more needs two threads at once.
 _LEAST_CORES, _MOST_CORES = 0.93, 1.07
@@ -28,14 +30,20 @@ def one_core(evidence: Evidence) -> list[Finding]:
 
     Possible: several threads did, of a language whose threads need not take turns.
     """
-    trial, cpus = evidence.trial, capacity_of(evidence)
-    busiest, used = busiest_process(trial), cpu_share(window_samples(trial.samples))
-    if cpus is None or busiest is None or isinstance(used, Missing) or not isinstance(trial.outcome, Ok):
-        return []
-    full = _LEAST_CORES <= busiest.cores <= _MOST_CORES
-    if not full or used > cpus - _LEAST_IDLE or _explained(trial, used):
+    busiest = full_process(evidence)
+    if busiest is None or _explained(evidence.trial, busiest) or not isinstance(evidence.trial.outcome, Ok):
         return []
     return [_finding(evidence, busiest)]
+
+
+def full_process(evidence: Evidence) -> ProcessThreads | None:
+    """Return the busiest process if it used one core's time, and half a core or more was free."""
+    trial, cpus = evidence.trial, capacity_of(evidence)
+    busiest, used = busiest_process(trial), cpu_share(window_samples(trial.samples))
+    if cpus is None or busiest is None or isinstance(used, Missing):
+        return None
+    full = _LEAST_CORES <= busiest.cores <= _MOST_CORES
+    return busiest if full and used <= cpus - _LEAST_IDLE else None
 
 
 def _finding(evidence: Evidence, busiest: ProcessThreads) -> Finding:
@@ -57,22 +65,26 @@ def _finding(evidence: Evidence, busiest: ProcessThreads) -> Finding:
     )
 
 
-def _explained(trial: Trial, cores: float) -> bool:
+def _explained(trial: Trial, busiest: ProcessThreads) -> bool:
     """Return whether requests that did not wait for each other explain the subject's CPU time, which fewer of
-    them do not; or whether only some of its workers are busy.
+    them do not; or whether it is a worker, and others have little to do.
     """
-    if is_uneven(window_samples(trial.samples)):
+    window, recording = window_samples(trial.samples), trial.recording
+    if _role(window, busiest.pid) == "worker" and is_uneven(window):
         return True
-    recording = trial.recording
-    if recording is None or not each_had_a_core(recording, cores):
+    cores = cpu_share(window)
+    if recording is None or isinstance(cores, Missing) or not each_had_a_core(recording, cores):
         return False
     return cores <= (in_flight(recording) or 0.0) + _MOST_CORES - 1
 
 
+def _role(window: Sequence[Sample], pid: int) -> str:
+    return next((row.role for one in window for row in one.processes if row.pid == pid), "server")
+
+
 def _process(trial: Trial, pid: int) -> dict[str, str]:
     """Return which part of the subject a process is of; empty: of the server."""
-    rows = (row for one in window_samples(trial.samples) for row in one.processes)
-    role = next((row.role for row in rows if row.pid == pid), "server")
+    role = _role(window_samples(trial.samples), pid)
     if role.startswith("frontend"):
         return {"process": "frontend"}
     return {} if role in _OF_SERVER else {"process": role}

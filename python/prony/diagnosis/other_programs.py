@@ -14,6 +14,8 @@ __all__ = ["other_programs"]
 # Of the time of all CPUs of the trial: the kernel's two accounts differ by up to 3 % of it where nothing else
 # runs.
 _MOST = 0.05
+# Of the window: threads that were ready for less of it, all together, did not miss what others used.
+_LEAST_READY = 0.01
 
 
 def other_programs(evidence: Evidence) -> list[Finding]:
@@ -28,12 +30,19 @@ def other_programs(evidence: Evidence) -> list[Finding]:
     found = {kind: part for kind, part in shares.items() if part > _MOST}
     # Less than that on both: where more of it was, which may be the accounts' difference.
     most = max(shares, key=lambda kind: shares[kind])
-    sure = Confidence.LIKELY if found else Confidence.POSSIBLE
+    sure = Confidence.LIKELY if found and _had_to_wait(evidence) else Confidence.POSSIBLE
     own = _servers_part(evidence.trial)
     return [
         _finding(kind, min(1.0, part / own) if kind is Symptom.OTHERS_RAN else part, sure)
         for kind, part in (found or {most: shares[most]}).items()
     ]
+
+
+def _had_to_wait(evidence: Evidence) -> bool:
+    """Return whether its threads were ready and had no CPU for some time; also where nobody looked."""
+    ready_ns, recording = evidence.trial.counters.get("threads.queue_ns"), evidence.trial.recording
+    length_ns = recording.window.length_ns if recording else None
+    return ready_ns is None or not length_ns or ready_ns >= _LEAST_READY * length_ns
 
 
 def _servers_part(trial: Trial) -> float:

@@ -35,7 +35,7 @@ def pool_of(evidence: Evidence) -> Pool | None:
     """Return the connections of a trial to others; null: none, or hardly anybody was seen to wait for one."""
     counters, recording = evidence.trial.counters, evidence.trial.recording
     window = [one.gauges for one in window_samples(evidence.trial.samples)]
-    seen = [one for one in window if one.get("downstream.connections", 0)]
+    seen = [one for one in window if one.get("downstream.connections", 0) and "downstream.port" in one]
     looks, waited = counters.get("threads.looks", 0), counters.get("threads.downstream", 0)
     length_ns = recording.window.length_ns if recording else None
     if not seen or waited < _LEAST_WAITED or looks < _LEAST_LOOKS or not length_ns:

@@ -7,6 +7,7 @@ generator's connections are a finding about the generator. *Source*: RFC 9293, s
 """
 
 from prony.analysis.ports import NEARLY_ALL_PORTS, own_waiting, server_lacked_ports
+from prony.analysis.resources import window_samples
 from prony.diagnosis.clients import went_without
 from prony.diagnosis.earlier_trials import earlier_trials
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
@@ -30,7 +31,7 @@ def server_ports(evidence: Evidence) -> list[Finding]:
     ports, said = counters.get("ports", 0), server_lacked_ports(evidence.trial)
     full = ports > 0 and waiting >= NEARLY_ALL_PORTS * ports
     # Where they were not counted by their peers, there may be more.
-    refuted = "ports.waiting" in counters and waiting < _REFUTED * ports
+    refuted = "ports.waiting" in counters and waiting + _most_open(evidence) < _REFUTED * ports
     if not (said or full):
         return []
     if said and full:
@@ -47,6 +48,12 @@ def server_ports(evidence: Evidence) -> list[Finding]:
             advice=Advice.KEEP_CONNECTIONS,
         )
     ]
+
+
+def _most_open(evidence: Evidence) -> int:
+    """Return the most connections to others that a look found open: each has a port too."""
+    gauges = (one.gauges for one in window_samples(evidence.trial.samples))
+    return max((one.get("downstream.connections", 0) for one in gauges), default=0)
 
 
 def _process(evidence: Evidence, waiting: int) -> dict[str, str]:

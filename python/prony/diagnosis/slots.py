@@ -5,7 +5,7 @@
 
 from prony.diagnosis.consumption import Consumption, Resource
 from prony.diagnosis.evidence import Confidence, Evidence
-from prony.diagnosis.one_core import one_core
+from prony.diagnosis.one_core import full_process
 
 __all__ = ["slots_busy"]
 
@@ -22,7 +22,7 @@ def slots_busy(evidence: Evidence, usage: Consumption | None) -> Confidence | No
     """
     if usage is None or not usage.slots or usage.contended or Resource.SLOTS not in usage.shares:
         return None
-    if Resource.CPU not in usage.shares or one_core(evidence):
+    if Resource.CPU not in usage.shares or full_process(evidence):
         return None
     cpu = max(usage.shares[Resource.CPU], usage.shares.get(Resource.CORES, 0.0))
     waiting = usage.in_flight / usage.slots
