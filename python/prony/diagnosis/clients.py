@@ -9,12 +9,22 @@ from prony.analysis.starvation import starvation
 from prony.model import Ok, Trial
 from prony.model.recording import Recording
 
-__all__ = ["carried_its_rate", "each_had_a_core", "in_flight", "lost_requests", "slow_share", "went_without"]
+__all__ = [
+    "ENDED",
+    "carried_its_rate",
+    "each_had_a_core",
+    "in_flight",
+    "lost_requests",
+    "slow_share",
+    "went_without",
+]
 
 _MOST_OF_WINDOW = 0.25
-# Of the cores in use: each request that is worked on uses one at most, and what is on its way none.
-_LEAST_IN_FLIGHT = 1.2
-_ENDED = ("connect_refused", "reset", "eof")
+# Requests in flight for each core in use: one that is worked on uses one at most, one on its way none.
+_MOST_A_CORE = 1.2
+
+ENDED = ("connect_refused", "reset", "eof")
+"""The classes of failures by which a server sends requests away, or takes them along when it ends."""
 
 
 def carried_its_rate(recording: Recording | None) -> bool:
@@ -36,14 +46,14 @@ def each_had_a_core(recording: Recording, cores: float) -> bool:
     for another. Not where nobody knows how many there were.
     """
     known = in_flight(recording)
-    return known is not None and known <= _LEAST_IN_FLIGHT * cores
+    return known is not None and known <= _MOST_A_CORE * cores
 
 
 def lost_requests(recording: Recording) -> int:
     """Return how many requests failed, or had to be sent again, for a connection that ended; of generators
     that do not say why any failed, all that did.
     """
-    known = [recording.account.others.get(name) for name in _ENDED]
+    known = [recording.account.others.get(name) for name in ENDED]
     failed = sum(one or 0 for one in known)
     told = any(one is not None for one in known)
     return (failed if told else recording.completed.failed) + (recording.connections.retried or 0)

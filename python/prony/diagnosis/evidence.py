@@ -8,6 +8,7 @@ from prony.diagnosis.knobs import Knob
 from prony.model import Cell, SubjectRecord, Trial
 
 __all__ = [
+    "SERVER_ROLES",
     "Advice",
     "Affected",
     "Confidence",
@@ -326,6 +327,9 @@ class Finding:
             numbers,
         )
 
+
+SERVER_ROLES = ("server", "master", "worker", "other")
+"""Roles of the server's own processes: not of its frontend, nor of a service."""
 
 Rule = Callable[[Evidence], list[Finding]]
 """A rule returns no finding when nothing is wrong, or when it lacks the numbers to decide."""

@@ -7,7 +7,7 @@ some wait for a child. CGI is the oldest form: RFC 3875.
 from collections import Counter
 
 from prony.analysis.resources import window_samples
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import SERVER_ROLES, Advice, Confidence, Evidence, Finding, Symptom
 from prony.diagnosis.thread_time import ThreadState, thread_time
 from prony.model import Ok, Trial
 from prony.model.recording import Recording
@@ -26,7 +26,6 @@ _LEAST_A_SECOND = 50
 # In one look only, between the first and the last. Half of the looks at a child for each request, of 5 ms and
 # 100 a second, find one.
 _LEAST_CHILDREN = 2
-_OF_SERVER = ("server", "master", "worker", "other")
 
 
 def forks(evidence: Evidence) -> list[Finding]:
@@ -63,7 +62,7 @@ def _children(trial: Trial) -> int:
     """Return how many processes of the server only one look found, neither the first nor the last."""
     window = window_samples(trial.samples)
     looks = Counter(
-        (row.pid, row.start_time_ticks) for one in window for row in one.processes if row.role in _OF_SERVER
+        (row.pid, row.start_time_ticks) for one in window for row in one.processes if row.role in SERVER_ROLES
     )
     edges = {(row.pid, row.start_time_ticks) for one in (*window[:1], *window[-1:]) for row in one.processes}
     return sum(count == 1 and one not in edges for one, count in looks.items())

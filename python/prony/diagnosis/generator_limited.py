@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from prony.analysis.rates import keeps_rate
 from prony.archive.limits import decode_verdict
+from prony.diagnosis.clients import ENDED
 from prony.diagnosis.evidence import Advice, Affected, Confidence, Evidence, Finding, Symptom
 from prony.model import Limit, Limited, LimitKind, Ok
 from prony.model.recording import Recording
@@ -35,7 +36,7 @@ _OF_ITS_CPU = frozenset(
     (LimitKind.BUSY, LimitKind.KEPT_WAITING, LimitKind.LATE, LimitKind.NEAR_CEILING, LimitKind.RATE_MISSED)
 )
 # Of the requests that ended.
-_SENT_AWAY, _MOST_SENT_AWAY = ("connect_refused", "reset", "eof"), 0.5
+_MOST_SENT_AWAY = 0.5
 
 
 def generator_limited(evidence: Evidence) -> list[Finding]:
@@ -70,7 +71,7 @@ def _sure(found: Limit, recording: Recording) -> Confidence:
     """
     if found.level is not Limited.YES:
         return Confidence.LIKELY
-    sent_away = sum(recording.account.others.get(name) or 0 for name in _SENT_AWAY)
+    sent_away = sum(recording.account.others.get(name) or 0 for name in ENDED)
     by_failures = sent_away > _MOST_SENT_AWAY * recording.completed.all
     doubtful = found.kind in _OF_ITS_CPU and (by_failures or keeps_rate(recording))
     return Confidence.LIKELY if doubtful else Confidence.CERTAIN

@@ -10,7 +10,7 @@ from prony.analysis.resources import cpu_share, window_samples
 from prony.analysis.threads import ProcessThreads, busiest_process
 from prony.diagnosis.clients import each_had_a_core, in_flight
 from prony.diagnosis.consumption import capacity_of, fills_one_core
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import SERVER_ROLES, Advice, Confidence, Evidence, Finding, Symptom
 from prony.diagnosis.uneven_workers import is_uneven
 from prony.model import Ok, Sample, Trial
 
@@ -21,7 +21,6 @@ _LEAST_CORES, _MOST_CORES = 0.93, 1.07
 _SINGLE_THREAD = 0.90
 # Unused cores of the server.
 _LEAST_IDLE = 0.5
-_OF_SERVER = ("server", "master", "worker", "other")
 
 
 def one_core(evidence: Evidence) -> list[Finding]:
@@ -87,4 +86,4 @@ def _process(trial: Trial, pid: int) -> dict[str, str]:
     role = _role(window_samples(trial.samples), pid)
     if role.startswith("frontend"):
         return {"process": "frontend"}
-    return {} if role in _OF_SERVER else {"process": role}
+    return {} if role in SERVER_ROLES else {"process": role}
