@@ -23,12 +23,12 @@ import time
 from pathlib import Path
 
 SUITES = (
-    *("tests/analysis", "tests/reading", "tests/report", "tests/diagnosis", "tests/golden"),
+    *(f"tests/{name}" for name in ("analysis", "reading", "report", "diagnosis", "archive", "golden")),
     # Of the others those that enter the packages in this process, and are quick.
     *(f"tests/cli/test_{name}.py" for name in ("compare", "report_sessions", "selftest", "selftest_planted")),
     "tests/test_recording.py",
 )
-PACKAGES = ("python/prony/analysis/", "python/prony/reading/")
+PACKAGES = tuple(f"python/prony/{name}/" for name in ("analysis", "reading", "diagnosis", "archive"))
 SPARE_S, FACTOR, BYTES = 20, 4, 6 << 30  # a mutant may loop or allocate for ever
 PYTEST = (
     *("-q", "-x", "-p", "no:cacheprovider", "--hypothesis-seed=1", "--tb=line"),
@@ -45,7 +45,7 @@ def main() -> None:
     os.chdir(root)
     os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
     if not kept.exists() or json.loads(kept.read_text())["tests"] != digest():
-        subprocess.run([sys.executable, __file__, "--trace", str(kept)], check=True, stdout=sys.stderr)
+        kept.write_text(json.dumps(traced(kept, jobs)))
     known = json.loads(kept.read_text())
     mutants = [json.loads(line) for line in sys.stdin]
     for name in PRELOADED:  # once, before the forks
@@ -54,6 +54,23 @@ def main() -> None:
         control(known)
         kept.write_text(json.dumps({**known, "control": "passed"}))
     run_all(mutants, known, jobs)
+
+
+def traced(kept: Path, jobs: int) -> dict:
+    """Return the map, of parts that so many processes make."""
+    parts = [kept.with_suffix(f".{number}") for number in range(jobs)]
+    commands = [
+        [sys.executable, __file__, "--trace", str(part), str(k), str(jobs)] for k, part in enumerate(parts)
+    ]
+    running = [subprocess.Popen(command, stdout=sys.stderr) for command in commands]
+    if max(process.wait() for process in running):
+        raise SystemExit("error: a test fails without any mutant")
+    made = {"tests": digest(), "functions": {}, "cpu_s": {}}
+    for part in map(json.loads, (path.read_text() for path in parts)):
+        made["cpu_s"].update(part["cpu_s"])
+        for function, tests in part["functions"].items():
+            made["functions"].setdefault(function, []).extend(tests)
+    return made
 
 
 def control(known: dict) -> None:
@@ -110,8 +127,7 @@ class Trace:
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         if exitstatus:
             return  # half a map would be taken for a whole one
-        record = {"tests": digest(), "functions": self.tests, "cpu_s": self.cpu_s}
-        self.kept.write_text(json.dumps(record))
+        self.kept.write_text(json.dumps({"functions": self.tests, "cpu_s": self.cpu_s}))
 
 
 def key(file: str, function: str) -> str:
@@ -119,14 +135,21 @@ def key(file: str, function: str) -> str:
     return file + "::" + function.split(".<", maxsplit=1)[0]
 
 
-def trace(kept: Path) -> int:
-    """Run all tests once and keep which enters what."""
+def trace(kept: Path, part: int, parts: int) -> int:
+    """Run one part of the files of tests once and keep which test enters what."""
     import pytest
 
-    found = [suite for suite in SUITES if Path(suite).exists()]
-    sources = [str(path) for package in PACKAGES for path in sorted(Path(package).glob("*.py"))]
+    sources = [path for package in PACKAGES for path in sorted(Path(package).rglob("*.py"))]
+    suites = [
+        path
+        for suite in map(Path, SUITES)
+        for path in sorted(suite.rglob("test_*.py") if suite.is_dir() else [suite])
+    ]
+    files = [*suites, *sources][part::parts]
     options = [one for one in PYTEST if one != "-x"]
-    return pytest.main([*options, "-m", "not servers and not slow", *found, *sources], plugins=[Trace(kept)])
+    return pytest.main(
+        [*options, "-m", "not servers and not slow and not quiet", *map(str, files)], plugins=[Trace(kept)]
+    )
 
 
 def chosen(mutant: dict, known: dict) -> list[str]:
@@ -247,4 +270,4 @@ class Loader(importlib.machinery.SourceFileLoader):
 
 
 if __name__ == "__main__":
-    sys.exit(trace(Path(sys.argv[2])) if sys.argv[1] == "--trace" else main())
+    sys.exit(trace(Path(sys.argv[2]), *map(int, sys.argv[3:])) if sys.argv[1] == "--trace" else main())
