@@ -71,21 +71,22 @@ def under(name, prefixes):
 # --- who imports whom -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", sorted(modules()))
-def test_a_module_imports_only_from_its_package_and_those_below(name):
+def test_a_module_imports_only_from_its_package_and_those_below():
     above = [
-        module
+        (name, module)
+        for name in modules()
         for module, _ in own_imports(name)
         if module not in ("", "_engine") and layer(module) > layer(name)
     ]
     assert above == []
 
 
-@pytest.mark.parametrize("name", [name for name in sorted(modules()) if name.partition(".")[0] in ROOMS])
-def test_a_room_imports_only_from_itself_and_those_below(name):
-    package = name.partition(".")[0]
+def test_a_room_imports_only_from_itself_and_those_below():
     above = [
-        module for module, _ in own_imports(name) if under(module, (package,)) and room(module) > room(name)
+        (name, module)
+        for name in modules()
+        for module, _ in own_imports(name)
+        if under(name, ROOMS) and under(module, (name.partition(".")[0],)) and room(module) > room(name)
     ]
     assert above == []
 
@@ -95,9 +96,14 @@ def test_every_package_has_one_rank():
     assert sorted(packages) == sorted(LAYERS)
 
 
-@pytest.mark.parametrize("name", [name for name in sorted(modules()) if under(name, PURE)])
-def test_pure_modules_know_no_files_processes_or_sockets(name):
-    assert {module.partition(".")[0] for module, _ in imports(name)} & DOES_IO == set()
+def test_pure_modules_know_no_files_processes_or_sockets():
+    does = [
+        (name, module)
+        for name in modules()
+        for module, _ in imports(name)
+        if under(name, PURE) and module.partition(".")[0] in DOES_IO
+    ]
+    assert does == []
 
 
 def test_what_is_read_and_reported_has_a_type():
@@ -187,28 +193,31 @@ def with_list():
     return [name for name in sorted(modules()) if name not in ("__main__", "catalog.install.pip_settings")]
 
 
-@pytest.mark.parametrize("name", with_list())
-def test_what_a_module_lists_is_there(name):
-    listed = offered(name) or []
-    module = importlib.import_module(f"prony.{name}")
-    assert [entry for entry in listed if not hasattr(module, entry)] == []
-    assert len(set(listed)) == len(listed)
+def test_what_a_module_lists_is_there():
+    absent = [
+        (name, entry)
+        for name in with_list()
+        for entry in offered(name) or []
+        if not hasattr(importlib.import_module(f"prony.{name}"), entry)
+    ]
+    assert absent == []
+    twice = [name for name in with_list() if len(set(offered(name) or [])) < len(offered(name) or [])]
+    assert twice == []
 
 
-@pytest.mark.parametrize("name", with_list())
-def test_what_others_take_from_a_module_is_listed(name):
-    taken = {
-        imported
+def test_what_others_take_from_a_module_is_listed():
+    listed = {name: offered(name) or [] for name in with_list()}
+    unlisted = [
+        (other, module, imported)
         for other in modules()
         for module, imported in own_imports(other)
-        if module == name and imported
-    }
-    assert taken - set(offered(name) or []) == set()
+        if module in listed and imported and imported not in listed[module]
+    ]
+    assert unlisted == []
 
 
-@pytest.mark.parametrize("name", with_list())
-def test_every_module_says_what_it_is_for(name):
-    assert ast.get_docstring(tree(name)), f"`{name}` has no docstring"
+def test_every_module_says_what_it_is_for():
+    assert [name for name in with_list() if not ast.get_docstring(tree(name))] == []
 
 
 # --- registries -------------------------------------------------------------------------------------------
