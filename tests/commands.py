@@ -17,14 +17,19 @@ import pytest
 
 COLUMNS = 100
 
-# For commands that measure nothing: the machine is claimed by another name, so that several may run at once.
-UNCLAIMED = """
-import secrets
+# A Prony that runs beside others: it claims the machine by another name, and takes what others do for no
+# disturbance. No test that looks at its figures may use it (`quiet` in pyproject.toml).
+BESIDE = """
+import secrets, sys
 from importlib import import_module
 import_module("prony.host.claim")._NAME = "\\0prony-test-" + secrets.token_hex(8)
+if {"run", "servers", "selftest", "calibrate"} & set(sys.argv[1:2]):
+    judge = import_module("prony.analysis.environment_faults")
+    judge._MOST_STEAL = judge._MOST_OTHER_LOAD = 1.0
 from prony.cli.main import main
 main()
 """
+QUIET_PROGRAM, BESIDE_PROGRAM = ("-m", "prony"), ("-c", BESIDE)
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,7 @@ class Prony:
 
     cache: Path
     folder: Path
-    program: tuple[str, ...] = ("-m", "prony")
+    program: tuple[str, ...] = BESIDE_PROGRAM
 
     def __call__(self, *arguments, timeout_s=60, **options) -> Done:
         process = self.start(*arguments, **options)
@@ -170,22 +175,12 @@ def ended(process: "subprocess.Popen[str]") -> "Iterator[subprocess.Popen[str]]"
 def cache() -> Iterator[Path]:
     """Prony's cache: the one that PRONY_TEST_CACHE names, else a fresh one.
 
-    Where tests run beside others each process has its own, for they look at what is left in it.
+    Where tests run beside others each process has its own, for they look at what is left in it. What the
+    first of them has built is there for the tests that follow alone.
     """
-    yield from _cache("" if "PYTEST_XDIST_WORKER" in os.environ else os.environ.get("PRONY_TEST_CACHE"))
-
-
-@pytest.fixture(scope="session")
-def shared_cache() -> Iterator[Path]:
-    """The cache that PRONY_TEST_CACHE names, else a fresh one: for the one file that builds all environments,
-    which then are there for the tests that run alone.
-    """
-    yield from _cache(os.environ.get("PRONY_TEST_CACHE"))
-
-
-def _cache(kept: str | None) -> Iterator[Path]:
+    kept = os.environ.get("PRONY_TEST_CACHE")
     if kept:
-        yield Path(kept)
+        yield Path(kept) / os.environ.get("PYTEST_XDIST_WORKER", "gw0")
         return
     with passable_folder() as path:
         yield path / "cache"
@@ -199,11 +194,7 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.fixture
-def prony(cache: Path, folder: Path) -> Prony:
-    return Prony(cache, folder)
-
-
-@pytest.fixture
-def unclaimed_prony(cache: Path, folder: Path) -> Prony:
-    """For tests that run beside others."""
-    return Prony(cache, folder, ("-c", UNCLAIMED))
+def prony(cache: Path, folder: Path, request: pytest.FixtureRequest) -> Prony:
+    """Prony as users start it where the test has the machine to itself, else one that leaves it to others."""
+    alone = any(request.node.get_closest_marker(name) for name in ("quiet", "slow"))
+    return Prony(cache, folder, QUIET_PROGRAM if alone else BESIDE_PROGRAM)

@@ -1,6 +1,4 @@
-"""What all tests share: the option that rewrites golden files, which tests may run beside others, and a study
-made of paper.
-"""
+"""What all tests share: the option that rewrites golden files, and a study made of paper."""
 
 import os
 import secrets
@@ -11,8 +9,31 @@ import pytest
 from hypothesis import settings
 
 import histograms
+from prony.catalog import DATA
+from prony.catalog.schema import loader
+from slow_layer import SlowLayer
 
 histograms.stand_in_for_the_engine()
+
+
+def once_a_file(load):
+    """Return a function that reads a file of the built-in catalogue once: hundreds of tests take a third of a
+    second each for it.
+    """
+    kept = {}
+
+    def loaded(file, *kind):
+        if not file.is_relative_to(DATA):
+            return load(file, *kind)
+        key = (file, file.stat().st_mtime_ns, *kind)
+        if key not in kept:
+            kept[key] = load(file, *kind)
+        return kept[key]
+
+    return loaded
+
+
+loader._load_entry, loader.load_apps = once_a_file(loader._load_entry), once_a_file(loader.load_apps)
 # A test says itself what terminal it is about: the one in which the tests run, and what its user likes, must
 # not change what is expected.
 for name in ("NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "LINES", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
@@ -24,63 +45,23 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
 
-# What may run beside others, for it computes, or starts what nobody times or counts. All else runs alone.
-TESTS = Path(__file__).parent
-BESIDE = (
-    *(
-        "analysis",
-        "archive",
-        "catalog",
-        "check",
-        "diagnosis",
-        "faces",
-        "faults",
-        "fuzz",
-        "listing",
-        "pages",
-        "reading",
-    ),
-    *("report", "scripts", "sandbox/test_*_guest.py"),
-    *("cli/test_compare.py", "cli/test_crafted_archives.py", "cli/test_hostile_*.py"),
-    *("cli/test_odd_files.py", "cli/test_other_commands.py", "cli/test_outputs.py"),
-    *("cli/test_resumed_fields.py", "cli/test_run_refusals.py", "cli/test_selftest_planted.py"),
-    *("cli/test_report_sessions.py", "cli/test_studies.py"),
-    *("servers/test_catalog_check.py", "servers/test_frontends.py", "servers/test_old_interpreter.py"),
-    *("servers/test_nginx_wsgi.py", "servers/test_psgi.py", "servers/test_hostile_subject.py"),
-    *("engine/fleet/test_clocks.py", "engine/fleet/test_liveness.py", "engine/fleet/test_address.py"),
-    "engine/fleet/test_progress.py",
-    *(
-        "test_bench_*.py",
-        "test_conversions.py",
-        "test_data.py",
-        "test_docs.py",
-        "test_failing_system.py",
-        "test_layers.py",
-    ),
-    *("test_names.py", "test_public.py", "test_recording.py", "test_study*.py", "test_units.py"),
-    "test_words.py",
-)
-
-
-TOGETHER = {path for pattern in BESIDE for path in TESTS.glob(pattern)}
-
-
-def pytest_collection_modifyitems(items):
-    """Mark what may run beside others: `scripts/test` runs these in as many processes as there are CPUs."""
-    for item in items:
-        if not item.path.is_relative_to(TESTS) or not TOGETHER.isdisjoint((item.path, *item.path.parents)):
-            item.add_marker(pytest.mark.beside)
-
-
-def pytest_ignore_collect(collection_path):
-    """Leave out what the marker would leave out: to import it takes a while."""
-    return (collection_path in TOGETHER and os.environ.get("PRONY_TEST_PART") == "alone") or None
-
 
 def pytest_addoption(parser):
     parser.addoption(
         "--update-golden", action="store_true", help="rewrite the expected files of tests/golden"
     )
+    parser.addoption("--go-on", metavar="FILE", type=Path, help="leave out what FILE says has passed")
+
+
+def pytest_configure(config):
+    if file := config.getoption("--go-on"):
+        config.pluginmanager.register(SlowLayer(file))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Real servers first: they wait, which leaves the CPUs to what computes, and take longest."""
+    items.sort(key=lambda item: item.get_closest_marker("servers") is None)
 
 
 @pytest.fixture

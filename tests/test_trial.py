@@ -270,6 +270,7 @@ def test_a_trial_that_leaves_processes_says_so_whatever_else_came_of_it(bench, o
     assert trial_of(bench).outcome == outcome
 
 
+@pytest.mark.quiet
 def test_a_generator_that_breaks_off_leaves_what_was_gathered():
     trial = trial_of(Bench({"loaded": EngineError("out of memory")}))
     assert trial.outcome == Invalid("the generator: out of memory")

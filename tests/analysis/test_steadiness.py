@@ -142,7 +142,7 @@ def test_a_falling_share_of_valid_replies_of_an_open_loop_is_found(case, seconds
     assert found_open(case, seconds, studies=40) >= LEAST_FOUND
 
 
-@pytest.mark.parametrize("per_s", [20, 500])
+@pytest.mark.parametrize("per_s", [20, pytest.param(500, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", STEADY_OPEN)
 def test_arrivals_of_an_open_loop_are_not_taken_for_a_change_of_its_server(case, per_s):
     assert found_open(case, 6, studies=200, per_s=per_s) <= MOST_FALSE

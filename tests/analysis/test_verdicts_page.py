@@ -67,7 +67,15 @@ def is_near(said, made, studies):
     return abs(float(one) - float(other)) <= 0.1 + 300 * error
 
 
-@pytest.mark.parametrize(("name", "key"), [(name, key) for name, keys in ROWS.items() for key in keys])
+def marks(name):
+    """A study that Prony itself judges from its recordings takes a minute or more to simulate."""
+    return [pytest.mark.slow] if name in ("open", "whole") else []
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [pytest.param(name, key, marks=marks(name)) for name, keys in ROWS.items() for key in keys],
+)
 def test_the_page_says_what_the_simulation_makes(name, key):
     said = row_of(name, tuple(map(str, key)))
     made = tuple(VERDICTS.TABLES[name].row(COUNT, *key))

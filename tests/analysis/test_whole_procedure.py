@@ -137,7 +137,11 @@ CHOSEN = [
     pytest.param(chosen_at_a_look, 10, id="looks, leader chosen"),
 ]
 STUDIES = [*NAMED, *CHOSEN]
-FAILING = [pytest.param(0.0, id="none fails"), pytest.param(0.1, id="one in ten fails")]
+# Of each two the harder one often, both in the slow layer.
+FAILING = [
+    pytest.param(0.0, id="none fails", marks=pytest.mark.slow),
+    pytest.param(0.1, id="one in ten fails"),
+]
 
 
 def runs_of(study):
@@ -157,7 +161,7 @@ def test_without_a_difference_at_most_5_of_100_families_show_one(study, blocks, 
 
 @pytest.mark.parametrize("failing", FAILING)
 @pytest.mark.parametrize(("study", "blocks"), STUDIES)
-@pytest.mark.parametrize("noise", [0.02, 0.004])
+@pytest.mark.parametrize("noise", [0.02, pytest.param(0.004, marks=pytest.mark.slow)])
 def test_at_the_margin_each_kind_of_false_verdict_is_held(study, blocks, failing, noise):
     runs = runs_of(study)
     found = tally(study, (MARGIN, -MARGIN, MARGIN), runs, noise, failing, blocks)
@@ -174,7 +178,7 @@ def test_planted_differences_beside_none_do_not_make_false_ones(study, blocks):
     assert found.equivalent <= upper(0.05, runs)
 
 
-@pytest.mark.parametrize("noise", [0.05, 0.2])
+@pytest.mark.parametrize("noise", [pytest.param(0.05, marks=pytest.mark.slow), 0.2])
 def test_of_eight_equals_that_drift_and_fail_with_noise_far_above_the_margin_few_studies_separate_any(noise):
     runs = 250
     for study in (chosen, chosen_at_a_look):

@@ -60,6 +60,7 @@ def test_the_truth_is_exponential_and_the_same_each_time():
     assert known_percentiles(list(range(1, 101))) == {"50": 50.0, "90": 90.0, "99": 99.0}
 
 
+@pytest.mark.quiet
 def test_a_calibration_measures_every_figure_against_a_real_server():
     cpus = tuple(os.sched_getaffinity(0))
     bench = SimpleNamespace(placement=Placement(cpus, cpus, shared=True), effort=QUICK)

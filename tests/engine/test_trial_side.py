@@ -31,7 +31,10 @@ from prony.runas import RunAs, resolve_user
 from prony.sandbox import open_sandbox
 from prony.sandbox.journal import open_run
 
-pytestmark = pytest.mark.skipif(find_spec("prony._engine") is None, reason="needs the compiled engine")
+pytestmark = [
+    pytest.mark.quiet,
+    pytest.mark.skipif(find_spec("prony._engine") is None, reason="needs the compiled engine"),
+]
 
 SERVER = """
 import http.server, os, sys

@@ -15,6 +15,8 @@ from prony import _engine
 from prony.model import Address, ClosedLoop, DurationStop, EngineChoice, OpenLoop, Workload
 from prony.specification import to_spec
 
+pytestmark = pytest.mark.quiet
+
 FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
 HOUR_S = 3600
 MS = 1_000_000

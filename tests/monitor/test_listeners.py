@@ -306,6 +306,7 @@ def message(length: int, kind: int = 20) -> bytes:
         (message(108) * 3 + message(20, 3), 3),
         (message(20, 3), 0),
     ],
+    ids=["alike", "longer first", "shorter first", "with an end", "an end alone"],
 )
 def test_messages_are_counted_whether_they_are_alike_or_not(data: bytes, count: int) -> None:
     assert count_messages(data) == count

@@ -165,7 +165,7 @@ def test_a_row_names_the_command_and_the_machine_is_read() -> None:
     watch = monitor(FakeSource())
     watch.sample()
     sample = watch.samples()[0]
-    assert "pytest" in sample.processes[0].command
+    assert "python" in sample.processes[0].command
     assert sample.processes[1].command == ""
     assert sample.machine_busy_ns > 0
 

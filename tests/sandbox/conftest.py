@@ -14,6 +14,15 @@ from prony.sandbox.containers.engine import ContainerEngine
 from prony.sandbox.containers.found import find_engine
 from prony.sandbox.journal import RunFolder, open_run
 
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What starts containers of a real engine takes its time."""
+    for item in items:
+        if item.path.is_relative_to(HERE) and "engine" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+
 
 @pytest.fixture
 def user(monkeypatch: pytest.MonkeyPatch) -> Iterator[RunAs]:
@@ -55,7 +64,7 @@ def engine() -> ContainerEngine:
     return found.engine
 
 
-@pytest.fixture(params=["isolated", "ordinary", "container"])
+@pytest.fixture(params=["isolated", "ordinary", pytest.param("container", marks=pytest.mark.slow)])
 def any_sandbox(
     request: pytest.FixtureRequest,
     user: RunAs,

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from tests.sandbox.guest import SOURCE, Archive, Guest, missing_parts, python
 
+pytestmark = pytest.mark.slow
+
 BOOT_TIMEOUT_S = 120
 
 INIT = """#!/bin/busybox sh

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from tests.sandbox.guest import SOURCE, Archive, Guest, missing_parts, python
 
+pytestmark = pytest.mark.slow
+
 BOOT_TIMEOUT_S = 480
 SYSTEMD = Path("/usr/lib/systemd")
 

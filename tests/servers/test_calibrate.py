@@ -11,7 +11,7 @@ from prony.calibration import Commission, Effort, run_calibration
 from prony.calibration.parts.overheads import METRICS
 from prony.runas import resolve_user
 
-pytestmark = pytest.mark.servers
+pytestmark = [pytest.mark.quiet, pytest.mark.servers]
 
 SMALL = Effort(blocks=2, window_ns=300_000_000, warmup_ns=100_000_000, samples=3, connections=2)
 

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,13 +11,12 @@ from typing import Any
 
 import pytest
 
-from commands import UNCLAIMED, Prony, ended, folder, passable_folder  # noqa: F401 - fixtures
-from commands import shared_cache as cache  # noqa: F401 - a fixture
-from commands import unclaimed_prony as prony  # noqa: F401 - a fixture
+from commands import BESIDE, Prony, ended, passable_folder
 from prony.catalog.schema.loader import BUILT_IN_SERVERS, load_catalog
 from prony.catalog.schema.settings import speaks_tls
 from prony.check import names_to_check
 from prony.check.rows import subjects_to_check
+from servers.catalog_passed import CHECKED, changed_entries, note_passed
 from servers.world import processes_of
 
 pytestmark = pytest.mark.servers
@@ -31,11 +31,11 @@ sys.exit(7)
 """
 
 
-def nothing_is_left(prony):  # noqa: F811
+def nothing_is_left(prony):
     return processes_of(prony.cache) == [] and not list((prony.cache / "run").glob("*"))
 
 
-def own_entry(folder, name, script):  # noqa: F811
+def own_entry(folder, name, script):
     """Write an entry like wsgiref's that runs ``script`` instead."""
     text = (BUILT_IN_SERVERS / "wsgiref.toml").read_text().replace('name = "wsgiref"', f'name = "{name}"')
     head, _, _ = text.partition("[files]")
@@ -45,8 +45,7 @@ def own_entry(folder, name, script):  # noqa: F811
 
 AT_ONCE = 3
 CATALOG = load_catalog()
-# What is checked by the name of each entry, and around which app.
-CHECKED = [entry for entry in CATALOG.entries() if entry.name not in CATALOG.services]
+# Around each app.
 AROUND = {
     "django-postgres": ["waitress", "nginx-wsgi-as-found", "flup-prefork@nginx", "mod-wsgi-express-as-found"],
     **{name: ["waitress", "uvicorn-quiet"] for name in CATALOG.apps if name.startswith("page-")},
@@ -54,9 +53,48 @@ AROUND = {
     "falcon-hello": ["waitress"],
     "django-hello": ["waitress", "uvicorn-quiet"],
 }
+# Takes its names as they are: `gunicorn` is then that server, without its variants.
+CHECK_SINGLE = BESIDE.replace(
+    "from prony.cli",
+    "import prony.check\nprony.check.names_to_check = lambda _, names: tuple(names)\nfrom prony.cli",
+    1,
+)
 
 
-def lacking(prony, names):  # noqa: F811
+def kind_of(subject):
+    """How it is installed, what it speaks to the app and to its clients, and what stands before it."""
+    entry, front = CATALOG.server(subject.server), subject.frontend
+    preset = entry.variants[subject.variant].settings if subject.variant else {}
+    wire = subject.settings.get("wire") or preset.get("wire") or entry.wires[0]
+    before = (front.entry, *sorted(front.settings.items())) if front else None
+    return entry.install.kind, subject.interface, wire, "tls" in subject.settings, before
+
+
+def one_of_each_kind():
+    """Single servers that together have rows of every kind: those first that bring most for a row."""
+    rows = defaultdict(list)
+    for subject in subjects_to_check(CATALOG, names_to_check(CATALOG, []), CATALOG.app("hello")):
+        rows[subject.name].append(kind_of(subject))
+    missing, names = {kind for kinds in rows.values() for kind in kinds}, []
+    while missing:
+        names.append(max(rows, key=lambda name: len(missing.intersection(rows[name])) / len(rows[name])))
+        missing.difference_update(rows[names[-1]])
+    return names
+
+
+def singles_of(names):
+    return names_to_check(CATALOG, names) if names else ()
+
+
+def rows_of(name):
+    """The rows of a single server."""
+    return list(subjects_to_check(CATALOG, [name], CATALOG.app("hello")))
+
+
+OFTEN = list(dict.fromkeys([*one_of_each_kind(), *singles_of(changed_entries())]))
+
+
+def lacking(prony, names):
     """Return what the system lacks for each of these names, by entry.
 
     Where CI runs all packages are there, and nothing is skipped for them; an old interpreter may be missing.
@@ -69,80 +107,109 @@ def lacking(prony, names):  # noqa: F811
 
 
 @pytest.fixture(scope="module")
-def module_prony(cache):  # noqa: F811
-    with passable_folder() as folder:  # noqa: F811
-        yield Prony(cache, folder, ("-c", UNCLAIMED))
+def module_prony(cache):
+    with passable_folder() as folder:
+        yield Prony(cache, folder)
 
 
 @dataclass(frozen=True)
 class Checks:
-    """What became of all rows of the catalogue, and of those around each app.
-
-    ``missed``, ``missed_by_app``: what the system lacks, by entry and app.
-    """
+    """What became of rows of the catalogue; ``missed``: what the system lacks, by entry."""
 
     rows: list[dict[str, Any]]
     missed: dict[str, list[str]]
-    by_app: dict[str, list[dict[str, Any]]]
-    missed_by_app: dict[str, dict[str, list[str]]]
     nothing_left: bool
 
 
-@pytest.fixture(scope="module")
-def checks(module_prony):
-    """All checks of built-in entries, three at a time: they say what works, and measure nothing.
+def checks_of(prony, names):
+    """Check single servers, three at a time: it says what works, and measures nothing.
 
     One more than the CPUs of a small machine: while one waits for its server, another builds.
     """
-
-    def check(*arguments):
-        done = module_prony(*("servers", "--check", "--json", *arguments), timeout_s=1800)
-        assert done.out, done.err
-        return done.json
-
-    missed = lacking(module_prony, [entry.name for entry in CHECKED])
-    lacks = {}
-
-    def check_around(app):
-        parts = [part for name in AROUND[app] for part in name.split("@")]
-        lacks[app] = lacking(module_prony, [*parts, app])
-        return [] if lacks[app] else check("--app", app, *AROUND[app])
-
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        parts = [pool.submit(check, *names) for names in divided(missed)]
-        around = {app: pool.submit(check_around, app) for app in AROUND}
-    rows = [row for part in parts for row in part.result()]
-    by_app = {app: done.result() for app, done in around.items()}
-    return Checks(rows, missed, by_app, lacks, nothing_is_left(module_prony))
-
-
-def divided(missed):
-    """Lists of about as many rows each, of all that can be checked here."""
-    counts = {entry.name: len(rows_of(entry.name)) for entry in CHECKED if entry.name not in missed}
+    missed = lacking(prony, sorted({entry for name in names for entry in entries_of(name)}))
+    here = [name for name in names if missed.keys().isdisjoint(entries_of(name))]
+    counts = {name: len(rows_of(name)) for name in here}
     parts = [[] for _ in range(AT_ONCE)]
     for name in sorted(counts, key=counts.get, reverse=True):
         min(parts, key=lambda part: sum(counts[one] for one in part)).append(name)
-    return parts
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        done = [pool.submit(checked, prony, CHECK_SINGLE, *part) for part in parts if part]
+    return Checks([row for one in done for row in one.result()], missed, nothing_is_left(prony))
 
 
-def rows_of(name):
-    """What `prony servers --check` checks of a name."""
-    return list(subjects_to_check(CATALOG, names_to_check(CATALOG, [name]), CATALOG.app("hello")))
+def checked(prony, program, *arguments):
+    one = Prony(prony.cache, prony.folder, ("-c", program))
+    done = one("servers", "--check", "--json", *arguments, timeout_s=1800)
+    assert done.out, done.err
+    return done.json
 
 
-@pytest.mark.parametrize("name", [entry.name for entry in CHECKED])
-def test_every_row_of_an_entry_passes(name, checks):
-    if name in checks.missed:
-        pytest.skip(f"needs {', '.join(checks.missed[name])}")
-    wanted = names_to_check(CATALOG, [name])
-    rows = [row for row in checks.rows if row["server"] in wanted]
-    assert {row["server"] for row in rows} >= set(wanted) - set(checks.missed)
+def entries_of(name):
+    """The names of the entries of a single server, with or without a frontend."""
+    return [CATALOG.entry(part).name for part in name.split("@")]
+
+
+def assert_each_passes(rows):
     for row in rows:
         what = f"{row['server']} {row['interface']} {row['wire']}"
         assert row["passed"], f"{what}: {row['stage']}: {row['reason']}\n{row['log']}"
         assert row["requests"]["ok"] > 0, what
         assert row["version"], what
         assert row["ready_s"] is not None, what
+
+
+# --- often: one of each kind, and what has changed ---------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def often(module_prony):
+    return checks_of(module_prony, OFTEN)
+
+
+@pytest.mark.parametrize("name", OFTEN)
+def test_a_row_of_each_kind_and_all_that_has_changed_pass(name, often):
+    if lacks := [one for entry in entries_of(name) for one in often.missed.get(entry, ())]:
+        pytest.skip(f"needs {', '.join(lacks)}")
+    rows = [row for row in often.rows if row["server"] == name]
+    assert len(rows) == len(rows_of(name))
+    assert_each_passes(rows)
+
+
+def test_these_checks_leave_nothing(often):
+    assert often.nothing_left
+
+
+@pytest.mark.parametrize("app", AROUND)
+def test_every_app_is_served(app, module_prony):
+    served_around(app, AROUND[app][:1], module_prony)
+
+
+def served_around(app, names, prony):
+    parts = [part for name in names for part in name.split("@")]
+    if lacks := lacking(prony, [*parts, app]):
+        pytest.skip(f"needs {lacks}")
+    rows = checked(prony, BESIDE, "--app", app, *names)
+    assert {row["server"] for row in rows} == set(names)
+    assert [f"{row['server']}: {row['reason']}\n{row['log']}" for row in rows if not row["passed"]] == []
+
+
+# --- seldom: every row -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def checks(module_prony):
+    return checks_of(module_prony, names_to_check(CATALOG, CHECKED))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CHECKED)
+def test_every_row_of_an_entry_passes(name, checks, update_golden):
+    if name in checks.missed:
+        pytest.skip(f"needs {', '.join(checks.missed[name])}")
+    wanted = names_to_check(CATALOG, [name])
+    rows = [row for row in checks.rows if row["server"] in wanted]
+    assert {row["server"] for row in rows} >= set(wanted) - set(checks.missed)
+    assert_each_passes(rows)
     spoken = {(row["interface"], row["wire"]) for row in rows}
     if name in CATALOG.servers:
         entry = CATALOG.server(name)
@@ -154,22 +221,22 @@ def test_every_row_of_an_entry_passes(name, checks):
         spoken = {(row["clients"], row["tls"] is not None) for row in rows}
         http2 = {("http2", False), ("http2", True)} if CATALOG.frontends[name].http2 else set()
         assert spoken == {("http", False), ("http", True), *http2}
+    if update_golden:
+        note_passed(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("app", AROUND)
-def test_every_app_is_served(app, checks):
-    if checks.missed_by_app[app]:
-        pytest.skip(f"needs {checks.missed_by_app[app]}")
-    rows = checks.by_app[app]
-    assert {row["server"] for row in rows} == set(AROUND[app])
-    assert [f"{row['server']}: {row['reason']}\n{row['log']}" for row in rows if not row["passed"]] == []
+def test_every_app_is_served_by_all_of_its_servers(app, module_prony):
+    served_around(app, AROUND[app], module_prony)
 
 
-def test_checks_leave_nothing(checks):
+@pytest.mark.slow
+def test_all_checks_leave_nothing(checks):
     assert checks.nothing_left
 
 
-def test_a_skeleton_passes_as_it_is_written(prony):  # noqa: F811
+def test_a_skeleton_passes_as_it_is_written(prony):
     assert prony("servers", "--new", "mine").status == 0
     done = prony("servers", "--check", "mine", timeout_s=120)
     assert done.status == 0, done.out
@@ -177,7 +244,7 @@ def test_a_skeleton_passes_as_it_is_written(prony):  # noqa: F811
     assert nothing_is_left(prony)
 
 
-def test_the_guides_server_passes(prony, folder):  # noqa: F811
+def test_the_guides_server_passes(prony, folder):
     (entry,) = re.findall(r"```toml\n(.*?)```", GUIDE.read_text(), re.DOTALL)
     (folder / "prony.d").mkdir()
     (folder / "prony.d" / "fastwsgi.toml").write_text(entry)
@@ -189,7 +256,7 @@ def test_the_guides_server_passes(prony, folder):  # noqa: F811
     assert nothing_is_left(prony)
 
 
-def test_a_broken_entry_fails_with_its_reason_and_its_last_words(prony, folder):  # noqa: F811
+def test_a_broken_entry_fails_with_its_reason_and_its_last_words(prony, folder):
     file = own_entry(folder, "broken", BROKEN)
     done = prony("servers", "--check", "--catalog", file, "broken", "wsgiref", timeout_s=120)
     assert done.status == 3, done.err
@@ -200,7 +267,7 @@ def test_a_broken_entry_fails_with_its_reason_and_its_last_words(prony, folder):
     assert nothing_is_left(prony)
 
 
-def test_a_server_that_answers_wrongly_fails_its_contract(prony, folder):  # noqa: F811
+def test_a_server_that_answers_wrongly_fails_its_contract(prony, folder):
     script = (
         "import sys\n"
         "from wsgiref.simple_server import make_server\n"
@@ -218,7 +285,7 @@ def test_a_server_that_answers_wrongly_fails_its_contract(prony, folder):  # noq
     assert nothing_is_left(prony)
 
 
-def test_an_interrupted_check_tells_what_it_found_and_leaves_nothing(prony):  # noqa: F811
+def test_an_interrupted_check_tells_what_it_found_and_leaves_nothing(prony):
     with ended(prony.start("servers", "--check", "wsgiref", "gunicorn")) as process:
         line = ""
         while "[2/" not in line:

@@ -18,7 +18,7 @@ from prony.analysis.trial_metrics import role_metrics, trial_metrics
 from prony.model import FaultKind, Ok, Phase
 from servers.world import processes_of
 
-pytestmark = pytest.mark.usefixtures("nothing_left")
+pytestmark = [pytest.mark.quiet, pytest.mark.usefixtures("nothing_left")]
 
 ANSWER = """
 def app(environ, start_response):

@@ -20,7 +20,7 @@ from prony.model import LimitKind, Network, Ok
 from servers.cable import BRIEF, GENERATORS, SERVER, commands_with, installed
 from sshd import ssh_server
 
-pytestmark = pytest.mark.usefixtures("nothing_left")
+pytestmark = [pytest.mark.quiet, pytest.mark.usefixtures("nothing_left")]
 
 
 @pytest.fixture

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.quiet
+
 BENCH = Path(__file__).parents[2] / "bench"
 EIGHT = ("--workers", "8", "--share", "0.1")
 

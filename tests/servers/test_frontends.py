@@ -4,8 +4,6 @@ import os
 
 import pytest
 
-from commands import cache, folder  # noqa: F401 - fixtures
-from commands import unclaimed_prony as prony  # noqa: F401 - a fixture
 from servers.world import processes_of
 
 pytestmark = pytest.mark.servers
@@ -15,7 +13,7 @@ SERVERS = ("gunicorn", "uwsgi-socket", "uwsgi-scgi", "flup")
 
 
 @pytest.mark.parametrize("frontend", ["nginx", "apache"])
-def test_a_body_comes_back_over_every_wire(prony, frontend):  # noqa: F811
+def test_a_body_comes_back_over_every_wire(prony, frontend):
     missing = prony("doctor", frontend, "--json").json["missing"]
     if missing and not os.environ.get("CI"):
         pytest.skip(f"needs {', '.join(missing)}")

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 import prony as package
-from commands import UNCLAIMED, Done, passable_folder
+from commands import BESIDE, Done, passable_folder
 from prony.archive import open_archive
 from prony.engine.external import TOOLS
 from prony.engine.external.engine import ExternalEngine
@@ -129,7 +129,7 @@ class Attacked:
         own = {"PRONY_CACHE": str(self.cache), "SECRET_OF_THE_CALLER": f"secret-{self.word}", "NO_COLOR": "1"}
         drop = {"user": self.owner, "group": self.owner, "extra_groups": []} if self.owner else {}
         done = subprocess.run(
-            [PYTHON if self.owner else sys.executable, "-B", "-c", UNCLAIMED, *arguments],
+            [PYTHON if self.owner else sys.executable, "-B", "-c", BESIDE, *arguments],
             env={"PATH": os.environ["PATH"], "PYTHONPATH": ":".join(places), **own},
             cwd=self.folder,
             capture_output=True,
@@ -219,7 +219,14 @@ class Result:
         return {name: what for name, what in self.got.items() if what and name.startswith(attempts)}
 
 
-@pytest.fixture(scope="module", params=["root cgroup", "root process", "root container", "ordinary process"])
+# In each kind of sandbox, and of user: one of each often.
+SELDOM = [
+    pytest.param(one, marks=pytest.mark.slow)
+    for one in ("root process", "root container", "ordinary process")
+]
+
+
+@pytest.fixture(scope="module", params=["root cgroup", *SELDOM])
 def result(request: pytest.FixtureRequest) -> Iterator[Result]:
     """Let it loose once in each kind of sandbox, with all that takes no time."""
     for attacked in _attacked(request.param):
@@ -364,7 +371,7 @@ def test_a_result_is_forged_where_nothing_confines_the_server(unconfined: Unconf
 # --- what exhausts ------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["root cgroup", "ordinary process"])
+@pytest.fixture(params=["root cgroup", pytest.param("ordinary process", marks=pytest.mark.slow)])
 def attacked(request: pytest.FixtureRequest) -> Iterator[Attacked]:
     yield from _attacked(request.param)
 

@@ -26,6 +26,7 @@ def quick_latencies(prony, server, path, streams):
     return (seen["50"] / MS / kept[4], seen["90"] / MS / kept[8]), counts["slow"]
 
 
+@pytest.mark.quiet
 def test_a_slow_stream_of_ten_moves_the_others_by_less_than_a_hundredth(prony):
     """Prony's latency over the server's own, beside a slow stream and alone: its timers are in both."""
     with node_server(APPS / "http2" / "streams.js") as server:

@@ -12,7 +12,7 @@ from prony.sandbox.choice import Absent
 from prony.sandbox.containers.found import find_engine
 from servers.world import groups_of
 
-pytestmark = pytest.mark.usefixtures("nothing_left")
+pytestmark = [pytest.mark.quiet, pytest.mark.usefixtures("nothing_left")]
 
 HOG = """
 kept = []
@@ -62,7 +62,7 @@ main()
 """
 
 
-@pytest.fixture(params=["cgroup", "container"])
+@pytest.fixture(params=["cgroup", pytest.param("container", marks=pytest.mark.slow)])
 def kind(request):
     """Return each kind of sandbox that holds limits."""
     if os.geteuid() != 0:

@@ -15,6 +15,10 @@ import pytest
 
 from commands import ended, eventually
 from prony.catalog.schema.loader import BUILT_IN_SERVERS
+from servers.catalog_passed import changed_entries
+
+# It is built, and tested, when it has changed.
+pytestmark = [] if "nginx-wsgi" in changed_entries() else pytest.mark.slow
 
 SOURCE = BUILT_IN_SERVERS / "nginx-wsgi"
 PYTHON = "/usr/bin/python3"

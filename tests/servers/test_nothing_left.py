@@ -19,7 +19,11 @@ from servers.world import groups_of, processes_of, world
 
 SERVER = ("--servers", "gunicorn", "--set", "gunicorn.workers=2", "-c", "4", "--repeats", "1")
 LONG = (*SERVER, "--warmup", "100ms", "--duration", "60s")
-KINDS = ["process", "cgroup", "container"]
+KINDS = [
+    pytest.param("process", marks=pytest.mark.slow),
+    "cgroup",
+    pytest.param("container", marks=pytest.mark.slow),
+]
 
 
 @pytest.fixture(params=KINDS)

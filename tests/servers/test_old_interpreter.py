@@ -3,7 +3,6 @@
 import pytest
 
 from commands import Prony, cache, folder  # noqa: F401 - fixtures
-from commands import unclaimed_prony as prony  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.servers
 
@@ -11,13 +10,13 @@ SERVER = "meinheld-cpython38"
 
 
 @pytest.fixture(autouse=True)
-def interpreter(prony):  # noqa: F811
+def interpreter(prony):
     missing = prony("doctor", SERVER, "--json").json["missing"]
     if missing:
         pytest.skip(f"{SERVER} needs {', '.join(missing)}")
 
 
-def test_meinheld_passes_on_the_interpreter_that_it_asks_for(prony):  # noqa: F811
+def test_meinheld_passes_on_the_interpreter_that_it_asks_for(prony):
     done = prony("servers", "--check", SERVER, "--json", timeout_s=300)
     assert done.status == 0, done.out
     assert [row["server"] for row in done.json] == [SERVER, f"{SERVER}-keep-alive", f"{SERVER}-quiet"]
@@ -27,7 +26,7 @@ def test_meinheld_passes_on_the_interpreter_that_it_asks_for(prony):  # noqa: F8
         assert row["requests"]["ok"] > 0
 
 
-def test_an_app_that_does_not_exist_for_it_is_unavailable_with_the_resolvers_reason(prony):  # noqa: F811
+def test_an_app_that_does_not_exist_for_it_is_unavailable_with_the_resolvers_reason(prony):
     done = prony("servers", "--check", f"{SERVER}-quiet", "--app", "flask-hello", "--json", timeout_s=300)
     assert done.status == 3
     (row,) = done.json

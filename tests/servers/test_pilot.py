@@ -9,7 +9,12 @@ from prony.model import TrialRole
 from prony.reading.study import read_archive
 from prony.units import SECOND_NS
 
-pytestmark = [pytest.mark.servers, pytest.mark.slow, pytest.mark.usefixtures("nothing_left")]
+pytestmark = [
+    pytest.mark.quiet,
+    pytest.mark.servers,
+    pytest.mark.slow,
+    pytest.mark.usefixtures("nothing_left"),
+]
 
 # Without a kept connection's delayed acknowledgements, which would hide what the compiler does.
 JDK = "java-httpserver-tuned"

@@ -10,6 +10,8 @@ import pytest
 
 from commands import ended
 
+pytestmark = pytest.mark.quiet
+
 RATE_PER_S, WINDOW_S, PAUSE_S = 1000, 10, 2.0
 
 

@@ -21,6 +21,7 @@ def study(*more):
     return ("run", "short.toml", "--only", "*flask*", "--repeats", "1", "--out", "out.prony", *more)
 
 
+@pytest.mark.quiet
 def test_a_study_measures_every_subject_and_says_which_to_start(prony, folder, short, trials):
     done = prony(*study("--json", "out.json"), timeout_s=240)
     assert done.status == 0, done.err

@@ -7,7 +7,7 @@ from prony.errors import ExitCode
 from prony.model import Ok
 from servers.world import processes_of
 
-pytestmark = pytest.mark.usefixtures("nothing_left")
+pytestmark = [pytest.mark.quiet, pytest.mark.usefixtures("nothing_left")]
 
 APP = """
 def app(environ, start_response):

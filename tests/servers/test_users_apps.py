@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import UNCLAIMED, eventually
+from commands import BESIDE, eventually
 from prony.archive import open_archive
 from prony.model import Ok
 from prony.runas import SUBJECT_PATH
@@ -168,7 +168,7 @@ class Handler(BaseHTTPRequestHandler):
 
 HTTPServer(("127.0.0.1", {port}), Handler).serve_forever()
 """
-LOADING_NOTHING = ("-c", UNCLAIMED)
+LOADING_NOTHING = ("-c", BESIDE)
 PLAIN = (
     'def app(environ, start_response):\n    {body}\n    start_response("200 OK", [])\n    return [b"hi"]\n'
 )
