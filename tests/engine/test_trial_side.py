@@ -63,7 +63,7 @@ def user(monkeypatch: pytest.MonkeyPatch) -> Iterator[RunAs]:
 @pytest.mark.parametrize(
     "loop", [ClosedLoop(2), OpenLoop(50.0, connections=8)], ids=["closed loop", "open loop"]
 )
-@pytest.mark.parametrize("network", ["isolated", "host"])
+@pytest.mark.parametrize("network", ["isolated", pytest.param("host", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["prony", "local:2"])
 def test_the_engine_loads_a_subject_in_its_own_network(
     user: RunAs, loop: ClosedLoop | OpenLoop, network: str, name: str

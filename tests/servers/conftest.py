@@ -94,7 +94,7 @@ def unlucky(prony: Prony):  # noqa: F811
         (prony.cache / "run").mkdir(parents=True, exist_ok=True)
         within = ["unshare", "--mount", "sh", "-ec", f'{script}\n"$@" && s=0 || s=$?\n{after}\nexit $s', "sh"]
         done = subprocess.run(
-            [*within, sys.executable, "-m", "prony", *map(str, arguments)],
+            [*within, sys.executable, *prony.program, *map(str, arguments)],
             cwd=prony.folder,
             env=prony.environment() | environment,
             capture_output=True,

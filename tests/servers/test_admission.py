@@ -52,6 +52,7 @@ def run_with_few_files(prony: Prony, *arguments: str) -> "subprocess.CompletedPr
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("prlimit") is None, reason="prlimit (util-linux) is not installed")
 def test_a_study_that_does_not_fit_is_refused_and_runs_by_force_with_a_mark(prony: Prony):
     refused = run_with_few_files(prony, "--out", "refused.prony")

@@ -27,6 +27,7 @@ def refused(done, words):
 # --- disks ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_full_disk_of_trial_folders_makes_trials_invalid_with_the_reason(unlucky, prony):
     script = f"mount -t tmpfs -o size=4k none {prony.cache}/run"
     done = unlucky(script, *RUN, "a.prony", "--repeats", "1", "--full")
@@ -99,6 +100,7 @@ def test_a_study_needs_no_folder_of_temporary_files(unlucky, place):
 # --- /proc, descriptors, clock ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_proc_without_the_boots_name_is_told(unlucky, folder):
     done = unlucky("mount -t tmpfs none /proc/sys/kernel", *RUN, "a.prony")
     refused(done, "the system does not show which boot it is in")
@@ -112,6 +114,7 @@ def test_a_study_runs_without_a_part_of_proc(unlucky, part):
     assert unlucky(script, *RUN, "a.prony", "--repeats", "1").status == 0
 
 
+@pytest.mark.slow
 def test_with_64_descriptors_a_study_runs_when_it_is_forced(unlucky):
     done = unlucky("ulimit -n 64", *RUN, "a.prony", "--repeats", "1")
     assert done.status == 0

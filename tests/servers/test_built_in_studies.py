@@ -17,7 +17,7 @@ duration = "500ms"
 timeout = "2s"
 """
 # With these two, CI sees all that a study can hold; the subjects of the others it checks one by one.
-OFTEN = ("wsgi-servers", "load-scripts")
+OFTEN = ("embedded-servers",)
 BRIEF_CALIBRATION = 'duration = "300ms"\nwarmup = "100ms"\n'
 LOADS = {
     "wsgi-servers": "connections = 100\n",

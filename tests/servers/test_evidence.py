@@ -192,7 +192,7 @@ os.wait()
 """
 
 
-@pytest.mark.parametrize("net", ["host", "isolated"])
+@pytest.mark.parametrize("net", [pytest.param("host", marks=pytest.mark.slow), "isolated"])
 def test_of_workers_that_share_an_address_the_one_whose_queue_is_full_is_told(prony, folder, trials, net):
     # The tests' own Python may not be one that an unprivileged user can reach.
     if (python := shutil.which("python3", path="/usr/local/bin:/usr/bin")) is None:
@@ -302,7 +302,10 @@ def test_fifty_workers_are_told_from_their_master_with_the_memory_of_each_role(m
 # --- threads ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("server", "least", "most"), [("wsgiref", 0.9, 1.01), ("waitress", 0.2, 0.6)])
+@pytest.mark.parametrize(
+    ("server", "least", "most"),
+    [("wsgiref", 0.9, 1.01), pytest.param("waitress", 0.2, 0.6, marks=pytest.mark.slow)],
+)
 def test_a_server_of_one_thread_is_told_from_one_of_several(measure, server, least, most):
     (*_, trial), _ = measure(
         BURN + ANSWER.format(work=BURNS),

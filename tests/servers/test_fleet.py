@@ -74,6 +74,7 @@ def test_generators_with_a_quota_each_are_stopped_by_it(prony, folder, trials):
     assert list(Path("/sys/fs/cgroup").rglob("generator-1")) == []
 
 
+@pytest.mark.slow
 def test_workers_of_a_scheduler_of_the_users_own_load_a_study_and_stay(prony, folder, trials):
     keys = folder / "dask"
     keys.mkdir()
@@ -93,7 +94,7 @@ def test_workers_of_a_scheduler_of_the_users_own_load_a_study_and_stay(prony, fo
     assert (f"Ran as root: {names}." in text) == (os.geteuid() == 0)
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("end", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGKILL])
 def test_generators_end_with_the_study_also_while_they_start(prony, end):
     installed(prony, *HERE[:4])
     process = prony.start("run", *HERE, "--engine", "local:2", "--out", "a.prony")
@@ -135,6 +136,7 @@ def test_servers_here_and_generators_beyond_a_cable(prony, folder, cable, hosts,
     assert [row[:2] for row in rows[:2]] == [["far-1", "2"], ["far-2", "2"]]
 
 
+@pytest.mark.slow
 def test_generators_elsewhere_are_named_again_when_a_study_goes_on(prony, folder, cable, hosts, trials):
     out = folder / "far.prony"
     subjects = ("--app", "hello", "--servers", "waitress")

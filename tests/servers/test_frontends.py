@@ -12,7 +12,7 @@ pytestmark = pytest.mark.servers
 SERVERS = ("gunicorn", "uwsgi-socket", "uwsgi-scgi", "flup")
 
 
-@pytest.mark.parametrize("frontend", ["nginx", "apache"])
+@pytest.mark.parametrize("frontend", ["nginx", pytest.param("apache", marks=pytest.mark.slow)])
 def test_a_body_comes_back_over_every_wire(prony, frontend):
     missing = prony("doctor", frontend, "--json").json["missing"]
     if missing and not os.environ.get("CI"):

@@ -55,7 +55,15 @@ def with_target(archive, target):
         database.execute("DELETE FROM subject")
 
 
-@pytest.mark.parametrize("options", [(), ("--trust-plan",), ("--force",), ("--trust-plan", "--force")])
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        pytest.param(("--trust-plan",), marks=pytest.mark.slow),
+        pytest.param(("--force",), marks=pytest.mark.slow),
+        ("--trust-plan", "--force"),
+    ],
+)
 def test_a_target_that_gunicorn_would_call_is_refused_and_never_called(prony, folder, interrupted, options):
     open_to_all = folder / "open"
     open_to_all.mkdir()

@@ -50,13 +50,17 @@ def test_studies_compare_both_wires_of_a_server(prony, folder):
         assert account.ok == account.scheduled > 100
 
 
+def seldom(*values):
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
 @pytest.mark.parametrize(
     ("names", "settings"),
     [
-        ("go-net-http", ["go-net-http.wire=http2", "go-net-http.tls=ecdsa"]),
-        ("mod-wsgi-express", ["mod-wsgi-express.wire=http2"]),
+        seldom("go-net-http", ["go-net-http.wire=http2", "go-net-http.tls=ecdsa"]),
+        seldom("mod-wsgi-express", ["mod-wsgi-express.wire=http2"]),
         ("gunicorn@nginx,uwsgi-socket@nginx", ["nginx.http2=true", "nginx.tls=off,ecdsa"]),
-        ("gunicorn@apache,uwsgi-socket@apache", ["apache.http2=true", "apache.tls=off,ecdsa"]),
+        seldom("gunicorn@apache,uwsgi-socket@apache", ["apache.http2=true", "apache.tls=off,ecdsa"]),
     ],
     ids=["go", "mod_wsgi", "nginx", "apache"],
 )

@@ -26,6 +26,7 @@ def quick_latencies(prony, server, path, streams):
     return (seen["50"] / MS / kept[4], seen["90"] / MS / kept[8]), counts["slow"]
 
 
+@pytest.mark.slow
 @pytest.mark.quiet
 def test_a_slow_stream_of_ten_moves_the_others_by_less_than_a_hundredth(prony):
     """Prony's latency over the server's own, beside a slow stream and alone: its timers are in both."""
@@ -41,7 +42,7 @@ def test_a_slow_stream_of_ten_moves_the_others_by_less_than_a_hundredth(prony):
         assert abs(median(change)) < most, changes
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
 def test_the_account_is_exact_through_a_thousand_resets_and_goaways(prony, seed):
     with node_server(APPS / "http2" / "turmoil.js", seed) as server:
         url = f"http://127.0.0.1:{server.port}/"

@@ -99,7 +99,9 @@ def test_nothing_is_left_after_a_server_that_is_never_ready(prony, folder, kind)
     assert "was not ready within 1.00 s" in " ".join((done.err + done.out).split())
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)]
+)
 def test_nothing_is_left_after_an_interruption(prony, kind, number, status):
     with ended(prony.start(*own(kind, *LONG))) as process:
         assert in_a_trial(prony, process)

@@ -4,7 +4,7 @@ import pytest
 
 from commands import Prony, cache, folder  # noqa: F401 - fixtures
 
-pytestmark = pytest.mark.servers
+pytestmark = [pytest.mark.servers, pytest.mark.slow]
 
 SERVER = "meinheld-cpython38"
 

@@ -127,6 +127,7 @@ def test_a_mix_is_asked_of_every_server_and_accounted_by_path(prony, folder, tri
         assert made_up(trial)
 
 
+@pytest.mark.slow
 def test_a_study_of_a_mix_that_was_killed_goes_on_with_it(prony, folder, trials):
     write(folder)
     with ended(prony.start(*run(*MIX, "--force", "--repeats", "3"))) as process:
@@ -156,6 +157,7 @@ def test_the_highest_rate_of_a_mix_is_found(prony, folder):
     assert all(made_up(trial) for trial in found)
 
 
+@pytest.mark.slow
 def test_a_mix_is_asked_over_tls_too(prony, folder, trials):
     write(folder)
     done = prony(*run(*MIX, "--force", "--tls", servers="gunicorn"), timeout_s=180)

@@ -63,6 +63,7 @@ def test_two_settings_in_two_values_each(prony, folder):
     assert HOST.read_text() == own
 
 
+@pytest.mark.slow
 def test_several_back_ends_behind_a_frontend_share_its_requests(prony, folder):
     (folder / "shop.py").write_text(WHO)
     done = prony(

@@ -49,6 +49,7 @@ def test_a_study_measures_every_subject_and_says_which_to_start(prony, folder, s
     assert last[-1].endswith("prony report out.prony --full")
 
 
+@pytest.mark.slow
 def test_subjects_run_in_the_seeded_order_of_their_block(prony, folder, short, trials):
     from prony.schedule import block_order
 
@@ -96,7 +97,12 @@ def in_a_later_trial(prony, folder):
 
 
 @pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)]
+    ("number", "status"),
+    [
+        pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow),
+        (signal.SIGTERM, 143),
+        pytest.param(signal.SIGHUP, 143, marks=pytest.mark.slow),
+    ],
 )
 def test_an_interrupted_study_reports_what_it_has_and_leaves_nothing(
     prony, folder, short, trials, number, status
@@ -152,7 +158,9 @@ def impossible(folder):
     return ("run", "pair.toml", "--catalog", "impossible.toml", *options)
 
 
-@pytest.mark.parametrize(("options", "status"), [((), 0), (("--strict",), 3)])
+@pytest.mark.parametrize(
+    ("options", "status"), [((), 0), pytest.param(("--strict",), 3, marks=pytest.mark.slow)]
+)
 def test_a_subject_that_cannot_be_installed_does_not_stop_the_others(
     prony, folder, impossible, trials, options, status
 ):
@@ -237,6 +245,7 @@ def test_a_study_that_was_killed_goes_on_as_if_nothing_had_happened(prony, folde
     assert "is complete: no trial is left to run" in again.err
 
 
+@pytest.mark.slow
 def test_the_highest_rate_of_a_server_is_found_and_confirmed(prony, folder):
     from prony.model import TrialRole
     from prony.reading.found_rates import SearchEnd, confirmed_rates

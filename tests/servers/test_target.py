@@ -136,6 +136,7 @@ def test_servers_there_the_load_from_here_and_the_archive_here(folder, start, tr
     assert on_target() == []
 
 
+@pytest.mark.slow
 def test_a_study_that_fails_there_is_shown_here_and_leaves_nothing(folder, start):
     out = folder / "there.prony"
     process = start("--repeats", "1", "--out", out, "--expect-body-contains", "soup with butter")
@@ -146,6 +147,7 @@ def test_a_study_that_fails_there_is_shown_here_and_leaves_nothing(folder, start
     assert on_target() == []
 
 
+@pytest.mark.slow
 def test_ctrl_c_here_ends_it_there_and_brings_what_there_is(folder, start):
     out = folder / "there.prony"
     process = start("--repeats", "50", "--out", out)
@@ -185,7 +187,9 @@ def test_when_the_connection_is_cut_it_is_said_here_and_the_study_ends_there(fol
     ("words", "message"),
     [
         (("--engine", "wrk"), "`--engine` does not work with `--target`"),
-        (("--requirements", "/etc/hosts"), "expected a path in the app's folder"),
+        pytest.param(
+            ("--requirements", "/etc/hosts"), "expected a path in the app's folder", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_what_cannot_be_is_said_before_anything_starts(start, words, message):
@@ -195,6 +199,7 @@ def test_what_cannot_be_is_said_before_anything_starts(start, words, message):
     assert message in said
 
 
+@pytest.mark.slow
 def test_a_target_without_prony_is_named(start, target):
     target.write_text(target.read_text().replace(json.dumps(sys.executable), '"/nowhere/python"'))
     process = start()

@@ -135,7 +135,13 @@ class Losing:
             os.kill(workers_of(os.getpid())[0], self._signal)
 
 
-LOSSES = pytest.mark.parametrize("with_signal", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
+LOSSES = pytest.mark.parametrize(
+    "with_signal",
+    [
+        pytest.param(signal.SIGKILL, marks=pytest.mark.slow, id="killed"),
+        pytest.param(signal.SIGSTOP, id="stopped"),
+    ],
+)
 
 
 @LOSSES

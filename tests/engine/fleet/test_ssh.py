@@ -122,7 +122,10 @@ def test_generators_end_when_the_connection_is_cut(folder):
         assert gone(folder)
 
 
-@pytest.mark.parametrize(("end", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow), (signal.SIGKILL, -signal.SIGKILL)],
+)
 def test_nothing_runs_there_when_prony_is_ended_here(server, folder, end, status):
     target = ("load", f"http://127.0.0.1:{server.port}/", "--fleet", str(hosts(folder)))
     command = own_command(*target, "--rate", "100", "-d", "60s", "--warmup", "0s")
