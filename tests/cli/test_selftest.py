@@ -56,7 +56,7 @@ def test_the_same_subject_under_two_names_measures_the_floor(said, tmp_path, own
 
 def test_the_procedure_on_these_data_is_reported_apart_from_real_studies(said, tmp_path):
     subject = build.subject("a+hello")
-    names = [replace(subject, name=f"a+hello ({label})") for label in "AB"]
+    names = [replace(subject, name=f"a+hello ({label})") for label in "ABC"]
     file = archive(tmp_path / "aa.prony", names, 10)
     done = said("selftest", "aa", file)
     assert done.status == 0
@@ -136,10 +136,10 @@ def floors_as_before(prony):
 @pytest.mark.quiet
 @pytest.mark.servers
 def test_the_reference_server_runs_against_itself(prony, floors_as_before):
-    options = ("--names", "2", "--repeats", "5", "--duration", "300ms", "--out", "aa.prony", "--json")
+    options = ("--names", "3", "--repeats", "5", "--duration", "300ms", "--out", "aa.prony", "--json")
     done = prony("selftest", "aa", *options, timeout_s=300)
     assert done.status == 0, done.err
     assert {one["studies"] for one in json.loads(done.out)["tests"]} == {1}
     with open_archive(prony.folder / "aa.prony") as opened:
         names = [subject.name for subject in opened.plan().subjects()]
-    assert names == [f"reference+hello ({label})" for label in "AB"]
+    assert names == [f"reference+hello ({label})" for label in "ABC"]
