@@ -69,6 +69,7 @@ def trials_of(path):
         return [record.trial for record in archive.trials()]
 
 
+@pytest.mark.quiet
 def test_a_clock_that_is_set_in_the_middle_of_a_study_changes_no_figure(stepped, prony, folder):
     done = stepped(*RUN)
     assert done.status == 0, done.err

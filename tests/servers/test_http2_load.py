@@ -11,6 +11,7 @@ from prony.study.generators import ONE_AT_A_TIME
 from servers.nginx import SIZES
 
 
+@pytest.mark.quiet
 @pytest.mark.parametrize("tls", [False, True], ids=["h2c", "tls"])
 @pytest.mark.parametrize(
     ("page", "load", "count"),
