@@ -22,6 +22,7 @@ class SlowLayer:
         self.ends = dict(map(json.loads, file.read_text().splitlines())) if file.exists() else {}
         self.left = 0
         self.session = None
+        self.end = None  # of the test that runs: null while it has none, or where a part of it failed
 
     def pytest_sessionstart(self, session):
         self.session = session
@@ -32,16 +33,23 @@ class SlowLayer:
         config.hook.pytest_deselected(items=done)
         self.left = len(items)
 
-    def pytest_runtest_logfinish(self):
+    def pytest_runtest_logstart(self):
+        self.end = None
+
+    def pytest_runtest_logfinish(self, nodeid):
+        if self.end:
+            self.keep(nodeid, self.end)
         self.left -= 1
         if self.left and time.monotonic() > self.until_s:
             self.session.shouldstop = "the time of one call is over"
 
     def pytest_runtest_logreport(self, report):
-        if report.skipped:
-            self.keep(report.nodeid, f"skipped: {report.longrepr[2]}")
-        elif report.when == "call" and report.passed:
-            self.keep(report.nodeid, "passed")
+        if report.failed:  # also in the check afterwards that nothing is left
+            self.end = None
+        elif report.skipped:
+            self.end = f"skipped: {report.longrepr[2]}"
+        elif report.when == "call":
+            self.end = "passed"
 
     def keep(self, nodeid, end):
         self.ends[nodeid] = end
