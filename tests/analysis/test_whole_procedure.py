@@ -137,7 +137,7 @@ CHOSEN = [
     pytest.param(chosen_at_a_look, 10, id="looks, leader chosen"),
 ]
 STUDIES = [*NAMED, *CHOSEN]
-# Of each two the harder one often, both in the slow layer.
+# One of two often, both in the slow layer.
 FAILING = [
     pytest.param(0.0, id="none fails", marks=pytest.mark.slow),
     pytest.param(0.1, id="one in ten fails"),

@@ -18,7 +18,7 @@ from prony.units import HOUR_NS, SECOND_NS
 SHIM = Path(__file__).parent / "clock.c"
 HOUR_S, DAY_S = 3600, 86_400
 RUN = (
-    *("run", "--app", "hello", "--servers", "wsgiref", "-c", "2", "--duration", "1s"),
+    *("run", "--app", "hello", "--servers", "wsgiref,waitress", "-c", "2", "--duration", "1s"),
     *("--warmup", "200ms", "--repeats", "2", "--no-calibration", "--force", "--out", "a.prony"),
 )
 
