@@ -1,6 +1,6 @@
 """Simulated studies of subjects in blocks: noise of several shapes, alike or different between subjects.
 
-Values are logarithms. Every kind of noise has mean 0: subjects of a null study have equal means of logs.
+Values are logarithms. Subjects of a null study have equal means of logs.
 """
 
 from dataclasses import replace
@@ -23,6 +23,20 @@ UNLIKE = (
 )
 """How subjects may differ: standard deviations of one or half of them, or rising; or half a shape."""
 
+MODES = tuple(f"{share} % slow, noise {noise} %" for share in (10, 20, 30, 50) for noise in (1, 5, 30))
+"""Two modes: this share of trials is slower, and within a mode there is noise, both in parts of their
+distance."""
+
+STEPS = ("steps", "rare steps", "few steps")
+"""Whole steps, as of memory: of four that come in half of the cases or in one of ten, and normal noise that
+is rounded to steps of two and a half deviations."""
+
+ONE_BAD = ("one: 10 % x10", "one: 30 % x10", "one: 10 % +3", "one: 30 % +3", "one block in ten x10")
+"""Trials of one subject that are ten times as noisy, or later by three standard deviations; noisy blocks."""
+
+LOST = ("10 % lost", "30 % lost", "slow ones lost")
+"""Trials that are missing by chance, or because they are among the slowest tenth."""
+
 
 def noise(rng, shape, size):
     """Return noise of one shape: studies x blocks x subjects."""
@@ -37,14 +51,30 @@ def noise(rng, shape, size):
             return rng.normal(size=size) * np.where(rng.random(size) < 0.05, 10, 1)
         case "skewed":
             return rng.exponential(size=size) - 1
+        case "steps":
+            return rng.binomial(4, 0.5, size=size) - 2.0
+        case "rare steps":
+            return rng.binomial(4, 0.1, size=size) - 0.4
+        case "few steps":
+            return np.round(0.4 * rng.normal(size=size)) + 0.0
     raise ValueError(shape)
 
 
 def studies(rng, shape, count, blocks, subjects):
-    """Return so many studies of equal subjects: studies x blocks x subjects."""
-    if shape in ALIKE:
-        return noise(rng, shape, (count, blocks, subjects))
-    found = noise(rng, "normal", (count, blocks, subjects))
+    """Return so many studies of equal subjects: studies x blocks x subjects. What is missing is NaN."""
+    size = (count, blocks, subjects)
+    if shape in (*ALIKE, *STEPS):
+        return noise(rng, shape, size)
+    if shape in MODES:
+        share, _, _, _, within, _ = shape.split()
+        slow = rng.random(size) < float(share) / 100
+        return float(within) / 100 * rng.normal(size=size) + slow - float(share) / 100
+    found = noise(rng, "normal", size)
+    if shape in ONE_BAD:
+        return _one_bad(rng, shape, found)
+    if shape in LOST:
+        lost = found > 1.2816 if "slow" in shape else rng.random(size) < float(shape.split()[0]) / 100
+        return np.where(lost, np.nan, found)
     half = max(1, subjects // 2)
     kind, _, which = shape.partition(" ")
     match kind, which:
@@ -56,6 +86,18 @@ def studies(rng, shape, count, blocks, subjects):
             found *= 10 ** (np.arange(subjects) / max(1, subjects - 1))
         case _:
             found[:, :, :half] = noise(rng, which, (count, blocks, half))
+    return found
+
+
+def _one_bad(rng, shape, found):
+    if "block" in shape:
+        return found * np.where(rng.random((*found.shape[:2], 1)) < 0.1, 10, 1)
+    _, share, _, what = shape.split()
+    hit = rng.random(found.shape[:2]) < float(share) / 100
+    if what == "x10":
+        found[:, :, 0] *= np.where(hit, 10, 1)
+    else:
+        found[:, :, 0] += 3 * (hit - float(share) / 100)
     return found
 
 

@@ -30,7 +30,6 @@ __all__ = [
     "format_bytes",
     "format_count",
     "format_duration",
-    "format_half_width",
     "format_in",
     "format_mean",
     "format_percent",
@@ -298,32 +297,6 @@ def format_mean(value: float, half_width: float, scale: Scale) -> str:
     """
     scaled = value / scale.size
     return _written(scaled, _decimals_within(scaled, half_width / scale.size))
-
-
-# So many times its value, half of an interval says only that the value is not known.
-_UNKNOWN = 10
-
-
-def format_half_width(half_width: float, value: float, scale: Scale) -> str:
-    """Return the half-width of a value's interval, to the last digit that the value in its column has.
-
-    >>> format_half_width(320_000, 2_220_000, Scale(1e6, "ms"))
-    '0.32'
-    >>> format_half_width(8_499, 111_462, Scale(1, "/s"))
-    '8,500'
-
-    One that is far beyond the value says only that the value is not known:
-
-    >>> format_half_width(40_810_000, 30_000, Scale(1, "us"))
-    '>10×'
-    """
-    if half_width > _UNKNOWN * abs(value) > 0:
-        return f">{_UNKNOWN}×"
-    scaled = half_width / scale.size
-    decimals = _decimals_within(value / scale.size, scaled)
-    # A half-width that would round to zero is shown as the smallest value of its last digit.
-    least = 10.0**-decimals if half_width > 0 else 0.0
-    return _written(max(scaled, least), decimals)
 
 
 def within(value: float, half_width: float) -> float:

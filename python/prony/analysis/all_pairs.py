@@ -1,250 +1,160 @@
 """The effects of all pairs of several subjects that ran in the same blocks, for one verdict over all of them.
 
-Runs that are far off are drawn in, what the subjects' noise has in common is estimated once, and a subject
-that is noisier than the others keeps its own noise. Must not know verdicts.
+The effect of a pair is its mean difference over common blocks and nothing else. Its error is the pair's own,
+drawn towards what is usual in this study by as much as the study's pairs are alike. Must not know verdicts.
 
 >>> logs = {"a": {0: 1.0, 1: 1.1, 2: 0.9}, "b": {0: 2.0, 1: 2.1, 2: 1.9}}
 >>> [(pair, round(effect.centre, 6)) for pair, effect in all_pairs(logs).items()]
 [(('a', 'b'), 1.0)]
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations
-from math import log2, sqrt
 from typing import TYPE_CHECKING
 
+from prony.analysis.dependence import widenings
 from prony.analysis.effects import Effect
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Pair", "all_pairs", "usual_widening"]
+__all__ = ["Pair", "Pairs", "all_pairs", "pairs_of", "table_of"]
 
-# A normal value lies beyond three standard deviations once in 370: what does is drawn in to there.
-_FARTHEST = 3.0
-# The median and the mean of absolute normal deviations, in standard deviations.
-_MEDIAN_DEVIATION = 0.6745
-_MEAN_DEVIATION = 0.7979
-# With fewer degrees of freedom the median deviation is too rough to say what is far off.
-_LEAST_FREEDOM = 8
-# With two subjects the differences have nothing to be pooled with; so much wider, they hold their level for
-# two-peaked noise as well. Calibrated by `bench/verdicts`.
-_ALONE = 1.08
-
-# A subject whose variance is so many times the usual one is in no pool. Lower, chance takes it for too noisy.
-_MOST_NOISE = 12.0
-# How much wider intervals are by chance, per relative error of the subjects' own variances.
-_CHANCE = 0.13
+# A variance so small that chance makes one in a hundred smaller is no sign that pairs differ: values that
+# come in steps often do not vary at all.
+_RARE = 0.01
+# Differences a - b and a - c share one of their two parts.
+_SHARED = 0.25
 
 Pair = tuple[str, str]
 
 
-def _own_weight(blocks: int, subjects: int) -> float:
-    """Return the weight of the subjects' own variance against the pooled one, of which the larger counts.
-
-    *Definition*: 0.85 + (2 + 1.5 max(0, log2(k / 16))) / n. Few blocks estimate it badly, and many subjects
-    have pairs of which both are estimated too low: with this weight the procedure holds 7.5 % where half of
-    16, of 32 and of 64 subjects are ten times as noisy as the others, and the power where all are alike.
-    Calibrated by `bench/verdicts`.
-    """
-    return 0.85 + (2 + 1.5 * max(0.0, log2(subjects / 16))) / blocks
-
-
-def usual_widening(subjects: int, blocks: int) -> float:
-    """Return about how much larger the error of a pair is than the pooled one where all are equally noisy.
-
-    *Definition*: sqrt(max(1, w)) (1 + 0.13 sqrt((k - 1) / ((n - 1) (k - 2)))): own variances are the larger
-    ones by their weight, and by chance, which fewer blocks give more of. Fitted to simulated power.
-    """
-    if subjects <= 2:
-        return sqrt(_ALONE)
-    chance = sqrt((subjects - 1) / ((blocks - 1) * (subjects - 2)))
-    return sqrt(max(1.0, _own_weight(blocks, subjects))) * (1 + _CHANCE * chance)
-
-
 @dataclass(frozen=True, slots=True)
-class _Drawn:
-    """The logarithms by block and subject, with what is far off drawn in, and the share of each subject's
-    values that was left as it is. A value that is missing is NaN.
+class Pairs:
+    """All pairs of subjects, each array studies x pairs (or pairs, of one study): the places ``first`` and
+    ``second`` of each, ``count`` common blocks, the mean difference second - first (``centre``), its standard
+    ``error`` and degrees of ``freedom``. NaN below two common blocks.
     """
 
-    values: "Floats"
-    left: Sequence[float]
+    first: "NDArray[np.intp]"
+    second: "NDArray[np.intp]"
+    count: "NDArray[np.intp]"
+    centre: "Floats"
+    error: "Floats"
+    freedom: "Floats"
 
 
 def all_pairs(logs: Mapping[str, Mapping[int, float]]) -> dict[Pair, Effect]:
     """Return ln(second / first) of each pair with two common blocks, in the order of ``logs`` (logarithms by
     subject and block).
 
-    *Definition*: with y the values of which none lies further than three robust standard deviations from its
-    block and subject, the centre is the mean of y_second - y_first over common blocks. Its squared error is
-    c / n times the larger of two variances of such a difference: V, the mean over all pairs in the pool, and
-    w (v_first + v_second), where the v fit the variances of those pairs by least squares, and w is 0.85 + 2 /
-    n (more above 16 subjects). In the pool are the subjects whose v, fitted to all pairs, is at most 12 times
-    the usual one, the largest of the quietest three quarters; who is not in it keeps that v. c is the
-    mean over both subjects of (all values / values left as they were)^2. Degrees of freedom: those of the
-    residuals of a two-way layout of the pool's k subjects, (k - 1)(n - 1) where no block is missing; of all
-    subjects, for pairs with one that is not in the pool.
-    *Assumptions*: within a block, the subjects' deviations are independent of each other. Their variances
-    and shapes may differ.
-    *Source*: J. W. Tukey and D. H. McLaughlin, "Less vulnerable confidence and significance procedures for
-    location based on a single sample", Sankhya A 25 (1963), for drawn-in values and c; F. E. Grubbs, "On
-    estimating precision of measuring instruments and product variability", J. Am. Statist. Ass. 43 (1948),
-    for variances of subjects from those of differences.
+    *Definition*: as ``pairs_of``.
     """
-    names, table = _table(logs)
+    names = list(logs)
     if len(names) < 2:
         return {}
-    freedom = _freedom(table)
-    drawn = _drawn_in(table) if freedom >= _LEAST_FREEDOM else _Drawn(table, [1.0] * len(names))
-    found = _differences(drawn.values)
-    return _effects(names, drawn, found) if found else {}
+    found = pairs_of(table_of(logs))
+    method = "paired t" if len(names) == 2 else "Tukey on blocks"
+    return {
+        (names[found.first[at]], names[found.second[at]]): Effect(
+            int(found.count[at]),
+            float(found.centre[at]),
+            float(found.error[at]),
+            float(found.freedom[at]),
+            method,
+        )
+        for at in range(len(found.first))
+        if found.count[at] >= 2
+    }
 
 
-def _table(logs: Mapping[str, Mapping[int, float]]) -> tuple[list[str], "Floats"]:
-    """Return the subjects that share a block with another one, and their logarithms by block and subject."""
+def table_of(logs: Mapping[str, Mapping[int, float]]) -> "Floats":
+    """Return logarithms by block and subject, NaN where one is missing."""
     import numpy as np
 
-    names, blocks = list(logs), sorted({block for values in logs.values() for block in values})
-    table = np.array([[logs[name].get(block, np.nan) for name in names] for block in blocks])
-    table = table.reshape(len(blocks), len(names))
-    table = table[(~np.isnan(table)).sum(axis=1) >= 2]
-    used = (~np.isnan(table)).any(axis=0)
-    return [name for name, has in zip(names, used, strict=True) if has], table[:, used]
+    blocks = sorted({block for values in logs.values() for block in values})
+    table = np.array([[logs[name].get(block, np.nan) for name in logs] for block in blocks])
+    return table.reshape(len(blocks), len(logs))
 
 
-def _freedom(table: "Floats") -> int:
-    """Return the degrees of freedom of the residuals about blocks and subjects."""
-    import numpy as np
+def pairs_of(table: "ArrayLike") -> Pairs:
+    """Return the effects of all pairs from logarithms: (studies x) blocks x subjects, NaN where one is
+    missing.
 
-    known = ~np.isnan(table)
-    known = known[known.sum(axis=1) >= 2]
-    return max(1, int(known.sum()) - len(known) - int(known.any(axis=0).sum()) + 1)
-
-
-def _drawn_in(table: "Floats") -> _Drawn:
-    """Draw in values that lie far from their block's and their subject's median.
-
-    *Definition*: the scale of a subject is the median absolute residual, its own or that of all, whichever is
-    larger; where most values are equal, the mean absolute residual of all.
+    *Definition*: the centre is the mean of y_second - y_first over the blocks that both have, so that
+    exp(centre) is the ratio of geometric means. With D the variance of these n differences, T and d what is
+    usual in the study (see ``_usual``), the squared error is (d T + (n - 1) D) / (d + n - 1) / n, times the
+    square of ``dependence.widenings``; d + n - 1 degrees of freedom. Two subjects have their own D alone.
+    *Assumptions*: blocks resemble each other no more than the widening allows for. Variances and shapes may
+    differ between subjects.
+    *Source*: G. K. Smyth, "Linear models and empirical Bayes methods for assessing differential expression in
+    microarray experiments", Statist. Appl. Genet. Molec. Biol. 3 (2004), for variances drawn together by as
+    much as they are alike. That all pairs hold 5 % together is by simulation: docs/concepts/verdicts.md.
     """
     import numpy as np
 
-    counts, subjects = (~np.isnan(table)).sum(axis=0), table.shape[1]
-    # The one for NaN takes three times as long.
-    median = np.median if int(counts.min()) == len(table) else np.nanmedian
-    across = median(table, axis=1, keepdims=True)
-    typical = across + median(table - across, axis=0)
-    away = np.abs(table - typical)
-    scale = np.maximum(median(away, axis=0), median(away)) / _MEDIAN_DEVIATION
-    # Residuals about medians are smaller than the deviations themselves.
-    smaller = np.sqrt((1 - 1 / subjects) * (1 - 1 / np.maximum(counts, 2)))
-    limit = _FARTHEST * np.where(scale > 0, scale, np.nanmean(away) / _MEAN_DEVIATION) / smaller
-    left = (away <= limit).sum(axis=0)
-    drawn = typical + np.clip(table - typical, -limit, limit)
-    return _Drawn(drawn, list(np.maximum(left, 1) / counts))
+    rows = np.asarray(table, dtype=float)
+    first, second = np.triu_indices(rows.shape[-1], 1)
+    differences = rows[..., second] - rows[..., first]
+    known = ~np.isnan(differences)
+    count = known.sum(axis=-2)
+    own = np.maximum(count - 1, 0)
+    few = np.where(count >= 2, count, np.nan)
+    centre = np.where(known, differences, 0.0).sum(axis=-2) / few
+    squares = np.where(known, differences - centre[..., None, :], 0.0) ** 2
+    variance = squares.sum(axis=-2) / (few - 1)
+    usual, weight = _usual(variance, own, _freedom(rows))
+    freedom = weight + own
+    drawn = (weight * usual + own * np.where(own > 0, variance, 0.0)) / np.where(freedom > 0, freedom, np.nan)
+    error = np.sqrt(drawn / few) * np.asarray(widenings(rows))[..., None]
+    return Pairs(first, second, count, centre, error, np.where(own > 0, freedom, np.nan))
 
 
-@dataclass(frozen=True, slots=True)
-class _Difference:
-    """The mean and the variance of a pair's differences over its ``count`` common blocks."""
-
-    count: int
-    mean: float
-    variance: float
-
-
-def _differences(table: "Floats") -> dict[tuple[int, int], _Difference]:
+def _freedom(rows: "Floats") -> "Floats":
+    """Return the degrees of freedom of the residuals about blocks and subjects, one for each study."""
     import numpy as np
 
-    found = {}
-    for first, second in combinations(range(table.shape[1]), 2):
-        differences = table[:, second] - table[:, first]
-        known = differences[~np.isnan(differences)]
-        if len(known) >= 2:
-            found[first, second] = _Difference(len(known), float(known.mean()), float(known.var(ddof=1)))
+    known = ~np.isnan(rows)
+    known &= known.sum(axis=-1, keepdims=True) >= 2
+    blocks, subjects = known.any(axis=-1).sum(axis=-1), known.any(axis=-2).sum(axis=-1)
+    found: Floats = np.maximum(known.sum(axis=(-2, -1)) - blocks - subjects + 1, 1)[..., None]
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Noise:
-    """The variance that pairs of ``kept`` subjects have in common, and that of each subject: null where two
-    say only what both have together.
-    """
+def _usual(variance: "Floats", own: "NDArray[np.intp]", freedom: "Floats") -> "tuple[Floats, Floats]":
+    """Return the usual variance of a pair in each study, and how many degrees of freedom it weighs for each
+    pair.
 
-    kept: frozenset[int]
-    pooled: float
-    own: "Floats | None"
-
-    def of_pair(self, first: int, second: int, blocks: int) -> float:
-        """Return the variance of a pair's differences: the larger of both."""
-        if self.own is None:
-            return _ALONE * self.pooled
-        mine = _own_weight(blocks, len(self.own)) * float(self.own[first] + self.own[second])
-        return max(self.pooled, mine)
-
-
-def _noise(found: Mapping[tuple[int, int], _Difference], subjects: int) -> _Noise:
-    """Return the noise of pairs, with those subjects in the pool whose own is not far above the usual."""
-    import numpy as np
-
-    own = _of_subjects(found, subjects)
-    kept = _usual(own) if own is not None else frozenset(range(subjects))
-    within = {pair: one for pair, one in found.items() if kept.issuperset(pair)}
-    if len(kept) == subjects or own is None or not within:
-        return _Noise(frozenset(range(subjects)), _pooled(found), own)
-    again = _of_subjects(within, subjects)
-    if again is not None:
-        own = np.where([one in kept for one in range(subjects)], again, own)
-    return _Noise(kept, _pooled(within), own)
-
-
-def _usual(own: "Floats") -> frozenset[int]:
-    """Return the subjects whose variance is no more than so many times the usual one: the largest of the
-    quietest three quarters. Where more subjects are noisy, noise is usual, and all have one pool.
-    """
-    usual = sorted(own)[len(own) - 1 - max(1, len(own) // 4)]
-    return frozenset(one for one, value in enumerate(own) if value <= _MOST_NOISE * usual or usual <= 0)
-
-
-def _pooled(found: Mapping[tuple[int, int], _Difference]) -> float:
-    total = sum(one.count - 1 for one in found.values())
-    return sum((one.count - 1) * one.variance for one in found.values()) / total
-
-
-def _effects(
-    names: list[str], drawn: _Drawn, found: Mapping[tuple[int, int], _Difference]
-) -> dict[Pair, Effect]:
-    noise = _noise(found, len(names))
-    inflation = [float(1 / left**2) for left in drawn.left]
-    every = float(_freedom(drawn.values))
-    among = float(_freedom(drawn.values[:, sorted(noise.kept)]))
-    method = "paired t" if noise.own is None else "Tukey on blocks"
-    effects = {}
-    for (first, second), one in found.items():
-        factor = (inflation[first] + inflation[second]) / 2
-        error = sqrt(noise.of_pair(first, second, one.count) * factor / one.count)
-        freedom = among if noise.kept.issuperset((first, second)) else every
-        effects[names[first], names[second]] = Effect(one.count, one.mean, error, freedom, method)
-    return effects
-
-
-def _of_subjects(found: Mapping[tuple[int, int], _Difference], subjects: int) -> "Floats | None":
-    """Return the variance of each subject: those whose sums fit the pairs' best; null where two subjects say
-    only what both have together. Single ones may be negative, by chance.
+    *Definition*: with m and s^2 the mean and the variance over pairs of ln D, less what chance adds to the
+    mean, e = s^2 / (1 - c) less trigamma((n - 1) / 2), which is what s^2 would be if pairs were alike, c the
+    mean correlation of two pairs' variances. It is exp(m), and weighs d = (1 + sqrt(1 + 2 e)) / e, at most
+    the degrees of freedom that the other subjects have; all of them where e is not above 0.
     """
     import numpy as np
+    from scipy.special import chdtri, digamma, polygamma
 
-    if len(found) < 3:
-        return None
-    weights = np.sqrt([one.count - 1.0 for one in found.values()])
-    design = np.zeros((len(found), subjects))
-    for row, pair in enumerate(found):
-        design[row, list(pair)] = 1.0
-    observed = np.array([one.variance for one in found.values()])
-    solved: Floats = np.linalg.lstsq(design * weights[:, None], observed * weights, rcond=None)[0]
-    return solved
+    pairs = variance.shape[-1]
+    if pairs < 2:
+        return np.zeros_like(variance), np.zeros_like(variance)
+    used = own > 0
+    half = np.where(used, own, 1) / 2
+    many = np.maximum(used.sum(axis=-1, keepdims=True), 1)
+    known = np.where(used, variance, 0.0)
+    pooled = (own * known).sum(axis=-1, keepdims=True) / np.maximum(own.sum(axis=-1, keepdims=True), 1)
+    least = pooled * chdtri(2 * half, 1 - _RARE) / (2 * half)
+    with np.errstate(divide="ignore"):
+        logs = np.log(np.maximum(known, least)) - digamma(half) + np.log(half)
+    logs = np.where(used & (pooled > 0), logs, 0.0)
+    mean = logs.sum(axis=-1, keepdims=True) / many
+    scatter = (np.where(used, logs - mean, 0.0) ** 2).sum(axis=-1, keepdims=True) / np.maximum(many - 1, 1)
+    chance = np.where(used, polygamma(1, half), 0.0).sum(axis=-1, keepdims=True) / many
+    subjects = (1 + (1 + 8 * pairs) ** 0.5) / 2
+    excess = scatter / (1 - _SHARED * 2 * (subjects - 2) / (pairs - 1)) - chance
+    most = np.maximum(freedom - own, 0)
+    positive = np.where(excess > 0, excess, 1.0)
+    weight = np.where(excess > 0, (1 + np.sqrt(1 + 2 * positive)) / positive, np.inf)
+    usual: Floats = np.where(pooled > 0, np.exp(mean), 0.0)
+    return usual, np.minimum(weight, most)

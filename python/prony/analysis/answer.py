@@ -1,15 +1,17 @@
 """Which subject is best under one workload, and how sure that is."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import fsum, log
+from math import fsum, inf, log, log1p
 
 from prony.analysis.all_pairs import Pair
 from prony.analysis.at_least import Bounded, heeded
+from prony.analysis.by_session import is_failed
 from prony.analysis.compare import LEAST_BLOCKS, Comparison, Terms, Verdict, compare_all, few_sessions
 from prony.analysis.logs import ratio_of
 from prony.analysis.missing import Missing, Value
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.rates import is_speed
+from prony.analysis.summary import CellSummary, Estimate, estimate_over
 from prony.metrics import METRICS, Better
 from prony.model import Cell, OpenLoop
 
@@ -30,6 +32,7 @@ __all__ = [
     "unbeaten",
 ]
 
+_LEVEL = 0.05
 _EQUAL = "the first are exactly equal"
 OF_GENERATORS = ("generator_ok_per_cpu_s", "ok_per_s")
 """What decides between generators: the work that they do for their CPU. Under an equal load their throughput
@@ -94,8 +97,9 @@ class Answer:
     ``metric`` is null when no subject qualifies, ``leader`` also when the first are exactly equal (they are
     the ``ties``), and where trials are of fewer than five sessions; ``reason`` says why. ``blocks``: the
     fewest that a comparison rests on; sessions, where these count (``by_session``). ``decided``: there are
-    enough for verdicts. ``first``: the one that ``comparisons`` are with, the leader if there is one. Names
-    are those of the cells.
+    enough for verdicts. ``first``: the one that ``comparisons`` are with, the leader if there is one.
+    ``figure``: the leader's own, whose interval holds whoever of all candidates leads. Names are those of
+    the cells.
     """
 
     metric: str | None
@@ -107,6 +111,7 @@ class Answer:
     reason: str | None = None
     first: str | None = None
     by_session: bool = False
+    figure: Estimate | None = None
 
     @property
     def alone(self) -> bool:
@@ -176,9 +181,7 @@ def geometric_mean(cell: CellSummary, metric: str) -> float | None:
     """Return the geometric mean of a metric over blocks, or sessions, by which subjects are ranked; null
     without values.
 
-    *Definition*: exp of the mean of ln(value), 0 if any value is 0. Differences of it between two subjects
-    are means of their log ratios, which is what comparisons test: ranked by arithmetic means, a subject
-    with one bad block would come after one that is worse in all others.
+    *Definition*: exp of the mean of ln(value), 0 if any value is 0. Ratios of it are what comparisons test.
     """
     found = [metrics[metric] for metrics in cell.units.values()]
     values = [value for value in found if not isinstance(value, Missing)]
@@ -187,30 +190,62 @@ def geometric_mean(cell: CellSummary, metric: str) -> float | None:
     return ratio_of(fsum(map(log, values)) / len(values))
 
 
-def ranking(
+def ranking(  # noqa: PLR0913 - what a ranking is made of
     logs: Mapping[str, Mapping[int, float]],
     places: Mapping[str, float],
     better: Better,
     terms: Terms,
+    *,
     heed: Callable[[Pair, Comparison], Comparison] | None = None,
+    frail: Collection[str] = (),
 ) -> Ranking:
     """Return the order of subjects, with the comparison of every pair, from logarithms by subject and block.
 
-    *Definition*: the best of ``places`` (geometric means) is first, unless another is shown to be better. All
-    pairs are compared at once (`compare_all`), so leader, ties and letters come from one procedure: whoever
-    leads, in at most 5 of 100 studies of equal subjects any of them is separated. Few blocks (below 5) decide
-    nothing. ``heed`` gives the comparison of a pair without what its figures cannot show.
+    *Definition*: the best over common blocks is first (`_advantages`), unless another is shown to be better:
+    who lost a trial in a slow block is no better for it. All pairs are compared at once (`compare_all`), so
+    leader, ties and letters come from one procedure: whoever leads, in at most 5 of 100 studies of equal
+    subjects any of them is separated. Few blocks (below 5) decide nothing. ``places``: the geometric means,
+    which say who are exactly equal, or 0. ``heed`` gives the comparison of a pair without what its figures
+    cannot show. ``frail``: subjects whose server failed trials. Those may have been the slow ones, so by the
+    rest such a subject is never shown to be better or equivalent, and comes after the others.
     """
     sign = -1.0 if better is Better.HIGHER else 1.0
-    ranked = sorted(logs, key=lambda name: sign * places[name])
-    pairs = compare_all({name: logs[name] for name in ranked}, terms)
+    pairs = compare_all(logs, terms)
+    ahead = _advantages(places, pairs)
+    ranked = sorted(logs, key=lambda name: (name in frail, sign * ahead[name], sign * places[name]))
     if heed:
         pairs = {pair: heed(pair, found) for pair, found in pairs.items()}
+    pairs = {pair: _without_survivors(pair, found, better, frail) for pair, found in pairs.items()}
     first = unbeaten(ranked, pairs, better)
     names = (first, *(name for name in ranked if name != first))
     fewest = min((pairs[first, name].blocks for name in names[1:]), default=len(logs[first]))
     equal = tuple(name for name in names[1:] if places[name] == places[first])
     return Ranking(names, better, pairs, fewest, equal)
+
+
+def _without_survivors(pair: Pair, found: Comparison, better: Better, frail: Collection[str]) -> Comparison:
+    """Return a comparison that does not prefer a subject by the trials that its server did not fail."""
+    if found.verdict is Verdict.EQUIVALENT:
+        preferred = set(pair)
+    elif found.verdict in (Verdict.HIGHER, Verdict.LOWER):
+        preferred = {pair[0] if found.verdict is _worse(better) else pair[1]}
+    else:
+        return found
+    return replace(found, verdict=Verdict.SURVIVORS) if preferred & set(frail) else found
+
+
+def _advantages(places: Mapping[str, float], pairs: Mapping[Pair, Comparison]) -> dict[str, float]:
+    """Return by how much the logarithm of each subject lies above those of the others: the mean of its
+    differences to them over common blocks; without bound for a figure of 0. Where all blocks are complete,
+    that is its geometric mean's.
+    """
+    above: dict[str, list[float]] = {name: [] for name in places}
+    for (_, second), found in pairs.items():
+        if found.effect is not None:
+            above[second].append(log1p(found.effect))
+    return {
+        name: -inf if places[name] <= 0 else fsum(found) / max(1, len(found)) for name, found in above.items()
+    }
 
 
 def unbeaten(names: Sequence[str], pairs: Mapping[Pair, Comparison], better: Better) -> str:
@@ -239,9 +274,22 @@ def answer(cells: Sequence[CellSummary], terms: Terms | None = None, choices: Se
     metric, agreed = criterion(qualified, choices), terms or Terms()
     if metric is None:
         return Answer(None, None, reason=_without_answer(cells, qualified), by_session=agreed.by_session)
-    return replace(
-        _answered(metric, ranked_cells(qualified, metric, agreed), agreed), by_session=agreed.by_session
-    )
+    found = _answered(metric, ranked_cells(qualified, metric, agreed), agreed)
+    return replace(found, by_session=agreed.by_session, figure=_figure(found.leader, metric, qualified))
+
+
+def _figure(leader: str | None, metric: str, cells: Sequence[CellSummary]) -> Estimate | None:
+    """Return the leader's figure, with an interval that holds for each of the candidates together: who leads
+    was chosen from the same trials (Bonferroni).
+    """
+    cell = next((cell for cell in cells if cell.name == leader), None)
+    found = None if cell is None else cell.metrics[metric]
+    if cell is None or not isinstance(found, Estimate) or found.low is None:
+        return found if isinstance(found, Estimate) else None
+    known = [metrics[metric] for metrics in cell.units.values()]
+    values = [value for value in known if not isinstance(value, Missing)]
+    own = estimate_over(values, metric, _LEVEL / len(cells))
+    return replace(found, low=own.low, high=own.high)
 
 
 def _answered(metric: str, found: Ranking, terms: Terms) -> Answer:
@@ -259,12 +307,12 @@ def ranked_cells(cells: Sequence[CellSummary], metric: str, terms: Terms) -> Ran
     logs = {cell.name: log_values(cell, metric) for cell in cells}
     places = {cell.name: geometric_mean(cell, metric) or 0.0 for cell in cells}
     bounds = {cell.name: cell.reach(metric) for cell in cells}
-    own = terms.of(metric)
+    frail = {cell.name for cell in cells if is_speed(metric) and any(map(is_failed, cell.others))}
 
     def heed(pair: Pair, found: Comparison) -> Comparison:
-        return heeded(found, metric, Bounded(*(bounds[name] for name in pair)), own.bar)
+        return heeded(found, metric, Bounded(*(bounds[name] for name in pair)), terms.margin)
 
-    return ranking(logs, places, METRICS[metric].better, own, heed)
+    return ranking(logs, places, METRICS[metric].better, terms, heed=heed, frail=frail)
 
 
 def _without_answer(cells: Sequence[CellSummary], qualified: Sequence[CellSummary]) -> str:

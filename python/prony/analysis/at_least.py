@@ -111,7 +111,7 @@ def heeded(found: Comparison, metric: str, bounded: Bounded, bar: float) -> Comp
     is_doubtful = factor > 1 and not _is_beyond(found, (1 + bar) * factor)
     if not is_doubtful and found.verdict is not Verdict.EQUIVALENT:
         return found
-    return replace(found, verdict=Verdict.LIMITED, blocks_needed=None)
+    return replace(found, verdict=Verdict.LIMITED)
 
 
 def _is_beyond(found: Comparison, factor: float) -> bool:

@@ -11,7 +11,6 @@ from dataclasses import replace
 from math import fsum, log
 from typing import TypeVar
 
-from prony.analysis.compare import LEAST_BLOCKS
 from prony.analysis.failure_rates import Failures
 from prony.analysis.logs import ratio_of
 from prony.analysis.missing import Missing, Value
@@ -172,6 +171,4 @@ def mean_of_sessions(value: Estimated, name: str, sessions: Iterable[Sequence[Va
         return value
     means = [fsum(known) / len(known) for one in sessions if (known := _known(one))]
     found = estimate_over(means, name)
-    if found.count < LEAST_BLOCKS:
-        return replace(value, mean=found.mean, low=None, high=None)
     return replace(value, mean=found.mean, low=found.low, high=found.high)

@@ -16,7 +16,6 @@ from prony.analysis.claim_needs import Lack
 from prony.analysis.compare import LEAST_BLOCKS, Terms, few_sessions
 from prony.analysis.effects import paired, student_t
 from prony.analysis.logs import ratio_of
-from prony.analysis.summary import estimate_mean
 
 __all__ = ["Bounds", "ClaimResult", "ClaimVerdict", "Part", "judged", "of_effect", "of_spreads", "of_values"]
 
@@ -148,17 +147,11 @@ def _verdict(part: Part, bounds: Bounds, terms: Terms, least: int, tests: float)
     return ClaimResult(heeded, part.n, part.figure, interval, reason, level, one_sided=part.one_sided)
 
 
-def of_effect(
-    log_ratios: Sequence[float],
-    name: str,
-    lost: str | None = None,
-    ends: Open = _CLOSED,
-    widening: float = 1.0,
-) -> Part:
-    """Return a part whose figure is a ratio, from its logarithms by block. ``widening``: as of `Terms`."""
+def of_effect(log_ratios: Sequence[float], name: str, lost: str | None = None, ends: Open = _CLOSED) -> Part:
+    """Return a part whose figure is a ratio, from its logarithms by block."""
     if len(log_ratios) < 2:
         return Part(name, len(log_ratios), lost=lost, open=ends)
-    effect = paired(log_ratios).widened(widening)
+    effect = paired(log_ratios)
 
     def interval(level: float) -> tuple[float, float]:
         low, high = effect.interval(level)
@@ -167,21 +160,20 @@ def of_effect(
     return Part(name, effect.count, ratio_of(effect.centre), interval, lost, ends)
 
 
-def of_values(values: Sequence[float], name: str, widening: float = 1.0) -> Part:
-    """Return a part whose figure is the mean of one value per block, with Student's interval. ``widening``:
-    as of `Terms`.
+def of_values(values: Sequence[float], name: str) -> Part:
+    """Return a part whose figure is the mean of one value per block: the geometric one where all are above
+    0.
     """
     if len(values) < 2:
         return Part(name, len(values), values[0] if values else None)
-    # Student's interval needs no trimming here: it is for values as published, not for a comparison.
-    found = estimate_mean(values)
-    error = widening * (found.half_width or 0.0) / student_t(0.975, len(values) - 1)
+    on_logs = min(values) > 0
+    effect = paired([log(value) for value in values] if on_logs else values)
 
     def interval(level: float) -> tuple[float, float]:
-        half = student_t(1 - level / 2, len(values) - 1) * error
-        return found.mean - half, found.mean + half
+        low, high = effect.interval(level)
+        return (ratio_of(low), ratio_of(high)) if on_logs else (low, high)
 
-    return Part(name, len(values), found.mean, interval)
+    return Part(name, len(values), ratio_of(effect.centre) if on_logs else effect.centre, interval)
 
 
 def of_spreads(values: Sequence[float], others: Sequence[float], name: str, widening: float = 1.0) -> Part:

@@ -52,7 +52,7 @@ def evaluate(claim: Claim, cells: Sequence[CellSummary], terms: Terms | None = N
     """Return the verdict of a study's cells, of all loads, on ``claim``.
 
     *Definition*: not testable where a need of the claim is not met, blocks included (at least 5 for an order,
-    a ratio and growth). ``terms``: margin and noise floor, as for the metric.
+    a ratio and growth). ``terms``: the margin and how trials are counted.
     """
     own = claimed(claim, cells)
     lacking = unmet(claim, tested(claim, cells))
@@ -60,7 +60,7 @@ def evaluate(claim: Claim, cells: Sequence[CellSummary], terms: Terms | None = N
         lacking = UnmetNeed(f"{own[0].cell.subject.name}, which has no trial")
     if lacking is not None:
         return ClaimResult(ClaimVerdict.NOT_TESTABLE, reason=f"needs {lacking.words}", lack=lacking.of)
-    return _combined(_KINDS[claim.kind](claim, own, cells, (terms or Terms()).of(claim.metric)))
+    return _combined(_KINDS[claim.kind](claim, own, cells, terms or Terms()))
 
 
 def _combined(parts: Sequence[ClaimResult]) -> ClaimResult:
@@ -107,12 +107,11 @@ def _order(
     claim: Claim, own: Sequence[CellSummary], cells: Sequence[CellSummary], terms: Terms
 ) -> list[ClaimResult]:
     """Estimand: the ratio to each rival under the same load. It holds where every interval lies on the
-    claimed side of 1, by more than the noise floor and the claim's tolerance, and does not where one lies on
-    the other side by as much: in between the difference is of no interest, or the machine cannot say. Rivals
-    whose speed does not qualify are no rivals; a load at which none is left cannot tell.
+    claimed side of 1, by more than the claim's tolerance, and does not where one lies on the other side by
+    as much: in between the difference is of no interest. Rivals whose speed does not qualify are no rivals; a
+    load at which none is left cannot tell.
     """
-    least = max(terms.noise_floor, claim.tolerance)
-    bar, doubt = 1 + least, (1 + least) ** 2
+    bar, doubt = 1 + claim.tolerance, (1 + claim.tolerance) ** 2
     highest = claim.kind is ClaimKind.HIGHEST
     bounds = Bounds(bar, None, doubt) if highest else Bounds(None, 1 / bar, doubt)
     pairs = list(_pairs(claim, own, cells))
@@ -140,7 +139,7 @@ def _compared(
         ratios, name = _units(_ratios(claim, cell, other), terms), f"{where(cell)}, to {other.name}"
         lost = _unqualified(claim, cell) or _unqualified(claim, other)
         ends = ends_of(claim.metric, Bounded(cell.reach(claim.metric), other.reach(claim.metric)))
-        part = of_effect(ratios, name, lost, ends, terms.widening)
+        part = of_effect(ratios, name, lost, ends)
         parts.append(_with_ceiling(part, claim, cell, other))
     return judged(parts, bounds, terms, blocks_needed(claim))
 
@@ -192,7 +191,7 @@ def _single_core(
 
 
 def _means(claim: Claim, own: Sequence[CellSummary], terms: Terms) -> list[Part]:
-    found = (of_values(_units(by_block(cell, claim), terms), where(cell), terms.widening) for cell in own)
+    found = (of_values(_units(by_block(cell, claim), terms), where(cell)) for cell in own)
     return [
         replace(part, lost=_lost(claim, cell), open=_end(claim, cell))
         for part, cell in zip(found, own, strict=True)
@@ -225,7 +224,6 @@ def _steadier(
                 _units(by_block(cell, claim), terms),
                 _units(by_block(other, claim), terms),
                 f"{where(cell)}, to {other.name}",
-                terms.widening,
             ),
             lost=_unqualified(claim, cell) or _unqualified(claim, other),
             open=_UNKNOWN if any(_is_bound(claim, one) for one in (cell, other)) else Open(),
@@ -278,7 +276,7 @@ def _growth(claim: Claim, cells: Sequence[CellSummary], name: str, terms: Terms)
     growths = [span * slope for slope in _units(slopes, terms)]
     lost = next((lost for cell in cells if (lost := _unqualified(claim, cell))), None)
     title = f"{cells[0].cell.subject.name}, from {min(sizes):g} to {max(sizes):g} {name}"
-    return of_effect(growths, title, lost, _ends_of_growth(claim, cells, sizes), terms.widening)
+    return of_effect(growths, title, lost, _ends_of_growth(claim, cells, sizes))
 
 
 def _end(claim: Claim, cell: CellSummary) -> Open:

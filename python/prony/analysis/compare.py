@@ -10,14 +10,14 @@
 """
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import permutations
-from math import ceil, log1p
+from math import log1p
 from typing import TypeVar
 
 from prony.analysis.all_pairs import Pair, all_pairs
-from prony.analysis.effects import Effect, paired, student_t
+from prony.analysis.effects import Effect, paired
 from prony.analysis.logs import change_of
 from prony.analysis.multiplicity import holm, screening
 from prony.analysis.spending import Look
@@ -45,10 +45,6 @@ LEAST_BLOCKS = 5
 MARGIN = 0.02
 """Smaller differences are of no interest. Fixed before the run."""
 
-_POWER = 0.8
-# Beyond this the number says only that blocks will not help.
-_MOST_BLOCKS = 100_000
-
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -63,6 +59,7 @@ class Verdict(StrEnum):
     TRIVIAL = "different, perhaps trivial"
     NOT_SHOWN = "not shown"
     LIMITED = "not shown: the generator was the limit"
+    SURVIVORS = "not shown: its failed trials are missing"
     TOO_FEW = "too few blocks for a verdict"
     TOO_FEW_SESSIONS = "too few sessions for a verdict"
 
@@ -85,37 +82,18 @@ class Terms:
     """The rules for a family of comparisons, fixed before the run.
 
     ``level``: the chance of any false difference in the family, and that of any false equivalence.
-    ``margin``: a difference of less is of no interest. ``noise_floor``: what this machine shows where there
-    is no difference; it raises the bar of higher and lower only, and above the margin takes equivalence away.
-    ``floors``: noise floors by metric, from which `of` takes one.
+    ``margin``: a difference of less is of no interest.
     ``look``: where a study stands that looks several times, null: the number of blocks was fixed.
     ``screens``: the family is not the one that the run was made for, and false findings are held to a share
-    of ``level`` of those found. ``widening``: the factor of standard errors where blocks depend on each other
-    (`dependence`). ``by_session``: a session counts once, in place of a block, and fewer than five have no
-    interval.
+    of ``level`` of those found. ``by_session``: a session counts once, in place of a block, and fewer than
+    five have no interval.
     """
 
     level: float = 0.05
     margin: float = MARGIN
-    noise_floor: float = 0.0
     look: Look | None = None
     screens: bool = False
-    floors: Mapping[str, float] = field(default_factory=dict)
-    widening: float = 1.0
     by_session: bool = False
-
-    def of(self, metric: str) -> "Terms":
-        """Return the terms with the noise floor of a metric; unchanged if none was measured."""
-        return self.above(self.floors.get(metric))
-
-    def above(self, noise_floor: float | None) -> "Terms":
-        """Return the terms with this noise floor; unchanged for null."""
-        return self if noise_floor is None else replace(self, noise_floor=noise_floor)
-
-    @property
-    def bar(self) -> float:
-        """What an effect must exceed to be higher or lower: the margin, or a noise floor above it."""
-        return max(self.margin, self.noise_floor)
 
     def nominal(self, level: float) -> float:
         """Return the two-sided level to test at now, for one over all looks."""
@@ -129,8 +107,7 @@ class Comparison:
     two blocks.
 
     ``level``: of this interval alone, or of the intervals of all pairs together (`compare_all`).
-    ``blocks_needed``: about how many blocks would decide, if the effect is as estimated; null where a verdict
-    was reached, and where none would. ``spread``: the standard deviation of one block's log ratio, with
+    ``spread``: the standard deviation of one block's log ratio, with
     ``freedom`` degrees of freedom; ``nominal``: the level of this pair alone, over all looks. Of several
     sessions, ``blocks`` are these; ``least`` and ``most`` are then the range of the effect in single
     sessions, and with fewer than five there is nothing else. Else they are null.
@@ -144,7 +121,6 @@ class Comparison:
     p_value: float | None
     method: str
     verdict: Verdict
-    blocks_needed: int | None = None
     spread: float | None = None
     freedom: float | None = None
     nominal: float | None = None
@@ -166,33 +142,14 @@ class _Levels:
 
 def _verdict(effect: Effect, levels: _Levels, terms: Terms) -> Verdict:
     low, high = effect.interval(levels.difference)
-    bar, same = log1p(terms.bar), log1p(terms.margin)
-    if low > bar:
+    margin = log1p(terms.margin)
+    if low > margin:
         return Verdict.HIGHER
-    if high < -bar:
+    if high < -margin:
         return Verdict.LOWER
-    if terms.noise_floor <= terms.margin and effect.p_within(same) <= levels.equivalence:
+    if effect.p_within(margin) <= levels.equivalence:
         return Verdict.EQUIVALENT
     return Verdict.TRIVIAL if low > 0 or high < 0 else Verdict.NOT_SHOWN
-
-
-def _blocks_needed(effect: Effect, levels: _Levels, terms: Terms) -> int | None:
-    """Return about how many blocks give a verdict with 80 % power, if the effect is as estimated; more than
-    there are, since these did not. Null where no number would.
-
-    *Definition*: ((t + t') s / d)^2, with t the quantile of the interval, t' that of the power, s the spread
-    of one block, and d how far the effect lies beyond the bar of higher and lower, or within the margin.
-    """
-    away, bar, same = abs(effect.centre), log1p(terms.bar), log1p(terms.margin)
-    if away > bar:
-        level, distance = levels.difference / 2, away - bar
-    elif away < same and terms.noise_floor <= terms.margin:
-        level, distance = levels.equivalence, same - away
-    else:
-        return None
-    quantiles = student_t(1 - level, effect.freedom) + student_t(_POWER, effect.freedom)
-    needed = (quantiles * effect.spread / distance) ** 2
-    return max(LEAST_BLOCKS, effect.count + 1, ceil(min(needed, _MOST_BLOCKS)))
 
 
 def _judged(effect: Effect, levels: _Levels, terms: Terms) -> Comparison:
@@ -201,7 +158,6 @@ def _judged(effect: Effect, levels: _Levels, terms: Terms) -> Comparison:
         return _of_few_sessions(effect.count, effect.centre, terms.level, effect.method)
     low, high = effect.interval(levels.difference)
     verdict = _verdict(effect, levels, terms) if enough else Verdict.TOO_FEW
-    is_open = verdict in (Verdict.NOT_SHOWN, Verdict.TRIVIAL)
     return Comparison(
         blocks=effect.count,
         effect=change_of(effect.centre),
@@ -211,7 +167,6 @@ def _judged(effect: Effect, levels: _Levels, terms: Terms) -> Comparison:
         p_value=effect.p_value,
         method=effect.method,
         verdict=verdict,
-        blocks_needed=_blocks_needed(effect, levels, terms) if is_open else None,
         spread=effect.spread,
         freedom=effect.freedom,
         nominal=levels.nominal,
@@ -253,9 +208,7 @@ def paired_effects(family: Mapping[Key, Sequence[float]]) -> dict[Key, Effect]:
 
 
 def compare_family(
-    family: Mapping[Key, Sequence[float]],
-    terms: Terms | None = None,
-    floors: Mapping[Key, float] | None = None,
+    family: Mapping[Key, Sequence[float]], terms: Terms | None = None
 ) -> dict[Key, Comparison]:
     """Return the comparison of each member of a family that was chosen before the run, from log ratios by
     block.
@@ -264,32 +217,26 @@ def compare_family(
     *Errors*: none; fewer than 5 blocks give TOO_FEW.
     """
     agreed = terms or Terms()
-    compared = compare_effects(paired_effects(family), agreed, floors)
+    compared = compare_effects(paired_effects(family), agreed)
     return {key: compared.get(key) or _alone(ratios, agreed) for key, ratios in family.items()}
 
 
-def compare_effects(
-    effects: Mapping[Key, Effect], terms: Terms, floors: Mapping[Key, float] | None = None
-) -> dict[Key, Comparison]:
-    """Return the comparison of each effect, at the levels that it has in its family. ``floors``: noise floors
-    of members that have one of their own, as those of another metric or kind of load; else that of ``terms``.
+def compare_effects(effects: Mapping[Key, Effect], terms: Terms) -> dict[Key, Comparison]:
+    """Return the comparison of each effect, at the levels that it has in its family.
 
-    *Definition*: the effect is exp(centre) - 1. HIGHER and LOWER: its interval lies beyond the larger of
-    margin and noise floor; EQUIVALENT: two one-sided tests place it within the margin, and the floor does not
-    exceed that; TRIVIAL: the interval excludes 0. Differences get their levels by Holm from the p-values
-    against 0, equivalences theirs from the p-values of the two one-sided tests: with one order for both, what
-    is least different would be tested for equivalence at the most generous level. With looks, each level is
-    spent over them.
+    *Definition*: the effect is exp(centre) - 1. HIGHER and LOWER: its interval lies beyond the margin;
+    EQUIVALENT: two one-sided tests place it within the margin; TRIVIAL: the interval excludes 0. Differences
+    get their levels by Holm from the p-values against 0, equivalences theirs from the p-values of the two
+    one-sided tests: with one order for both, what is least different would be tested for equivalence at the
+    most generous level. With looks, each level is spent over them.
     *Assumptions*: those of the effects. False HIGHER and LOWER are bounded by half of ``level`` at a true
     difference of the margin if the effects are positively dependent, as those against one leader are.
     Members without a verdict (fewer than 5 blocks) do not use up the level.
     """
-    effects = {key: effect.widened(terms.widening) for key, effect in effects.items()}
     tested = {key: effect for key, effect in effects.items() if effect.count >= LEAST_BLOCKS}
     levels = _levels(tested, terms)
     alone = _Levels(terms.nominal(terms.level), 0.0, terms.level)
-    own = {key: terms.above((floors or {}).get(key)) for key in effects}
-    return {key: _judged(effect, levels.get(key, alone), own[key]) for key, effect in effects.items()}
+    return {key: _judged(effect, levels.get(key, alone), terms) for key, effect in effects.items()}
 
 
 def _levels(effects: Mapping[Key, Effect], terms: Terms) -> dict[Key, _Levels]:
@@ -333,7 +280,7 @@ def compare_all(
     *Source*: as ``studentized.pair_level``.
     """
     agreed = terms or Terms()
-    effects = {pair: effect.widened(agreed.widening) for pair, effect in all_pairs(logs).items()}
+    effects = all_pairs(logs)
     tested = {pair: effect for pair, effect in effects.items() if effect.count >= LEAST_BLOCKS}
     inner = _equivalences(tested, agreed)
     found: dict[Pair, Comparison] = {}

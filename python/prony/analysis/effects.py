@@ -8,14 +8,12 @@ shares (drift). Unpaired: two sets of trials of different times, whose drift rem
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from math import floor, fsum, sqrt
+from dataclasses import dataclass
+from math import fsum, sqrt
+
+from prony.analysis.dependence import widenings
 
 __all__ = ["Effect", "paired", "student_t", "tail", "unpaired"]
-
-# From 8 blocks on, trimming drops a bad run on each side; before, it costs more than it saves.
-_LEAST_TRIMMED = 8
-_TRIM = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +54,6 @@ class Effect:
         """Return the p-value of the claim that the effect lies within +-``bound`` (two one-sided tests)."""
         return max(self.p_above(-bound), self.mirrored().p_above(-bound))
 
-    def widened(self, factor: float) -> "Effect":
-        """Return the effect with its error times ``factor``."""
-        return replace(self, error=self.error * factor)
-
     def mirrored(self) -> "Effect":
         """Return ln(A / B)."""
         return Effect(self.count, -self.centre, self.error, self.freedom, self.method)
@@ -92,34 +86,18 @@ def _mean_square(values: Sequence[float]) -> tuple[float, float]:
 def paired(log_ratios: Sequence[float]) -> Effect:
     """Return the effect from ln(B_b / A_b), one for each block b.
 
-    *Definition*: paired t below 8 blocks, from 8 on Yuen's 20 % trimmed t: g = floor(0.2 n), h = n - 2 g;
-    the centre is the mean of the h middle values; its error is sqrt(W / (h (h - 1))) with W the sum of
-    squares of the Winsorised values about their mean; h - 1 degrees of freedom.
-    *Assumptions*: blocks are independent of each other; log ratios are roughly symmetric.
+    *Definition*: the mean of the log ratios, so that its exponential is the ratio of geometric means; its
+    error is s / sqrt(n), times that of `dependence.widenings`; n - 1 degrees of freedom.
+    *Assumptions*: those of `dependence.widenings`.
     *Errors*: ValueError below two blocks.
-    *Source*: K. K. Yuen, "The two-sample trimmed t for unequal population variances", Biometrika 61 (1974),
-    here on the paired differences; R. R. Wilcox, "Introduction to Robust Estimation and Hypothesis Testing"
-    (2012), section 4.3.
+    *Source*: Student, "The probable error of a mean", Biometrika 6 (1908).
     """
     count = len(log_ratios)
     if count < 2:
         raise ValueError(f"{count} blocks have no spread; expected at least 2")
-    if count < _LEAST_TRIMMED:
-        mean, square = _mean_square(log_ratios)
-        return Effect(count, mean, sqrt(square), count - 1, "paired t")
-    return _yuen(log_ratios)
-
-
-def _yuen(values: Sequence[float]) -> Effect:
-    ranked, count = sorted(values), len(values)
-    cut = floor(_TRIM * count)
-    kept = count - 2 * cut
-    low, high = ranked[cut], ranked[count - cut - 1]
-    winsorised = [min(max(value, low), high) for value in ranked]
-    middle = fsum(winsorised) / count
-    squares = fsum((value - middle) ** 2 for value in winsorised)
-    centre = fsum(ranked[cut : count - cut]) / kept
-    return Effect(count, centre, sqrt(squares / (kept * (kept - 1))), kept - 1, "Yuen, 20 % trimmed, paired")
+    mean, square = _mean_square(log_ratios)
+    widening = float(widenings([[value] for value in log_ratios]))
+    return Effect(count, mean, sqrt(square) * widening, count - 1, "paired t")
 
 
 def unpaired(first: Sequence[float], second: Sequence[float]) -> Effect:

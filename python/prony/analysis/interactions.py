@@ -10,7 +10,6 @@ Must not know settings or reports.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from math import fsum, sqrt
 
@@ -61,8 +60,7 @@ def interactions(
     *Definition*: at (i, j), with y the logarithms, (y_ij - y_i0) - (y_0j - y_00), the mean over the other
     factors' levels: exp of it is by how much the ratio that level j makes at level i is larger than at level
     0. Both differences are effects of pairs (`all_pairs`) without a subject in common, so their squared
-    errors add up. Verdicts and levels as in `compare_effects` (Holm over all combinations); the noise floor
-    counts times the root of two.
+    errors add up. Verdicts and levels as in `compare_effects` (Holm over all combinations).
     *Assumptions*: those of `all_pairs`; within a block, deviations of subjects are independent.
     *Source*: R. A. Fisher, "The Design of Experiments" (1935), chapter 6, for interactions in factorial
     designs.
@@ -75,7 +73,7 @@ def interactions(
         if i and j
     }
     known = {place: effect for place, effect in found.items() if effect is not None}
-    return compare_effects(known, replace(agreed, noise_floor=_OF_TWO * agreed.noise_floor))
+    return compare_effects(known, agreed)
 
 
 def _difference(

@@ -59,48 +59,42 @@ def _half_width(found: Comparison) -> float:
 def _projected(found: Comparison, terms: Terms, precision: Precision) -> int | None:
     """Return about how many blocks make the interval narrow enough, or decide on which side of the bar the
     effect lies: (t s / d)^2 with d the target, or the distance to the bar, whichever is more. Null without an
-    interval.
-
-    The bar is the margin, or a noise floor above it: then an effect below it is never decided.
+    interval. The bar is the margin.
     """
     if found.effect is None or found.spread is None or found.freedom is None or found.nominal is None:
         return None
     most = precision.looks[-1]
     level = Look(most, precision.looks).nominal(found.nominal)
     quantile = student_t(1 - level / 2, found.freedom * most / found.blocks)
-    beyond = abs(log1p(found.effect)) - log1p(terms.bar)
-    distance = abs(beyond) if terms.bar <= terms.margin else max(0.0, beyond)
+    distance = abs(abs(log1p(found.effect)) - log1p(terms.margin))
     return ceil((quantile * found.spread / max(distance, log1p(precision.target))) ** 2)
 
 
 def decide(
-    found: Mapping[Key, Comparison],
-    blocks: int,
-    precision: Precision,
-    terms: Terms | None = None,
-    floors: Mapping[Key, float] | None = None,
+    found: Mapping[Key, Comparison], blocks: int, precision: Precision, terms: Terms | None = None
 ) -> Stop:
     """Return whether to stop after ``blocks``, from each comparison that a report would show now, made with
-    the look of ``blocks``. ``floors``: as for ``compare_effects``.
+    the look of ``blocks``.
 
     *Definition*: REACHED when every comparison is higher, lower or equivalent; PRECISE when every one is that
-    or has a half-width of at most the target (those that the generator limits are left out: no block decides
-    them); AT_MAXIMUM after the last look; FUTILE when none that is open
-    is projected to be either within the maximum, or at a look there is nothing to compare; otherwise, and
+    or has a half-width of at most the target (left out: those that the generator limits, and those of
+    survivors, which no block decides); AT_MAXIMUM after the last look; FUTILE when none that is open is
+    projected to be either within the maximum, or at a look there is nothing to compare; otherwise, and
     between looks, CONTINUE.
     *Assumptions*: blocks are added whole. The intervals of all looks hold together at their level (repeated
     confidence intervals), so the time to stop, and the choice of what is shown, may depend on them.
     *Source*: C. Jennison and B. W. Turnbull, "Interim analyses: the repeated confidence interval approach",
     J. R. Statist. Soc. B 51 (1989); "Group Sequential Methods" (2000), chapters 9 and 10.
     """
-    found = {key: one for key, one in found.items() if one.verdict is not Verdict.LIMITED}
+    found = {
+        key: one for key, one in found.items() if one.verdict not in (Verdict.LIMITED, Verdict.SURVIVORS)
+    }
     if not found:
         return _without_figures(blocks, precision)
     agreed = terms or Terms()
     undecided = {key: one for key, one in found.items() if one.verdict not in _DECIDED}
     wide = {key: one for key, one in undecided.items() if _half_width(one) > log1p(precision.target)}
-    own = {key: agreed.above((floors or {}).get(key)) for key in wide}
-    needs = [_projected(one, own[key], precision) for key, one in wide.items()]
+    needs = [_projected(one, agreed, precision) for one in wide.values()]
     projected = min((one for one in needs if one is not None), default=None)
     decision = _decision(len(undecided), len(wide), projected, blocks, precision)
     return Stop(decision, blocks, _rule(decision, precision, len(found)), projected)

@@ -11,7 +11,7 @@ from statistics import median
 
 from prony.analysis.account import ClassKind, Tally, kind_of, tally, together
 from prony.analysis.at_least import is_at_least, is_throughput, rate_reach
-from prony.analysis.compare import MARGIN
+from prony.analysis.compare import LEAST_BLOCKS, MARGIN
 from prony.analysis.effects import student_t
 from prony.analysis.handshakes import Agreed, AgreedInBlocks, agreed_by_all, agreed_in, differing
 from prony.analysis.latency import latency_summaries
@@ -26,7 +26,7 @@ from prony.analysis.steadiness import Steadiness, steadiness
 from prony.analysis.steady_state import Paces, SteadyState, paces_of, steady_state
 from prony.analysis.trial_metrics import role_metrics, trial_metrics
 from prony.archive.limits import decode_verdict
-from prony.metrics import METRICS
+from prony.metrics import METRICS, Unit
 from prony.model import (
     Cell,
     Failed,
@@ -49,9 +49,9 @@ __all__ = [
     "Estimate",
     "Estimated",
     "TrialFigures",
+    "estimate_geometric",
     "estimate_mean",
     "estimate_over",
-    "estimate_skewed_mean",
     "figures",
     "judged_sessions",
     "latest_attempts",
@@ -63,8 +63,7 @@ __all__ = [
 # If a larger share of trials does not count, there is no figure of speed.
 _MOST_FAILED = 0.2
 _LONGEST_LOG = 32_768
-_LEAST_SKEWED = 5
-_LATENCIES = ("response_", "service_", "handshake_")
+_NEVER_NOTHING = (Unit.RATE, Unit.DURATION, Unit.BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +108,9 @@ class TrialFigures:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """One metric over the trials of a cell. ``low`` and ``high``: 95 % interval of the mean, null for one
-    trial; of latencies it reaches further up than down. Where trials are of several sessions, mean and
-    interval are those of the sessions' means, and the interval is null below five.
+    """One metric over the trials of a cell. ``mean`` is geometric where a metric is never nothing (rates,
+    times, memory). ``low`` and ``high``: its 95 % interval, null below five trials. Where trials are of
+    several sessions, mean and interval are those of the sessions' means.
     """
 
     count: int
@@ -124,7 +123,7 @@ class Estimate:
 
     @property
     def half_width(self) -> float | None:
-        """Half of the interval's width; null for one trial."""
+        """Half of the interval's width; null without one."""
         return None if self.low is None or self.high is None else (self.high - self.low) / 2
 
 
@@ -273,46 +272,49 @@ def judged_sessions(trials: Iterable[TrialFigures]) -> frozenset[int]:
     return frozenset(one.session for one in latest if isinstance(one.outcome, Ok | Failed))
 
 
-def estimate_mean(values: Sequence[float]) -> Estimate:
-    """Return mean, interval, median and range of one value per trial.
+def estimate_over(values: Sequence[float], name: str, level: float = 0.05) -> Estimate:
+    """Return the estimate of a metric from one value per trial, at least one; its interval holds at 1 -
+    ``level``.
 
-    *Definition*: mean +- t(0.975, n - 1) s / sqrt(n).
+    *Definition*: `estimate_geometric`, or `estimate_mean` of what may well be 0 (shares, counts, errors) and
+    where a value is 0.
+    """
+    on_logs = (
+        METRICS[name].unit in _NEVER_NOTHING and not name.startswith("error") if name in METRICS else True
+    )
+    return (estimate_geometric if on_logs and min(values) > 0 else estimate_mean)(values, level)
+
+
+def estimate_geometric(values: Sequence[float], level: float = 0.05) -> Estimate:
+    """Return the geometric mean of values above 0, one per trial, with its interval.
+
+    *Definition*: exp(m +- t(1 - level / 2, n - 1) s / sqrt(n)), with m and s of the logarithms: what a
+    comparison of two subjects is a ratio of.
+    *Assumptions*: trials are independent, logarithms roughly normal.
+    *Source*: Student, "The probable error of a mean", Biometrika 6 (1908), on logarithms.
+    """
+    found = estimate_mean([log(value) for value in values], level)
+    low, high = (None if end is None else ratio_of(end) for end in (found.low, found.high))
+    middle = float(median(values))
+    return Estimate(len(values), ratio_of(found.mean), low, high, middle, min(values), max(values))
+
+
+def estimate_mean(values: Sequence[float], level: float = 0.05) -> Estimate:
+    """Return the arithmetic mean of one value per trial, with its interval.
+
+    *Definition*: mean +- t(1 - level / 2, n - 1) s / sqrt(n); no interval below five trials, whose spread
+    says little.
     *Assumptions*: trials are independent, their values roughly normal. A bootstrap was rejected: with ten
     trials its 95 % interval of the mean covers 90 %.
     *Source*: Student, "The probable error of a mean", Biometrika 6 (1908).
     """
     count = len(values)
-    mean = fsum(values) / count
-    half = None
-    if count > 1:
+    mean, half = fsum(values) / count, None
+    if count >= LEAST_BLOCKS:
         spread = sqrt(fsum((value - mean) ** 2 for value in values) / (count - 1))
-        half = student_t(0.975, count - 1) * spread / sqrt(count)
+        half = student_t(1 - level / 2, count - 1) * spread / sqrt(count)
     low, high = (None, None) if half is None else (mean - half, mean + half)
     return Estimate(count, mean, low, high, float(median(values)), min(values), max(values))
-
-
-def estimate_skewed_mean(values: Sequence[float]) -> Estimate:
-    """Return as ``estimate_mean``, with an interval for values that spread further up than down (latencies).
-
-    *Definition*: with m and s^2 the mean and variance of the logarithms, exp(m + s^2 / 2 +- t(0.975, n - 1)
-    sqrt(s^2 / n + s^4 / (2 (n - 1)))). As ``estimate_mean`` below five values, where an interval of the
-    spread is too wide for any use, or if one of them is 0.
-    *Assumptions*: trials are independent, logarithms roughly normal. Where Student's interval covers the mean
-    of log-normal values of 60 % variation in 91 of 100 studies of five trials, this one does in 94.
-    *Source*: X. H. Zhou and S. Gao, "Confidence intervals for the log-normal mean", Statistics in Medicine 16
-    (1997), the method of Cox.
-    """
-    found = estimate_mean(values)
-    if found.count < _LEAST_SKEWED or found.min <= 0:
-        return found
-    logs = [log(value) for value in values]
-    middle = fsum(logs) / found.count
-    square = fsum((value - middle) ** 2 for value in logs) / (found.count - 1)
-    half = student_t(0.975, found.count - 1) * sqrt(
-        square / found.count + square**2 / (2 * (found.count - 1))
-    )
-    centre = middle + square / 2
-    return replace(found, low=ratio_of(centre - half), high=ratio_of(centre + half))
 
 
 def _over_trials(values: Sequence[Value], name: str, none: str = "no trial counts") -> Estimated:
@@ -325,11 +327,6 @@ def _over_trials(values: Sequence[Value], name: str, none: str = "no trial count
         where = "" if len(reasons) == len(values) else f" (in {len(reasons)} of {len(values)} trials)"
         return Missing(f"{reasons[0]}{where}")
     return estimate_over(known, name)
-
-
-def estimate_over(values: Sequence[float], name: str) -> Estimate:
-    """Return the estimate of a metric from one value per trial, at least one: latencies are skewed."""
-    return estimate_skewed_mean(values) if name.startswith(_LATENCIES) else estimate_mean(values)
 
 
 def lost_trials(ok: int, total: int) -> str | None:

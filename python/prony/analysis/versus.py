@@ -3,7 +3,7 @@
 Must not know archives or the command line.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log
 
@@ -93,13 +93,8 @@ def _time_outs(workload: Workload) -> tuple[int, int | None]:
     return workload.timeout_ns, workload.connect_timeout_ns
 
 
-def versus(
-    found: Sequence[Match], is_paired: bool, terms: Callable[[Match, int], Terms], primary: Sequence[str] = ()
-) -> Versus:
-    """Return the comparison of all matches in all metrics.
-
-    ``terms`` gives the rules for a load and a number of blocks, ``primary`` the metrics that the
-    comparison is made for.
+def versus(found: Sequence[Match], is_paired: bool, terms: Terms, primary: Sequence[str] = ()) -> Versus:
+    """Return the comparison of all matches in all metrics. ``primary``: those that it is made for.
 
     *Definition*: primary are these, or the metric that decides (throughput in a closed loop, the tail in an
     open one): one family over all loads (Holm). All others are a screening (Benjamini and Hochberg). Paired
@@ -157,12 +152,10 @@ def _families(
     found: Sequence[Match],
     effects: Mapping[Key, Effect | Missing],
     wanted: Mapping[int, set[str]],
-    terms: Callable[[Match, int], Terms],
+    terms: Terms,
     ranges: Mapping[Key, Sequence[float]],
 ) -> dict[Key, Comparison]:
-    """Return the comparisons: levels come from the whole family, the noise floor from each metric.
-    ``ranges``: the log ratios of single sessions, where these are counted.
-    """
+    """Return the comparisons. ``ranges``: the log ratios of single sessions, where these are counted."""
     compared: dict[Key, Comparison] = {}
     for screens in (False, True):
         family = {
@@ -170,11 +163,12 @@ def _families(
             for key, effect in effects.items()
             if isinstance(effect, Effect) and (key[1] not in wanted[key[0]]) is screens
         }
-        for key, effect in family.items():
-            agreed = replace(terms(found[key[0]], effect.count).of(key[1]), screens=screens)
+        agreed = replace(terms, screens=screens)
+        judged = compare_effects(family, agreed)
+        for key in family:
             pair = found[key[0]].first, found[key[0]].second
             bounded = Bounded(*(cell.reach(key[1]) for cell in pair))
-            one = heeded(compare_effects(family, agreed)[key], key[1], bounded, agreed.bar)
+            one = heeded(judged[key], key[1], bounded, agreed.margin)
             compared[key] = with_range(one, ranges.get(key, ()))
     return compared
 

@@ -24,7 +24,7 @@ class Change:
     """What something costs: the change of a metric with it, compared with the same setup without it.
 
     ``effect`` is relative, ``low`` and ``high`` its interval at 1 - ``level`` (null below two blocks);
-    ``verdict`` and ``blocks_needed`` as `prony.analysis.compare` gives them.
+    ``verdict`` as `prony.analysis.compare` gives it.
     """
 
     name: str
@@ -37,7 +37,6 @@ class Change:
     level: float
     method: str
     verdict: str
-    blocks_needed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

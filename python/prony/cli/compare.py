@@ -1,7 +1,7 @@
 """``prony compare``: two archives, or two subjects of one archive."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -163,27 +163,16 @@ def _printed(
     return _status(results)
 
 
-def _terms(reading: "Reading", *, is_paired: bool, by_session: bool) -> "Callable[[Match, int], Terms]":
-    """Return the margin and levels for a load and a number of blocks: from the study and the noise floor.
+def _terms(reading: "Reading", *, is_paired: bool, by_session: bool) -> "Terms":
+    """Return the margin and levels of the study.
 
     Only a study has looks: two archives are compared once. Sessions are counted as they are.
     """
-    from prony.analysis.compare import LEAST_BLOCKS
-    from prony.analysis.noise_floor import floors_by_metric
     from prony.reading.groups import terms
-    from prony.reading.study import noise_floors
 
-    floors = noise_floors(reading.runs)
     agreed = terms(reading.plan, reading.blocks)
-    widening = reading.dependence.widening if reading.dependence else 1.0
-    agreed = replace(agreed, widening=widening) if is_paired else replace(agreed, look=None)
-    agreed = replace(agreed, by_session=True, look=None) if by_session else agreed
-
-    def settled(match: "Match", blocks: int) -> "Terms":
-        least = max(LEAST_BLOCKS, blocks) if by_session else blocks
-        return replace(agreed, floors=floors_by_metric(floors, match.first.cell, least))
-
-    return settled
+    agreed = agreed if is_paired else replace(agreed, look=None)
+    return replace(agreed, by_session=True, look=None) if by_session else agreed
 
 
 def _status(results: Sequence["LimitResult"]) -> int:

@@ -17,7 +17,6 @@ from prony.units import format_duration, seconds
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from prony.analysis.power import Sight
     from prony.archive import Archive
     from prony.model import Placement, Plan, Trial
     from prony.study import Study
@@ -247,7 +246,7 @@ def _power(plan: "Plan") -> "Iterator[str]":
     from prony.analysis.answer import deciding_metrics
     from prony.analysis.compare import LEAST_BLOCKS, few_sessions
     from prony.analysis.noise_floor import floors_by_metric
-    from prony.analysis.power import power_of, spread_of_floor
+    from prony.analysis.power import foreseen, spread_of_floor
     from prony.cli.floors import floors_of
     from prony.host.fingerprint import brief_fingerprint
 
@@ -263,23 +262,16 @@ def _power(plan: "Plan") -> "Iterator[str]":
         return
     known = floors_by_metric(floors_of(brief_fingerprint()), primary[0], plan.blocks)
     floor = known.get(deciding_metrics(primary[0])[0], 0.0)
-    spreads = [spread_of_floor(floor, plan.blocks)] if floor else [noise * 2**0.5 for noise in _USUAL_NOISE]
-    for k, spread in enumerate(spreads):
-        found = power_of(spread, subjects, plan.blocks, max(plan.design.margin, floor))
-        usual = f"noise of {100 * _USUAL_NOISE[k]:g} % in a trial"
-        noise = "the noise of this machine" if floor else usual
-        more = _half(found)
-        least = f"{100 * found.difference:.0f} % nine times in ten"
-        yield f"with {noise}, {plan.blocks} blocks find {least}{more}"
+    own = [spread_of_floor(floor, plan.blocks) / 2**0.5] if floor else _USUAL_NOISE
+    for noise in own:
+        low, high = foreseen(noise, subjects, plan.blocks, plan.design.margin)
+        of = f"the noise of this machine ({100 * noise:.1f} % in a trial)" if floor else _usual(noise)
+        found = f"{100 * low:.0f} %, or {100 * high:.0f} % where one trial in twenty is far off"
+        yield f"with {of}, {plan.blocks} blocks find a difference of {found}, nine times in ten"
 
 
-def _half(found: "Sight") -> str:
-    """Return what it would take to find half of the difference."""
-    if found.is_half_within_bar:
-        return f"; no number finds half of it: {100 * found.bar:.0f} % is noise, or of no interest"
-    if found.blocks_for_half is None:
-        return "; half of it takes more than a thousand"
-    return f"; half of it takes about {found.blocks_for_half}"
+def _usual(noise: float) -> str:
+    return f"noise of {100 * noise:g} % in a trial"
 
 
 def _blocks(plan: "Plan") -> str:

@@ -60,4 +60,4 @@ def _figure(row: Ranked, metric: str) -> Json:
     value: Estimate | Missing = row.value(metric)
     if isinstance(value, Missing):
         return {"missing": value.reason}
-    return {**asdict(value), "half_width": value.half_width}
+    return asdict(value)

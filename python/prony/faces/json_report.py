@@ -10,7 +10,6 @@ from dataclasses import asdict
 from prony.analysis.answer import Answer
 from prony.analysis.claims import ClaimResult
 from prony.analysis.compare import Comparison
-from prony.analysis.dependence import CONSIDERABLE, Dependence
 from prony.analysis.displayed import cell_trimmed_mean
 from prony.analysis.drift import CALIBRATED
 from prony.analysis.editions import Then
@@ -47,7 +46,7 @@ VERSION = 1
 def _estimate(value: Estimate | Missing) -> Json:
     if isinstance(value, Missing):
         return {"missing": value.reason}
-    return {**asdict(value), "half_width": value.half_width}
+    return asdict(value)
 
 
 def _estimates(metrics: Mapping[str, Estimate | Missing]) -> Json:
@@ -178,6 +177,7 @@ def _answer(found: Answer, subjects: Mapping[str, SubjectRecord]) -> Json:
         "reason": found.reason,
         "first": found.first,
         "by_session": found.by_session,
+        "figure": None if found.figure is None else asdict(found.figure),
         "command_line": None if record is None else record.command_line,
         "comparisons": {name: _comparison(comparison) for name, comparison in found.comparisons.items()},
     }
@@ -193,7 +193,6 @@ def _group(group: Group, reading: Reading) -> Json:
         "engine": encode_engine(group.engine),
         "sandbox": encode_sandbox(group.sandbox),
         "cells": [_cell(cell, reading.diagnoses.get(cell.cell.id)) for cell in group.cells],
-        "noise_floor": group.noise_floor or None,
         "primary": group.primary,
         "of_generators": group.of_generators,
         "asks": group.asks,
@@ -311,10 +310,6 @@ def _drift(found: Calibrations) -> Json:
     return {"trials": found.trials, "counted": found.counted, "uncounted": found.uncounted, "metrics": drifts}
 
 
-def _dependence(found: Dependence) -> Json:
-    return {**asdict(found), "shown": found.shown, "power_at": CONSIDERABLE}
-
-
 def _repeated(found: Repeated) -> Json:
     causes = [{**_cause(cause), "trials": count} for cause, count in found.causes]
     return {"trials": found.trials, "causes": causes}
@@ -364,7 +359,7 @@ def reading_json(reading: Reading) -> Json:
         "originals": [_beside(one) for one in reading.originals],
         "calibration": [_calibration(trial) for trial in of_calibration],
         "drift": None if calibrations is None else _drift(calibrations),
-        "dependence": None if reading.dependence is None else _dependence(reading.dependence),
+        "dependence": None if reading.dependence is None else asdict(reading.dependence),
         "across": None if reading.across is None else across_json(reading.across),
         "cross_checks": [_check(check) for check in reading.cross_checks],
         "found_rates": encode(reading.found_rates),

@@ -47,4 +47,4 @@ def metrics_json(one: SameLoad) -> Json:
 
 
 def _figure(value: Estimate | None) -> Json | None:
-    return None if value is None else {**asdict(value), "half_width": value.half_width}
+    return None if value is None else asdict(value)

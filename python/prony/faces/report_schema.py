@@ -43,7 +43,6 @@ class EstimateShape:
     mean: float
     low: float | None
     high: float | None
-    half_width: float | None
     median: float
     min: float
     max: float
@@ -319,7 +318,6 @@ class ComparisonShape:
     p_value: float | None
     method: str
     verdict: str
-    blocks_needed: int | None
     spread: float | None
     freedom: float | None
     nominal: float | None
@@ -339,6 +337,7 @@ class AnswerShape:
     reason: str | None
     first: str | None
     by_session: bool
+    figure: EstimateShape | None
     command_line: str | None
     comparisons: Mapping[str, ComparisonShape]
 

@@ -168,7 +168,7 @@ def _metric_rows(cell: CellSummary, role: str, metrics: Mapping[str, Estimate | 
 
 _COMPARISON_COLUMNS = (
     *("load", "screening", "metric", "first", "second", "blocks", "effect [1]", "low [1]", "high [1]"),
-    *("level", "p_value", "method", "verdict", "blocks_needed"),
+    *("level", "p_value", "method", "verdict"),
 )
 
 
@@ -183,7 +183,7 @@ def _comparison_rows(reading: Reading) -> Iterator[Row]:
             yield (
                 *(_words(group), "no" if group.primary else "yes", found.metric, found.leader, name),
                 *(one.blocks, one.effect, one.low, one.high, one.level, one.p_value, one.method),
-                *(one.verdict.value, one.blocks_needed),
+                one.verdict.value,
             )
 
 

@@ -201,7 +201,6 @@ class RunFacts:
 
     ``left_out``: by a cell's id, why its generator is not here or cannot make its load. ``generator``: the
     load engine's calibration on the machine. ``forced``: the user accepts figures that may not be valid.
-    ``noise_floors``: what the machine's self-tests had found when the run began.
     """
 
     stopped: Stopped | None = field(default=None, metadata=OPTIONAL)
@@ -209,7 +208,6 @@ class RunFacts:
     left_out: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
     generator: GeneratorFitness | None = field(default=None, metadata=OPTIONAL)
     forced: bool = field(default=False, metadata=OPTIONAL)
-    noise_floors: tuple[Floor, ...] = field(default=(), metadata=OPTIONAL)
     free: Mapping[str, object] = field(default_factory=dict, metadata=REST)
 
 

@@ -16,7 +16,6 @@ from prony.analysis.fingerprints import machine_key
 from prony.analysis.summary import TrialFigures
 from prony.metrics import METRICS
 from prony.model import Cell, Claim, Fingerprint, OpenLoop, Plan, SubjectRecord
-from prony.model.facts import Floor
 from prony.reading.groups import Group
 from prony.units import format_duration
 
@@ -34,14 +33,13 @@ __all__ = [
 @dataclass(frozen=True, slots=True)
 class PartTrials:
     """The trials of a session's subjects, but for those that a later session of its archive repeated, with
-    what judging them takes: the ids of its plan's cells in their order, what is known of the subjects, the
-    machine's noise floors, and whether those whose pace was not steady enter verdicts too.
+    what judging them takes: the ids of its plan's cells in their order, what is known of the subjects, and
+    whether those whose pace was not steady enter verdicts too.
     """
 
     figures: tuple[TrialFigures, ...]
     cell_ids: tuple[int, ...]
     subjects: Mapping[str, SubjectRecord]
-    floors: tuple[Floor, ...]
     takes_unsteady: bool
 
 
@@ -66,7 +64,7 @@ class SessionPart:
 class LoadOver:
     """Subjects under one load over the sessions, in ``metric``; ``place``: of the group in each session.
 
-    ``bar``: a smaller difference is of no interest, or within the machine's noise floor.
+    ``bar``: a smaller difference is of no interest.
     """
 
     place: int
@@ -180,19 +178,18 @@ def _over(place: int, groups: Sequence[Group], margin: float) -> LoadOver | None
     if not metrics:
         return None
     metric = max(metrics, key=metrics.count)
-    terms = Terms(margin=margin, noise_floor=max(group.noise_floor for group in groups))
+    terms = Terms(margin=margin)
     sessions = [_figures(group, metric, terms) for group in groups]
     reaches: dict[str, float] = {}
     for cell in (cell for group in groups for cell in group.cells):
         reaches[cell.name] = max(cell.reach(metric), reaches.get(cell.name, 1.0))
 
     def heed(pair: Pair, compared: Comparison) -> Comparison:
-        return heeded(compared, metric, Bounded(*(reaches.get(name, 1.0) for name in pair)), terms.bar)
+        return heeded(compared, metric, Bounded(*(reaches.get(name, 1.0) for name in pair)), margin)
 
     leaders = [group.answer.leader for group in groups]
     found = across(sessions, leaders, METRICS[metric].better, terms, heed)
-    bar = max(terms.margin, terms.noise_floor)
-    return LoadOver(place, metric, found, bar) if found.rows else None
+    return LoadOver(place, metric, found, margin) if found.rows else None
 
 
 def _figures(group: Group, metric: str, terms: Terms) -> SessionFigures:

@@ -6,13 +6,11 @@ Must not know how trials that do not count are reported.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import median
 
 from prony.analysis.answer import OF_GENERATORS, Answer, answer, block_logs
 from prony.analysis.by_session import in_sessions
 from prony.analysis.compare import LEAST_BLOCKS, Terms
-from prony.analysis.noise_floor import floors_by_metric
-from prony.analysis.power import Sight, power_of
+from prony.analysis.power import Sight, sight
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.spending import Look
 from prony.analysis.stalls import Stall, stalled
@@ -27,7 +25,6 @@ from prony.analysis.summary import (
 from prony.factors import shared_sandbox
 from prony.metrics import METRICS, Better
 from prony.model import Cell, ClosedLoop, EngineChoice, OpenLoop, Plan, SandboxChoice, Workload
-from prony.model.facts import Floor
 from prony.reading.failures import FailureTest, failure_tests
 
 __all__ = [
@@ -40,7 +37,6 @@ __all__ = [
     "groups_of",
     "load_size",
     "terms",
-    "terms_under",
 ]
 
 
@@ -51,7 +47,7 @@ class Group:
 
     ``workload`` is that of the first: requests and expectations belong to the apps, and may differ between
     cells. ``standings``: the best in each measure. ``primary``: the load that verdicts were planned for;
-    others are a screening. ``noise_floor``: the machine's in the answer's metric, 0 where it is not known.
+    others are a screening.
     ``of_generators``: one server under several generators, which are compared under the same load, whatever
     their threads.
     ``failures``: whether a subject's trials fail more often than those of the one that fails least.
@@ -68,7 +64,6 @@ class Group:
     standings: tuple[Standing, ...]
     primary: bool
     of_generators: bool
-    noise_floor: float
     failures: tuple[FailureTest, ...]
     power: Sight | None = None
     stalls: Mapping[str, Stall] = field(default_factory=dict)
@@ -78,7 +73,6 @@ class Group:
 def groups_of(
     plan: Plan,
     trials: Sequence[TrialFigures],
-    floors: Sequence[Floor],
     agreed: Terms | None = None,
     *,
     takes_unsteady: bool = False,
@@ -100,22 +94,22 @@ def groups_of(
         # Where generators are compared, what they cannot do is their figure, and no bound.
         own = replace(found, at_least=False) if compares_generators else found
         alike.setdefault((kind, kept, shared_sandbox(cell)), []).append(own)
-    agreed, blocks = agreed or agreed_terms(plan, trials), blocks_of(trials)
+    agreed = agreed or agreed_terms(plan, trials)
     return tuple(
-        replace(_group(plan, cells, floors, agreed, blocks), asks=asks)
+        replace(_group(plan, cells, agreed), asks=asks)
         for found in alike.values()
         for asks, cells in _by_request(found)
     )
 
 
-def agreed_terms(plan: Plan, trials: Sequence[TrialFigures], widening: float = 1.0) -> Terms:
-    """Return the rules for comparisons of a study with these ``trials`` of its subjects. ``widening``: as of
-    `Terms`. Where they are of several sessions, these are counted, and no look at blocks was planned.
+def agreed_terms(plan: Plan, trials: Sequence[TrialFigures]) -> Terms:
+    """Return the rules for comparisons of a study with these ``trials`` of its subjects. Where they are of
+    several sessions, these are counted, and no look at blocks was planned.
     """
     found = terms(plan, blocks_of(trials))
     if len(judged_sessions(trials)) > 1:
         return replace(found, by_session=True, look=None)
-    return replace(found, widening=widening)
+    return found
 
 
 def blocks_of(trials: Sequence[TrialFigures]) -> int:
@@ -183,16 +177,14 @@ def generator_name(cell: Cell) -> str:
     return f"{cell.engine.name} {cell.engine.threads} × {load}"
 
 
-def _group(
-    plan: Plan, found: Sequence[CellSummary], floors: Sequence[Floor], of_study: Terms, blocks: int
-) -> Group:
+def _group(plan: Plan, found: Sequence[CellSummary], of_study: Terms) -> Group:
     # One whose speed is not compared takes no blocks from the others.
     over = [cell for cell in found if not cell.unqualified]
     cells = in_sessions(found, over) if of_study.by_session else found
     first = cells[0].cell
     of_generators = _compares_generators(plan)
     primary = first.is_under(plan.design.primary)
-    agreed = terms_under(first, floors, of_study, blocks, primary=primary)
+    agreed = replace(of_study, screens=not primary)
     best = answer(cells, agreed, OF_GENERATORS if of_generators else ())
     return Group(
         workload=first.workload,
@@ -203,9 +195,8 @@ def _group(
         standings=standings(cells, agreed, GENERATOR_MEASURES if of_generators else MEASURES),
         primary=primary,
         of_generators=of_generators,
-        noise_floor=agreed.floors.get(best.metric or "", 0.0),
         failures=failure_tests(cells),
-        power=_power(best, agreed.of(best.metric or "")),
+        power=_power(best, agreed),
         stalls=_stalls(cells, best.metric),
     )
 
@@ -220,20 +211,9 @@ def _stalls(cells: Sequence[CellSummary], metric: str | None) -> dict[str, Stall
 
 
 def _power(found: Answer, agreed: Terms) -> Sight | None:
-    """Return what the blocks could find, by the noise that they showed: the median over the comparisons."""
-    spreads = [one.spread for one in found.comparisons.values() if one.spread]
-    if not found.decided or not spreads:
-        return None
-    return power_of(median(spreads), len(found.comparisons) + 1, found.blocks, agreed.bar)
-
-
-def terms_under(
-    first: Cell, floors: Sequence[Floor], of_study: Terms, blocks: int, *, primary: bool
-) -> Terms:
-    """Return the rules under the load of the cell ``first``: with its noise floors, and a screening unless
-    verdicts were planned for it.
-    """
-    return replace(of_study, screens=not primary, floors=floors_by_metric(floors, first, blocks))
+    """Return what the blocks could find, by the intervals that they gave."""
+    known = list(found.comparisons.values()) if found.decided else []
+    return sight(known, found.blocks, agreed.margin)
 
 
 def terms(plan: Plan, blocks: int) -> Terms:

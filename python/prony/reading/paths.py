@@ -10,7 +10,7 @@ from prony.analysis.account import Tally, together
 from prony.analysis.by_session import mean_of_sessions
 from prony.analysis.missing import Missing
 from prony.analysis.paths import LoadPath
-from prony.analysis.summary import CellSummary, Estimated, estimate_skewed_mean, lost_trials
+from prony.analysis.summary import CellSummary, Estimated, estimate_geometric, estimate_mean, lost_trials
 
 __all__ = ["CellPath", "cell_paths"]
 
@@ -69,7 +69,7 @@ def _estimate(same: Sequence[LoadPath], name: str, sessions: Sequence[int] | Non
     found = [one.all.percentiles[name] for one in same]
     known = [value for value in found if value is not None]
     if len(known) == len(found):
-        estimate = estimate_skewed_mean(known)
+        estimate = (estimate_geometric if min(known) > 0 else estimate_mean)(known)
         return (
             estimate
             if sessions is None

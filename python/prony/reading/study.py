@@ -1,18 +1,15 @@
 """An archive, read once: the source of all reports of a study."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from prony.analysis.by_session import in_sessions
 from prony.analysis.ceiling import most_per_s
-from prony.analysis.claim_cells import claimed
 from prony.analysis.claims import ClaimResult, ClaimVerdict, evaluate
 from prony.analysis.compare import Comparison, Terms
 from prony.analysis.dependence import Dependence
-from prony.analysis.editions import Then, VersionChange, in_their_place, of_the_time
-from prony.analysis.noise_floor import floors_by_metric
+from prony.analysis.editions import Then, VersionChange, of_the_time
 from prony.analysis.summary import (
     CellSummary,
     TrialFigures,
@@ -37,14 +34,14 @@ from prony.model import (
     TrialRecord,
     TrialRole,
 )
-from prony.model.facts import Floor, PilotStep, TrialStep
+from prony.model.facts import PilotStep, TrialStep
 from prony.reading.across import PartTrials, SessionPart, Sessions, over_sessions
 from prony.reading.checks import Calibrations, CrossCheck, calibrations, cross_checks
 from prony.reading.dependence import dependence_of
 from prony.reading.failures import Repeated, repeated
 from prony.reading.findings import Found, Shared, merged, shared
 from prony.reading.found_rates import Confirmed, confirmed_rates
-from prony.reading.groups import Group, agreed_terms, allowed_errors, blocks_of, groups_of, terms_under
+from prony.reading.groups import Group, agreed_terms, allowed_errors, groups_of
 from prony.reading.order import Placed, effect_of_order, in_order
 from prony.reading.originals import Beside, beside
 from prony.reading.saturation import Curve, curves
@@ -54,7 +51,7 @@ from prony.reading.sweeps import Sweep, sweeps_of
 from prony.reading.warm_ups import WarmUp, warm_ups
 from prony.reading.work import with_unequal_work
 
-__all__ = ["Reading", "noise_floors", "read", "read_archive", "read_over", "read_sessions"]
+__all__ = ["Reading", "read", "read_archive", "read_over", "read_sessions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,32 +206,22 @@ class Reading:
         return bool(self.found_rates) and not self.count(TrialRole.SUBJECT)
 
 
-def _claims(
-    plan: Plan, cells: Sequence[CellSummary], floored: Callable[[Claim], Terms]
-) -> tuple[tuple[Claim, ClaimResult], ...]:
-    return tuple((claim, evaluate(claim, cells, floored(claim))) for claim in plan.claims)
+def _claims(plan: Plan, cells: Sequence[CellSummary], agreed: Terms) -> tuple[tuple[Claim, ClaimResult], ...]:
+    return tuple((claim, evaluate(claim, cells, agreed)) for claim in plan.claims)
 
 
 def _then(
     plan: Plan,
     claims: Sequence[tuple[Claim, ClaimResult]],
     cells: Sequence[CellSummary],
-    floored: Callable[[Claim], Terms],
+    agreed: Terms,
 ) -> dict[str, Then]:
     """Return what the software of the original's time says of claims, by the names of those it was asked."""
     found = {
-        claim.name: of_the_time(claim, result, cells, plan.design.editions, floored(claim))
+        claim.name: of_the_time(claim, result, cells, plan.design.editions, agreed)
         for claim, result in claims
     }
     return {name: one for name, one in found.items() if one is not None}
-
-
-def _floored(
-    claim: Claim, cells: Sequence[CellSummary], agreed: Terms, blocks: int, floors: Sequence[Floor]
-) -> Terms:
-    """Return the terms of a claim: with the noise floors of its load."""
-    first = next((cell.cell for cell in claimed(claim, cells)), None)
-    return replace(agreed, floors=floors_by_metric(floors, first, blocks) if first else {})
 
 
 def _cells(groups: Iterable[Group], subjects: Mapping[str, SubjectRecord]) -> list[CellSummary]:
@@ -243,13 +230,6 @@ def _cells(groups: Iterable[Group], subjects: Mapping[str, SubjectRecord]) -> li
         for group in groups
         for one in group.cells
     ]
-
-
-def _by_claim(
-    plan: Plan, cells: Sequence[CellSummary], agreed: Terms, blocks: int, floors: Sequence[Floor]
-) -> Callable[[Claim], Terms]:
-    every = [*cells, *in_their_place(cells, plan.design.editions)]
-    return partial(_floored, cells=every, agreed=agreed, blocks=blocks, floors=floors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +272,6 @@ def read(  # noqa: PLR0913 - what an archive holds
     ``added``: cells that are none of the plan's, by the reason why they were measured. ``takes_unsteady``:
     subjects whose pace was not steady enter verdicts too, as they do when the study was measured by force.
     """
-    floors = noise_floors(runs)
     takes_unsteady |= any(run.facts.forced for run in runs)
     own_cells = {cell.id: cell for cell in plan.cells}
     session = _Numbered(plan, stretches(runs))
@@ -321,17 +300,13 @@ def read(  # noqa: PLR0913 - what an archive holds
             evidence = Evidence(cell, trial, subjects.get(cell.subject.name))
             diagnosed[key] = _Diagnosed(cell.subject.name, trial.attempt, observe(evidence))
     own = [one for one in taken if one.role is TrialRole.SUBJECT and one.cell_id in own_cells]
-    several = len(judged_sessions(own)) > 1
-    # Where sessions are counted, it does not matter how their blocks depend on each other.
-    depends = None if several else dependence_of(plan, taken)
-    agreed, blocks = agreed_terms(plan, own, depends.widening if depends else 1.0), blocks_of(own)
-    groups = groups_of(plan, own, floors, agreed, takes_unsteady=takes_unsteady)
+    agreed = agreed_terms(plan, own)
+    groups = groups_of(plan, own, agreed, takes_unsteady=takes_unsteady)
     cells = _cells(groups, subjects)
-    floored = _by_claim(plan, cells, agreed, blocks, floors)
-    claims = _claims(plan, cells, floored)
+    claims = _claims(plan, cells, agreed)
 
     def agreed_in(group: Group) -> Terms:
-        return terms_under(group.cells[0].cell, floors, agreed, blocks, primary=group.primary)
+        return replace(agreed, screens=not group.primary)
 
     return Reading(
         plan=plan,
@@ -344,14 +319,16 @@ def read(  # noqa: PLR0913 - what an archive holds
         placements=tuple(dict.fromkeys(trial.placement for trial in own if trial.placement is not None)),
         trials=tuple(taken),
         claims=claims,
-        then=_then(plan, claims, cells, floored),
-        dependence=depends,
+        then=_then(plan, claims, cells, agreed),
+        dependence=dependence_of(groups),
         tried=tuple(tried.values()),
         warm_ups=warm_ups(plan, looks),
         sweeps=sweeps_of(groups, subjects, agreed_in),
         machines=senders(one.machines for one in latest_attempts(own)),
         added={
-            role: _added(plan, cells, [one for one in taken if one.role is role], by_session=several)
+            role: _added(
+                plan, cells, [one for one in taken if one.role is role], by_session=agreed.by_session
+            )
             for role, cells in (added or {}).items()
             if cells
         },
@@ -379,14 +356,6 @@ class _Numbered:
         return self._known.setdefault(key, len(self._known))
 
 
-def noise_floors(runs: Sequence[Run]) -> tuple[Floor, ...]:
-    """Return the noise floors that verdicts heed: those that the machine knew when the last run began.
-
-    Whoever reads the archive, and when, they are the same.
-    """
-    return runs[-1].facts.noise_floors if runs else ()
-
-
 def read_archive(archive: Archive, *, takes_unsteady: bool = False, plan: Plan | None = None) -> Reading:
     """Return the Reading of ``archive``. ``plan``: its own with other claims or published figures; the rest
     as ``read``.
@@ -411,14 +380,11 @@ def read_over(plan: Plan, parts: Sequence[SessionPart]) -> Sessions:
     pace was not steady enter verdicts where all sessions take them.
     """
     trials = _joined(plan, parts)
-    # Of several machines' floors the highest counts: of equal keys the last is taken.
-    floors = sorted((one for part in parts for one in part.trials.floors), key=lambda one: one.effect)
     subjects = {name: one for part in reversed(parts) for name, one in part.trials.subjects.items()}
     takes_unsteady = all(part.trials.takes_unsteady for part in parts)
     agreed = replace(agreed_terms(plan, trials), by_session=True, look=None)
-    cells = _cells(groups_of(plan, trials, floors, agreed, takes_unsteady=takes_unsteady), subjects)
-    floored = _by_claim(plan, cells, agreed, blocks_of(trials), floors)
-    return over_sessions(parts, plan.design.margin, [result for _, result in _claims(plan, cells, floored)])
+    cells = _cells(groups_of(plan, trials, agreed, takes_unsteady=takes_unsteady), subjects)
+    return over_sessions(parts, plan.design.margin, [result for _, result in _claims(plan, cells, agreed)])
 
 
 def _joined(plan: Plan, parts: Sequence[SessionPart]) -> list[TrialFigures]:
@@ -456,7 +422,7 @@ def read_sessions(
     def kept(trials: Iterable[TrialFigures]) -> PartTrials:
         own = (one for one in trials if one.role is TrialRole.SUBJECT and one.cell_id in ids)
         latest = (one for one in own if last[_attempt(one)[0]] == _attempt(one)[1])
-        return PartTrials(tuple(latest), ids, subjects, noise_floors(runs), forced)
+        return PartTrials(tuple(latest), ids, subjects, forced)
 
     def part(session: tuple[int, int]) -> SessionPart:
         trials = (one for one in archive.trials() if session_of(one, plan, stretch) == session)

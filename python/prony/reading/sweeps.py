@@ -197,7 +197,7 @@ def _sweep(
         by_place={by_name[one].at: one for one in ranked.names},
         ranked=ranked,
         logs={cell.name: log_values(cell, metric) for cell in qualified},
-        terms=agreed.of(metric),
+        terms=agreed,
     )
     good = [by_name[one] for one in (best, *ties)]
     return replace(

@@ -119,11 +119,7 @@ def _value(cell: CellSummary, metric: str, at: str) -> Entry:
 
 
 def _verdict(metric: str, found: Comparison, at: str) -> Entry:
-    words = text("{}", found.verdict.value)
-    if found.verdict is Verdict.NOT_SHOWN and found.blocks_needed:
-        needed = Figure(found.blocks_needed, count, at + pointer("blocks_needed"))
-        words = text("{}, would need about {} blocks", words, needed)
-    return Entry(words, _tone(metric, found.verdict))
+    return Entry(text("{}", found.verdict.value), _tone(metric, found.verdict))
 
 
 def _tone(metric: str, verdict: Verdict) -> Tone:

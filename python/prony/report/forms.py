@@ -18,7 +18,6 @@ from prony.units import (
     format_bytes,
     format_count,
     format_duration,
-    format_half_width,
     format_in,
     format_mean,
     format_percent,
@@ -162,12 +161,13 @@ def in_metric_within(metric: str, half_width: float) -> Form:
 
 
 def estimate(value: Estimate, scale: Scale, at: str) -> Text:
-    """Return a mean in the unit of its column, with half of its interval where there is one.
+    """Return a mean in the unit of its column, with the ends of its interval where there is one.
 
     ``at``: where the JSON has the estimate.
     """
-    mean = mean_alone(value, scale, at)
-    if value.half_width is None:
+    mean, half = mean_alone(value, scale, at), value.half_width
+    if value.low is None or value.high is None or half is None:
         return mean
-    form = partial(format_half_width, value=value.mean, scale=scale)
-    return text("{} ±{}", mean, Figure(value.half_width, form, at + pointer("half_width")))
+    form = partial(format_mean, half_width=half, scale=scale)
+    low, high = Figure(value.low, form, at + pointer("low")), Figure(value.high, form, at + pointer("high"))
+    return text("{} ({}–{})", mean, low, high)

@@ -120,11 +120,7 @@ def _difference(found: Comparison, at: str) -> tuple[Entry, Entry]:
 def _verdict(one: FigurePair, at: str) -> Entry:
     if one.comparison.verdict is Verdict.TOO_FEW and one.reason:
         return Entry(text("{}", Quote(one.reason, at + pointer("reason"))), Tone.QUIET)
-    words = text("{}", one.comparison.verdict.value)
-    if one.comparison.verdict is Verdict.NOT_SHOWN and one.comparison.blocks_needed:
-        needed = Figure(one.comparison.blocks_needed, count, at + pointer("comparison", "blocks_needed"))
-        words = text("{}, would need about {} pairs", words, needed)
-    return Entry(words)
+    return Entry(text("{}", one.comparison.verdict.value))
 
 
 def _value(metric: str, value: float | None, at: str) -> Entry:

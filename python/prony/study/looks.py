@@ -4,7 +4,7 @@ Looks and budgets apply between blocks only. Must not know how a block is run.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from prony.analysis.compare import Comparison, Terms, compare_family
@@ -29,9 +29,8 @@ _NO_MARGIN = 1e-12
 def run_until_known(study: Study, ledger: Ledger, run_block: Callable[[int], None]) -> Stopped | None:
     """Run blocks until a rule stops them, and return it; null when their number was fixed in advance.
 
-    A look judges the figures as a report would at that moment, with the noise floors of its run. When a
-    study is resumed, a block that is followed by another one is not looked at again: it did not stop the
-    study.
+    A look judges the figures as a report would at that moment. When a study is resumed, a block
+    that is followed by another one is not looked at again: it did not stop the study.
     """
     precision = study.plan.design.precision
     if precision is None:
@@ -61,7 +60,7 @@ def _decided(plan: Plan, precision: Precision, blocks: int, reading: Reading) ->
     if not shown:
         agreed = Terms(margin=_NO_MARGIN, look=agreed.look)
         shown = _alone(reading, agreed)
-    found = decide(shown, blocks, precision, agreed, _floors(reading, shown))
+    found = decide(shown, blocks, precision, agreed)
     if found.decision is Decision.CONTINUE:
         return None
     more = f"; about {found.projected} blocks would be needed" if found.projected else ""
@@ -81,12 +80,6 @@ def shown_comparisons(reading: Reading) -> dict[Member, Comparison]:
         for number, group in enumerate(_primary(reading))
         for name, found in group.answer.comparisons.items()
     }
-
-
-def _floors(reading: Reading, family: Iterable[Member]) -> dict[Member, float]:
-    """Return the noise floor of each pair: that of its load's metric, as in the report."""
-    groups = _primary(reading)
-    return {member: groups[member[0]].noise_floor for member in family}
 
 
 def _alone(reading: Reading, agreed: Terms) -> dict[Member, Comparison]:

@@ -12,7 +12,6 @@ from pathlib import Path
 from prony.archive import ArchiveWriter, check_free, create, resume
 from prony.certificates import Authority
 from prony.host import available_cpus, claim_machine, fingerprint, kernel_log_kept
-from prony.host.noise_floors import kept_floors
 from prony.model import (
     Fingerprint,
     RunFacts,
@@ -99,7 +98,6 @@ def _run_study(study: Study, listener: StudyListener, groups: Groups | None) -> 
             left_out={str(number): reason for number, reason in absent.items()},
             generator=fitness,
             forced=study.force,
-            noise_floors=kept_floors(study.user.cache, machine),
         )
         writer.record_facts(began)
         shared = (placement, cpus, Authority(run.folder), groups, absent, fitness)

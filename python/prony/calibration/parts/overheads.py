@@ -173,7 +173,6 @@ def _change(contrast: Contrast, metric: str, words: Mapping[str, str], found: Co
         level=found.level,
         method=found.method,
         verdict=found.verdict.value,
-        blocks_needed=found.blocks_needed,
     )
 
 

@@ -31,7 +31,7 @@ def ratios(scene: Scene, group: Group) -> Chart | None:
     known = [row for row in rows if "low" in row]
     if not known:
         return None
-    metric, bar = METRICS[found.metric], max(scene.reading.plan.design.margin, group.noise_floor)
+    metric, bar = METRICS[found.metric], scene.reading.plan.design.margin
     better = "higher is better" if metric.better is Better.HIGHER else "lower is better"
     return Chart(
         slug("ratios", scene.key(group)),

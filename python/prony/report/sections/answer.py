@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from prony.analysis.answer import Answer
 from prony.analysis.compare import Comparison, Verdict
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.summary import CellSummary
 from prony.metrics import METRICS
 from prony.reading.groups import Group
 from prony.reading.study import Reading
@@ -19,43 +19,27 @@ from prony.report.words import bound_sign
 
 __all__ = ["answer_section", "is_limited", "leader_words", "limited_ties"]
 
-# Nobody runs more than this, and the number is a guess from a few blocks.
-_MOST_BLOCKS = 100
 _LEVEL = Name("95 %")
 
 
-def _figure(cell: CellSummary, metric: str, at: str) -> Text:
-    value = cell.metrics[metric]
-    if not isinstance(value, Estimate):
+def _figure(group: Group, cell: CellSummary, at: str) -> Text:
+    value, metric = group.answer.figure, group.answer.metric or ""
+    if value is None:
         return text("—")
-    of = at + pointer("metrics", metric)
     form = in_metric_within(metric, value.half_width or 0.0)
-    mean = text("{}{}", bound_sign(cell, metric), Figure(value.mean, form, of + pointer("mean")))
+    mean = text("{}{}", bound_sign(cell, metric), Figure(value.mean, form, at + pointer("mean")))
     if value.low is None or value.high is None:
-        return text("{} (one trial: no interval)", mean)
-
-    def positive(bound: float) -> str:
-        return form(max(bound, 0.0))
-
-    low, high = (
-        Figure(value.low, positive, of + pointer("low")),
-        Figure(value.high, positive, of + pointer("high")),
-    )
-    return text("{} ({} interval {} to {})", mean, _LEVEL, low, high)
+        return text("{} (too few trials for an interval)", mean)
+    low, high = Figure(value.low, form, at + pointer("low")), Figure(value.high, form, at + pointer("high"))
+    return text("{} ({} interval {} to {}, whoever leads)", mean, _LEVEL, low, high)
 
 
 def _sameness(comparison: Comparison, at: str) -> Text:
-    if comparison.verdict is Verdict.LIMITED:
+    if comparison.verdict in (Verdict.LIMITED, Verdict.SURVIVORS):
         return text("{}", Quote(comparison.verdict.value, at + pointer("verdict")))
     if comparison.verdict is Verdict.EQUIVALENT:
         return text("equivalent")
-    needed = comparison.blocks_needed
-    if needed is None or needed > _MOST_BLOCKS:
-        return text("not separated from it: too close or too noisy")
-    return text(
-        "not separated from it; about {} blocks would decide, if the difference is as estimated",
-        Figure(needed, count, at + pointer("blocks_needed")),
-    )
+    return text("not separated from it")
 
 
 def _comparison_lines(found: Answer, at: str) -> Iterator[Text]:
@@ -116,8 +100,8 @@ def leader_words(group: Group, place: int) -> Text | None:
     found, at = group.answer, pointer("groups", place, "answer")
     if found.leader is None or found.metric is None:
         return None
-    number, cell = next((k, cell) for k, cell in enumerate(group.cells) if cell.name == found.leader)
-    figure = _figure(cell, found.metric, pointer("groups", place, "cells", number))
+    cell = next(cell for cell in group.cells if cell.name == found.leader)
+    figure = _figure(group, cell, at + pointer("figure"))
     parts = (Name(found.leader), _claim(group, at), Name(METRICS[found.metric].title), figure)
     return text("{} {}: {}, {}.", *parts)
 
@@ -151,7 +135,7 @@ def _power_line(group: Group, place: int) -> Iterator[Text]:
     seen = text(said, blocks, difference)
     if found.is_half_within_bar:
         bar = Figure(found.bar, about_percent, at + pointer("bar"))
-        yield text("{}; no number of them finds half of it: {} is noise, or of no interest.", seen, bar)
+        yield text("{}; no number of them finds half of it: {} is of no interest.", seen, bar)
         return
     if found.blocks_for_half is None:
         yield text("{}; half of it would take more than a thousand.", seen)

@@ -13,7 +13,7 @@ from prony.reading.pace import unknown_pace
 from prony.reading.study import Reading
 from prony.report.document import Judgement, Tone
 from prony.report.findings import finding_words, shared_words
-from prony.report.forms import TENFOLD, about_percent, count, percent, signed_percent
+from prony.report.forms import TENFOLD, about_percent, count, signed_percent
 from prony.report.sections.head import limited_words
 from prony.report.sections.pace import unknown_at
 from prony.report.text import Figure, Name, Quote, Text, counted, joined, pointer, text
@@ -44,7 +44,7 @@ def _generator(reading: Reading) -> Iterator[Judgement]:
 
 
 def _machine(reading: Reading) -> Judgement:
-    found = [*_disturbances(reading), *_drift(reading), *_floor(reading)]
+    found = [*_disturbances(reading), *_drift(reading)]
     if found:
         return Judgement("machine", Tone.WARNING, joined(found, by="; "))
     calibrated = reading.calibrations
@@ -99,15 +99,6 @@ def _drift(reading: Reading) -> Iterator[Text]:
         if drift.drifts and drift.change is not None:
             change = Figure(drift.change, signed_percent, pointer("drift", "metrics", metric, "change"))
             yield text("it drifted over the study ({})", change)
-            return
-
-
-def _floor(reading: Reading) -> Iterator[Text]:
-    """Yield the machine's noise in the answer's metric, where it is above what is of interest."""
-    for place, group in enumerate(reading.groups):
-        if group.noise_floor > reading.plan.design.margin:
-            floor = Figure(group.noise_floor, percent, pointer("groups", place, "noise_floor"))
-            yield text("equal servers differ by up to {} here", floor)
             return
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 
 from prony.analysis.compare import Verdict
-from prony.analysis.dependence import CONSIDERABLE
 from prony.analysis.drift import Drift
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
@@ -12,7 +11,7 @@ from prony.model import TrialRole
 from prony.reading.checks import CrossCheck
 from prony.reading.study import Reading
 from prony.report.document import Column, Entry, Footnotes, Paragraph, Section, Table, Tone
-from prony.report.forms import confidence, count, digits, estimate, signed_percent, whole_percent
+from prony.report.forms import confidence, count, digits, estimate, signed_percent
 from prony.report.places import cell_at
 from prony.report.scales import metric_scale
 from prony.report.sections.effects import bounds_words
@@ -60,34 +59,17 @@ def _drifted(metric: str, found: Drift, at: str) -> Text:
 
 
 def dependence_notes(reading: Reading) -> Iterator[Text]:
-    """Yield whether blocks resemble the block before, and what that does to intervals."""
+    """Yield what it costs that blocks may resemble each other, and may be of any shape."""
     found = reading.dependence
     if found is None:
         return
-    series = Figure(found.series, count, "/dependence/series")
-    blocks = counted(Figure(found.blocks, count, "/dependence/blocks"), "block")
-    if found.shown:
-        yield text(
-            "Blocks resemble the block before (correlation {}, by {} series of {}): intervals are {} times "
-            "as wide as they would be otherwise.",
-            Figure(found.correlation, digits(2), "/dependence/correlation"),
-            *(series, blocks),
-            Figure(found.widening, digits(1), "/dependence/widening"),
-        )
-        return
     yield text(
-        "No block was seen to resemble the block before it ({} series of {}; such studies see a correlation "
-        "of {} in {} of cases).",
-        *(series, blocks, Figure(CONSIDERABLE, digits(1), "/dependence/power_at")),
-        Figure(found.power, whole_percent, "/dependence/power"),
+        "Intervals are {} times as wide as normal noise would ask for: neighbouring blocks may resemble each "
+        "other (correlation {}, as far as {} show it), and so few cannot show the shape of their noise.",
+        Figure(found.widening, digits(2), "/dependence/widening"),
+        Figure(found.correlation, digits(1), "/dependence/correlation"),
+        counted(Figure(found.blocks, count, "/dependence/blocks"), "block"),
     )
-    if found.cost is not None:
-        yield text(
-            "So few blocks cannot exclude that. With a correlation of {}, up to {} of such studies separate "
-            "subjects that are equal: verdicts that matter deserve more blocks.",
-            Figure(CONSIDERABLE, digits(1), "/dependence/power_at"),
-            Figure(found.cost, whole_percent, "/dependence/cost"),
-        )
 
 
 def order_notes(reading: Reading) -> Iterator[Text]:

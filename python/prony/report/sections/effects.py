@@ -71,6 +71,6 @@ def ratio_note(group: Group) -> Text | None:
     over = "over the sessions" if found.by_session else "within one session"
     return text(
         f"to the first: difference in {{}} within blocks, with its {{}} interval {over}. The intervals hold "
-        "for all pairs together; verdicts follow from them, not from ±.",
+        "for all pairs together; verdicts follow from them, not from those of single figures.",
         *(metric, Name("95 %")),
     )

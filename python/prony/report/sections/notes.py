@@ -8,7 +8,7 @@ from prony.reading.findings import Shared
 from prony.reading.study import Reading
 from prony.report.document import Notes, Section
 from prony.report.findings import advice_words, finding_words, shared_words
-from prony.report.forms import count, percent, signed_percent
+from prony.report.forms import count, signed_percent
 from prony.report.sections.checks import calibration_notes, dependence_notes, order_notes
 from prony.report.sections.pace import evidence_notes, pace_notes
 from prony.report.sections.pacing import fitness_notes, pacing_notes
@@ -82,21 +82,6 @@ def _often(alike: Shared, at: str) -> Text:
 def _whose(alike: Shared, ran: Set[str]) -> Text:
     names = alike.subjects
     return text("all subjects") if len(names) > 1 and ran <= set(names) else joined(map(Name, names))
-
-
-def _floor_notes(reading: Reading) -> Iterator[Text]:
-    floors = {
-        (one.answer.metric, one.noise_floor): place
-        for place, one in enumerate(reading.groups)
-        if one.noise_floor > 0 and one.answer.metric
-    }
-    for (metric, floor), place in sorted(floors.items()):
-        yield text(
-            "This machine shows differences of up to {} in {} between equal servers (prony selftest aa): "
-            "only larger ones count.",
-            Figure(floor, percent, pointer("groups", place, "noise_floor")),
-            Name(METRICS[metric or ""].title),
-        )
 
 
 def _bound_notes(reading: Reading) -> Iterator[Text]:
@@ -181,7 +166,6 @@ def notes(reading: Reading) -> Section:
         *fitness_notes(reading),
         *pacing_notes(reading),
         *_bound_notes(reading),
-        *_floor_notes(reading),
         *_stall_notes(reading),
         *_versions(reading),
         *sandbox_notes(reading),
@@ -198,4 +182,4 @@ def _signs(reading: Reading) -> Text:
     if 1 < reading.sessions < LEAST_BLOCKS:
         return text(n)
     over = "its trials, with the drift of the blocks" if reading.sessions == 1 else "the sessions"
-    return text(f"±: half of the {{}} interval of one subject's mean over {over}; {n}", Name("95 %"))
+    return text(f"1 (0.9–1.1): a subject's mean and its {{}} interval over {over}; {n}", Name("95 %"))
