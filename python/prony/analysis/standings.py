@@ -19,7 +19,7 @@ from prony.model import ClosedLoop
 
 __all__ = ["GENERATOR_MEASURES", "MEASURES", "Measure", "Standing", "standing", "standings"]
 
-_LATENCY = "latency"
+_LATENCY, _MEAN = "latency", "mean latency"
 _ERRORS = ("error_ratio",)
 _NOT_SEPARATED = "not separated by the number of trials that lose requests"
 _BY_LOAD = "each server has its own load in a closed loop: compare latency in an open loop"
@@ -39,6 +39,7 @@ MEASURES = (
         _LATENCY,
         tuple(f"{kind}_ok_{p}" for kind in ("response", "service") for p in ("p99", "p95", "p50")),
     ),
+    Measure(_MEAN, ("response_ok_mean", "service_ok_mean")),
     Measure("errors", _ERRORS),
     Measure("CPU/request", ("cpu_ns_per_request",)),
     Measure("memory", ("pss_end", "rss_peak")),
@@ -119,7 +120,7 @@ def _unanswerable(fit: Sequence[CellSummary], measure: Measure) -> str | None:
     if not fit:
         return "no subject qualifies"
     closed = isinstance(fit[0].cell.workload.loop, ClosedLoop)
-    return _BY_LOAD if closed and measure.title == _LATENCY else None
+    return _BY_LOAD if closed and measure.title in (_LATENCY, _MEAN) else None
 
 
 def _counts(cell: CellSummary, measure: Measure) -> bool:

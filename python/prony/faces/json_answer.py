@@ -30,6 +30,7 @@ def answer_json(reading: Reading) -> Json | None:
         "by_session": found.by_session,
         "command_line": None if record is None else record.command_line,
         "metrics": asdict(brief.measures),
+        "beside": None if brief.beside is None else asdict(brief.beside),
         "subjects": [_row(row, brief) for row in brief.rows],
         "elsewhere": [asdict(one) for one in brief.elsewhere],
         "limits": [place for place, _ in brief.limits],

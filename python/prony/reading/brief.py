@@ -4,7 +4,7 @@ known to limit each.
 Must not know words.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from prony.analysis.answer import OF_GENERATORS, deciding_metrics, geometric_mean
@@ -19,7 +19,17 @@ from prony.reading.groups import Group, load_size
 from prony.reading.limits import Alike, alike_diagnoses
 from prony.reading.study import Reading
 
-__all__ = ["Ahead", "Brief", "Elsewhere", "Measures", "Ranked", "Ratio", "brief_of", "is_of_the_bench"]
+__all__ = [
+    "Ahead",
+    "Beside",
+    "Brief",
+    "Elsewhere",
+    "Measures",
+    "Ranked",
+    "Ratio",
+    "brief_of",
+    "is_of_the_bench",
+]
 
 _OF_THE_BENCH = frozenset(
     {
@@ -120,9 +130,22 @@ class Elsewhere:
 
 
 @dataclass(frozen=True, slots=True)
+class Beside:
+    """Another ``metric`` that tells apart those that share the first place: its ``best``, its ``letters``,
+    and the largest figure over the least (``times``).
+    """
+
+    metric: str
+    best: tuple[str, ...]
+    letters: Mapping[str, str]
+    times: float
+
+
+@dataclass(frozen=True, slots=True)
 class Brief:
     """The short answer. ``place``: of ``group``, the main load, in the Reading. ``rows``: best first, those
-    that do not qualify last. ``diagnoses``: what limits the subjects of these rows, those that are alike
+    that do not qualify last. ``beside``: another measure that tells apart more of those that share the first
+    place. ``diagnoses``: what limits the subjects of these rows, those that are alike
     together; ``limits``: the other findings about them. Those of the best come first.
     """
 
@@ -130,6 +153,7 @@ class Brief:
     group: Group
     measures: Measures
     rows: tuple[Ranked, ...]
+    beside: Beside | None
     elsewhere: tuple[Elsewhere, ...]
     diagnoses: tuple[Alike, ...]
     limits: tuple[tuple[int, Shared], ...]
@@ -151,9 +175,28 @@ def brief_of(reading: Reading) -> Brief | None:
         group=group,
         measures=_measures(group),
         rows=rows,
+        beside=_beside(group),
         elsewhere=_elsewhere(reading, group),
         diagnoses=diagnoses,
         limits=_limits(reading, [row.cell.cell.subject.name for row in rows], diagnoses),
+    )
+
+
+# Of these one is said where the answer leaves a tie: what a request costs tells servers apart soonest.
+_BESIDE = ("CPU/request", "mean latency")
+
+
+def _beside(group: Group) -> Beside | None:
+    """Return the first other measure in which fewer are best than share the first place in the answer."""
+    tied = {group.answer.first, *group.answer.ties}
+    known = {one.measure: one for one in group.standings if one.letters and one.best}
+    shown = (known[name] for name in _BESIDE if group.answer.ties and name in known)
+    found = next((one for one in shown if not tied <= set(one.best)), None)
+    if found is None or found.metric is None or found.letters is None:
+        return None
+    means = [one.mean for cell in group.cells if isinstance(one := cell.metrics[found.metric], Estimate)]
+    return (
+        Beside(found.metric, found.best, found.letters, max(means) / min(means)) if min(means) > 0 else None
     )
 
 

@@ -7,6 +7,7 @@ At most 40 lines of 80 columns for a dozen subjects, so each list of remarks her
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from prony.metrics import METRICS
 from prony.reading.brief import Brief, Elsewhere, brief_of
 from prony.reading.study import Reading
 from prony.report.document import (
@@ -20,7 +21,7 @@ from prony.report.document import (
     Section,
     Tone,
 )
-from prony.report.forms import count
+from prony.report.forms import count, digits
 from prony.report.sections.answer import is_limited, leader_words, limited_ties
 from prony.report.sections.brief_limits import limit_lines
 from prony.report.sections.brief_table import brief_table
@@ -87,6 +88,7 @@ def brief_sections(reading: Reading, space: Space = Space()) -> tuple[Section, .
         *(
             *warnings(reading),
             _answer(brief),
+            *_beside(brief),
             Paragraph(measured_words(reading, brief, space.where), Tone.QUIET),
         ),
         *_tls(brief),
@@ -123,6 +125,18 @@ def _answer(brief: Brief) -> Paragraph:
         return Paragraph(said, Tone.STRONG, _ANSWER_LINES)
     reason = Quote(brief.group.answer.reason or "", pointer("answer", "reason"))
     return Paragraph(text("No answer: {}.", reason), Tone.WARNING)
+
+
+def _beside(brief: Brief) -> Iterator[Block]:
+    """Yield what another measure says of those that share the first place."""
+    found, at = brief.beside, pointer("answer", "beside")
+    if found is None:
+        return
+    best = [Quote(name, at + pointer("best", k)) for k, name in enumerate(found.best)]
+    verb = Name("is" if len(best) == 1 else "are")
+    said = (Name(METRICS[found.metric].title), verb, listed(best, most=3))
+    times = Figure(found.times, digits(2), at + pointer("times"))
+    yield Paragraph(text("{} tells them apart: best {} {}; the most is {} times the least.", *said, times))
 
 
 def _tls(brief: Brief) -> Iterator[Block]:

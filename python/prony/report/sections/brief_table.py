@@ -1,6 +1,6 @@
 """The one table of the short report: each subject's figure, its ratio to the best, and what it costs."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from prony.analysis.summary import Estimate
@@ -75,6 +75,8 @@ def _columns(brief: Brief, rows: Sequence[Ranked]) -> Iterator[tuple[Column, Mak
         yield _measured(measures.latency, "latency", rows, mean_alone)
     yield Column("err %"), _errors
     yield _measured(measures.cpu, "cpu", rows, mean_alone)
+    if brief.beside and brief.beside.metric == measures.cpu:
+        yield Column("CPU tie", text=True), partial(_letters_beside, brief.beside.letters)
     yield _measured(measures.memory, "memory", rows, mean_alone)
     if any(row.letters for row in rows):
         yield Column("tie", text=True), _letters
@@ -119,6 +121,10 @@ def _name(row: Ranked, app: str) -> Entry:
 
 def _letters(row: Ranked, _: str) -> Entry:
     return Entry("?" if row.open and row.letters else row.letters)
+
+
+def _letters_beside(letters: Mapping[str, str], row: Ranked, _: str) -> Entry:
+    return Entry(letters.get(row.cell.name, ""))
 
 
 def _errors(row: Ranked, at: str) -> Entry:
