@@ -24,10 +24,12 @@ from prony.model import Limit, Limited, LimitKind
 __all__ = [
     "Bounded",
     "Open",
+    "capacity_reach",
     "ends_of",
     "grows_with_load",
     "heeded",
     "is_at_least",
+    "is_bound",
     "is_throughput",
     "open_end",
     "rate_reach",
@@ -35,6 +37,7 @@ __all__ = [
 
 # A single suspicion comes in 2 of 100 healthy loads; one that returns in most trials belongs to the load.
 _MOST = 0.5
+_COSTS = ("cpu_ns_per_request", "generator_cpu_ns_per_request")
 _MORE_UNDER_MORE_LOAD = ("cpu_percent", "busiest_thread_percent", "error_ratio", "error_per_s")
 
 
@@ -69,6 +72,29 @@ def _reach(limit: Limit) -> float:
     return 1 / (1 - (limit.share or 0.0)) if known else inf
 
 
+def capacity_reach(busy: float | None) -> float:
+    """Return the factor by which throughput can be higher at most, of a server that kept its CPUs busy for
+    this share of their time; infinite where that is not known.
+
+    *Definition*: 1 / ``busy``: a server whose CPUs are busy 99 % of the time has 1 % more to give.
+    *Assumptions*: a request costs as much CPU time under a little more load.
+
+    >>> round(capacity_reach(0.99), 3)
+    1.01
+    """
+    return 1 / min(busy, 1.0) if busy else inf
+
+
+def is_bound(metric: str) -> bool:
+    """Return whether a generator at its limit makes a metric a bound: what a request costs in CPU time is the
+    same, whoever asks for it.
+
+    >>> is_bound("ok_per_s"), is_bound("cpu_ns_per_request")
+    (True, False)
+    """
+    return is_speed(metric) and metric not in _COSTS
+
+
 def is_throughput(metric: str) -> bool:
     """Return whether a metric is a speed of which more is better."""
     return is_speed(metric) and METRICS[metric].better is Better.HIGHER
@@ -100,11 +126,11 @@ def heeded(found: Comparison, metric: str, bounded: Bounded, bar: float) -> Comp
 
     *Definition*: a verdict by which a subject of which a bound is known is worse stands where it is HIGHER or
     LOWER also for the best that this subject may have been: its interval lies beyond ``bar``, a ratio less 1,
-    by more than that factor. Else it is LIMITED, and so is an equivalence. Metrics that are no speed stay as
-    they are.
+    by more than that factor. Else it is LIMITED, and so is an equivalence. Metrics that a generator cannot
+    limit stay as they are.
     *Assumptions*: a stage before a first-come server never makes a reply earlier.
     """
-    if not bounded or not is_speed(metric) or found.verdict in NO_VERDICT or found.effect is None:
+    if not bounded or not is_bound(metric) or found.verdict in NO_VERDICT or found.effect is None:
         return found
     second_is_worse = (found.effect > 0) is (METRICS[metric].better is Better.LOWER)
     factor = bounded.second if second_is_worse else bounded.first
@@ -167,7 +193,7 @@ def open_end(metric: str, *, at_least: bool) -> Open:
     """
     if not at_least:
         return Open()
-    if is_speed(metric):
+    if is_bound(metric):
         return Open(above=inf) if is_throughput(metric) else Open(below=inf)
     return Open(above=inf) if grows_with_load(metric) else Open()
 

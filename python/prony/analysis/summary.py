@@ -10,7 +10,7 @@ from math import fsum, inf, log, sqrt
 from statistics import median
 
 from prony.analysis.account import ClassKind, Tally, kind_of, tally, together
-from prony.analysis.at_least import is_at_least, is_throughput, rate_reach
+from prony.analysis.at_least import capacity_reach, is_at_least, is_bound, is_throughput, rate_reach
 from prony.analysis.compare import LEAST_BLOCKS, MARGIN
 from prony.analysis.effects import student_t
 from prony.analysis.handshakes import Agreed, AgreedInBlocks, agreed_by_all, agreed_in, differing
@@ -140,10 +140,10 @@ class CellSummary:
     percentile, over the trials, from which latencies of all requests are lower bounds. ``unqualified``: null,
     or why the cell's speed is not compared. ``limited``: why the generator and not the server may have
     limited the figures, in some trial; ``at_least``: so much that speed figures are bounds, and the server is
-    at least so good. ``rate_reach``: the factor by which throughput is then higher at most
-    (`at_least.rate_reach`). ``steadiness``: over the trials together, or why it is unknown. ``counted``: the
-    trials that count, ``by_block``: their metrics. ``by_session``: those of its sessions, null where all
-    trials are of one. ``most_per_s``: as of `ceiling.most_per_s`.
+    at least so good. ``rate_reach``: the factor by which throughput is then higher at most (the less of
+    `at_least.rate_reach` and `at_least.capacity_reach`). ``steadiness``: over the trials together, or why it
+    is unknown. ``counted``: the trials that count, ``by_block``: their metrics. ``by_session``: those of its
+    sessions, null where all trials are of one. ``most_per_s``: as of `ceiling.most_per_s`.
     """
 
     cell: Cell
@@ -179,7 +179,7 @@ class CellSummary:
 
     def reach(self, metric: str) -> float:
         """Return the factor by which a figure of speed may be better; 1 where it is no bound."""
-        if not self.at_least:
+        if not self.at_least or not is_bound(metric):
             return 1.0
         return self.rate_reach if is_throughput(metric) else inf
 
@@ -233,7 +233,7 @@ def figures(trial: Trial) -> TrialFigures:
         account=tally(recording.account) if recording else Tally(),
         censored_from=_censored_from(trial.recording),
         limited=verdict.strongest,
-        rate_reach=rate_reach(verdict.evidence),
+        rate_reach=min(rate_reach(verdict.evidence), capacity_reach(_busy(trial))),
         starved=_starved(trial.recording),
         steady=steady_state(trial.recording),
         paces=paces_of(trial.recording),
@@ -247,6 +247,14 @@ def figures(trial: Trial) -> TrialFigures:
         tls=agreed_in(recording),
         machines=recording.machines if recording else (),
     )
+
+
+def _busy(trial: Trial) -> float | None:
+    """Return the share of the time of its CPUs that a trial's server was busy; null where it is not known."""
+    used = trial_metrics(trial)["cpu_percent"]
+    if trial.placement is None or isinstance(used, Missing):
+        return None
+    return used / (100 * len(trial.placement.server_cpus))
 
 
 def _end(log: LogTail) -> LogTail:

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from prony.analysis.account import Carried, RequestClass
-from prony.analysis.at_least import open_end
-from prony.analysis.rates import is_speed
+from prony.analysis.at_least import is_bound, open_end
 from prony.analysis.summary import CellSummary
 from prony.escapes import escaped
 from prony.model import (
@@ -68,7 +67,7 @@ _CLASSES: Mapping[str, str] = MappingProxyType(
 
 def bound_sign(cell: CellSummary, metric: str) -> str:
     """Return what stands before a figure of speed that is a bound, because the generator was the limit."""
-    if not cell.at_least or not is_speed(metric):
+    if not cell.at_least or not is_bound(metric):
         return ""
     return "≥ " if open_end(metric, at_least=True).above > 1 else "≤ "
 
