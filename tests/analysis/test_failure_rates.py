@@ -1,6 +1,7 @@
 """Shares of failed trials: Fisher's and Clopper and Pearson's results agree with scipy's."""
 
 from itertools import combinations
+from math import exp
 from random import Random
 
 import pytest
@@ -8,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from prony.analysis.failure_rates import Failures, clopper_pearson, compare_failures, separated
+from prony.analysis.failure_rates import (
+    Failures,
+    adjusted,
+    clopper_pearson,
+    compare_failures,
+    compare_in_blocks,
+    separated,
+)
 
 COUNTS = st.integers(1, 30).flatmap(lambda total: st.tuples(st.integers(0, total), st.just(total)))
 
@@ -45,6 +53,48 @@ def test_nothing_in_59_is_the_first_that_shows_less_than_one_in_twenty():
     assert clopper_pearson(0, 59, 0.1)[1] < 0.05 < clopper_pearson(0, 58, 0.1)[1]
 
 
+# --- two in the same blocks -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("blocks", [5, 19, 20, 40])
+def test_the_number_of_common_blocks_alone_decides_the_test(blocks):
+    first, second = ({block: block % 3 == side for block in range(blocks)} for side in (0, 1))
+    found = compare_in_blocks(first | {99: True}, second)
+    assert found.first.total == blocks
+    assert found.method == ("Fisher's exact test" if blocks < 20 else "exact sign test within blocks")
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=20, max_size=40))
+def test_the_sign_test_is_scipys(both):
+    first, second = (dict(enumerate(side)) for side in zip(*both, strict=True))
+    differing = [one for one, other in both if one != other]
+    expected = stats.binomtest(sum(differing), len(differing)).pvalue if differing else 1.0
+    assert compare_in_blocks(first, second).p_value == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("blocks", [5, 10, 20, 40])
+@pytest.mark.parametrize("spread", [0.0, 2.0])
+def test_blocks_in_which_more_fails_on_both_sides_are_no_difference(blocks, spread):
+    random, studies = Random(blocks), 1000
+    false = 0
+    for _ in range(studies):
+        chances = [1 / (1 + exp(-spread * random.gauss(0, 1))) for _ in range(blocks)]
+        both = [{k: random.random() < chances[k] for k in range(blocks)} for _ in range(2)]
+        false += compare_in_blocks(*both).differs
+    assert false / studies <= 0.05 + 3 * (0.05 * 0.95 / studies) ** 0.5
+
+
+def test_a_difference_that_blocks_hide_is_found_within_them():
+    # Both fail in every second block, and one in most of the others.
+    steady = {block: block % 2 == 0 for block in range(40)}
+    worse = {block: block % 2 == 0 or block in (1, 5, 9, 13, 17, 21, 25, 29) for block in range(40)}
+    assert compare_in_blocks(steady, worse).differs
+    assert not compare_failures(Failures(20, 40), Failures(28, 40)).differs
+
+
+# --- all pairs of several ---------------------------------------------------------------------------------
+
+
 def by_pairs(counts):
     """Each pair of names, the one that fails less first, with the counts of both."""
     ranked = sorted(counts, key=lambda name: counts[name].share)
@@ -52,20 +102,68 @@ def by_pairs(counts):
 
 
 def test_whoever_fails_least_by_chance_is_separated_from_nobody_in_19_of_20_studies():
-    random, studies = Random(3), 1000
-    false = 0
+    assert falsely_separated([0.3] * 6, 20) <= 0.05 + 3 * (0.05 * 0.95 / 500) ** 0.5
+
+
+MIXED = {
+    "one always, half at 0.3, the rest never": lambda k: [1.0] + [0.3] * (k // 2) + [0.0] * (k - 1 - k // 2),
+    "two at a half, the rest never": lambda k: [0.5] * 2 + [0.0] * (k - 2),
+    "half at a half, half at a tenth": lambda k: [0.5] * (k // 2) + [0.1] * (k - k // 2),
+}
+
+
+@pytest.mark.parametrize("rates", MIXED.values(), ids=MIXED)
+@pytest.mark.parametrize("spread", [0.0, 1.0])
+@pytest.mark.parametrize(("subjects", "trials"), [(4, 5), (8, 5), (8, 10), (12, 10)])
+def test_equals_are_not_separated_whatever_the_others_do(subjects, trials, rates, spread):
+    most = 0.05 + 3 * (0.05 * 0.95 / 200) ** 0.5
+    assert falsely_separated(rates(subjects), trials, 200, spread) <= most
+
+
+def falsely_separated(rates, trials, studies=500, spread=0.0):
+    """The share of studies that separate two subjects with the same rate. ``spread``: of the blocks' states,
+    on the scale of log odds."""
+    random, found = Random(3), 0
     for _ in range(studies):
-        counts = {str(k): Failures(sum(random.random() < 0.3 for _ in range(20)), 20) for k in range(6)}
-        false += bool(separated(by_pairs(counts)))
-    assert false / studies <= 0.05 + 3 * (0.05 * 0.95 / studies) ** 0.5
+        states = [exp(spread * random.gauss(0, 1)) for _ in range(trials)]
+        failed = [sum(random.random() < _in_state(rate, one) for one in states) for rate in rates]
+        counts = {str(k): Failures(one, trials) for k, one in enumerate(failed)}
+        found += any(rates[int(a)] == rates[int(b)] for a, b in separated(by_pairs(counts)))
+    return found / studies
+
+
+def _in_state(rate, odds):
+    return rate * odds / (1 - rate + rate * odds)
+
+
+@pytest.mark.parametrize("subjects", [2, 3, 8, 20])
+def test_one_that_always_fails_is_told_from_all_that_never_do_in_five_blocks(subjects):
+    # Holm over all pairs of five or more separated nobody.
+    counts = {str(k): Failures(5 * (k == 0), 5) for k in range(subjects)}
+    assert separated(by_pairs(counts)) == {(str(k), "0") for k in range(1, subjects)}
 
 
 def test_what_fails_in_all_trials_is_separated_from_what_fails_in_none():
     counts = {"a": Failures(0, 10), "b": Failures(10, 10), "c": Failures(1, 10)}
     assert separated(by_pairs(counts)) == {("a", "b"), ("c", "b")}
-    # Of five each: enough for one pair, and not for Holm over six.
-    five = {"a": Failures(0, 5), "b": Failures(5, 5)}
-    assert separated(by_pairs(five)) == {("a", "b")}
-    four = {**five, "c": Failures(0, 5), "d": Failures(0, 5)}
-    assert separated(by_pairs(four)) == {("a", "b"), ("c", "b"), ("d", "b")}
-    assert separated(by_pairs({**four, "e": Failures(0, 5)})) == set()
+
+
+def test_of_two_the_p_value_is_fishers_and_only_of_the_one_that_fails_less():
+    both = {("a", "b"): (Failures(1, 9), Failures(6, 10))}
+    fishers = compare_failures(*both["a", "b"]).p_value
+    assert adjusted(both) == {("a", "b"): pytest.approx(fishers, abs=1e-12)}
+    assert adjusted({("b", "a"): both["a", "b"][::-1]}) == {("b", "a"): 1.0}
+
+
+def test_none_is_separated_within_two_that_are_not():
+    counts = {"a": Failures(0, 10), "b": Failures(1, 10), "c": Failures(4, 10), "d": Failures(5, 10)}
+    found = adjusted(by_pairs(counts))
+    assert found["a", "d"] <= min(found["a", "c"], found["b", "d"])
+    assert max(found["a", "c"], found["b", "d"]) <= found["b", "c"]
+
+
+def test_who_ran_in_no_block_with_another_is_not_separated_from_it():
+    pairs = by_pairs({"a": Failures(0, 5), "b": Failures(5, 5)})
+    nothing = Failures(0, 0)
+    found = separated({**pairs, ("a", "c"): (nothing, nothing), ("c", "b"): (nothing, Failures(3, 5))})
+    assert found == {("a", "b")}

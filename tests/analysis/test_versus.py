@@ -195,5 +195,15 @@ def test_a_value_that_is_missing_in_one_block_leaves_the_others():
 def test_trials_that_failed_are_counted_on_both_sides():
     first = measured(cell_of("a+hello"), failed=1, ok_per_s=SIX)
     second = measured(cell_of("b+hello"), failed=4, ok_per_s=SIX)
-    (found,) = compared(first, second).failures
+    (found,) = compared(first, second, False).failures
     assert (found.first, found.second) == (Failures(1, 7), Failures(4, 10))
+
+
+def test_within_one_archive_failures_are_counted_in_the_blocks_that_both_have():
+    # A bad hour, in which the first alone ran: both never fail in the ten blocks before it.
+    first = measured(cell_of("a+hello"), failed=10, ok_per_s=[1000.0] * 10)
+    second = measured(cell_of("b+hello"), ok_per_s=[1000.0] * 10)
+    (found,) = compared(first, second).failures
+    assert (found.first, found.second, found.differs) == (Failures(0, 10), Failures(0, 10), False)
+    (found,) = compared(first, second, False).failures
+    assert found.differs

@@ -18,7 +18,7 @@ from prony.analysis.summary import CellSummary, Estimate, Estimated, TrialFigure
 from prony.metrics import METRICS
 from prony.model import Failed
 
-__all__ = ["in_sessions", "is_failed", "judged_in_common", "mean_of_sessions", "shares_of"]
+__all__ = ["in_common", "in_sessions", "is_failed", "judged_in_common", "mean_of_sessions", "shares_of"]
 
 _NONE = Missing("no trial of the session has it")
 _NONE_IN_COMMON = Missing("the session has no block that all of them have")
@@ -52,17 +52,32 @@ def shares_of(
     """Return for each of two cells in how many trials something is so, of those that say something about the
     server; where sessions count, in how many of these it is so in some trial.
 
-    *Definition*: more trials are more chances. So of a session the blocks count that both have there; of two
-    archives, whose blocks have nothing to do with each other (``is_paired`` false), the first trials of each
-    session, as many as the session with the fewest has. A session without such trials does not count.
+    *Definition*: the blocks count that both have: a bad hour in which one alone ran is no difference, and
+    more trials of a session are more chances. Of two archives, whose blocks have nothing to do with each
+    other (``is_paired`` false), all trials, or the first ones of each session, as many as the session with
+    the fewest has. A session without such trials does not count.
     """
-    pair = first, second
-    if all(cell.by_session is None for cell in pair):
-        one, other = (Failures(sum(map(is_one, cell.judged)), len(cell.judged)) for cell in pair)
+    by_trial = first.by_session is None and second.by_session is None
+    if is_paired:
+        kept = judged_in_common(first, second)
+    elif by_trial:
+        kept = list(first.judged), list(second.judged)
     else:
-        kept = judged_in_common(*pair) if is_paired else _equally_many(pair)
-        one, other = (_share_of_sessions(trials, is_one) for trials in kept)
-    return one, other
+        kept = _equally_many(first, second)
+    one, other = (_by_unit(trials, is_one, by_trial=by_trial).values() for trials in kept)
+    return Failures(sum(one), len(one)), Failures(sum(other), len(other))
+
+
+def in_common(
+    first: CellSummary, second: CellSummary, is_one: Callable[[TrialFigures], bool]
+) -> tuple[dict[int, bool], dict[int, bool]]:
+    """Return for each of two cells whether something is so, by the blocks that both have; where sessions
+    count, by session, whether it is so in some trial.
+    """
+    by_trial = first.by_session is None and second.by_session is None
+    kept = judged_in_common(first, second)
+    mine, theirs = (_by_unit(trials, is_one, by_trial=by_trial) for trials in kept)
+    return mine, theirs
 
 
 def judged_in_common(
@@ -72,22 +87,29 @@ def judged_in_common(
     have.
     """
     mine, theirs = ({(one.session, one.block) for one in cell.judged} for cell in (first, second))
+    both = mine & theirs
     one, other = (
-        [trial for trial in cell.judged if (trial.session, trial.block) in mine & theirs]
-        for cell in (first, second)
+        [trial for trial in cell.judged if (trial.session, trial.block) in both] for cell in (first, second)
     )
     return one, other
 
 
-def _equally_many(pair: tuple[CellSummary, CellSummary]) -> list[list[TrialFigures]]:
-    by_cell = [_by_session(sorted(cell.judged, key=lambda one: one.block)) for cell in pair]
+def _equally_many(first: CellSummary, second: CellSummary) -> tuple[list[TrialFigures], list[TrialFigures]]:
+    by_cell = [_by_session(sorted(cell.judged, key=lambda one: one.block)) for cell in (first, second)]
     fewest = min((len(trials) for cell in by_cell for trials in cell.values()), default=0)
-    return [[one for trials in cell.values() for one in trials[:fewest]] for cell in by_cell]
+    one, other = ([one for trials in cell.values() for one in trials[:fewest]] for cell in by_cell)
+    return one, other
 
 
-def _share_of_sessions(trials: Iterable[TrialFigures], is_one: Callable[[TrialFigures], bool]) -> Failures:
-    by_session = _by_session(trials).values()
-    return Failures(sum(any(map(is_one, one)) for one in by_session), len(by_session))
+def _by_unit(
+    trials: Iterable[TrialFigures], is_one: Callable[[TrialFigures], bool], *, by_trial: bool
+) -> dict[int, bool]:
+    """Return by block, or by session, whether it is so in some trial."""
+    found: dict[int, bool] = {}
+    for trial in trials:
+        unit = trial.block if by_trial else trial.session
+        found[unit] = found.get(unit, False) or is_one(trial)
+    return found
 
 
 _Key = TypeVar("_Key")

@@ -30,7 +30,7 @@ from prony.analysis.claim_parts import (
     of_values,
 )
 from prony.analysis.compare import LEAST_BLOCKS, Terms, few_sessions
-from prony.analysis.failure_rates import Failures, clopper_pearson, compare_failures
+from prony.analysis.failure_rates import Failures, clopper_pearson, compare_in_blocks
 from prony.analysis.missing import Missing
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO, is_speed
 from prony.analysis.summary import CellSummary, TrialFigures
@@ -307,7 +307,7 @@ def _fails(
 ) -> list[ClaimResult]:
     """Estimand: the share of trials in which more than ``low`` (0.1 %) of the requests end so, or, without a
     kind, the server fails. It holds where most do (one-sided, exact), and, against others, more of them than
-    of those (Fisher's exact test on trials).
+    of those, in the blocks that both have (`failure_rates.compare_in_blocks`).
     """
     if claim.against == "*":
         return _counted(claim, own, terms)
@@ -332,17 +332,30 @@ def _counted(
 
 
 def _seen(claim: Claim, trials: Sequence[TrialFigures], terms: Terms, *, with_half: bool = False) -> Failures:
-    """Return in how many trials it was as claimed; where sessions count, in how many it was so in most of
-    their trials, or ``with_half`` in at least half of them.
+    """Return in how many trials it was as claimed; where sessions count, in how many of these."""
+    if terms.by_session:
+        found = list(_by_session(claim, trials, with_half=with_half).values())
+    else:
+        found = [_as_claimed(claim, trial) for trial in trials]
+    return Failures(sum(found), len(found))
+
+
+def _by_session(claim: Claim, trials: Sequence[TrialFigures], *, with_half: bool = False) -> dict[int, bool]:
+    """Return by session whether it was as claimed in most of its trials, or ``with_half`` in at least half of
+    them.
     """
-    found = [(trial.session, _as_claimed(claim, trial)) for trial in trials]
-    if not terms.by_session:
-        return Failures(sum(is_so for _, is_so in found), len(found))
     sessions: dict[int, list[bool]] = {}
-    for session, is_so in found:
-        sessions.setdefault(session, []).append(is_so)
+    for trial in trials:
+        sessions.setdefault(trial.session, []).append(_as_claimed(claim, trial))
     least = operator.ge if with_half else operator.gt
-    return Failures(sum(least(sum(one), _MOST * len(one)) for one in sessions.values()), len(sessions))
+    return {session: least(sum(one), _MOST * len(one)) for session, one in sessions.items()}
+
+
+def _by_unit(claim: Claim, trials: Sequence[TrialFigures], terms: Terms) -> dict[int, bool]:
+    """Return whether it was as claimed, of one cell, by block or by session."""
+    if terms.by_session:
+        return _by_session(claim, trials)
+    return {trial.block: _as_claimed(claim, trial) for trial in trials}
 
 
 def _as_claimed(claim: Claim, trial: TrialFigures) -> bool:
@@ -412,20 +425,22 @@ def _more(claim: Claim, cell: CellSummary, other: CellSummary, terms: Terms, ref
     agree, and refuted at the level ``refuting``, for one is enough.
     """
     # Of a few trials most fail by chance more easily than of many.
-    judged = judged_in_common(cell, other) if terms.by_session else (cell.judged, other.judged)
-    mine, theirs = (_seen(claim, trials, terms) for trials in judged)
+    ours, others = (_by_unit(claim, trials, terms) for trials in judged_in_common(cell, other))
+    tested = compare_in_blocks(ours, others)
+    mine, theirs = tested.first, tested.second
     name = f"{where(cell)}, against {other.name}"
-    if not mine.total or not theirs.total:
-        return ClaimResult(ClaimVerdict.CANNOT_TELL, 0, reason=f"{name}: no trial counts")
-    n, p_value = min(mine.total, theirs.total), compare_failures(mine, theirs).p_value
+    if not mine.total:
+        return ClaimResult(ClaimVerdict.CANNOT_TELL, 0, reason=f"{name}: no trial counts in a block of both")
+    n = mine.total
     if terms.by_session and n < LEAST_BLOCKS:
         return ClaimResult(ClaimVerdict.CANNOT_TELL, n, mine.share, reason=f"{name}: {few_sessions(n)}")
     what = "sessions" if terms.by_session else "trials"
-    said = f"{name}: {mine.failed} of {mine.total} {what} fail, against {theirs.failed} of {theirs.total}"
+    counts = f"{mine.failed} of {mine.total} {what} fail, against {theirs.failed} of {theirs.total}"
+    said = f"{name}: {counts} ({tested.method})"
     more = mine.share > theirs.share
     level = terms.level if more else refuting
     verdict = ClaimVerdict.HOLDS if more else ClaimVerdict.DOES_NOT_HOLD
-    is_shown = p_value <= terms.nominal(level)
+    is_shown = tested.p_value <= terms.nominal(level)
     return ClaimResult(verdict if is_shown else ClaimVerdict.CANNOT_TELL, n, mine.share, None, said, level)
 
 

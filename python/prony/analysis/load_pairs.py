@@ -1,25 +1,50 @@
 """Two loads in alternating windows, compared pair by pair: what the machine does to both cancels out.
 
 *Definition*: of each figure the log of second / first within each pair; its interval and verdict are those of
-`compare_family`, one family over the figures of a load.
+`compare_effects`, one family over the figures of a load, with standard errors that allow for pairs which
+resemble their neighbours.
 *Assumptions*: a pair is short against what drifts, and its order is random; windows are long enough for the
-percentile. Both sides had the same load.
+percentile. Both sides had the same load. The state of one side may last for several windows; if it lasts as
+long as the whole comparison, no interval shows it.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import log
+from itertools import pairwise
+from math import fsum, log, sqrt
 
-from prony.analysis.compare import LEAST_BLOCKS, Comparison, compare_family
+from prony.analysis.compare import (
+    LEAST_BLOCKS,
+    Comparison,
+    Terms,
+    compare_effects,
+    compare_family,
+    paired_effects,
+)
 from prony.analysis.missing import Missing, Value
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.trial_metrics import load_metrics
 from prony.model.recording import Recording
 
-__all__ = ["FigurePair", "LoadPair", "LoadPairs", "SideTotals", "compare_load_pairs"]
+__all__ = ["FigurePair", "LoadPair", "LoadPairs", "Resemblance", "SideTotals", "compare_load_pairs"]
 
 _STATISTICS = ("mean", "p50", "p99")
+# Found by simulation: with it, intervals miss in at most 5 % of comparisons at a correlation of 0.5, and in
+# at most 10 % at 0.8, of 5 pairs and of 100. It stands for what few pairs cannot show.
+_MARGIN = 4.0
+_MOST_CORRELATION = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Resemblance:
+    """How neighbouring pairs resemble each other: ``correlation`` as estimated, ``most`` as allowed for, and
+    ``widening``, by which standard errors and intervals are multiplied.
+    """
+
+    correlation: float
+    most: float
+    widening: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +61,7 @@ class FigurePair:
     """A figure on both sides: means over the windows, and how the second compares with the first.
 
     ``pairs``: those in which both have it; ``reason``: why others have not, null where all have.
+    ``resemblance``: of these pairs, null below five.
     """
 
     metric: str
@@ -44,6 +70,7 @@ class FigurePair:
     comparison: Comparison
     pairs: int
     reason: str | None
+    resemblance: Resemblance | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +112,52 @@ def compare_load_pairs(pairs: Sequence[LoadPair]) -> LoadPairs:
     names = latencies[::-1] if is_open else ["ok_per_s", *latencies]
     measured = [(load_metrics(pair.first), load_metrics(pair.second)) for pair in pairs]
     logs = {name: _log_ratios(measured, name) for name in names}
-    compared = compare_family(logs)
+    alike = {name: _resemblance(ratios) for name, ratios in logs.items()}
+    compared = _compared(logs, alike)
     return LoadPairs(
         len(pairs),
         _totals([pair.first for pair in pairs]),
         _totals([pair.second for pair in pairs]),
-        tuple(_figure(name, measured, len(logs[name]), compared[name]) for name in names),
+        tuple(_figure(name, measured, len(logs[name]), compared[name], alike[name]) for name in names),
     )
+
+
+def _compared(
+    logs: Mapping[str, Sequence[float]], alike: Mapping[str, Resemblance | None]
+) -> dict[str, Comparison]:
+    wide = {
+        name: effect.widened(found.widening)
+        for name, effect in paired_effects(logs).items()
+        if (found := alike[name])
+    }
+    return {**compare_family(logs), **compare_effects(wide, Terms())}
+
+
+def _resemblance(ratios: Sequence[float]) -> Resemblance | None:
+    """Return how log ratios resemble their neighbours; null below five.
+
+    *Definition*: r is the sum of products of neighbours' deviations from the mean, over the sum of squares;
+    the correlation is (r + 1 / n) / (1 - 3 / n), and the most that is allowed for 4 / n more, between 0 and
+    0.9. The widening is sqrt(V / (1 - (V - 1) / (n - 1))), with V = 1 + 2 sum of (1 - j / n) most^j over
+    j < n: the standard error of a mean of such pairs, over what their spread alone would give.
+    *Assumptions*: the correlation fades as that of a first-order autoregression.
+    *Source*: M. G. Kendall, "Note on bias in the estimation of autocorrelation", Biometrika 41 (1954); G. V.
+    Bayley and J. M. Hammersley, "The 'effective' number of independent observations in an autocorrelated time
+    series", J. R. Statist. Soc. Suppl. 8 (1946).
+    """
+    count = len(ratios)
+    if count < LEAST_BLOCKS:
+        return None
+    mean = fsum(ratios) / count
+    away = [one - mean for one in ratios]
+    squares = fsum(one**2 for one in away)
+    products = fsum(one * after for one, after in pairwise(away))
+    unbiased = (products / squares + 1 / count) / (1 - 3 / count) if squares else 0.0
+    correlation = min(max(unbiased, -1.0), 1.0)
+    most = min(max(correlation + _MARGIN / count, 0.0), _MOST_CORRELATION)
+    inflation = 1 + 2 * fsum((1 - j / count) * most**j for j in range(1, count))
+    left = max(0.1, 1 - (inflation - 1) / (count - 1))
+    return Resemblance(correlation, most, sqrt(inflation / left))
 
 
 _Measured = Sequence[tuple[Mapping[str, Value], Mapping[str, Value]]]
@@ -106,9 +172,11 @@ def _positive(value: Value) -> float | None:
     return None if isinstance(value, Missing) or value <= 0 else value
 
 
-def _figure(name: str, measured: _Measured, pairs: int, comparison: Comparison) -> FigurePair:
+def _figure(
+    name: str, measured: _Measured, pairs: int, comparison: Comparison, alike: Resemblance | None
+) -> FigurePair:
     means = [_mean([side[k][name] for side in measured]) for k in (0, 1)]
-    return FigurePair(name, means[0], means[1], comparison, pairs, _reason(name, measured, pairs))
+    return FigurePair(name, means[0], means[1], comparison, pairs, _reason(name, measured, pairs), alike)
 
 
 def _mean(values: Sequence[Value]) -> float | None:

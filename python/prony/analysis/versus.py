@@ -9,10 +9,10 @@ from math import log
 
 from prony.analysis.answer import criterion, deciding_metrics, log_ratios
 from prony.analysis.at_least import Bounded, heeded
-from prony.analysis.by_session import in_sessions, is_failed, shares_of
+from prony.analysis.by_session import in_common, in_sessions, is_failed, shares_of
 from prony.analysis.compare import LEAST_BLOCKS, Comparison, Terms, compare_effects, with_range
 from prony.analysis.effects import Effect, paired, unpaired
-from prony.analysis.failure_rates import FailureComparison, compare_failures
+from prony.analysis.failure_rates import FailureComparison, compare_failures, compare_in_blocks
 from prony.analysis.missing import Missing
 from prony.analysis.rates import is_speed
 from prony.analysis.summary import CellSummary
@@ -202,6 +202,9 @@ def _reason(effect: Effect | Missing) -> str | None:
 
 
 def _failures(match: Match, is_paired: bool) -> FailureComparison:
-    found = compare_failures(*shares_of(match.first, match.second, is_failed, is_paired=is_paired))
+    if is_paired:
+        found = compare_in_blocks(*in_common(match.first, match.second, is_failed))
+    else:
+        found = compare_failures(*shares_of(match.first, match.second, is_failed, is_paired=False))
     few = min(found.first.total, found.second.total) < LEAST_BLOCKS
     return replace(found, differs=False) if few and _has_sessions(match) else found

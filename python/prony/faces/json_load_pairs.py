@@ -37,4 +37,5 @@ def _figure(one: FigurePair) -> Json:
         "comparison": {**asdict(one.comparison), "verdict": one.comparison.verdict.value},
         "pairs": one.pairs,
         "reason": one.reason,
+        "resemblance": None if one.resemblance is None else asdict(one.resemblance),
     }

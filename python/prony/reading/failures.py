@@ -5,12 +5,12 @@ Must not know groups or words.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from prony.analysis.account import RequestClass, Tally
 from prony.analysis.by_session import is_failed, shares_of
 from prony.analysis.compare import LEAST_BLOCKS
-from prony.analysis.failure_rates import FailureComparison, Failures, compare_failures
-from prony.analysis.multiplicity import holm
+from prony.analysis.failure_rates import Failures, adjusted
 from prony.analysis.summary import CellSummary, TrialFigures
 from prony.model import Invalid, TrialRole
 from prony.reading.causes import Cause, by_cause
@@ -37,9 +37,9 @@ _MOST_KINDS = 3
 class FailureTest:
     """Whether the trials of ``name`` fail more often than those of ``against``, which fail least.
 
-    ``p_value``: of Fisher's exact test; ``level``: its limit, by Holm over the subjects of one
-    load; ``shown``: it is at most that. ``by_session``: not trials but the sessions are counted in which some
-    trial failed, over the blocks that both have.
+    ``p_value``: over all pairs of one load (`failure_rates.adjusted`); of two subjects it is that of Fisher's
+    exact test. ``level``: its limit. Counted are the blocks that both have; ``by_session``: not trials but
+    the sessions in which some trial failed.
     """
 
     name: str
@@ -60,27 +60,22 @@ def failure_tests(cells: Sequence[CellSummary]) -> tuple[FailureTest, ...]:
     """Return a test for each subject whose trials fail more often than those of the one that fails least;
     none of fewer than five sessions, where trials are of several.
 
-    *Source*: Fisher's exact test (`analysis.failure_rates`), its levels by Holm (`analysis.multiplicity`).
+    *Source*: as `failure_rates.adjusted`. The one that fails least is chosen from the data, so all pairs are
+    one family.
     """
     tried = [cell for cell in cells if cell.total]
-    if not tried:
-        return ()
-    least = min(tried, key=lambda cell: shares_of(cell, cell, is_failed)[0].share)
-    found = {
-        cell.name: one for cell in tried if (one := _against(least, cell)).second.share > one.first.share
-    }
     by_session = any(cell.by_session is not None for cell in cells)
-    if by_session:
-        found = {name: one for name, one in found.items() if one.first.total >= LEAST_BLOCKS}
-    levels = holm({name: one.p_value for name, one in found.items()}, _LEVEL)
+    ranked = sorted(tried, key=lambda cell: shares_of(cell, cell, is_failed)[0].share)
+    pairs = {
+        (one.name, other.name): shares_of(one, other, is_failed) for one, other in combinations(ranked, 2)
+    }
+    p_values = adjusted(pairs)
     return tuple(
-        FailureTest(name, least.name, one.second, one.first, one.p_value, levels[name], by_session)
-        for name, one in found.items()
+        FailureTest(name, ranked[0].name, most, least, p_values[ranked[0].name, name], _LEVEL, by_session)
+        for name in (cell.name for cell in tried if cell is not ranked[0])
+        for least, most in [pairs[ranked[0].name, name]]
+        if most.share > least.share and (least.total >= LEAST_BLOCKS or not by_session)
     )
-
-
-def _against(least: CellSummary, other: CellSummary) -> FailureComparison:
-    return compare_failures(*shares_of(least, other, is_failed))
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,7 @@ def _failures(found: FailureComparison, at: str, *, by_session: bool) -> Paragra
         return Paragraph(text("{}.", words), Tone.QUIET)
     differ = "they differ" if found.differs else "no difference shown"
     chance = Figure(found.p_value, p_value, at + pointer("p_value"))
-    return Paragraph(text("{}: {} (Fisher's exact test, p = {}).", words, differ, chance), Tone.WARNING)
+    return Paragraph(text(f"{{}}: {{}} ({found.method}, p = {{}}).", words, differ, chance), Tone.WARNING)
 
 
 def _of(found: Failures, at: str) -> Text:

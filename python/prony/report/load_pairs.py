@@ -7,10 +7,13 @@ from prony.analysis.compare import Comparison, Verdict
 from prony.analysis.load_pairs import FigurePair, LoadPairs, SideTotals
 from prony.metrics import METRICS, Better
 from prony.report.document import Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
-from prony.report.forms import as_typed, confidence, count, in_metric, signed_percent
+from prony.report.forms import as_typed, confidence, count, digits, in_metric, signed_percent
 from prony.report.text import Figure, Name, Quote, Text, counted, joined, pointer, text
 
 __all__ = ["ComparedLoads", "load_pairs_document"]
+
+# Less is not seen in figures of three digits.
+_NOTEWORTHY = 1.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +135,7 @@ def _notes(compared: ComparedLoads) -> Iterator[Text]:
     seed = Figure(compared.seed, as_typed, "/seed")
     yield text("{} of windows, one of each side, in random order (seed {}).", pairs, seed)
     yield text("Difference: the second over the first, less one, from the logs of the ratio in each pair.")
+    yield from _resemblance(compared)
     levels = {f"{one.comparison.level}": (one, k) for k, one in enumerate(compared.found.figures)}
     shown = (
         Figure(one.comparison.level, confidence, pointer("figures", k, "comparison", "level"))
@@ -139,3 +143,22 @@ def _notes(compared: ComparedLoads) -> Iterator[Text]:
     )
     words = joined(text("{}", each) for each in shown)
     yield text("Intervals: {}; one family over the figures, its levels by Holm's procedure.", words)
+
+
+def _resemblance(compared: ComparedLoads) -> Iterator[Text]:
+    """Yield how much wider the interval is that decides, because pairs may resemble their neighbours."""
+    found = compared.found
+    alike = found.deciding.resemblance
+    if alike is None or alike.widening < _NOTEWORTHY:
+        return
+    at = pointer("figures", found.figures.index(found.deciding), "resemblance")
+    parts = (
+        Name(METRICS[found.deciding.metric].title),
+        Figure(alike.correlation, digits(1), at + pointer("correlation")),
+        Figure(alike.most, digits(1), at + pointer("most")),
+        Figure(alike.widening, digits(1), at + pointer("widening")),
+    )
+    words = (
+        "Neighbouring pairs may resemble each other ({}: r = {}, taken as {}): its interval is {} times as"
+    )
+    yield text(f"{words} wide.", *parts)
