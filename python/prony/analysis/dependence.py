@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Dependence", "dependence", "widenings"]
+__all__ = ["Dependence", "dependence", "of_mean", "widenings"]
 
 # What is thought of the correlation before the blocks are seen: its mean and its standard deviation. With
 # them the procedure holds 5 % where each subject has a correlation of 0.2 (`bench/verdicts`).
@@ -83,7 +83,7 @@ def _both(table: "ArrayLike") -> "tuple[Floats, Floats]":
     weight = _DOUBT**2 / (_DOUBT**2 + 1 / (freedom * lean**2))
     estimate = np.where(np.isnan(shown), _USUAL, (shown + 1 / blocks) / lean)
     correlation = np.clip(_USUAL + weight * (estimate - _USUAL), 0.0, _MOST)
-    return correlation, _of_mean(correlation, blocks) * (1 + _SHAPES * min(1.0, _FEW_FREEDOMS / freedom))
+    return correlation, of_mean(correlation, blocks) * (1 + _SHAPES * min(1.0, _FEW_FREEDOMS / freedom))
 
 
 def _residuals(rows: "Floats") -> "Floats":
@@ -109,8 +109,13 @@ def _shown(left: "Floats") -> "Floats":
     return np.where(squares > 0, products / np.where(squares > 0, squares, 1.0), np.nan)
 
 
-def _of_mean(correlation: "Floats", blocks: int) -> "Floats":
-    """Return the standard error of a mean of dependent blocks, over what their spread alone would give."""
+def of_mean(correlation: "ArrayLike", blocks: int) -> "Floats":
+    """Return the standard error of a mean of dependent blocks, over what their spread alone would give, by
+    the correlation of neighbouring ones.
+
+    *Source*: G. V. Bayley and J. M. Hammersley, "The 'effective' number of independent observations in an
+    autocorrelated time series", J. R. Statist. Soc. Suppl. 8 (1946).
+    """
     import numpy as np
 
     steps = np.arange(1, blocks)

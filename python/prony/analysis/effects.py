@@ -83,8 +83,8 @@ def _mean_square(values: Sequence[float]) -> tuple[float, float]:
     return mean, fsum((value - mean) ** 2 for value in values) / ((count - 1) * count)
 
 
-def paired(log_ratios: Sequence[float]) -> Effect:
-    """Return the effect from ln(B_b / A_b), one for each block b.
+def paired(log_ratios: Sequence[float], widening: float | None = None) -> Effect:
+    """Return the effect from ln(B_b / A_b), one for each block b. ``widening``: null for that of blocks.
 
     *Definition*: the mean of the log ratios, so that its exponential is the ratio of geometric means; its
     error is s / sqrt(n), times that of `dependence.widenings`; n - 1 degrees of freedom.
@@ -96,8 +96,8 @@ def paired(log_ratios: Sequence[float]) -> Effect:
     if count < 2:
         raise ValueError(f"{count} blocks have no spread; expected at least 2")
     mean, square = _mean_square(log_ratios)
-    widening = float(widenings([[value] for value in log_ratios]))
-    return Effect(count, mean, sqrt(square) * widening, count - 1, "paired t")
+    wider = float(widenings([[value] for value in log_ratios])) if widening is None else widening
+    return Effect(count, mean, sqrt(square) * wider, count - 1, "paired t")
 
 
 def unpaired(first: Sequence[float], second: Sequence[float]) -> Effect:

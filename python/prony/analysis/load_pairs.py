@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import fsum, log, sqrt
+from math import fsum, log
 
 from prony.analysis.compare import (
     LEAST_BLOCKS,
@@ -20,8 +20,9 @@ from prony.analysis.compare import (
     Terms,
     compare_effects,
     compare_family,
-    paired_effects,
 )
+from prony.analysis.dependence import of_mean
+from prony.analysis.effects import paired
 from prony.analysis.missing import Missing, Value
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.trial_metrics import load_metrics
@@ -125,11 +126,7 @@ def compare_load_pairs(pairs: Sequence[LoadPair]) -> LoadPairs:
 def _compared(
     logs: Mapping[str, Sequence[float]], alike: Mapping[str, Resemblance | None]
 ) -> dict[str, Comparison]:
-    wide = {
-        name: effect.widened(found.widening)
-        for name, effect in paired_effects(logs).items()
-        if (found := alike[name])
-    }
+    wide = {name: paired(logs[name], found.widening) for name, found in alike.items() if found}
     return {**compare_family(logs), **compare_effects(wide, Terms())}
 
 
@@ -138,12 +135,10 @@ def _resemblance(ratios: Sequence[float]) -> Resemblance | None:
 
     *Definition*: r is the sum of products of neighbours' deviations from the mean, over the sum of squares;
     the correlation is (r + 1 / n) / (1 - 3 / n), and the most that is allowed for 4 / n more, between 0 and
-    0.9. The widening is sqrt(V / (1 - (V - 1) / (n - 1))), with V = 1 + 2 sum of (1 - j / n) most^j over
-    j < n: the standard error of a mean of such pairs, over what their spread alone would give.
+    0.9. The widening is `dependence.of_mean` of that. Windows of one server process resemble each other more
+    than blocks of fresh ones, so it is allowed for, and not drawn to what is usual.
     *Assumptions*: the correlation fades as that of a first-order autoregression.
-    *Source*: M. G. Kendall, "Note on bias in the estimation of autocorrelation", Biometrika 41 (1954); G. V.
-    Bayley and J. M. Hammersley, "The 'effective' number of independent observations in an autocorrelated time
-    series", J. R. Statist. Soc. Suppl. 8 (1946).
+    *Source*: M. G. Kendall, "Note on bias in the estimation of autocorrelation", Biometrika 41 (1954).
     """
     count = len(ratios)
     if count < LEAST_BLOCKS:
@@ -155,9 +150,7 @@ def _resemblance(ratios: Sequence[float]) -> Resemblance | None:
     unbiased = (products / squares + 1 / count) / (1 - 3 / count) if squares else 0.0
     correlation = min(max(unbiased, -1.0), 1.0)
     most = min(max(correlation + _MARGIN / count, 0.0), _MOST_CORRELATION)
-    inflation = 1 + 2 * fsum((1 - j / count) * most**j for j in range(1, count))
-    left = max(0.1, 1 - (inflation - 1) / (count - 1))
-    return Resemblance(correlation, most, sqrt(inflation / left))
+    return Resemblance(correlation, most, float(of_mean(most, count)))
 
 
 _Measured = Sequence[tuple[Mapping[str, Value], Mapping[str, Value]]]
