@@ -22,6 +22,7 @@ __all__ = [
     "answer",
     "block_logs",
     "block_ratios",
+    "bounded_by",
     "criterion",
     "deciding_metrics",
     "geometric_mean",
@@ -306,13 +307,20 @@ def ranked_cells(cells: Sequence[CellSummary], metric: str, terms: Terms) -> Ran
     """Return the ranking of ``cells`` (at least one) in ``metric``, by their names."""
     logs = {cell.name: log_values(cell, metric) for cell in cells}
     places = {cell.name: geometric_mean(cell, metric) or 0.0 for cell in cells}
-    bounds = {cell.name: cell.reach(metric) for cell in cells}
+    of = {cell.name: cell for cell in cells}
     frail = {cell.name for cell in cells if is_speed(metric) and any(map(is_failed, cell.others))}
 
     def heed(pair: Pair, found: Comparison) -> Comparison:
-        return heeded(found, metric, Bounded(*(bounds[name] for name in pair)), terms.margin)
+        return heeded(found, metric, bounded_by(of[pair[0]], of[pair[1]], metric), terms.margin)
 
     return ranking(logs, places, METRICS[metric].better, terms, heed=heed, frail=frail)
+
+
+def bounded_by(first: CellSummary, second: CellSummary, metric: str) -> Bounded:
+    """Return by what factors the figures of two cells may be better than measured, and why."""
+    reaches = first.reach(metric), second.reach(metric)
+    limited = any(cell.at_least and cell.limited for cell in (first, second))
+    return Bounded(*reaches, verdict=Verdict.LIMITED if limited else Verdict.DISTURBED)
 
 
 def _without_answer(cells: Sequence[CellSummary], qualified: Sequence[CellSummary]) -> str:

@@ -111,10 +111,13 @@ def grows_with_load(metric: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """By what factor each of two compared figures may be better than measured; 1: not at all."""
+    """By what factor each of two compared figures may be better than measured; 1: not at all. ``verdict``: of
+    what that leaves open.
+    """
 
     first: float = 1.0
     second: float = 1.0
+    verdict: Verdict = Verdict.LIMITED
 
     def __bool__(self) -> bool:
         """Return whether one of them is a bound."""
@@ -126,8 +129,8 @@ def heeded(found: Comparison, metric: str, bounded: Bounded, bar: float) -> Comp
 
     *Definition*: a verdict by which a subject of which a bound is known is worse stands where it is HIGHER or
     LOWER also for the best that this subject may have been: its interval lies beyond ``bar``, a ratio less 1,
-    by more than that factor. Else it is LIMITED, and so is an equivalence. Metrics that a generator cannot
-    limit stay as they are.
+    by more than that factor. Else it is what ``bounded`` says, and so is an equivalence. Metrics that a
+    generator cannot limit stay as they are.
     *Assumptions*: a stage before a first-come server never makes a reply earlier.
     """
     if not bounded or not is_bound(metric) or found.verdict in NO_VERDICT or found.effect is None:
@@ -137,7 +140,7 @@ def heeded(found: Comparison, metric: str, bounded: Bounded, bar: float) -> Comp
     is_doubtful = factor > 1 and not _is_beyond(found, (1 + bar) * factor)
     if not is_doubtful and found.verdict is not Verdict.EQUIVALENT:
         return found
-    return replace(found, verdict=Verdict.LIMITED)
+    return replace(found, verdict=bounded.verdict)
 
 
 def _is_beyond(found: Comparison, factor: float) -> bool:

@@ -151,7 +151,8 @@ def _with_ceiling(part: Part, claim: Claim, cell: CellSummary, other: CellSummar
     found = [_ceiling(claim, one) for one in (cell, other)]
     if found == [None, None] or cell.most_per_s == other.most_per_s:
         return part
-    ends = ends_of(claim.metric, Bounded(*(1.0 if limit is None else inf for limit in found)))
+    one, rival = (1.0 if limit is None else inf for limit in found)
+    ends = ends_of(claim.metric, Bounded(one, rival))
     limits = [part.limit if part.open != Open() else None, *found]
     return replace(part, open=part.open | ends, limit="; ".join(filter(None, limits)))
 

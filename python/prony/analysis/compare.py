@@ -59,6 +59,7 @@ class Verdict(StrEnum):
     TRIVIAL = "different, perhaps trivial"
     NOT_SHOWN = "not shown"
     LIMITED = "not shown: the generator was the limit"
+    DISTURBED = "not shown: other programs may have hidden it"
     SURVIVORS = "not shown: its failed trials are missing"
     TOO_FEW = "too few blocks for a verdict"
     TOO_FEW_SESSIONS = "too few sessions for a verdict"

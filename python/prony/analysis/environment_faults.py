@@ -11,6 +11,7 @@ from prony.units import MILLISECOND_NS
 
 __all__ = [
     "counted_apart",
+    "disturbed_reach",
     "environment_fault",
     "environment_metrics",
     "load_beside_generator",
@@ -29,6 +30,9 @@ _MOST_STEAL = 0.10
 # counts a CPU's time by the process that it finds there at each tick, and a process's time by its clock. On
 # two CPUs the two accounts differ by up to 3 % of their time.
 _MOST_OTHER_LOAD = 0.20
+
+# A server that had next to nothing of its CPUs shows nothing.
+_MOST_BOUNDED = 0.95
 
 # Clocks are not read at the same moment.
 _ASLEEP_NS = 100 * MILLISECOND_NS
@@ -118,6 +122,29 @@ def environment_fault(trial: Trial) -> Fault | None:
     if not isinstance(other, Missing) and other > _MOST_OTHER_LOAD:
         return Fault(FaultKind.OTHER_LOAD, share=other)
     return None
+
+
+def disturbed_reach(trial: Trial) -> float | None:
+    """Return the factor by which a trial's throughput may have been higher without the disturbance that made
+    it invalid; null where that is not known, or there was none.
+
+    *Definition*: 1 / (1 - s), s the share of the server's CPUs' time that others may have had: all of what
+    other programs used beside the generator's own CPUs, or of what the hypervisor took, over the time of the
+    server's CPUs. Null from 95 % on.
+    *Assumptions*: what others did to caches and clocks is less than that.
+    """
+    fault, placed = trial.fault, trial.placement
+    if fault is None or fault.text or fault.share is None or placed is None:
+        return None
+    if fault.kind is FaultKind.OTHER_LOAD:
+        share = fault.share - load_beside_generator(trial)
+    elif fault.kind is FaultKind.STOLEN_TIME:
+        share = fault.share
+    else:
+        return None
+    every = len({*placed.server_cpus, *placed.generator_cpus})
+    of_server = max(0.0, share) * every / len(placed.server_cpus)
+    return 1 / (1 - of_server) if of_server < _MOST_BOUNDED else None
 
 
 def environment_metrics(trial: Trial) -> dict[str, Value]:

@@ -24,6 +24,7 @@ __all__ = ["Decision", "Stop", "decide"]
 
 Key = TypeVar("Key", bound=Hashable)
 
+_BEYOND_BLOCKS = (Verdict.LIMITED, Verdict.DISTURBED, Verdict.SURVIVORS)
 _DECIDED = (Verdict.HIGHER, Verdict.LOWER, Verdict.EQUIVALENT)
 
 
@@ -86,9 +87,7 @@ def decide(
     *Source*: C. Jennison and B. W. Turnbull, "Interim analyses: the repeated confidence interval approach",
     J. R. Statist. Soc. B 51 (1989); "Group Sequential Methods" (2000), chapters 9 and 10.
     """
-    found = {
-        key: one for key, one in found.items() if one.verdict not in (Verdict.LIMITED, Verdict.SURVIVORS)
-    }
+    found = {key: one for key, one in found.items() if one.verdict not in _BEYOND_BLOCKS}
     if not found:
         return _without_figures(blocks, precision)
     agreed = terms or Terms()

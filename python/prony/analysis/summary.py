@@ -6,13 +6,14 @@ and these per-trial values are summarised. Percentiles of windows or threads are
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import fsum, inf, log, sqrt
+from math import exp, fsum, inf, log, sqrt
 from statistics import median
 
 from prony.analysis.account import ClassKind, Tally, kind_of, tally, together
 from prony.analysis.at_least import capacity_reach, is_at_least, is_bound, is_throughput, rate_reach
 from prony.analysis.compare import LEAST_BLOCKS, MARGIN
 from prony.analysis.effects import student_t
+from prony.analysis.environment_faults import disturbed_reach
 from prony.analysis.handshakes import Agreed, AgreedInBlocks, agreed_by_all, agreed_in, differing
 from prony.analysis.latency import latency_summaries
 from prony.analysis.listeners import SharedAddress, shared_addresses
@@ -32,6 +33,7 @@ from prony.model import (
     Failed,
     Fault,
     GeneratorVerdict,
+    Invalid,
     Limit,
     ListenerUsage,
     LogTail,
@@ -74,7 +76,8 @@ class TrialFigures:
     ``paces``: those of its seconds, or why they are unknown. ``listeners``: each in its fullest state of the
     window. ``engine``: what the generator says of itself (version, command, caveats). ``tls``: what was
     agreed on, null without TLS. ``machines``: of a load that several generators sent, or one elsewhere.
-    ``session``: the number of the session that it is of, from 0.
+    ``session``: the number of the session that it is of, from 0. ``disturbed``: by other programs or the
+    hypervisor, so that its figures of speed are bounds: it counts, and ``rate_reach`` says how far.
     """
 
     cell_id: int
@@ -104,6 +107,7 @@ class TrialFigures:
     tls: Agreed | None = None
     machines: tuple[GeneratorMachine, ...] = ()
     session: int = 0
+    disturbed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +222,8 @@ def figures(trial: Trial) -> TrialFigures:
     """Return the figures of one trial."""
     recording = trial.recording
     verdict = decode_verdict(recording.generator) if recording else GeneratorVerdict()
-    listeners = trial.facts.listeners
+    listeners, disturbed = trial.facts.listeners, disturbed_reach(trial)
+    is_bounded = isinstance(trial.outcome, Invalid) and disturbed is not None and recording is not None
     return TrialFigures(
         cell_id=trial.cell_id,
         role=trial.role,
@@ -226,14 +231,15 @@ def figures(trial: Trial) -> TrialFigures:
         position=trial.position,
         attempt=trial.attempt,
         started_unix_ns=trial.started_unix_ns,
-        outcome=trial.outcome,
+        outcome=Ok() if is_bounded else trial.outcome,
         fault=trial.fault,
         metrics=trial_metrics(trial),
         roles=role_metrics(trial),
         account=tally(recording.account) if recording else Tally(),
         censored_from=_censored_from(trial.recording),
         limited=verdict.strongest,
-        rate_reach=min(rate_reach(verdict.evidence), capacity_reach(_busy(trial))),
+        rate_reach=min(rate_reach(verdict.evidence) * (disturbed or 1.0), capacity_reach(_busy(trial))),
+        disturbed=disturbed is not None,
         starved=_starved(trial.recording),
         steady=steady_state(trial.recording),
         paces=paces_of(trial.recording),
@@ -400,14 +406,20 @@ def summarise_cell(
         censored_from=min((t.censored_from for t in counted if t.censored_from is not None), default=None),
         unqualified=_unqualified(counted, len(own), account, allowed_errors),
         limited=next((trial.limited for trial in counted if trial.limited), None),
-        at_least=is_at_least(trial.limited for trial in counted),
-        rate_reach=max((trial.rate_reach for trial in counted), default=1.0),
+        at_least=is_at_least(trial.limited for trial in counted) or any(one.disturbed for one in counted),
+        rate_reach=_mean_reach(counted),
         steadiness=steadiness([trial.paces for trial in counted], margin),
         others=tuple(trial for trial in own if not isinstance(trial.outcome, Ok)),
         counted=tuple(counted),
         by_block={trial.block: trial.metrics for trial in counted},
         allowed_errors=allowed_errors,
     )
+
+
+def _mean_reach(counted: Sequence[TrialFigures]) -> float:
+    """Return the factor by which the geometric mean of throughput may be higher: that of its trials'."""
+    reaches = [trial.rate_reach for trial in counted]
+    return inf if inf in reaches else exp(fsum(map(log, reaches)) / max(1, len(reaches)))
 
 
 def _metric(counted: Sequence[TrialFigures], name: str, ran: bool) -> Estimated:

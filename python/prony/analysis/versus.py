@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log
 
-from prony.analysis.answer import criterion, deciding_metrics, log_ratios
-from prony.analysis.at_least import Bounded, heeded
+from prony.analysis.answer import bounded_by, criterion, deciding_metrics, log_ratios
+from prony.analysis.at_least import heeded
 from prony.analysis.by_session import in_common, in_sessions, is_failed, shares_of
 from prony.analysis.compare import LEAST_BLOCKS, Comparison, Terms, compare_effects, with_range
 from prony.analysis.effects import Effect, paired, unpaired
@@ -167,7 +167,7 @@ def _families(
         judged = compare_effects(family, agreed)
         for key in family:
             pair = found[key[0]].first, found[key[0]].second
-            bounded = Bounded(*(cell.reach(key[1]) for cell in pair))
+            bounded = bounded_by(*pair, key[1])
             one = heeded(judged[key], key[1], bounded, agreed.margin)
             compared[key] = with_range(one, ranges.get(key, ()))
     return compared

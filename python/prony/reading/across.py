@@ -185,7 +185,8 @@ def _over(place: int, groups: Sequence[Group], margin: float) -> LoadOver | None
         reaches[cell.name] = max(cell.reach(metric), reaches.get(cell.name, 1.0))
 
     def heed(pair: Pair, compared: Comparison) -> Comparison:
-        return heeded(compared, metric, Bounded(*(reaches.get(name, 1.0) for name in pair)), margin)
+        first, second = (reaches.get(name, 1.0) for name in pair)
+        return heeded(compared, metric, Bounded(first, second), margin)
 
     leaders = [group.answer.leader for group in groups]
     found = across(sessions, leaders, METRICS[metric].better, terms, heed)

@@ -229,7 +229,7 @@ def _rows(group: Group) -> Iterator[Ranked]:
     best = {found.leader, *found.ties} if len(group.cells) > 1 and found.decided else {found.leader}
     for place, cell in _ranked(group):
         compared = found.comparisons.get(cell.name)
-        limited = compared is not None and compared.verdict is Verdict.LIMITED
+        limited = compared is not None and compared.verdict in (Verdict.LIMITED, Verdict.DISTURBED)
         own = (letters or {}).get(cell.name, "")
         yield Ranked(
             *(place, cell, _ratio(compared), own, cell.name in best, limited), first=cell.name == found.first

@@ -35,7 +35,7 @@ def _figure(group: Group, cell: CellSummary, at: str) -> Text:
 
 
 def _sameness(comparison: Comparison, at: str) -> Text:
-    if comparison.verdict in (Verdict.LIMITED, Verdict.SURVIVORS):
+    if comparison.verdict in (Verdict.LIMITED, Verdict.DISTURBED, Verdict.SURVIVORS):
         return text("{}", Quote(comparison.verdict.value, at + pointer("verdict")))
     if comparison.verdict is Verdict.EQUIVALENT:
         return text("equivalent")
@@ -89,7 +89,7 @@ def limited_ties(group: Group) -> bool:
 
 def is_limited(group: Group) -> bool:
     """Return whether the leader's figure is a bound: the generator limited it."""
-    return any(cell.at_least for cell in group.cells if cell.name == group.answer.leader)
+    return any(cell.at_least and cell.limited for cell in group.cells if cell.name == group.answer.leader)
 
 
 def leader_words(group: Group, place: int) -> Text | None:

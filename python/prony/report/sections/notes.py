@@ -86,7 +86,18 @@ def _whose(alike: Shared, ran: Set[str]) -> Text:
 
 def _bound_notes(reading: Reading) -> Iterator[Text]:
     """Yield whose figures are bounds, because the generator was the limit."""
-    found = dict.fromkeys(cell.name for cell in reading.cells if cell.at_least)
+    disturbed = dict.fromkeys(
+        cell.name for cell in reading.cells if any(trial.disturbed for trial in cell.counted)
+    )
+    if disturbed:
+        names = listed([text("{}", Name(name)) for name in disturbed], most=_MOST)
+        yield text(
+            "{}: other programs or the hypervisor took CPU time in some trial. Its throughput is at least "
+            "what is shown (≥), its latency at most (≤). No verdict or claim calls it worse, unless it would be "
+            "worse even with all of that time.",
+            names,
+        )
+    found = dict.fromkeys(cell.name for cell in reading.cells if cell.at_least and cell.limited)
     if found:
         names = listed([text("{}", Name(name)) for name in found], most=_MOST)
         yield text(
