@@ -88,7 +88,8 @@ def test_the_spread_of_trials_and_that_of_sessions_are_kept_apart():
         assert row.within == pytest.approx(np.hypot(0.02, 0.05), rel=0.1)
         assert row.between == pytest.approx(0.1, rel=0.15)
     assert found.rows[1].ratio.between == pytest.approx(0.1 * 2**0.5, rel=0.15)
-    assert found.rows[1].ratio.within == pytest.approx(0.02 * (2 / 5) ** 0.5, rel=0.15)
+    # What blocks show and no more: intervals are wider, for what few blocks cannot show.
+    assert found.rows[1].ratio.within == pytest.approx(0.02 * (2 / 5) ** 0.5, rel=0.1)
 
 
 def test_without_days_there_is_nothing_between_sessions():

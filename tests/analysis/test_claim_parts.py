@@ -9,24 +9,41 @@ from scipy import stats
 
 import simulated
 from prony.analysis.claim_parts import Part, of_effect, of_spreads, of_values
+from prony.analysis.dependence import dependence
 
 VALUES = [10.0, 11.0, 9.5, 10.5, 12.0]
 
 
+def students(values, level):
+    """Student's interval, as much wider as blocks ask for that may resemble each other."""
+    half = stats.t.ppf(1 - level / 2, len(values) - 1) * stats.sem(values)
+    half *= dependence([[value] for value in values]).widening
+    return np.mean(values) - half, np.mean(values) + half
+
+
 @pytest.mark.parametrize("level", [0.05, 0.01])
-def test_values_have_their_mean_and_students_interval(level):
-    found, oracle = of_values(VALUES, "a"), stats.ttest_1samp(VALUES, 0.0).confidence_interval(1 - level)
-    assert (found.name, found.n, found.figure, found.lost) == ("a", 5, pytest.approx(10.6), None)
-    assert found.interval(level) == pytest.approx((oracle.low, oracle.high))
+def test_values_above_0_have_their_geometric_mean_and_an_interval_on_the_scale_of_logarithms(level):
+    found, logs = of_values(VALUES, "a"), np.log(VALUES)
+    assert (found.name, found.n, found.lost) == ("a", 5, None)
+    assert found.figure == pytest.approx(stats.gmean(VALUES))
+    assert found.interval(level) == pytest.approx(np.exp(students(logs, level)))
+
+
+@pytest.mark.parametrize("level", [0.05, 0.01])
+def test_values_of_which_one_is_0_have_their_mean_and_students_interval(level):
+    values = [0.0, *VALUES[1:]]
+    found = of_values(values, "a")
+    assert found.figure == pytest.approx(np.mean(values))
+    assert found.interval(level) == pytest.approx(students(values, level))
 
 
 @pytest.mark.parametrize("level", [0.05, 0.01])
 def test_ratios_have_their_geometric_mean_and_an_interval_on_the_scale_of_logarithms(level):
     logs = [log(value) for value in VALUES]
-    found, oracle = of_effect(logs, "a", "why"), stats.ttest_1samp(logs, 0.0).confidence_interval(1 - level)
+    found = of_effect(logs, "a", "why")
     assert (found.name, found.n, found.lost) == ("a", 5, "why")
     assert found.figure == pytest.approx(stats.gmean(VALUES))
-    assert found.interval(level) == pytest.approx((exp(oracle.low), exp(oracle.high)))
+    assert found.interval(level) == pytest.approx(np.exp(students(logs, level)))
 
 
 def test_below_two_blocks_there_is_no_interval():
@@ -48,9 +65,19 @@ def test_spreads_have_the_ratio_of_their_standard_deviations_and_the_jackknifes_
     found = of_spreads(VALUES, others, "a")
     own, other = (variance(map(log, series)) for series in (VALUES, others))
     assert (found.n, found.figure) == (5, pytest.approx((own / other) ** 0.5))
-    error = sum(np.var(pseudo_values(series), ddof=1) / 5 for series in (VALUES, others)) ** 0.5
+    squares = [dependence([[log(value)] for value in series]).correlation ** 2 for series in (VALUES, others)]
+    factors = [(1 + square) / (1 - square) for square in squares]
+    jackknifed = [np.var(pseudo_values(series), ddof=1) / 5 for series in (VALUES, others)]
+    error = np.dot(factors, jackknifed) ** 0.5
     half = stats.t.ppf(0.975, 4) * error
     assert found.interval(0.05) == pytest.approx([exp((log(own / other) + k * half) / 2) for k in (-1, 1)])
+
+
+def test_blocks_that_resemble_each_other_widen_the_interval_of_a_ratio_of_spreads():
+    rising, others = [10.0 + 0.1 * k for k in range(20)], [10.0 + 0.3 * (k * 7 % 20) for k in range(20)]
+    mixed = [rising[k * 11 % 20] for k in range(20)]
+    (low, high), (least, most) = (of_spreads(one, others, "a").interval(0.05) for one in (mixed, rising))
+    assert log(most / least) > 1.5 * log(high / low)
 
 
 @pytest.mark.parametrize("blocks", [5, 20])

@@ -1,7 +1,6 @@
 """Claims of published experiments: each kind holds, does not hold, cannot tell, or is not testable here."""
 
 from dataclasses import replace
-from math import log
 from random import Random
 
 import pytest
@@ -161,13 +160,13 @@ def test_a_difference_within_the_tolerance_of_an_order_decides_nothing():
 def test_the_interval_that_is_shown_is_the_one_that_decided():
     values = [0.8, 0.9, 0.83, 0.86, 0.97]
     one = cell("a1", values, metric="pss_end")
-    alone = evaluate(claim(ClaimKind.VALUE, "a1*", metric="pss_end", low=0.96), [one])
+    alone = evaluate(claim(ClaimKind.VALUE, "a1*", metric="pss_end", low=0.99), [one])
     assert (alone.verdict, alone.level) == (NOT, 0.05)
     # Of two parts each has half of the level: its interval is wider, and reaches the bound.
     both = [one, cell("a2", around(1.2), metric="pss_end")]
-    found = evaluate(claim(ClaimKind.VALUE, "a*", metric="pss_end", low=0.96), both)
+    found = evaluate(claim(ClaimKind.VALUE, "a*", metric="pss_end", low=0.99), both)
     assert (found.verdict, found.level) == (OPEN, 0.025)
-    assert found.interval[1] >= 0.96 > alone.interval[1]
+    assert found.interval[1] >= 0.99 > alone.interval[1]
 
 
 def test_an_order_must_hold_at_every_load():
@@ -204,17 +203,11 @@ def test_its_memory_counts_whether_or_not_its_requests_fail():
 
 
 @pytest.mark.parametrize(("speed", "found"), [(105, OPEN), (95, OPEN), (130, HOLDS), (70, NOT)])
-def test_what_lies_within_the_noise_floor_neither_holds_nor_fails_to(speed, found):
+def test_what_lies_within_the_tolerance_neither_holds_nor_fails_to(speed, found):
     cells = (cell("a", around(speed)), cell("b", around(100)))
-    assert verdict(claim(ClaimKind.HIGHEST), *cells, terms=Terms(noise_floor=0.2)) is found
+    assert verdict(claim(ClaimKind.HIGHEST, tolerance=0.2), *cells) is found
     swapped = {HOLDS: NOT, NOT: HOLDS}.get(found, found)
-    assert verdict(claim(ClaimKind.LOWEST), *cells, terms=Terms(noise_floor=0.2)) is swapped
-
-
-def test_the_noise_floor_raises_the_bar_of_an_order():
-    cells = (cell("a", around(310)), cell("b", around(300, spread=0.001)))
-    assert verdict(claim(ClaimKind.HIGHEST), *cells) is HOLDS
-    assert verdict(claim(ClaimKind.HIGHEST), *cells, terms=Terms(noise_floor=0.03)) is OPEN
+    assert verdict(claim(ClaimKind.LOWEST, tolerance=0.2), *cells) is swapped
 
 
 def test_many_rivals_do_not_refute_a_claim_by_chance():
@@ -405,15 +398,6 @@ def test_a_spread_under_a_limit_of_the_generator_may_be_its_own(limited):
     assert found.reason.endswith("to b+hello: the generator was the limit, so the spread may be its own")
 
 
-def test_blocks_that_depend_on_each_other_widen_the_interval_of_a_ratio_of_spreads():
-    cells = [cell("a", around(14, spread=0.01)), cell("b", around(14, spread=0.3))]
-    plain, widened = (
-        evaluate(claim(ClaimKind.STEADIER, against="b+*"), cells, Terms(widening=factor)) for factor in (1, 2)
-    )
-    (low, high), (least, most) = plain.interval, widened.interval
-    assert log(most / least) == pytest.approx(2 * log(high / low))
-
-
 # --- growth -----------------------------------------------------------------------------------------------
 
 
@@ -572,7 +556,7 @@ def test_a_generators_single_core_needs_cpus_of_the_generator_and_not_of_the_ser
 
 def test_a_roles_cpu_cannot_be_told_where_no_sample_shows_whose_some_of_it_was():
     asked = claim(ClaimKind.SINGLE_CORE, metric="cpu_percent", role="master")
-    one = cell("a", around(99), metric="cpu_percent", role="master")
+    one = cell("a", around(98), metric="cpu_percent", role="master")
     assert verdict(asked, one) is HOLDS
     short_lived = replace(one, metrics={**one.metrics, "cpu_unsampled_percent": estimate_mean([40.0, 42.0])})
     found = evaluate(asked, [short_lived])

@@ -80,10 +80,10 @@ def test_a_combination_that_was_not_measured_leaves_out_what_needs_it():
     assert set(interactions(GRID, known)) == {(2, 1)}
 
 
-def test_the_noise_of_the_machine_counts_twice():
+def test_what_lies_within_the_margin_is_no_interaction():
     small = logs(Random(1), lambda i, j: 0.05 if i == 2 and j else 0.0, noise=0.001)
     assert interactions(GRID, small, Terms())[2, 1].verdict is Verdict.HIGHER
-    assert interactions(GRID, small, Terms(noise_floor=0.04))[2, 1].verdict is not Verdict.HIGHER
+    assert interactions(GRID, small, Terms(margin=0.08))[2, 1].verdict is Verdict.EQUIVALENT
 
 
 @pytest.mark.parametrize(

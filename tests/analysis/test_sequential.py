@@ -1,6 +1,7 @@
 """A study that looks several times stops by the rule that it names, and its verdicts keep their promise."""
 
 import random
+from dataclasses import replace
 from math import ceil, expm1, log1p
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy import stats
 import simulated
 from looking import compare_at, decide_at
 from prony.analysis.compare import Terms, Verdict, compare_all
+from prony.analysis.dependence import dependence
 from prony.analysis.sequential import Decision, decide
 from prony.analysis.spending import Look
 from prony.model import Precision
@@ -97,33 +99,19 @@ def test_the_rule_is_told_in_words():
     )
 
 
-def test_the_noise_floor_holds_at_every_look():
-    family = {"b": ratios(0.05, 0.005, 10)}
-    assert compare_at(family, 10, TWO_PERCENT)["b"].verdict is Verdict.HIGHER
-    terms = Terms(noise_floor=0.08)
-    assert compare_at(family, 10, TWO_PERCENT, terms)["b"].verdict is Verdict.TRIVIAL
+@pytest.mark.parametrize("verdict", [Verdict.LIMITED, Verdict.SURVIVORS])
+def test_what_no_block_decides_does_not_keep_it_going(verdict):
+    compared = compare_at({"b": ratios(0.3, 0.01, 10), "c": ratios(0.0, 0.3, 10, 2)}, 10, TWO_PERCENT)
+    assert decide(compared, 10, TWO_PERCENT).decision is not Decision.REACHED
+    left = compared | {"c": replace(compared["c"], verdict=verdict)}
+    assert decide(left, 10, TWO_PERCENT).decision is Decision.REACHED
+    assert decide(left, 10, TWO_PERCENT) == decide({"b": compared["b"]}, 10, TWO_PERCENT)
 
 
-def test_a_difference_within_the_noise_floor_reaches_no_verdict():
-    family = {"b": ratios(0.05, 0.005, 10), "c": ratios(0.3, 0.005, 10, 2)}
-    assert decision(family, 10) is Decision.REACHED
-    # What is known precisely ends the study all the same, but not as a verdict.
-    assert decision(family, 10, terms=Terms(noise_floor=0.08)) is Decision.PRECISE
-
-
-def test_each_comparison_is_held_to_the_noise_floor_of_its_own_metric():
-    family = {"b": ratios(0.05, 0.005, 10), "c": ratios(0.3, 0.005, 10, 2)}
-    found = compare_at(family, 10, TWO_PERCENT, floors={"b": 0.08})
-    assert (found["b"].verdict, found["c"].verdict) == (Verdict.TRIVIAL, Verdict.HIGHER)
-    assert decide_at(family, 10, TWO_PERCENT, floors={"b": 0.08}).decision is Decision.PRECISE
-    assert decide_at(family, 10, TWO_PERCENT, floors={"c": 0.08}).decision is Decision.REACHED
-
-
-def test_what_lies_below_the_noise_floor_is_not_projected_to_be_settled_by_its_distance_from_it():
-    # Few blocks would place it below the floor, which is no verdict: equivalence is ruled out by then.
-    family = {"b": ratios(0.0, 0.12, 10)}
-    without, floored = (decide_at(family, 10, TWO_PERCENT, Terms(noise_floor=floor)) for floor in (0.0, 0.5))
-    assert (floored.decision, floored.projected) == (Decision.FUTILE, without.projected)
+def test_where_no_block_decides_anything_a_look_ends_it():
+    compared = compare_at({"b": ratios(0.3, 0.01, 10)}, 10, TWO_PERCENT)
+    found = decide({"b": replace(compared["b"], verdict=Verdict.SURVIVORS)}, 10, TWO_PERCENT)
+    assert found.decision is Decision.FUTILE
 
 
 @pytest.mark.parametrize(
@@ -142,7 +130,7 @@ def test_the_projection_is_how_many_blocks_make_the_interval_reach_the_margin_or
     precision = Precision(target=target)
     values = [centre + 0.05 * step for step in (-1, -0.5, 0, 0.5, 1)]
     found = decide_at({"b": values}, 5, precision)
-    spread = stats.sem(values) * 5**0.5
+    spread = np.std(values, ddof=1) * dependence([[value] for value in values]).widening
     level = Look(20, precision.looks).nominal(0.05)
     quantile = stats.t.ppf(1 - level / 2, 4 * 20 / 5)
     assert found.projected == ceil((quantile * spread / distance) ** 2)
@@ -175,7 +163,7 @@ def at_the_first_look(noise, effect=0.1, subjects=8):
 @pytest.mark.parametrize("noise", [0.01, 0.02])
 def test_a_winner_of_eight_that_is_plain_stops_a_study_at_its_first_look(noise):
     ended = [decision is Decision.REACHED and not found.ties for found, decision in at_the_first_look(noise)]
-    assert sum(ended) / len(ended) >= 0.95
+    assert sum(ended) / len(ended) >= 0.9
 
 
 def test_what_is_not_shown_does_not_keep_it_going():

@@ -49,10 +49,10 @@ def test_two_that_are_alike_share_a_letter_and_the_slower_one_has_its_own():
     assert found.decided
 
 
-def test_those_behind_the_first_are_told_apart_beyond_the_noise_floor_only():
+def test_those_behind_the_first_are_told_apart_beyond_the_margin_only():
     cells = [cell(1, 1000), cell(2, 550), cell(3, 500)]
-    told = {floor: standing(cells, THROUGHPUT, Terms(noise_floor=floor)).letters for floor in (0.0, 0.2)}
-    assert told[0.0] == {"s1+hello": "a", "s2+hello": "b", "s3+hello": "c"}
+    told = {margin: standing(cells, THROUGHPUT, Terms(margin=margin)).letters for margin in (0.02, 0.2)}
+    assert told[0.02] == {"s1+hello": "a", "s2+hello": "b", "s3+hello": "c"}
     assert told[0.2] == {"s1+hello": "a", "s2+hello": "b", "s3+hello": "b"}
 
 

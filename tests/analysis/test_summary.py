@@ -3,6 +3,7 @@ can be said.
 """
 
 from dataclasses import replace
+from math import log
 
 import numpy as np
 import pytest
@@ -11,13 +12,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from golden import build
-from prony.analysis.answer import answer, criterion, geometric_mean
+from prony.analysis.answer import answer, criterion, geometric_mean, ranked_cells
+from prony.analysis.compare import Terms, Verdict
 from prony.analysis.displayed import cell_trimmed_mean
 from prony.analysis.missing import Missing
 from prony.analysis.summary import (
     Estimate,
+    estimate_geometric,
     estimate_mean,
-    estimate_skewed_mean,
+    estimate_over,
     figures,
     judged_sessions,
     summarise_cell,
@@ -45,34 +48,68 @@ def values(ms, count=2000):
     return [int(ms * 1e6 * (0.5 + k / count)) for k in range(count)]
 
 
-@given(st.lists(st.floats(0.1, 1e9), min_size=2, max_size=20, unique=True))
-def test_the_interval_is_students(numbers):
+@pytest.mark.parametrize("level", [0.05, 0.005])
+@given(st.lists(st.floats(0.1, 1e9), min_size=5, max_size=20, unique=True))
+def test_the_interval_is_students(level, numbers):
     # The oracle warns where numbers differ by no more than rounding.
     assume(max(numbers) - min(numbers) > 1e-9 * max(numbers))
-    found, oracle = estimate_mean(numbers), stats.ttest_1samp(numbers, 0).confidence_interval(0.95)
+    found, oracle = (
+        estimate_mean(numbers, level),
+        stats.ttest_1samp(numbers, 0).confidence_interval(1 - level),
+    )
+    assert found.mean == pytest.approx(np.mean(numbers))
     assert found.low == pytest.approx(oracle.low, rel=1e-6, abs=1e-3)
     assert found.high == pytest.approx(oracle.high, rel=1e-6, abs=1e-3)
     assert found.min <= found.median <= found.max
 
 
+@pytest.mark.parametrize("level", [0.05, 0.005])
+@given(st.lists(st.floats(0.1, 1e9), min_size=5, max_size=20))
+def test_the_geometric_interval_is_that_of_the_logarithms(level, numbers):
+    found, logs = estimate_geometric(numbers, level), estimate_mean([log(one) for one in numbers], level)
+    assert found.mean == pytest.approx(stats.gmean(numbers))
+    assert (log(found.low), log(found.high)) == pytest.approx((logs.low, logs.high), abs=1e-9)
+    middle = (float(np.median(numbers)), min(numbers), max(numbers))
+    assert (found.count, found.median, found.min, found.max) == (len(numbers), *middle)
+
+
 @pytest.mark.parametrize("variation", [0.3, 0.6])
 @pytest.mark.parametrize("trials", [5, 10])
-def test_the_interval_of_a_skewed_latency_covers_its_mean(variation, trials):
+def test_the_interval_of_a_skewed_latency_covers_its_geometric_mean(variation, trials):
     rng, runs = np.random.default_rng(trials), 4000
     spread = np.log1p(variation**2) ** 0.5
-    found = [estimate_skewed_mean(row) for row in np.exp(spread * rng.normal(size=(runs, trials))).tolist()]
-    covered = sum(one.low <= np.exp(spread**2 / 2) <= one.high for one in found)
-    assert covered / runs >= 0.93
+    found = [estimate_geometric(row) for row in np.exp(spread * rng.normal(size=(runs, trials))).tolist()]
+    assert all(one.low > 0 for one in found)
+    covered = sum(one.low <= 1 <= one.high for one in found)
+    assert covered / runs == pytest.approx(0.95, abs=3 * (0.05 * 0.95 / runs) ** 0.5)
 
 
-def test_below_five_trials_and_with_a_zero_a_skewed_interval_is_students():
-    for few in ([1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 2.0, 3.0, 4.0]):
-        assert estimate_skewed_mean(few) == estimate_mean(few)
+@pytest.mark.parametrize(
+    "name", ["ok_per_s", "response_ok_p99", "cpu_ns_per_request", "pss_end", "any other"]
+)
+def test_the_mean_of_what_is_never_nothing_is_geometric(name):
+    numbers = [1.0, 2.0, 3.0, 4.0, 500.0]
+    assert estimate_over(numbers, name, 0.01) == estimate_geometric(numbers, 0.01)
 
 
-def test_one_trial_has_no_interval():
-    assert estimate_mean([3.0]) == Estimate(1, 3.0, None, None, 3.0, 3.0, 3.0)
-    assert estimate_mean([3.0]).half_width is None
+@pytest.mark.parametrize("name", ["error_ratio", "error_per_s", "cpu_percent"])
+def test_the_mean_of_what_may_well_be_nothing_is_arithmetic(name):
+    numbers = [1.0, 2.0, 3.0, 4.0, 500.0]
+    assert estimate_over(numbers, name, 0.01) == estimate_mean(numbers, 0.01)
+
+
+def test_the_mean_of_values_of_which_one_is_0_is_arithmetic():
+    numbers = [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert estimate_over(numbers, "ok_per_s") == estimate_mean(numbers)
+
+
+@pytest.mark.parametrize("estimate", [estimate_mean, estimate_geometric])
+def test_below_five_trials_there_is_no_interval(estimate):
+    for few in ([3.0], [1.0, 2.0], [1.0, 2.0, 3.0, 4.0]):
+        found = estimate(few)
+        assert (found.count, found.low, found.high, found.half_width) == (len(few), None, None, None)
+    assert estimate([1.0, 2.0, 3.0, 4.0, 5.0]).half_width > 0
+    assert estimate([3.0]) == Estimate(1, pytest.approx(3.0), None, None, 3.0, 3.0, 3.0)
 
 
 def test_every_metric_has_a_value_or_a_reason():
@@ -191,25 +228,94 @@ def test_a_lone_subject_leads():
 
 
 def by_block(number, *means):
-    """A cell whose latencies are given by block, in ms."""
+    """A cell whose latencies are given by block, in ms; none of a block that it did not run in."""
     of = cell(number)
-    own = [figures(build.trial(of, block, 0, values(ms))) for block, ms in enumerate(means)]
+    own = [figures(build.trial(of, block, 0, values(ms))) for block, ms in enumerate(means) if ms is not None]
     return summarise_cell(of, own)
 
 
 def test_one_bad_block_does_not_put_a_subject_after_one_that_is_worse_in_all_others():
     spiked, slow = by_block(1, 1, 1, 1, 1, 60), by_block(2, 4, 4, 4, 4, 4)
-    assert spiked.metrics["response_ok_p99"].mean > slow.metrics["response_ok_p99"].mean
-    assert geometric_mean(spiked, "response_ok_p99") < geometric_mean(slow, "response_ok_p99")
+    found = [cell.metrics["response_ok_p99"] for cell in (spiked, slow)]
+    assert found[0].mean == geometric_mean(spiked, "response_ok_p99") < found[1].mean
     assert answer([slow, spiked]).leader == "s1+hello"
 
 
+def lacking(number, missing, *means):
+    """A cell as ``by_block``, without a figure in the blocks ``missing``: it was disturbed there."""
+    of = cell(number)
+    made = [figures(build.trial(of, block, 0, values(ms))) for block, ms in enumerate(means)]
+    lost = [replace(made[block], outcome=Invalid("steal")) for block in missing]
+    return summarise_cell(of, [*(one for one in made if one.block not in missing), *lost])
+
+
+def test_who_lost_a_trial_in_a_slow_block_is_no_better_for_it():
+    drift = (1, 1.01, 1.02, 1.01, 1.02, 9)
+    faster, luckier = by_block(1, *drift), lacking(2, [5], *(1.1 * one for one in drift))
+    assert luckier.metrics["response_ok_p99"].mean < faster.metrics["response_ok_p99"].mean
+    assert answer([luckier, faster]).leader == "s1+hello"
+
+
+def frail(number, *means, outcome):
+    """A cell as ``by_block``, of which one trial more came to nothing; not so many that its speed is lost."""
+    of = cell(number)
+    made = [figures(build.trial(of, block, 0, values(ms))) for block, ms in enumerate(means)]
+    return summarise_cell(of, [*made, figures(build.trial(of, len(made), 0, [], outcome=outcome))])
+
+
+TEN = [1 + 0.01 * (block % 4) for block in range(10)]
+
+
+def test_a_subject_whose_server_failed_trials_is_not_shown_to_be_better_and_comes_last():
+    fast = frail(1, *TEN, outcome=Failed("load", "died"))
+    found = answer([fast, by_block(2, *(2 * one for one in TEN))])
+    assert found.leader == "s2+hello"
+    assert found.comparisons["s1+hello"].verdict is Verdict.SURVIVORS
+    # As an interval it is told all the same, and it is not said to be worse.
+    assert found.comparisons["s1+hello"].high < 0
+    assert found.ties == ("s1+hello",)
+
+
+def test_a_subject_whose_server_failed_trials_is_equivalent_to_none_and_may_be_worse():
+    same, slow = (frail(1, *(by * one for one in TEN), outcome=Failed("load", "died")) for by in (1, 2))
+    steady = by_block(2, *TEN)
+    assert answer([same, steady]).comparisons["s1+hello"].verdict is Verdict.SURVIVORS
+    found = answer([slow, steady])
+    assert (found.comparisons["s1+hello"].verdict, found.ties) == (Verdict.HIGHER, ())
+
+
+def test_a_trial_that_the_machine_spoiled_takes_nothing_from_a_subject():
+    fast = frail(1, *TEN, outcome=Invalid("steal"))
+    found = answer([fast, by_block(2, *(2 * one for one in TEN))])
+    assert (found.leader, found.comparisons["s2+hello"].verdict) == ("s1+hello", Verdict.HIGHER)
+
+
+def test_the_leaders_figure_has_an_interval_that_holds_whoever_leads():
+    many = [by_block(number, *((1 + 0.1 * number) * one for one in TEN)) for number in (1, 2, 3)]
+    found = answer(many)
+    own = many[0].metrics["response_ok_p99"]
+    assert (found.leader, found.figure.mean) == ("s1+hello", own.mean)
+    numbers = [metrics["response_ok_p99"] for metrics in many[0].units.values()]
+    wide = estimate_over(numbers, "response_ok_p99", 0.05 / 3)
+    assert (found.figure.low, found.figure.high) == (wide.low, wide.high)
+    assert found.figure.low < own.low < own.high < found.figure.high
+
+
+def test_without_a_leader_there_is_no_figure_and_below_five_blocks_no_interval():
+    assert answer([by_block(1, *TEN), by_block(2, *TEN)]).figure is None
+    few = answer([by_block(1, 1, 1.1, 1), by_block(2, 2, 2.1, 2)])
+    assert (few.leader, few.figure.count, few.figure.low) == ("s1+hello", 3, None)
+
+
 def test_a_subject_that_is_shown_to_be_worse_than_another_does_not_lead():
-    steps = [1 + 0.01 * (k % 4) for k in range(9)]
-    spiked, slow = by_block(1, *steps, 1e6), by_block(2, *(2 * step for step in steps[::-1]), 2)
-    found = answer([slow, spiked])
-    assert geometric_mean(spiked, "response_ok_p99") > geometric_mean(slow, "response_ok_p99")
-    assert (found.leader, found.ties) == ("s1+hello", ())
+    # In every other block the third is so slow that whoever ran then has the better mean.
+    steps = [1 + 0.01 * (block * 7 % 5) for block in range(20)]
+    often = by_block(1, *(1.8 * one for one in steps))
+    seldom = by_block(2, *(None if block % 2 else one for block, one in enumerate(steps[::-1])))
+    uneven = by_block(3, *((54 if block % 2 else 0.9) * one for block, one in enumerate(steps)))
+    found = answer([often, seldom, uneven])
+    assert ranked_cells([often, uneven], "response_ok_p99", Terms()).names[0] == "s1+hello"
+    assert (found.leader, found.comparisons["s1+hello"].verdict) == ("s2+hello", Verdict.HIGHER)
 
 
 def test_subjects_whose_trials_all_failed_ran_but_do_not_count():

@@ -24,7 +24,7 @@ def ratios(second, first=SIX):
 
 
 def compared(first, second, is_paired=True, terms=None, primary=()):
-    return versus([Match(first, second)], is_paired, lambda _match, _blocks: terms or Terms(), primary)
+    return versus([Match(first, second)], is_paired, terms or Terms(), primary)
 
 
 def by_metric(found):
@@ -106,7 +106,7 @@ def test_metrics_that_the_comparison_is_made_for_are_one_family_over_all_loads()
             (100, {"a+hello": SIX, "b+hello": times(1)}),
         )
     ]
-    rows = versus(found, True, lambda _match, _blocks: Terms()).rows
+    rows = versus(found, True, Terms()).rows
     # Holm: the smaller of two p-values is held to half of the level.
     assert [row.comparison.level for row in rows] == [0.025, 0.05]
     assert [row.comparison.verdict for row in rows] == [Verdict.HIGHER, Verdict.EQUIVALENT]
@@ -129,24 +129,13 @@ def test_metrics_that_are_asked_for_take_the_place_of_the_one_that_decides():
     assert (rows["ok_per_s"].screens, rows["pss_end"].screens) == (True, False)
 
 
-def test_each_metric_is_held_to_its_own_noise_floor():
+def test_the_terms_are_those_of_all_loads_and_metrics():
     first = measured(cell_of("a+hello"), ok_per_s=SIX, pss_end=SIX)
     second = measured(cell_of("b+hello"), ok_per_s=times(1.05), pss_end=times(1.05))
-    rows = by_metric(compared(first, second, terms=Terms(floors={"pss_end": 0.2})))
-    verdicts = {name: row.comparison.verdict for name, row in rows.items()}
-    assert verdicts == {"ok_per_s": Verdict.HIGHER, "pss_end": Verdict.TRIVIAL}
-
-
-def test_terms_are_asked_for_by_load_and_number_of_blocks():
-    asked = []
-
-    def terms(match, blocks):
-        asked.append((match, blocks))
-        return Terms()
-
-    match = Match(measured(cell_of("a+hello"), ok_per_s=SIX), measured(cell_of("b+hello"), ok_per_s=SIX[:5]))
-    versus([match], True, terms)
-    assert asked == [(match, 5)]
+    for margin, verdict in ((0.02, Verdict.HIGHER), (0.2, Verdict.EQUIVALENT)):
+        rows = by_metric(compared(first, second, terms=Terms(margin=margin)))
+        assert {row.comparison.verdict for row in rows.values()} == {verdict}
+    assert [row.comparison.level for row in rows.values()] == [0.05, 0.05]
 
 
 # --- what cannot be said ----------------------------------------------------------------------------------

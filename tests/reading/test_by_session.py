@@ -146,12 +146,21 @@ def test_their_figures_have_intervals_of_the_means_of_sessions(five):
     cell = five.cells[0]
     found = cell.metrics["ok_per_s"]
     means = [
-        np.mean([trial.metrics["ok_per_s"] for trial in cell.counted if trial.session == number])
+        np.mean([np.log(trial.metrics["ok_per_s"]) for trial in cell.counted if trial.session == number])
         for number in range(5)
     ]
     half = 2.7764 * np.std(means, ddof=1) / 5**0.5
-    assert (found.count, found.mean) == (25, pytest.approx(np.mean(means)))
-    assert found.half_width == pytest.approx(half, rel=1e-3)
+    assert (found.count, found.mean) == (25, pytest.approx(np.exp(np.mean(means))))
+    assert np.log([found.low, found.high]) == pytest.approx(
+        np.mean(means) + np.array([-half, half]), abs=1e-6
+    )
+
+
+def test_the_figure_of_who_leads_over_sessions_has_an_interval_over_them_that_holds_whoever_leads(five):
+    found = five.groups[0].answer.figure
+    own = next(cell for cell in five.cells if cell.name == five.groups[0].answer.leader).metrics["ok_per_s"]
+    assert (found.count, found.mean) == (25, own.mean)
+    assert found.low < own.low < found.mean < own.high < found.high
 
 
 # --- which trials are of one session ----------------------------------------------------------------------
@@ -268,7 +277,7 @@ def test_blocks_that_a_subject_which_does_not_qualify_lacks_are_compared_all_the
     broken = in_days(cell_of("broken+hello", number=3), dict.fromkeys(first, 1000.0), lost)
     found = (even, late, broken)
     plan = Plan("shop", "Shop", "", "quick", tuple(one.cell for one in found), 20, 1)
-    (group,) = groups_of(plan, [trial for one in found for trial in (*one.counted, *one.others)], ())
+    (group,) = groups_of(plan, [trial for one in found for trial in (*one.counted, *one.others)])
     assert [bool(cell.unqualified) for cell in group.cells] == [False, False, True]
     (compared,) = group.answer.comparisons.values()
     assert (group.answer.leader, compared.verdict) == ("late+hello", Verdict.LOWER)
@@ -295,8 +304,7 @@ def test_a_check_by_another_generator_compares_the_blocks_that_both_have(lost):
 
 
 def rows(first, second, *, is_paired=True):
-    terms = Terms(by_session=True)
-    return versus([Match(first, second)], is_paired, lambda match, blocks: terms, ["ok_per_s"])
+    return versus([Match(first, second)], is_paired, Terms(by_session=True), ["ok_per_s"])
 
 
 def test_two_subjects_of_one_study_are_compared_over_the_blocks_that_both_have():

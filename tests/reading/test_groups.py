@@ -10,7 +10,6 @@ from prony.analysis.answer import answer
 from prony.analysis.compare import Terms
 from prony.analysis.summary import figures
 from prony.model import ClosedLoop, Design, EngineChoice, OpenLoop, Plan, Precision
-from prony.model.facts import Floor
 from prony.reading.groups import families, groups_of, load_size, terms
 from prony.report.words import load_words, workload_words
 
@@ -36,9 +35,9 @@ def pair(loop=None, first=1):
     return cell_of("a+hello", loop, number=first), cell_of("b+hello", loop, number=first + 1)
 
 
-def grouped(floors=(), **design):
+def grouped(**design):
     found = trials({1: TEN, 2: [1.05 * value for value in reversed(TEN)]})
-    (group,) = groups_of(plan_of(*pair(), **design), found, floors)
+    (group,) = groups_of(plan_of(*pair(), **design), found)
     return group
 
 
@@ -57,17 +56,6 @@ def test_a_study_of_a_fixed_number_of_blocks_is_read_at_the_whole_level_and_with
     assert (compared.level, grouped(margin=0.1).answer.ties) == (0.05, ("a+hello",))
 
 
-def test_the_noise_floor_is_that_of_the_metric_that_decides_the_load_and_the_blocks():
-    floors = (
-        Floor("ok_per_s", "closed", 5, 0.09),
-        Floor("ok_per_s", "closed", 10, 0.08),
-        Floor("ok_per_s", "open", 10, 0.3),
-        Floor("pss_end", "closed", 10, 0.4),
-    )
-    assert (grouped(floors).noise_floor, grouped(floors).answer.ties) == (0.08, ("a+hello",))
-    assert (grouped().noise_floor, grouped().answer.ties) == (0.0, ())
-
-
 @pytest.mark.parametrize(
     ("primary", "is_primary"), [({"connections": 10}, True), ({"connections": 9}, False)]
 )
@@ -79,13 +67,13 @@ def test_loads_that_the_study_was_not_made_for_are_a_screening(primary, is_prima
 def test_families_are_loads_that_differ_in_one_thing_the_lightest_first():
     loops = (ClosedLoop(100), ClosedLoop(10), OpenLoop(50.0))
     cells = [cell for k, loop in enumerate(loops) for cell in pair(loop, 2 * k)]
-    found = families(groups_of(plan_of(*cells), trials({cell.id: TEN for cell in cells}), ()))
+    found = families(groups_of(plan_of(*cells), trials({cell.id: TEN for cell in cells})))
     assert [[load_size(group) for group in linked] for linked in found] == [[10, 100], [50.0]]
 
 
 def test_a_trial_that_stalls_is_named_and_not_averaged_away():
     found = trials({1: TEN, 2: [600.0, *TEN[1:]]})
-    (group,) = groups_of(plan_of(*pair()), found, ())
+    (group,) = groups_of(plan_of(*pair()), found)
     assert {name: (one.trials, one.of) for name, one in group.stalls.items()} == {"b+hello": (1, 10)}
 
 
@@ -103,7 +91,7 @@ def test_generators_are_compared_under_an_equal_load_by_what_they_do_for_their_c
         for number, values in rates.items()
         for block in range(5)
     ]
-    few, many = groups_of(plan_of(*cells, primary={"connections": 80}), found, ())
+    few, many = groups_of(plan_of(*cells, primary={"connections": 80}), found)
     assert [cell.name for cell in few.cells] == ["wrk 1 × 80", "python-asyncio 1 × 80"]
     assert (few.answer.metric, few.answer.leader) == ("generator_ok_per_cpu_s", "wrk 1 × 80")
     assert (few.primary, many.primary) == (True, False)
@@ -113,7 +101,7 @@ def test_kept_connections_and_one_for_each_request_are_two_loads():
     kept = pair()
     load = replace(kept[0].workload, request=replace(kept[0].workload.request, keep_alive=False))
     new = [replace(cell, workload=load) for cell in pair(first=3)]
-    groups = groups_of(plan_of(*kept, *new), [], ())
+    groups = groups_of(plan_of(*kept, *new), [])
     assert [[cell.name for cell in group.cells] for group in groups] == [["a+hello", "b+hello"]] * 2
     assert "a connection for each request" in groups[1].workload.describe()
 
@@ -122,7 +110,7 @@ def test_streams_are_a_load_of_their_own_in_groups_and_families():
     one = pair()
     several = [replace(cell, workload=replace(cell.workload, streams=8)) for cell in pair(first=3)]
     more = [replace(cell, workload=replace(cell.workload, streams=8)) for cell in pair(ClosedLoop(20), 5)]
-    groups = groups_of(plan_of(*one, *several, *more), trials(dict.fromkeys(range(1, 7), TEN)), ())
+    groups = groups_of(plan_of(*one, *several, *more), trials(dict.fromkeys(range(1, 7), TEN)))
     assert [len(group.cells) for group in groups] == [2, 2, 2]
     words = [str(load_words(group.workload, "")) for group in groups]
     with_streams = [f"{count} connections with 8 streams each" for count in (10, 20)]

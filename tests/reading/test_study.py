@@ -1,4 +1,4 @@
-"""Claims are held to the noise of the machine, and subjects that were not measured are named."""
+"""Claims are held to the study's own trials, and subjects that were not measured are named."""
 
 from dataclasses import replace
 
@@ -7,8 +7,8 @@ import pytest
 from cells import cell_of
 from golden import build
 from prony.analysis.claims import ClaimVerdict
-from prony.model import Claim, ClaimKind, Fingerprint, Invalid, Plan, Run, TrialRecord
-from prony.model.facts import Floor, RunFacts
+from prony.model import Claim, ClaimKind, Design, Fingerprint, Invalid, Plan, Run, TrialRecord
+from prony.model.facts import RunFacts
 from prony.model.recording import GeneratorMachine
 from prony.reading.study import read
 
@@ -16,10 +16,10 @@ CELLS = cell_of("a+hello", number=1), cell_of("b+hello", number=2)
 CLAIM = Claim("c", "a is the fastest", ClaimKind.HIGHEST, "ok_per_s", "a+*")
 
 
-def reading(counts, floors=(), left_out=None):
+def reading(counts, left_out=None, margin=0.02):
     """A Reading of five blocks with so many replies of each cell, by number."""
-    plan = Plan("shop", "Shop", "", "quick", CELLS, 5, 1, claims=(CLAIM,))
-    facts = RunFacts(left_out=left_out or {}, noise_floors=tuple(floors))
+    plan = Plan("shop", "Shop", "", "quick", CELLS, 5, 1, claims=(CLAIM,), design=Design(margin=margin))
+    facts = RunFacts(left_out=left_out or {})
     run = Run(1, "1.0", 0, 1, build.RunStatus.FINISHED, Fingerprint(), facts)
     records = [
         TrialRecord(0, 1, build.trial(cell, block, 0, [1_000_000] * (counts[cell.id] + block * cell.id)))
@@ -30,11 +30,13 @@ def reading(counts, floors=(), left_out=None):
     return read(plan, (run,), {}, records)
 
 
-@pytest.mark.parametrize(("floor", "holds"), [(0.0, True), (0.2, False)])
-def test_a_claim_is_held_to_the_noise_floor_of_its_metric_on_the_machine(floor, holds):
-    found = reading({1: 2100, 2: 2000}, [Floor("ok_per_s", "closed", 5, floor)])
-    ((claim, result),) = found.claims
-    assert (claim, result.verdict is ClaimVerdict.HOLDS, result.n) == (CLAIM, holds, 5)
+@pytest.mark.parametrize(
+    ("others", "verdict"), [(2000, "holds"), (2100, "cannot tell"), (2200, "does not hold")]
+)
+def test_a_claim_is_held_to_the_trials_whatever_is_of_interest_in_the_study(others, verdict):
+    for margin in (0.02, 0.2):
+        ((claim, result),) = reading({1: 2100, 2: others}, margin=margin).claims
+        assert (claim, result.verdict, result.n) == (CLAIM, ClaimVerdict(verdict), 5)
 
 
 def test_subjects_without_a_trial_are_named_with_the_reason_that_the_run_gives():

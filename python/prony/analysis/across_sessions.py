@@ -218,7 +218,8 @@ def _ratio(pair: Pair, sessions: Sequence[SessionFigures], pooled: Comparison) -
     if pooled.effect is None or all(effect is None for effect in effects):
         return None
     is_enough = pooled.blocks >= LEAST_SESSIONS
-    errors = [one.spread**2 / one.blocks for one in found if one is not None and one.spread is not None]
+    within = [_by_block(pair, one.logs) for one in sessions]
+    errors = [variance / len(one) for one in within if (variance := _variance(one)) is not None]
     return AcrossRatio(
         effects=effects,
         verdicts=tuple(None if one is None else one.verdict for one in found),
@@ -229,6 +230,12 @@ def _ratio(pair: Pair, sessions: Sequence[SessionFigures], pooled: Comparison) -
         within=sqrt(_mean(errors)) if errors else None,
         between=_between(_differences(pair, sessions), errors),
     )
+
+
+def _by_block(pair: Pair, logs: Mapping[str, Mapping[int, float]]) -> list[float]:
+    """Return the differences of a pair in the blocks of a session that both have."""
+    first, second = (logs.get(name, {}) for name in pair)
+    return [second[block] - first[block] for block in second if block in first]
 
 
 def _differences(pair: Pair, sessions: Sequence[SessionFigures]) -> list[float]:

@@ -255,8 +255,8 @@ def unbeaten(names: Sequence[str], pairs: Mapping[Pair, Comparison], better: Bet
 
 
 def _is_beaten(name: str, names: Sequence[str], pairs: Mapping[Pair, Comparison], better: Better) -> bool:
-    """Return whether another is shown to be better: means without what is drawn in may say otherwise than
-    the geometric ones.
+    """Return whether another is shown to be better: means over all common blocks may say otherwise than
+    those over the blocks of two.
     """
     worse = _worse(better)
     return any(pairs[other, name].verdict is worse for other in names if other != name)

@@ -191,6 +191,6 @@ def mean_of_sessions(value: Estimated, name: str, sessions: Iterable[Sequence[Va
     """Return an estimate with the mean of the sessions' means, and their interval where there are enough."""
     if not isinstance(value, Estimate):
         return value
-    means = [fsum(known) / len(known) for one in sessions if (known := _known(one))]
+    means = [estimate_over(known, name).mean for one in sessions if (known := _known(one))]
     found = estimate_over(means, name)
     return replace(value, mean=found.mean, low=found.low, high=found.high)

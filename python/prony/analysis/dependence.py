@@ -77,6 +77,7 @@ def _both(table: "ArrayLike") -> "tuple[Floats, Floats]":
 
     rows = np.asarray(table, dtype=float)
     blocks, subjects = rows.shape[-2:]
+    blocks = max(1, blocks)
     freedom = max(1, (blocks - 1) * max(1, subjects - 1))
     shown = _shown(_residuals(rows))
     lean = max(0.1, 1 - 3 / blocks)

@@ -308,9 +308,11 @@ def estimate_geometric(values: Sequence[float], level: float = 0.05) -> Estimate
     *Source*: Student, "The probable error of a mean", Biometrika 6 (1908), on logarithms.
     """
     found = estimate_mean([log(value) for value in values], level)
-    low, high = (None if end is None else ratio_of(end) for end in (found.low, found.high))
-    middle = float(median(values))
-    return Estimate(len(values), ratio_of(found.mean), low, high, middle, min(values), max(values))
+    # Equal values have themselves as their mean, whatever logarithms are rounded to.
+    mean = min(max(ratio_of(found.mean), min(values)), max(values))
+    low = None if found.low is None else min(ratio_of(found.low), mean)
+    high = None if found.high is None else max(ratio_of(found.high), mean)
+    return Estimate(len(values), mean, low, high, float(median(values)), min(values), max(values))
 
 
 def estimate_mean(values: Sequence[float], level: float = 0.05) -> Estimate:

@@ -93,8 +93,8 @@ def _bound_notes(reading: Reading) -> Iterator[Text]:
         names = listed([text("{}", Name(name)) for name in disturbed], most=_MOST)
         yield text(
             "{}: other programs or the hypervisor took CPU time in some trial. Its throughput is at least "
-            "what is shown (≥), its latency at most (≤). No verdict or claim calls it worse, unless it would be "
-            "worse even with all of that time.",
+            "what is shown (≥), its latency at most (≤). No verdict or claim calls it worse, unless it would "
+            "be worse even with all of that time.",
             names,
         )
     found = dict.fromkeys(cell.name for cell in reading.cells if cell.at_least and cell.limited)
