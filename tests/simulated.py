@@ -184,6 +184,21 @@ def paced(rng, case, trials, seconds, correlation=0.0):
     return [{"rate": list(a), "latency": list(b)} for a, b in zip(rate, latency, strict=True)]
 
 
+STALLS = ("one, 15 %", "one, 30 %", "one, 50 %", "Poisson 1, 50 %", "Poisson 2, 50 %")
+"""How many stalls a trial has, at seconds of chance, and what each costs of its second."""
+
+
+def stalling(rng, case, trials, seconds, noise=0.01):
+    """Return the paces of a steady cell's trials, with stalls at seconds of chance."""
+    many, cost = case.removesuffix(" %").split(", ")
+    rate = 1000 * np.exp(noise * rng.normal(size=(trials, seconds)))
+    counts = np.ones(trials, int) if many == "one" else rng.poisson(float(many.split()[1]), trials)
+    for trial, count in enumerate(counts):
+        for at in rng.integers(0, seconds, count):
+            rate[trial, at] *= 1 - float(cost) / 100
+    return [{"rate": list(one)} for one in rate]
+
+
 def _shaken(rng, case, trials, seconds, correlation):
     noise = 0.03 * depends(rng, trials, seconds, 1, correlation)[:, :, 0]
     return 1000 * _pace(case, seconds) * np.exp(noise + 0.05 * rng.normal(size=(trials, 1)))

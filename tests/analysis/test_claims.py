@@ -385,17 +385,30 @@ def test_fails_may_ask_for_a_published_share_of_the_requests():
 
 @pytest.mark.parametrize(("spread", "found"), [(0.3, HOLDS), (0.01, OPEN), (0.0002, NOT)])
 def test_what_differs_less_from_block_to_block_is_steadier(spread, found):
-    cells = (cell("a", around(14, spread=0.01)), cell("b", around(14, spread=spread)))
+    cells = (cell("a", around(14, 10, 0.01)), cell("b", around(14, 10, spread)))
     assert verdict(claim(ClaimKind.STEADIER, against="b+*"), *cells) is found
 
 
 @pytest.mark.parametrize("limited", [0, 1])
 def test_a_spread_under_a_limit_of_the_generator_may_be_its_own(limited):
-    cells = [cell("a", around(14, spread=0.01)), cell("b", around(14, spread=0.3))]
+    cells = [cell("a", around(14, 10, 0.01)), cell("b", around(14, 10, 0.3))]
     cells[limited] = replace(cells[limited], at_least=True)
     found = evaluate(claim(ClaimKind.STEADIER, against="b+*"), cells)
     assert found.verdict is OPEN
     assert found.reason.endswith("to b+hello: the generator was the limit, so the spread may be its own")
+
+
+def test_of_fewer_than_eight_blocks_nobody_is_called_steadier():
+    cells = [cell("a", around(14, 7, 0.001)), cell("b", around(14, 7, 0.3))]
+    found = evaluate(claim(ClaimKind.STEADIER, against="b+*"), cells)
+    assert (found.verdict, found.reason) == (UNTESTABLE, "needs 8 blocks; it has 7")
+
+
+def test_spreads_are_compared_over_the_blocks_that_both_have():
+    cells = [cell("a", around(14, 10, 0.01)), cell("b", around(14, 7, 0.3))]
+    found = evaluate(claim(ClaimKind.STEADIER, against="b+*"), cells)
+    assert (found.verdict, found.n) == (OPEN, 7)
+    assert found.reason.endswith("7 of the 8 blocks needed")
 
 
 # --- growth -----------------------------------------------------------------------------------------------

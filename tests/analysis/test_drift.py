@@ -4,10 +4,11 @@ import math
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import theilslopes
+from scipy.stats import kendalltau, theilslopes
 
 from golden.build import MS, SECOND, recording
 from prony.analysis.drift import drift
@@ -18,16 +19,14 @@ from prony.reading.checks import calibrations
 LOAD = Workload(OpenLoop(1000.0), DurationStop(SECOND))
 
 
-@given(st.lists(st.floats(0.5, 2.0), min_size=6, max_size=40))
+@given(st.lists(st.floats(0.5, 2.0), min_size=5, max_size=40))
 def test_the_trend_is_that_of_theil_and_sen(values):
-    import numpy as np
-
     found = drift(list(enumerate(values)), 0.02)
-    slope, _, low, high = theilslopes(np.log(values), np.arange(len(values)))
-    assert found.change == pytest.approx(np.expm1(slope * (len(values) - 1)), abs=1e-9)
-    # Ranks are whole: scipy rounds them, here they are taken on the side of caution.
-    assert found.low <= np.expm1(low * (len(values) - 1)) + 1e-9
-    assert found.high >= np.expm1(high * (len(values) - 1)) - 1e-9
+    slope, _, low, high = theilslopes(np.log(values), np.arange(len(values)), alpha=0.9)
+    length = len(values) - 1
+    assert found.change == pytest.approx(np.expm1(slope * length), abs=1e-9)
+    assert found.low <= np.expm1(low * length) + 1e-9
+    assert found.high >= np.expm1(high * length) - 1e-9
 
 
 @given(st.floats(0.1, 1e9), st.floats(0.1, 1e6))
@@ -69,7 +68,7 @@ def test_a_change_within_the_margin_is_none_however_sure():
     assert not drift([(time, 100 + 0.1 * time) for time in range(11)], 0.02).drifts
 
 
-@pytest.mark.parametrize("count", [0, 1, 5])
+@pytest.mark.parametrize("count", [0, 1, 4])
 def test_of_too_few_figures_only_the_median_is_told(count):
     found = drift([(time, 10.0) for time in range(count)], 0.02)
     assert (found.change, found.drifts, found.count) == (None, False, count)
@@ -97,9 +96,64 @@ def test_calibrations_of_a_study_tell_its_drift_and_nothing_else_does():
 
 
 def test_the_interval_is_that_of_sen_by_ranks():
-    # Of eight figures there are 28 slopes, V = 8 * 7 * 21 / 18: from the 6th smallest to the 6th largest.
+    # Of eight figures there are 28 slopes; at most 5 pairs fall with a chance of 1.6 %, at most 6 of 3.1 %.
     logs = [0.0, 0.05, 0.02, 0.11, 0.17, 0.16, 0.29, 0.31]
     slopes = sorted((logs[k] - logs[i]) / (k - i) for k in range(8) for i in range(k))
     found = drift(list(enumerate(map(math.exp, logs))), 0.02)
     assert found.low == pytest.approx(math.expm1(7 * slopes[5]))
     assert found.high == pytest.approx(math.expm1(7 * slopes[-6]))
+
+
+@pytest.mark.parametrize("count", [5, 8, 15, 60])
+def test_it_drifts_where_fewer_pairs_fall_than_do_by_chance(count):
+    most = max(k for k in range(count * (count - 1) // 4) if p_of(order(count, k)) <= 0.05)
+    found = [drift([*enumerate(map(math.exp, order(count, k)))], 0.02) for k in (most, most + 1)]
+    assert [one.low > 0 for one in found] == [True, False]
+
+
+def order(count, falling):
+    """Return so many numbers in an order in which so many pairs fall."""
+    left, found = list(range(count)), []
+    while left:
+        at = min(falling, len(left) - 1)
+        found.append(left.pop(at))
+        falling -= at
+    return found
+
+
+def p_of(order):
+    return kendalltau(range(len(order)), order, method="exact").pvalue
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.8])
+@pytest.mark.parametrize("blocks", [5, 10])
+def test_calibrations_that_share_the_state_of_their_block_show_no_drift_by_it(blocks, share):
+    rng, studies = np.random.default_rng(blocks), 400
+    own, shared = rng.normal(size=(studies, blocks, 3)), rng.normal(size=(studies, blocks, 1))
+    noise = 0.05 * ((1 - share) ** 0.5 * own + share**0.5 * shared)
+    # At most 5 % by the interval; binomial: 20 +- 4.4.
+    assert sum(over_blocks(one).drifts for one in noise) <= 33
+
+
+def test_five_blocks_find_a_drift_that_is_far_above_their_noise():
+    rng = np.random.default_rng(1)
+    rising = np.linspace(0, 0.5, 5)[:, None] + 0.05 * rng.normal(size=(100, 5, 3))
+    assert sum(over_blocks(one).drifts for one in rising) > 90
+
+
+ONE = figures(calibration(0, 1.0))
+
+
+def over_blocks(logs):
+    """Return the drift of calibrations, from the logarithms of a figure: blocks x calibrations."""
+    trials = [
+        replace(
+            ONE,
+            block=block,
+            started_unix_ns=(3 * block + place) * SECOND,
+            metrics=ONE.metrics | {"response_ok_p50": math.exp(value)},
+        )
+        for block, row in enumerate(logs)
+        for place, value in enumerate(row)
+    ]
+    return calibrations(trials, 0.02).drifts["response_ok_p50"]

@@ -8,7 +8,7 @@ import pytest
 from prony.analysis.missing import Missing
 from prony.analysis.steadiness import steadiness
 from prony.analysis.steady_state import Kind, paces_of
-from simulated import OPEN, PACES, open_loops, paced
+from simulated import OPEN, PACES, STALLS, open_loops, paced, stalling
 
 MARGIN = 0.02
 LEAST_FOUND, MOST_FALSE = 0.95, 0.02
@@ -36,7 +36,7 @@ def test_a_latency_that_changes_alone_is_found_too(case, seconds):
     assert found(f"latency {case}", seconds, studies=200) >= LEAST_FOUND
 
 
-@pytest.mark.parametrize("seconds", [2, 6, 20])
+@pytest.mark.parametrize("seconds", [3, 6, 20])
 @pytest.mark.parametrize("correlation", [0.0, 0.5])
 def test_noise_is_not_taken_for_a_change_however_it_resembles_itself(correlation, seconds):
     assert found("flat", seconds, correlation=correlation) <= MOST_FALSE
@@ -47,7 +47,7 @@ def test_noise_of_a_latency_with_a_rate_of_its_own_is_not_taken_for_a_change():
 
 
 @pytest.mark.parametrize("margin", [0.002, 0.05])
-@pytest.mark.parametrize("seconds", [2, 6, 20])
+@pytest.mark.parametrize("seconds", [3, 6, 20])
 def test_a_study_with_a_margin_of_its_own_has_no_more_false_alarms(margin, seconds):
     assert found("flat", seconds, margin=margin) <= MOST_FALSE
 
@@ -106,6 +106,43 @@ def test_one_stalled_second_of_one_trial_is_no_change():
     trials = paced(rng, "flat", 5, 10)
     trials[0]["rate"][4] = 0.0
     assert steadiness(trials, MARGIN).is_steady
+
+
+@pytest.mark.parametrize(("trials", "seconds"), [(5, 3), (5, 6), (10, 10)])
+@pytest.mark.parametrize("case", STALLS)
+def test_stalls_at_seconds_of_chance_are_no_change(case, trials, seconds):
+    rng, studies = np.random.default_rng((trials, seconds)), 200
+    cells = (stalling(rng, case, trials, seconds) for _ in range(studies))
+    # Binomial with p = 0.05: 10 +- 3.1.
+    assert sum(not steadiness(cell, MARGIN).is_steady for cell in cells) <= 19
+
+
+def test_a_stall_at_the_same_second_of_each_trial_is_a_change():
+    trials = [{"rate": [1000.0 + (7 * k * at) % 5 - 300 * (at == 4) for at in range(10)]} for k in range(5)]
+    assert not steadiness(trials, MARGIN).is_steady
+
+
+def test_what_a_dead_second_of_one_of_ten_trials_hides_is_found_all_the_same():
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        trials = paced(rng, "tau 5 s", 10, 10)
+        trials[0]["rate"][rng.integers(10)] = 0.0
+        assert not steadiness(trials, MARGIN).is_steady
+
+
+def test_shares_that_fall_in_one_of_ten_trials_alone_are_no_change():
+    trials = [{**one, "share": [1.0] * 6} for one in paced(np.random.default_rng(1), "tau 5 s", 10, 6)]
+    trials[0]["share"] = [1.0, 0.9, 0.9, 0.9, 0.9, 0.9]
+    assert steadiness(trials, MARGIN).measure != "share"
+
+
+@pytest.mark.parametrize(("trials", "seconds"), [(5, 2), (3, 3), (3, 4)])
+def test_so_few_seconds_that_stalls_meet_in_one_by_chance_are_not_testable(trials, seconds):
+    cell = [{"rate": [1000.0] * (seconds - 1) + [500.0 + k]} for k in range(trials)]
+    said = f"stalls of {trials} trials of {seconds} seconds often meet in one second by chance"
+    assert steadiness(cell, MARGIN) == Missing(said)
+    longer = [{"rate": [1000.0, *one["rate"]]} for one in cell[:3]] * 2
+    assert not isinstance(steadiness(longer, MARGIN), Missing)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,15 @@ PAGE = Path(__file__).parent.parent.parent / "docs" / "concepts" / "verdicts.md"
 VERDICTS = bench("verdicts")
 COUNT = 1000
 # Studies of a cell, where they are fewer.
-FEWER = {"paces": 100, "latency": 100, "open": 100, "stops": 100, "candidates": 500, "whole": 50}
+FEWER = {
+    "paces": 100,
+    "latency": 100,
+    "stalls": 100,
+    "open": 100,
+    "stops": 100,
+    "candidates": 500,
+    "whole": 50,
+}
 
 # Rows that are quick to make; of those whose studies Prony itself judges, one by one, the smallest.
 ROWS = {
@@ -30,8 +38,9 @@ ROWS = {
     "stops": [(2, "2 %", "10 %")],
     "dependence": [(8, 5), (8, 10)],
     "skewed": [(5, "Prony"), (10, "Prony"), (5, "Student")],
-    "paces": [(5, 2)],
+    "paces": [(5, 3)],
     "latency": [(5, 6)],
+    "stalls": [(5, 3), (10, 6)],
     "open": [(5, 6)],
     "whole": [("open loop", 8, 5)],
     "candidates": [(8, 5, "Tukey, pooled"), (8, 10, "**Prony**")],

@@ -11,7 +11,7 @@ from prony.archive import open_archive
 from prony.faces.json_report import reading_json
 from prony.model import Claim, ClaimKind, RunFacts
 from prony.reading.study import read_archive, read_over, read_sessions
-from prony.report.forms import percent
+from prony.report.forms import about_percent, percent
 from prony.report.sections.brief_trust import trust_lines
 from prony.report.sections.pace import pace_notes
 from recordings import with_parts
@@ -111,9 +111,20 @@ def test_short_windows_say_the_smallest_change_that_they_could_show(tmp_path):
     assert str(note).startswith(f"In windows of 3 seconds only a change of {percent(most)} or more is seen")
 
 
+@pytest.mark.parametrize("seconds", [3, 6])
+def test_the_brief_says_which_change_it_would_have_seen(tmp_path, seconds):
+    reading = read(planted(tmp_path / "a.prony", FLAT[:seconds]))
+    said = " ".join(str(line.sentence) for line in trust_lines(reading))
+    most = max(cell.steadiness.visible for cell in reading.cells)
+    assert (
+        f"no subject was seen to change its pace (a change of {about_percent(most)} would have been)" in said
+    )
+
+
 @pytest.mark.parametrize(
     ("blocks", "seconds", "reason"),
     [
+        (5, 2, "stalls of 5 trials of 2 seconds often meet in one second by chance"),
         (2, 6, "2 trials whose rate is known; expected 3"),
         (5, 1, "the window has 1 whole seconds; "),
     ],

@@ -19,6 +19,8 @@ __all__ = ["Cpus", "Lack", "Tested", "UnmetNeed", "blocks_needed", "planned", "t
 _OF_GENERATORS = "generator_"
 _COMPARING = (ClaimKind.HIGHEST, ClaimKind.LOWEST, ClaimKind.RATIO, ClaimKind.STEADIER)
 _OF_BLOCKS = (*_COMPARING, ClaimKind.GROWS)
+# As many as the interval of a ratio of spreads needs at 95 %.
+_OF_SPREADS = 8
 
 
 class Lack(StrEnum):
@@ -67,7 +69,8 @@ def tested(claim: Claim, cells: Sequence[CellSummary]) -> Tested:
 
 def blocks_needed(claim: Claim) -> int:
     """Return the fewest blocks of which the claim can be tested."""
-    return max(LEAST_BLOCKS, claim.needs.blocks) if claim.kind in _OF_BLOCKS else claim.needs.blocks
+    least = LEAST_BLOCKS if claim.kind in _OF_BLOCKS else 0
+    return max(_OF_SPREADS if claim.kind is ClaimKind.STEADIER else least, claim.needs.blocks)
 
 
 def unmet(claim: Claim, what: Tested) -> UnmetNeed | None:

@@ -24,6 +24,7 @@ from prony.analysis.claim_parts import (
     ClaimResult,
     ClaimVerdict,
     Part,
+    blocks_for_spreads,
     judged,
     of_effect,
     of_spreads,
@@ -215,24 +216,29 @@ _LIMITED_SPREAD = "the generator was the limit, so the spread may be its own"
 def _steadier(
     claim: Claim, own: Sequence[CellSummary], cells: Sequence[CellSummary], terms: Terms
 ) -> list[ClaimResult]:
-    """Estimand: the ratio of the standard deviations over blocks, of logarithms, to each rival's; it holds
-    where the whole interval lies below 1. Where the generator was the limit of a side, its spread may be the
+    """Estimand: the ratio of the spreads over blocks, of logarithms, to each rival's; it holds where the
+    whole interval lies below 1. Where the generator was the limit of a side, its spread may be the
     generator's, which is larger or smaller, so nothing is decided.
     """
     parts = [
         replace(
-            of_spreads(
-                _units(by_block(cell, claim), terms),
-                _units(by_block(other, claim), terms),
-                f"{where(cell)}, to {other.name}",
-            ),
+            of_spreads(_both(claim, cell, other, terms), f"{where(cell)}, to {other.name}"),
             lost=_unqualified(claim, cell) or _unqualified(claim, other),
             open=_UNKNOWN if any(_is_bound(claim, one) for one in (cell, other)) else Open(),
             limit=_LIMITED_SPREAD,
         )
         for cell, other in _pairs(claim, own, cells)
     ]
-    return judged(parts, Bounds(None, 1.0), terms, blocks_needed(claim))
+    fewest = blocks_for_spreads(terms.nominal(terms.level / max(1, len(parts))))
+    return judged(parts, Bounds(None, 1.0), terms, max(fewest, blocks_needed(claim)))
+
+
+def _both(claim: Claim, cell: CellSummary, other: CellSummary, terms: Terms) -> list[tuple[float, float]]:
+    """Return the values of two cells in the blocks, or sessions, that both have."""
+    mine, theirs = by_block(cell, claim), by_block(other, claim)
+    both = sorted(place for place in mine.keys() & theirs.keys() if mine[place] > 0 and theirs[place] > 0)
+    own, others = ({place: one[place] for place in both} for one in (mine, theirs))
+    return list(zip(_units(own, terms), _units(others, terms), strict=True))
 
 
 def _is_bound(claim: Claim, cell: CellSummary) -> bool:

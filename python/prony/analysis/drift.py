@@ -1,17 +1,18 @@
 """Whether the machine changed while a study ran: the calibration's figures over time.
 
 The reference server does the same work in every calibration, so a trend in its figures is the machine's.
-Pairing by block removes a slow drift from comparisons; single figures contain it. Must not know blocks.
+Pairing by block removes a slow drift from comparisons; single figures contain it. Must not know trials.
 
->>> found = drift([(0, 100.0), (60, 101.0), (120, 102.0), (180, 103.0), (240, 104.0), (300, 105.0)], 0.02)
+>>> found = drift([(0, 100.0), (60, 101.0), (120, 102.0), (180, 103.0), (240, 104.0)], 0.02)
 >>> round(found.change, 3), found.drifts
-(0.05, True)
+(0.04, True)
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
-from math import log, sqrt
+from math import log
 from statistics import median
 
 from prony.analysis.logs import change_of
@@ -21,17 +22,18 @@ __all__ = ["CALIBRATED", "Drift", "drift"]
 CALIBRATED = ("response_ok_p50", "cpu_ns_per_request")
 """The metrics that show a drift: the latency at a fixed rate, and the CPU time of a request."""
 
-_FEWEST = 6
-"""With fewer, even figures that all rise may do so by chance (p = 0.083 for 4, 0.017 for 5)."""
-_Z = 1.959963984540054
+# The chance that the trend is beside one end of its interval.
+_LEVEL = 0.025
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """A figure over time. ``change``: from the first to the last, relative, by its trend, such as 0.03.
+    """A figure over ``count`` blocks. ``change``: from the first to the last, relative, by its trend, such as
+    0.03.
 
-    ``low``, ``high``: the 95 % interval of it; all three are null with fewer than 6 figures. ``drifts``:
-    the change is more than the margin, and more than chance.
+    ``low``, ``high``: the interval of it, at 95 % or more; all three are null with fewer than 5 blocks, which
+    may rise or fall throughout by chance in one of twelve studies. ``drifts``: the change is more than the
+    margin, and more than chance.
     """
 
     count: int
@@ -43,14 +45,16 @@ class Drift:
 
 
 def drift(points: Sequence[tuple[float, float]], margin: float) -> Drift:
-    """Return the trend of (time, value), times in any unit, values above 0.
+    """Return the trend of (time, value), one of each block, times in any unit, values above 0.
 
     *Definition*: the change is exp(s T) - 1, with s the median of the slopes of ln(value) between all pairs
-    of points, and T the time between the first and the last; its interval is that of Sen, from the ranks
-    (N - z sqrt(V)) / 2 and (N + z sqrt(V)) / 2 + 1 of the N slopes, with V = n (n - 1) (2 n + 5) / 18.
-    *Assumptions*: errors are independent; a rise followed by an equal fall is no trend.
+    of points, and T the time between the first and the last. Its interval is that of Sen, from the (k + 1)th
+    smallest to the (k + 1)th largest slope, with k the most falling pairs that a random order of the points
+    has with a chance of at most 2.5 % (Kendall): of five points k = 0, so that the interval has 98.3 %.
+    *Assumptions*: points are independent: several of one block share its state, so that a block gives one; a
+    rise followed by an equal fall is no trend.
     *Source*: P. K. Sen, "Estimates of the regression coefficient based on Kendall's tau", J. Am. Stat.
-    Assoc. 63 (1968).
+    Assoc. 63 (1968); M. G. Kendall, "A new measure of rank correlation", Biometrika 30 (1938).
     """
     values = [value for _, value in points]
     middle = median(values) if values else None
@@ -60,14 +64,25 @@ def drift(points: Sequence[tuple[float, float]], margin: float) -> Drift:
         for (begin, earlier), (end, later) in combinations(sorted(points), 2)
         if end > begin
     )
-    if len(points) < _FEWEST or not slopes:
+    cut = _most_falling(len(points))
+    if cut is None or 2 * cut >= len(slopes):
         return Drift(len(points), middle)
-    low, high = _interval(slopes, len(points))
-    change, low, high = (change_of(slope * length) for slope in (median(slopes), low, high))
+    ends = slopes[cut], slopes[-1 - cut]
+    change, low, high = (change_of(slope * length) for slope in (median(slopes), *ends))
     return Drift(len(points), middle, change, low, high, abs(change) > margin and (low > 0 or high < 0))
 
 
-def _interval(slopes: Sequence[float], count: int) -> tuple[float, float]:
-    half = _Z * sqrt(count * (count - 1) * (2 * count + 5) / 18)
-    lower = max(0, int((len(slopes) - half) / 2) - 1)
-    return slopes[lower], slopes[len(slopes) - 1 - lower]
+@cache
+def _most_falling(count: int) -> int | None:
+    """Return the most falling pairs that so many points in a random order have with a chance of at most
+    ``_LEVEL``; null where even none is likelier.
+    """
+    import numpy as np
+
+    chances = np.ones(1)
+    for place in range(2, count + 1):
+        # Of those before it, the point at this place is below 0 to place - 1, each with the same chance.
+        sums = np.cumsum(np.concatenate((chances, np.zeros(place - 1))))
+        chances = (sums - np.concatenate((np.zeros(place), sums[:-place]))) / place
+    within = int((np.cumsum(chances) <= _LEVEL).sum())
+    return within - 1 if within else None

@@ -22,9 +22,8 @@ def estimand(claim: Claim) -> str:
         case ClaimKind.HIGHEST | ClaimKind.LOWEST | ClaimKind.RATIO:
             words = f"the ratio of {metric} of {own} to {_rival(claim)}, block by block"
         case ClaimKind.STEADIER:
-            words = (
-                f"the ratio of the standard deviation of {metric} over blocks, of {own} to {_rival(claim)}"
-            )
+            of = f"{metric} from its median over blocks, of {own} to {_rival(claim)}"
+            words = f"the ratio of the mean distance of {of}"
         case ClaimKind.GROWS:
             words = f"the growth of {metric} of {own} from the lightest to the heaviest load, in each block"
         case ClaimKind.SINGLE_CORE:

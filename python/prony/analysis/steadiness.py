@@ -2,8 +2,8 @@
 no server, but a mixture of what it was before and after.
 
 A change that every trial shows at the same second is the server's; within one trial it cannot be separated
-from noise. Trials are the replicates, so that noise within a trial may resemble itself as it likes. Must not
-know why a server changes its pace.
+from noise. Trials are the replicates, so that noise within a trial may resemble itself as it likes. A stall
+at another second of each trial is no change, however large. Must not know why a server changes its pace.
 
 >>> rising = [{"rate": [700 + k, 800, 880 - k, 940, 970, 990]} for k in range(5)]
 >>> found = steadiness(rising, 0.02)
@@ -38,6 +38,13 @@ _LEAST_TRIALS = {"rate": 3, "latency": 3, "share": 5}
 # The chance that any of the contrasts of a steady cell is taken for a change.
 _LEVEL = 0.02
 _POWER = 0.95
+# The chance that stalls at seconds of chance are taken for a change, over so many turns of the windows.
+_CHANCE = 0.05
+_TURNS = 999
+# As in `effects.paired`: from here on a fifth of the trials on each side is left out.
+_LEAST_TRIMMED = 8
+# Sums of the same numbers in another order.
+_ALIKE = 1e-9
 # More parts see no shorter ramp, and each one more costs level.
 _MOST_PARTS = 12
 # What the end of the window is, where it changes all the time.
@@ -102,16 +109,19 @@ def steadiness(trials: Sequence[Paces | Missing], margin: float) -> Steadiness |
     sides and the number of contrasts in all measures (Bonferroni). The kind is that of the shown contrast
     that explains the mean window best: warm-up, a rise; slowdown, a fall; no steady state, a step with less
     than half of the window after it. A measure that changes in no trial, as a share of valid replies without
-    failures, counts as none.
-    *Assumptions*: trials are independent, contrasts roughly normal over them; seconds within a trial may
-    depend on each other. What changes at another second in each trial is noise.
+    failures, counts as none. Where a contrast exceeds the margin, the windows must also be more alike than
+    chance makes them (``_is_by_chance``): with one stall a trial, contrasts have few values, which are often
+    all on one side.
+    *Assumptions*: trials are independent, contrasts roughly normal over them but for stalls at seconds of
+    chance; seconds within a trial may depend on each other.
+    *Errors*: Missing with too few trials, or with so few trials of so few seconds that stalls at seconds of
+    chance meet in one with a chance of more than 5 %.
     """
     known = _alike([one for one in trials if not isinstance(one, Missing)])
-    profiles = {name: _relative(series) for name, series in _measured(known).items()}
-    if not profiles:
+    series = {name: _relative(rows) for name, rows in _measured(known).items()}
+    if not series:
         return _too_few(known, [one.reason for one in trials if isinstance(one, Missing)])
-    spread = {name: parts for name, parts in profiles.items() if parts.any()}
-    return _judged(spread or profiles, margin, len(next(iter(known[0].values()))))
+    return _judged({name: rows for name, rows in series.items() if rows.any()} or series, margin)
 
 
 def _too_few(trials: Sequence[Paces], reasons: Sequence[str]) -> Missing:
@@ -120,7 +130,10 @@ def _too_few(trials: Sequence[Paces], reasons: Sequence[str]) -> Missing:
         return Missing(why or "no trial counts")
     known = Counter(name for one in trials for name in one)
     measure = min(known, key=lambda name: _LEAST_TRIALS[name] - known[name])
-    counted = f"{known[measure]} trial{'' if known[measure] == 1 else 's'} whose {measure} is known"
+    count, seconds = known[measure], len(trials[0][measure])
+    if count >= _LEAST_TRIALS[measure]:
+        return Missing(f"stalls of {count} trials of {seconds} seconds often meet in one second by chance")
+    counted = f"{count} trial{'' if count == 1 else 's'} whose {measure} is known"
     said = f"{counted}; expected {_LEAST_TRIALS[measure]}"
     return Missing(f"{said}; of others: {why}" if why else said)
 
@@ -137,18 +150,64 @@ def _alike(trials: Sequence[Paces]) -> list[Paces]:
 def _measured(trials: Sequence[Paces]) -> dict[str, list[Sequence[float]]]:
     """Return what enough trials have of each measure: one without a reply in some second has no latency."""
     found = {name: [one[name] for one in trials if name in one] for name in _LEAST_TRIALS}
-    return {name: series for name, series in found.items() if len(series) >= _LEAST_TRIALS[name]}
+    return {
+        name: series
+        for name, series in found.items()
+        if len(series) >= _LEAST_TRIALS[name] and _CHANCE * len(series[0]) ** (len(series) - 1) >= 1
+    }
 
 
 def _relative(series: Sequence[Sequence[float]]) -> "Floats":
-    """Return the parts of each trial's window, relative to its mean: trials x parts."""
+    """Return the seconds of each trial, relative to its mean: trials x seconds."""
     import numpy as np
 
     rows = np.asarray(series, dtype=float)
     means = rows.mean(axis=1, keepdims=True)
-    scaled = np.divide(rows, means, out=np.ones_like(rows), where=means > 0) - 1
-    parts = np.array_split(scaled, min(_MOST_PARTS, rows.shape[1]), axis=1)
+    found: Floats = np.divide(rows, means, out=np.ones_like(rows), where=means > 0) - 1
+    return found
+
+
+def _in_parts(rows: "Floats") -> "Floats":
+    """Return the means of each row's parts."""
+    import numpy as np
+
+    parts = np.array_split(rows, min(_MOST_PARTS, rows.shape[1]), axis=1)
     return np.stack([part.mean(axis=1) for part in parts], axis=1)
+
+
+def _is_by_chance(series: Mapping[str, "Floats"]) -> bool:
+    """Return whether trials whose stalls, or other changes, are at seconds of chance look as alike as these.
+
+    *Definition*: the squares of the mean window's parts, over the trials, against those of the same trials
+    with each one's seconds turned (the last ones before the first) by a number of its own, drawn 998 times;
+    of the measures, relative to the mean over the turns, the largest. By chance: more than 5 % of the turns,
+    this one included, have as much.
+    *Assumptions*: none on what happens at seconds of chance. That a trial's end is as if it went on at its
+    begin does harm only to noise that resembles itself over the window, which contrasts over trials heed.
+    *Source*: P. Good, "Permutation, Parametric and Bootstrap Tests of Hypotheses" (2005), section 3.2; the
+    group here is that of the rotations of each trial.
+    """
+    import numpy as np
+
+    squares = [_squares(rows) for rows in series.values()]
+    found = np.max([one / (one.mean() or 1.0) for one in squares], axis=0)
+    return bool((found >= found[0] * (1 - _ALIKE)).mean() > _CHANCE)
+
+
+def _squares(rows: "Floats") -> "Floats":
+    """Return the sum of squares of the mean window's parts, for each turn; the first turns nothing."""
+    import numpy as np
+
+    count, seconds = rows.shape
+    # The same turns for all measures, whose stalls are the same.
+    begins = np.random.default_rng(0).integers(0, seconds, (count, _TURNS, 1))
+    begins[:, 0] = 0
+    places = np.arange(seconds)
+    turned = [_in_parts(row[(places + begin) % seconds]) for row, begin in zip(rows, begins, strict=True)]
+    cut = count // 5 if count >= _LEAST_TRIMMED else 0
+    middle = np.sort(turned, axis=0)[cut : count - cut].mean(axis=0)
+    found: Floats = (middle**2).sum(axis=1)
+    return found
 
 
 def _contrasts(profiles: Mapping[str, "Floats"]) -> Iterator[_Contrast]:
@@ -169,21 +228,23 @@ def _slopes(parts: "Floats") -> list[float]:
     return [float(one) for one in parts @ places / (places @ places) * (many - 1)]
 
 
-def _judged(profiles: Mapping[str, "Floats"], margin: float, seconds: int) -> Steadiness:
+def _judged(series: Mapping[str, "Floats"], margin: float) -> Steadiness:
+    profiles = {name: _in_parts(rows) for name, rows in series.items()}
     contrasts = list(_contrasts(profiles))
     level = _LEVEL / 2 / len(contrasts)
     shown = [one for one in contrasts if one.shown(margin) <= level]
+    if shown and _is_by_chance(series):
+        shown = []
     found = max(shown, key=lambda one: one.explained, default=contrasts[0])
     slope = next(one for one in contrasts if one.after is None and one.measure == found.measure)
-    parts = profiles[found.measure]
     return Steadiness(
         kind=_kind(found) if shown else Kind.FLAT,
         measure=found.measure,
         change=found.effect.centre,
-        bias=_bias(found, parts),
+        bias=_bias(found, profiles[found.measure]),
         visible=_visible(slope.effect, level, margin),
         trials=slope.effect.count,
-        seconds=seconds,
+        seconds=series[found.measure].shape[1],
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean, median
 
 from prony.analysis.answer import log_ratios
 from prony.analysis.by_session import in_sessions
@@ -37,6 +38,8 @@ class Calibrations:
 def calibrations(trials: Iterable[TrialFigures], margin: float) -> Calibrations | None:
     """Return what the calibration shows of the machine during the study; null without one.
 
+    *Definition*: the drift is that of the blocks: calibrations of one block share its state, and three of
+    them are not three witnesses.
     *Units*: the times of the drift are seconds, ``margin`` is relative.
     """
     found = [trial for trial in trials if trial.role is TrialRole.CALIBRATION]
@@ -48,10 +51,15 @@ def calibrations(trials: Iterable[TrialFigures], margin: float) -> Calibrations 
 
 
 def _points(trials: Iterable[TrialFigures], metric: str) -> list[tuple[float, float]]:
+    """Return of each block when its calibrations ran, on average, and the median of what they measured."""
+    blocks: dict[tuple[int, int], list[tuple[float, float]]] = {}
+    for trial in trials:
+        value = trial.metrics[metric]
+        if not isinstance(value, Missing) and value > 0:
+            found = blocks.setdefault((trial.session, trial.block), [])
+            found.append((seconds(trial.started_unix_ns), value))
     return [
-        (seconds(trial.started_unix_ns), value)
-        for trial in trials
-        if not isinstance(value := trial.metrics[metric], Missing) and value > 0
+        (fmean(time for time, _ in found), median(value for _, value in found)) for found in blocks.values()
     ]
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from math import inf
 
 from prony.analysis.listeners import SharedAddress
 from prony.analysis.missing import Missing
@@ -12,17 +13,15 @@ __all__ = ["coarsest", "fullest_addresses", "is_nearly_full", "most", "unknown_p
 
 # From here on a burst of connections no longer fits.
 _NEARLY_FULL = 0.9
-# The trials of shorter windows see only large changes.
-_LONG_WINDOW_S = 6
 
 
-def coarsest(cells: Iterable[CellSummary]) -> tuple[CellSummary, Steadiness] | None:
-    """Return, of the steady cells with short windows, the one that might hide the largest change; null
-    without any.
+def coarsest(cells: Iterable[CellSummary], below_s: float = inf) -> tuple[CellSummary, Steadiness] | None:
+    """Return, of the steady cells with windows of fewer seconds, the one that might hide the largest change;
+    null without any.
     """
     found = [(cell, cell.steadiness) for cell in cells if not isinstance(cell.steadiness, Missing)]
-    short = [(cell, one) for cell, one in found if one.is_steady and one.seconds < _LONG_WINDOW_S]
-    return max(short, key=lambda pair: pair[1].visible, default=None)
+    steady = [(cell, one) for cell, one in found if one.is_steady and one.seconds < below_s]
+    return max(steady, key=lambda pair: pair[1].visible, default=None)
 
 
 def unknown_pace(cells: Iterable[CellSummary]) -> str | None:

@@ -9,11 +9,12 @@ from prony.analysis.summary import NOT_STEADY
 from prony.reading.brief import is_of_the_bench
 from prony.reading.checks import Calibrations
 from prony.reading.findings import Shared
-from prony.reading.pace import unknown_pace
+from prony.reading.pace import coarsest, unknown_pace
 from prony.reading.study import Reading
 from prony.report.document import Judgement, Tone
 from prony.report.findings import finding_words, shared_words
 from prony.report.forms import TENFOLD, about_percent, count, signed_percent
+from prony.report.places import cell_at
 from prony.report.sections.head import limited_words
 from prony.report.sections.pace import unknown_at
 from prony.report.text import Figure, Name, Quote, Text, counted, joined, pointer, text
@@ -127,7 +128,18 @@ def _steadiness(reading: Reading) -> Iterator[Text]:
         said = ", so in no verdict without --force" if kept_out else ""
         yield text(f"not steady{said}: {{}}{{}}", Name(first), others)
     elif known:
-        yield text("no subject was seen to change its pace")
+        yield from _hidden(reading)
+
+
+def _hidden(reading: Reading) -> Iterator[Text]:
+    """Yield that no subject changed its pace, and which change would have been seen in each of them."""
+    said, found = "no subject was seen to change its pace", coarsest(reading.cells)
+    if found is None:
+        yield text(said)
+        return
+    cell, one = found
+    visible = Figure(one.visible, about_percent, cell_at(reading, cell) + pointer("steadiness", "visible"))
+    yield text(f"{said} (a change of {{}} would have been)", visible)
 
 
 def _power(reading: Reading) -> Iterator[Text]:

@@ -42,16 +42,18 @@ def calibration_notes(reading: Reading) -> Iterator[Text]:
         at = pointer("drift", "metrics", metric)
         often = Figure(drift.count, count, at + pointer("count"))
         if drift.change is None:
-            yield text("Calibrations that count: {}, too few to show a drift of the machine.", often)
+            yield text(
+                "Blocks with calibrations that count: {}, too few to show a drift of the machine.", often
+            )
             return
         yield _drifted(metric, drift, at)
 
 
 def _drifted(metric: str, found: Drift, at: str) -> Text:
-    often = counted(Figure(found.count, count, at + pointer("count")), "time")
-    head = text("Calibration (the reference server, {}): {}", often, Name(METRICS[metric].title))
+    often = counted(Figure(found.count, count, at + pointer("count")), "block")
+    head = text("Calibration (the reference server, in {}): {}", often, Name(METRICS[metric].title))
     if found.change is None or found.low is None or found.high is None:
-        return text("{} was measured too few times to show a drift.", head)
+        return text("{} was measured in too few to show a drift.", head)
     named = {"change": found.change, "low": found.low, "high": found.high}
     change, low, high = (Figure(value, signed_percent, at + pointer(name)) for name, value in named.items())
     words = "drifted over the study" if found.drifts else "is not shown to have drifted over the study"

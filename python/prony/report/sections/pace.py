@@ -27,6 +27,8 @@ _SAID_OF_SHARES = {
     Kind.NONE: "it lost more or fewer requests late in the window: a longer one may show other figures",
 }
 _MOST = 6
+# The trials of shorter windows see only large changes.
+_LONG_WINDOW_S = 6
 
 
 def pace_notes(reading: Reading) -> Iterator[Text]:
@@ -72,7 +74,7 @@ def _bias(reading: Reading, cell: CellSummary) -> Iterator[Text]:
 
 def _visible(reading: Reading) -> Iterator[Text]:
     """Yield the largest change that short windows may hide."""
-    found = coarsest(reading.cells)
+    found = coarsest(reading.cells, _LONG_WINDOW_S)
     if found is None:
         return
     cell, one = found
