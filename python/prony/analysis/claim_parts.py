@@ -258,5 +258,7 @@ def _choices(n: int) -> "NDArray[np.bool_]":
     import numpy as np
 
     if n <= _MOST_BITS:
-        return np.arange(1, 2**n)[:, None] >> np.arange(n) & 1 == 1
-    return np.random.default_rng(0).integers(0, 2, (2**_MOST_BITS - 1, n)) == 1
+        drawn = np.arange(1, 2**n)[:, None] >> np.arange(n) & 1
+    else:
+        drawn = np.random.default_rng(0).integers(0, 2, (2**_MOST_BITS - 1, n))
+    return drawn.astype(bool)

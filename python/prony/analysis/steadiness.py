@@ -163,7 +163,8 @@ def _relative(series: Sequence[Sequence[float]]) -> "Floats":
 
     rows = np.asarray(series, dtype=float)
     means = rows.mean(axis=1, keepdims=True)
-    return np.divide(rows, means, out=np.ones_like(rows), where=means > 0) - 1
+    found: Floats = np.divide(rows, means, out=np.ones_like(rows), where=means > 0) - 1
+    return found
 
 
 def _in_parts(rows: "Floats") -> "Floats":
