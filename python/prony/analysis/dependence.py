@@ -76,8 +76,7 @@ def _both(table: "ArrayLike") -> "tuple[Floats, Floats]":
     import numpy as np
 
     rows = np.asarray(table, dtype=float)
-    blocks, subjects = rows.shape[-2:]
-    blocks = max(1, blocks)
+    blocks, subjects = max(1, rows.shape[-2]), rows.shape[-1]
     freedom = max(1, (blocks - 1) * max(1, subjects - 1))
     shown = _shown(_residuals(rows))
     lean = max(0.1, 1 - 3 / blocks)
