@@ -121,8 +121,9 @@ TERMS: Mapping[str, str] = MappingProxyType(
         ),
         "noise floor": (
             "The difference that this machine shows between two measurements of the same server: 95 "
-            "of 100 such comparisons stay below it. `prony selftest aa` measures it. Verdicts then "
-            "ask for a difference larger than the noise floor."
+            "of 100 such comparisons stay below it. `prony selftest aa` measures it, and `prony run "
+            "--dry-run` foresees by it what a study will find. Verdicts do not need it: intervals "
+            "hold the noise that a study shows."
         ),
         "not separated": (
             "No difference was found between two subjects: they are too close, or the figures vary "

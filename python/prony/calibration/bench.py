@@ -69,8 +69,8 @@ class Effort:
         return f"{self.blocks} blocks of {seconds(self.window_ns):g} s windows"
 
 
-# About two minutes, with a server started and stopped for each window. Ten blocks are the smallest number
-# with which Yuen's mean leaves out two on each side; five are the fewest that give a verdict.
+# About two minutes, with a server started and stopped for each window. Ten blocks show the
+# shape of their noise twice as well as five, which are the fewest that give a verdict.
 USUAL = Effort(blocks=10, window_ns=3 * SECOND_NS // 2, warmup_ns=SECOND_NS // 2, samples=40)
 QUICK = Effort(blocks=5, window_ns=3 * SECOND_NS // 4, warmup_ns=SECOND_NS // 4, samples=10)
 

@@ -391,7 +391,6 @@ class GroupShape:
     engine: Object
     sandbox: Object
     cells: Sequence[CellShape]
-    noise_floor: float | None
     primary: bool
     of_generators: bool
     asks: str | None

@@ -165,7 +165,7 @@ def _real_notes(kept: str | None) -> Iterator[Text]:
     )
     yield text("Pairs permuted: studies of two names, made by swapping their labels within blocks at random.")
     yield text(
-        "Noise floor: what {} such effects do not exceed; verdicts of later studies here ask for more.",
+        "Noise floor: what {} such effects do not exceed; a dry run foresees by it what a study finds here.",
         Name("95 of 100"),
     )
     if kept:
