@@ -188,7 +188,7 @@ def boundary_of(steps: Sequence[RateStep]) -> RateBoundary | None:
     if not _rates(known, met=True) or not _rates(known, met=False):
         return None
     low, middle, high = _believed(known).quantiles(0.025, 0.5, 0.975)
-    return RateBoundary(exp(middle), exp(low), exp(high))
+    return RateBoundary(*(_rounded(exp(one)) for one in (middle, low, high)))
 
 
 @dataclass(frozen=True, slots=True)
