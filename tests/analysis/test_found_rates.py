@@ -1,6 +1,7 @@
 """What a search for a rate says of each trial, and of the subject at its end."""
 
 from dataclasses import replace
+from math import log
 
 import pytest
 
@@ -10,7 +11,7 @@ from prony.analysis.found_rates import found_rate, judge_rate, least_rate, windo
 from prony.analysis.objective import parse_objective
 from prony.errors import FailureStage
 from prony.model import Failed, Invalid, Limit, LimitKind, OpenLoop
-from prony.model.facts import FoundRate, RateStep
+from prony.model.facts import FoundRate, RateStep, RateTest
 from recordings import with_parts
 
 CELL = cell_of("a+hello", OpenLoop(1000))
@@ -26,7 +27,8 @@ def judged(trial, objective="p99 < 2ms"):
 
 
 def test_a_trial_that_meets_all_conditions_meets_the_objective():
-    assert judged(MEASURED) == RateStep(1000.0, True)
+    found = judged(MEASURED)
+    assert found == RateStep(1000.0, True, above=pytest.approx(log(0.5), abs=0.01))
 
 
 def test_a_trial_that_does_not_says_which_condition_and_what_was_measured():
@@ -114,13 +116,31 @@ def test_requests_that_the_generator_could_not_send_may_have_succeeded(objective
     assert judged(own, objective).met is met
 
 
+@pytest.mark.parametrize(
+    ("objective", "above"),
+    [
+        ("p99 < 2ms, p50 < 4ms", log(0.5)),
+        ("p99 < 2ms, p50 < 0.5ms", log(2)),
+        ("p99 < 2ms, rps > 1000000", None),
+        ("rps > 900", None),
+        ("errors < 1%", None),
+    ],
+)
+def test_a_step_keeps_how_far_its_worst_figure_is_from_the_limit(objective, above):
+    found = judged(MEASURED, objective).above
+    assert found == (None if above is None else pytest.approx(above, abs=0.01))
+
+
 # --- a search ---------------------------------------------------------------------------------------------
 
 
 def test_the_rate_is_the_highest_that_met_it_and_fresh_trials_are_counted():
     steps = (RateStep(100.0, True), RateStep(200.0, True), RateStep(400.0, False))
     fresh = [RateStep(200.0, True), RateStep(200.0, False, "x"), RateStep(200.0, None, "y")]
-    assert found_rate("a", steps, fresh) == FoundRate("a", 200.0, 1, 2, steps, unknown=1)
+    found = found_rate("a", steps, fresh)
+    assert (found.rate_per_s, found.met, found.of, found.unknown) == (200.0, 1, 2, 1)
+    assert found.tests == (RateTest(200.0, 1, 2, 1),)
+    assert found.boundary.low_per_s < found.boundary.rate_per_s < found.boundary.high_per_s
 
 
 def test_fresh_trials_of_which_nothing_is_known_do_not_count_against_the_rate():

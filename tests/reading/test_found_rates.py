@@ -3,7 +3,7 @@
 import pytest
 
 from prony.model import Fingerprint, Run, RunStatus
-from prony.model.facts import FoundRate, RateStep, RunFacts, SearchPart, TrialStep
+from prony.model.facts import FoundRate, RateBoundary, RateStep, RunFacts, SearchPart, TrialStep
 from prony.reading.found_rates import SearchEnd, confirmed_rates
 
 MET = RateStep(100.0, True)
@@ -68,3 +68,32 @@ def test_a_search_that_was_interrupted_keeps_its_steps():
     assert (found.subject, found.rate_per_s, found.end) == ("a", 100.0, SearchEnd.NEXT_UNMET)
     assert found.steps == steps
     assert (found.met, found.of) == (0, 0)
+
+
+def searched(*found):
+    run = Run(1, "1", 0, 1, RunStatus.FINISHED, Fingerprint(), RunFacts(found_rates=found))
+    return confirmed_rates([run])
+
+
+def known(name, rate, met=4):
+    boundary = RateBoundary(rate, rate / 1.05, rate * 1.05)
+    return FoundRate(name, rate * 0.98, met, 5, (MET, unmet(2 * rate)), boundary=boundary)
+
+
+def test_rows_are_in_order_of_the_rate_and_share_letters_where_intervals_do_not_part_them():
+    found = searched(known("a", 300.0), known("b", 500.0), known("c", 490.0))
+    assert [(one.subject, one.letters) for one in found] == [("b", "a"), ("c", "a"), ("a", "b")]
+
+
+def test_a_rate_that_not_most_fresh_trials_met_comes_last_but_before_none():
+    found = searched(FoundRate("n", None, 0, 0, ()), known("a", 900.0, met=2), known("b", 500.0))
+    assert [one.subject for one in found] == ["b", "a", "n"]
+    assert [one.is_refuted for one in found] == [False, True, False]
+
+
+def test_one_subject_alone_and_a_bound_have_no_letters():
+    (alone,) = searched(known("a", 300.0))
+    assert alone.letters == ""
+    bound = FoundRate("b", 400.0, 5, 5, (MET,), boundary=RateBoundary(400.0, 390.0, 410.0))
+    assert {one.letters for one in searched(known("a", 300.0), bound)} == {""}
+    assert searched(bound)[0].boundary is None

@@ -20,7 +20,7 @@ from prony.errors import FailureStage
 from prony.faces.json_report import reading_json
 from prony.faces.json_trend import trend_json
 from prony.model import Failed, Fault, FaultKind, Invalid, Limit, LimitKind, RunFacts
-from prony.model.facts import Floor, FoundRate, RateStep, Unmet
+from prony.model.facts import Floor, FoundRate, RateBoundary, RateStep, RateTest, Unmet
 from prony.reading.limits import limited_cells
 from prony.reading.study import read_archive
 from prony.reading.trend import trend_of
@@ -89,12 +89,20 @@ def search(path):
     met, slow = RateStep(200.0, True), Unmet("p99 < 50ms", "response_all_p99", 61.2e6)
     busy = Limit(LimitKind.BUSY, share=0.95)
     found = (
-        FoundRate("a1+x", 250.0, 4, 5, (met, RateStep(300.0, False, unmet=slow, limit=busy))),
+        FoundRate(
+            *("a1+x", 250.0, 4, 5, (met, RateStep(300.0, False, unmet=slow, limit=busy))),
+            tests=(RateTest(250.0, 4, 5), RateTest(260.0, 1, 5)),
+            boundary=RateBoundary(255.0, 241.0, 268.0),
+        ),
         FoundRate("a2+x", 200.0, 4, 4, (met,), unknown=1),
         FoundRate("a3+x", None, 0, 0, (RateStep(0.5, None, "the machine slept"),)),
         FoundRate("a4+x", None, 0, 0, (RateStep(0.5, False, "no port", FailureStage.START),)),
     )
     with build.create(path, build.Plan("study", "", "", "quick", (cell,), 5, 1), {}) as writer:
+        writer.record_cell(replace(cell, id=9), build.TrialRole.FIND_RATE)
+        for attempt, share in enumerate((0.2, 0.4)):
+            trial = spoilt(build.trial(replace(cell, id=9), 0, attempt, [1_000_000] * 100), share)
+            writer.append(replace(trial, role=build.TrialRole.FIND_RATE, attempt=attempt))
         writer.record_facts(RunFacts(found_rates=found))
     return path
 

@@ -13,19 +13,22 @@ import pytest
 from rich.console import Console
 
 from golden import build, generators, studies
+from prony.analysis.validity import in_words
 from prony.archive import open_archive
 from prony.catalog.schema.loader import load_catalog
 from prony.errors import ArchiveError
 from prony.faces.json_load import load_result
 from prony.faces.json_report import reading_json
+from prony.faces.markdown import markdown
 from prony.faces.terminal import TerminalReporter
 from prony.listing.host import host_document
-from prony.model import Fingerprint, Limit, LimitKind, LogTail, Plan, RunFacts
-from prony.model.facts import FoundRate, RateStep, Unmet
+from prony.model import Fault, FaultKind, Fingerprint, Invalid, Limit, LimitKind, LogTail, Plan, RunFacts
+from prony.model.facts import FoundRate, RateBoundary, RateStep, Unmet
 from prony.model.recording import Queue
 from prony.model.shapes import encode
 from prony.reading.load import read_load
 from prony.reading.study import read_archive
+from prony.report.brief import brief_report
 from prony.report.load import load_document
 from prony.report.sections.head import differences
 from prony.report.study import study_report
@@ -155,6 +158,44 @@ def test_a_rate_below_which_one_is_a_bound_is_not_the_highest(tmp_path, highest)
     )
     assert text.index(f"a+b: {sign}250/s, met") < text.index("c+b: ≥ 200/s, met")
     assert "start a" not in text
+
+
+def boundary_at(rate):
+    return RateBoundary(rate, rate - 12, rate + 12)
+
+
+def test_a_rate_has_its_interval_and_one_that_fresh_trials_refute_leads_nothing(tmp_path):
+    tried = (RateStep(100.0, True), RateStep(900.0, False, "x"))
+    found = (
+        FoundRate("a+b", 240.0, 4, 5, tried, boundary=boundary_at(250.0)),
+        FoundRate("c+b", 290.0, 1, 2, tried, boundary=boundary_at(300.0)),
+    )
+    with build.create(tmp_path / "a.prony", build_plan(), Fingerprint()) as writer:
+        writer.record_subject(build.SubjectRecord("a+b", command_line="start a"))
+        writer.record_subject(build.SubjectRecord("c+b", command_line="start c"))
+        writer.record_facts(RunFacts(found_rates=found))
+    text = " ".join(text_of(tmp_path / "a.prony").split())
+    assert "a+b: 250/s (95 % interval 238 to 262); 240/s met in 4 of 5 fresh trials." in text
+    assert "c+b may have a higher one, which fresh trials do not confirm" in text
+    assert "290/s met in only 1 of 2 fresh trials" in text
+    assert "start" not in text
+
+
+def test_trials_of_a_search_that_were_disturbed_stand_in_the_summary(tmp_path):
+    cell = replace(build_plan().cells[0], id=9)
+    fault = Fault(FaultKind.OTHER_LOAD, share=0.31)
+    with build.create(tmp_path / "a.prony", build_plan(), Fingerprint()) as writer:
+        writer.record_cell(cell, build.TrialRole.FIND_RATE)
+        for attempt in range(3):
+            trial = build.trial(cell, 0, attempt, [1_000_000] * 100)
+            trial = replace(trial, role=build.TrialRole.FIND_RATE, attempt=attempt)
+            spoilt = replace(trial, outcome=Invalid(in_words(fault)), fault=fault)
+            writer.append(spoilt if attempt < 2 else trial)
+        writer.record_facts(RunFacts(found_rates=(FoundRate("a+b", 100.0, 0, 0, (RateStep(100.0, True),)),)))
+    with open_archive(tmp_path / "a.prony") as archive:
+        said = markdown(brief_report(read_archive(archive)))
+    assert "no disturbance seen" not in said
+    assert "2 of 3 trials of the search were disturbed" in said
 
 
 def test_fresh_trials_that_could_not_be_decided_are_shown_apart(tmp_path):

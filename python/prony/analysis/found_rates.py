@@ -1,6 +1,6 @@
 """The highest rate at which a subject meets an objective: the rates that were tried, and their results.
 
-Pure: the trials hold a search's state (`fact`), so an interrupted search continues where it stopped. Must
+Pure: the trials hold a search's state, so an interrupted search continues where it stopped. Must
 not know how a trial is run, nor words: reports make them.
 
 >>> steps = (RateStep(100.0, True), RateStep(200.0, False), RateStep(150.0, True))
@@ -10,15 +10,16 @@ not know how a trial is run, nor words: reports make them.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import ceil
+from math import ceil, log
 
+from prony.analysis.find_rate import boundary_of, confirmed, rate_tests
 from prony.analysis.load_condition import ConditionResult, LoadCondition, judge_condition
 from prony.analysis.objective import Condition, Objective
 from prony.analysis.trial_metrics import trial_metrics
 from prony.archive.limits import decode_verdict
 from prony.metrics import PERCENTILES
 from prony.model import Failed, Invalid, Limit, Ok, Trial
-from prony.model.facts import FoundRate, RateStep, Unmet
+from prony.model.facts import FoundRate, RateStep, RateTest, Unmet
 
 __all__ = ["found_rate", "judge_rate", "least_rate", "window_for"]
 
@@ -59,9 +60,24 @@ def _judged(trial: Trial, objective: Objective, rate_per_s: float, limit: Limit 
     ]
     missed = next((one for one in found if one.holds is False), None)
     if missed is not None:
-        return RateStep(rate_per_s, False, unmet=_unmet(missed), limit=limit)
+        above = _above(found, met=False)
+        return RateStep(rate_per_s, False, unmet=_unmet(missed), limit=limit, above=above)
     doubtful = [one for one in found if one.holds is None]
-    return _undecided(doubtful, rate_per_s, limit) if doubtful else RateStep(rate_per_s, True, limit=limit)
+    if doubtful:
+        return _undecided(doubtful, rate_per_s, limit)
+    return RateStep(rate_per_s, True, limit=limit, above=_above(found, met=True))
+
+
+def _above(found: Sequence[ConditionResult], *, met: bool) -> float | None:
+    """Return how far above its limit the worst figure is, as `RateStep.above`; null where one is infinite, or
+    where none that has an upper limit decides.
+    """
+    upper = [one for one in found if one.condition.operator.startswith("<")]
+    if any(one.value is None for one in upper):
+        return None
+    known = [log(one.value / one.condition.limit) for one in upper if one.value and one.condition.limit > 0]
+    worst = max(known, default=None)
+    return worst if worst is not None and (worst < 0) is met else None
 
 
 def _undecided(doubtful: Sequence[ConditionResult], rate_per_s: float, limit: Limit | None) -> RateStep:
@@ -84,11 +100,16 @@ def _unmet(found: ConditionResult) -> Unmet:
 def found_rate(subject: str, steps: Sequence[RateStep], fresh: Sequence[RateStep]) -> FoundRate:
     """Return the result of the search's steps and the fresh trials after it for one subject.
 
-    A fresh trial of which nothing is known counts apart: it is none that did not meet the objective.
+    The rate is the highest that most of its fresh trials met, else the last that was tested; without fresh
+    trials the highest that met it in the search.
     """
-    rate = max((step.rate_per_s for step in steps if step.met), default=None)
-    known = [step.met for step in fresh if step.met is not None]
-    return FoundRate(subject, rate, sum(known), len(known), tuple(steps), len(fresh) - len(known))
+    tests = rate_tests(fresh)
+    tried = max((step.rate_per_s for step in steps if step.met), default=None)
+    test = confirmed(tests) or (None if tried is None else RateTest(tried, 0, 0))
+    if test is None:
+        return FoundRate(subject, None, 0, 0, tuple(steps))
+    counts = (test.met, test.of, tuple(steps), test.unknown)
+    return FoundRate(subject, test.rate_per_s, *counts, tests, boundary_of((*steps, *fresh)))
 
 
 def window_for(objective: Objective, rate_per_s: float, usual_s: float) -> float:

@@ -4,7 +4,7 @@ lists them.
 Each number of a text report has its value here: `report.text.Figure` names the place.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from prony.analysis.answer import Answer
@@ -28,7 +28,14 @@ from prony.model import Claim, Failed, Invalid, Json, Outcome, Plan, SubjectReco
 from prony.model.shapes import encode
 from prony.reading.causes import Cause
 from prony.reading.checks import Calibrations, CrossCheck
-from prony.reading.failures import FailedRequests, FailureTest, Repeated, failed_alike, failed_by_class
+from prony.reading.failures import (
+    Attempts,
+    FailedRequests,
+    FailureTest,
+    Repeated,
+    failed_alike,
+    failed_by_class,
+)
 from prony.reading.findings import Found
 from prony.reading.groups import Group
 from prony.reading.originals import Beside
@@ -311,8 +318,15 @@ def _drift(found: Calibrations) -> Json:
 
 
 def _repeated(found: Repeated) -> Json:
-    causes = [{**_cause(cause), "trials": count} for cause, count in found.causes]
-    return {"trials": found.trials, "causes": causes}
+    return {"trials": found.trials, "causes": _causes(found.causes)}
+
+
+def _search(found: Attempts) -> Json:
+    return {"trials": found.trials, "disturbed": found.disturbed, "causes": _causes(found.causes)}
+
+
+def _causes(found: Sequence[tuple[Cause, int]]) -> list[Json]:
+    return [{**_cause(cause), "trials": count} for cause, count in found]
 
 
 def _position(trial: TrialFigures) -> Json:
@@ -363,6 +377,7 @@ def reading_json(reading: Reading) -> Json:
         "across": None if reading.across is None else across_json(reading.across),
         "cross_checks": [_check(check) for check in reading.cross_checks],
         "found_rates": encode(reading.found_rates),
+        "search": None if reading.search is None else _search(reading.search),
         "warm_ups": encode(reading.warm_ups),
         "machines": encode(reading.machines),
         "repeated": None if repeated is None else _repeated(repeated),

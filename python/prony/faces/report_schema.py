@@ -628,6 +628,7 @@ class ReportShape:
     dependence: Object | None
     cross_checks: Sequence[CrossCheckShape]
     found_rates: Sequence[Object]
+    search: Object | None
     warm_ups: Sequence[WarmUp]
     machines: Sequence[SenderShape]
     repeated: Object | None

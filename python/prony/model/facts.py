@@ -28,7 +28,9 @@ __all__ = [
     "FrontendFacts",
     "GeneratorFitness",
     "PilotStep",
+    "RateBoundary",
     "RateStep",
+    "RateTest",
     "RunFacts",
     "SearchPart",
     "Stopped",
@@ -105,7 +107,8 @@ class RateStep:
     ``reason`` is its outcome's, with the ``stage`` at which the subject failed (null: the trial is not
     valid). Where it is not known whether figures that do not meet a condition are the subject's, there are
     ``unmet`` and the ``reason`` for that. ``limit``: what of the generator may have been the cause; of what
-    is not known, null where something else leaves it open too.
+    is not known, null where something else leaves it open too. ``above``: ln(figure / limit) of the condition
+    that is missed most, or kept least, below 0 where it is kept; null where that is not known.
     """
 
     rate_per_s: float
@@ -114,6 +117,7 @@ class RateStep:
     stage: FailureStage | None = field(default=None, metadata=OPTIONAL)
     unmet: Unmet | None = field(default=None, metadata=OPTIONAL)
     limit: Limit | None = field(default=None, metadata=OPTIONAL)
+    above: float | None = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +129,31 @@ class TrialStep:
 
 
 @dataclass(frozen=True, slots=True)
+class RateBoundary:
+    """The rate at which half of the trials meet an objective, and its 95 % interval."""
+
+    rate_per_s: float
+    low_per_s: float
+    high_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class RateTest:
+    """A rate in fresh trials: ``met`` of ``of`` met the objective; of ``unknown`` more it is not known."""
+
+    rate_per_s: float
+    met: int
+    of: int
+    unknown: int = field(default=0, metadata=OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
 class FoundRate:
     """What was found for one subject: ``rate_per_s`` null when no rate met the objective.
 
     ``met`` of ``of`` fresh trials at that rate, fixed before them, met it; of ``unknown`` more it is not
-    known.
+    known. ``tests``: these, and the other rates that fresh trials tested, in order. ``boundary``: what all
+    trials together say; null where none met it, or all did, and in archives before 0.2.
     """
 
     subject: str
@@ -138,6 +162,8 @@ class FoundRate:
     of: int
     steps: tuple[RateStep, ...]
     unknown: int = field(default=0, metadata=OPTIONAL)
+    tests: tuple[RateTest, ...] = field(default=(), metadata=OPTIONAL)
+    boundary: RateBoundary | None = field(default=None, metadata=OPTIONAL)
 
 
 # --- of the generator -------------------------------------------------------------------------------------

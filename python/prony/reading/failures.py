@@ -4,7 +4,7 @@ Must not know groups or words.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from prony.analysis.account import RequestClass, Tally
@@ -12,10 +12,12 @@ from prony.analysis.by_session import is_failed, shares_of
 from prony.analysis.compare import LEAST_BLOCKS
 from prony.analysis.failure_rates import Failures, adjusted
 from prony.analysis.summary import CellSummary, TrialFigures
+from prony.analysis.validity import in_words
 from prony.model import Invalid, TrialRole
 from prony.reading.causes import Cause, by_cause
 
 __all__ = [
+    "Attempts",
     "FailedAlike",
     "FailedRequests",
     "FailureTest",
@@ -24,6 +26,7 @@ __all__ = [
     "failed_by_class",
     "failure_tests",
     "repeated",
+    "search_attempts",
 ]
 
 _LEVEL = 0.05
@@ -115,6 +118,34 @@ def repeated(trials: Sequence[TrialFigures]) -> Repeated | None:
     ]
     counts = [(cause, len(found)) for cause, found in by_cause(thrown)]
     return Repeated(len(thrown), tuple(sorted(counts, key=lambda pair: -pair[1]))) if thrown else None
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """How many trials a search ran, repeats included, and how many of them were disturbed or not valid, by
+    cause, most first.
+    """
+
+    trials: int
+    disturbed: int
+    causes: tuple[tuple[Cause, int], ...]
+
+
+def search_attempts(trials: Sequence[TrialFigures]) -> Attempts | None:
+    """Return what the trials of a search suffered; null without a search."""
+    own = [trial for trial in trials if trial.role is TrialRole.FIND_RATE]
+    disturbed = [one for one in map(_as_invalid, own) if isinstance(one.outcome, Invalid)]
+    counts = [(cause, len(found)) for cause, found in by_cause(disturbed)]
+    by_number = tuple(sorted(counts, key=lambda pair: -pair[1]))
+    return Attempts(len(own), len(disturbed), by_number) if own else None
+
+
+def _as_invalid(trial: TrialFigures) -> TrialFigures:
+    """Return a trial that counts by the user's word, though it was disturbed, as what it would be without."""
+    fault = trial.fault
+    if fault is None or not fault.kind.is_of_environment:
+        return trial
+    return replace(trial, outcome=Invalid(in_words(fault)))
 
 
 # --- requests ---------------------------------------------------------------------------------------------

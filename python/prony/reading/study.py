@@ -38,7 +38,7 @@ from prony.model.facts import PilotStep, TrialStep
 from prony.reading.across import PartTrials, SessionPart, Sessions, over_sessions
 from prony.reading.checks import Calibrations, CrossCheck, calibrations, cross_checks
 from prony.reading.dependence import dependence_of
-from prony.reading.failures import Repeated, repeated
+from prony.reading.failures import Attempts, Repeated, repeated, search_attempts
 from prony.reading.findings import Found, Shared, merged, shared
 from prony.reading.found_rates import Confirmed, confirmed_rates
 from prony.reading.groups import Group, agreed_terms, allowed_errors, groups_of
@@ -163,6 +163,11 @@ class Reading:
     def repeated(self) -> Repeated | None:
         """The trials that were discarded and repeated; null if there are none."""
         return repeated(self.trials)
+
+    @property
+    def search(self) -> Attempts | None:
+        """What the trials of a search suffered; null without one."""
+        return search_attempts(self.trials)
 
     @property
     def unmeasured(self) -> Mapping[str, str]:

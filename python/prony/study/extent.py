@@ -89,13 +89,15 @@ def pilot_seconds(plan: "Plan") -> tuple[float, float]:
 
 
 def _search_extent(plan: "Plan") -> Extent:
+    from prony.analysis.find_rate import MOST_TESTS
     from prony.study.rates import TYPICAL_STEPS
 
     calibrations = _calibrations(plan, len(plan.cells))
-    trials = len(plan.cells) * (TYPICAL_STEPS + plan.blocks) + plan.blocks * len(calibrations)
-    length_s = sum(map(_length_s, plan.cells)) * (TYPICAL_STEPS + plan.blocks)
-    length_s += plan.blocks * sum(map(_length_s, calibrations))
-    return Extent((trials, trials), (length_s, length_s))
+    cells, all_blocks = len(plan.cells), (plan.blocks, MOST_TESTS * plan.blocks)
+    each_s, around_s = sum(map(_length_s, plan.cells)), sum(map(_length_s, calibrations))
+    trials = [cells * (TYPICAL_STEPS + blocks) + blocks * len(calibrations) for blocks in all_blocks]
+    lengths_s = [each_s * (TYPICAL_STEPS + blocks) + around_s * blocks for blocks in all_blocks]
+    return Extent((trials[0], trials[1]), (lengths_s[0], lengths_s[1]))
 
 
 def _calibrations(plan: "Plan", cells: int) -> "list[Cell]":

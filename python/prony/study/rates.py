@@ -4,11 +4,11 @@ Every rate that is tried, and every confirming trial, gets a fresh server. The s
 facts of its trials, so that it can be resumed. Must not know how a rate is chosen.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from prony.analysis.find_rate import search
+from prony.analysis.find_rate import next_rate, next_test
 from prony.analysis.found_rates import found_rate, judge_rate, least_rate, window_for
 from prony.analysis.objective import Objective, parse_objective
 from prony.analysis.rates import rates_of
@@ -38,8 +38,8 @@ FIRST_RATE_PER_S = 100.0
 MOST_RATE_PER_S = 1e6
 """More than one generator can send on one machine."""
 
-TYPICAL_STEPS = 8
-"""Half of what a closed loop served, all of it, and from there to 2 % is 6. Only for estimates."""
+TYPICAL_STEPS = 10
+"""Half of what a closed loop served, all of it, and some between (bench/find_rate). Only for estimates."""
 
 # The highest rate of an open loop lies mostly between this share of what a closed loop served, and its
 # double.
@@ -89,7 +89,8 @@ class _Search:
 def find_rates(
     bench: Bench, ledger: Ledger, known: Sequence[Cell], listener: StudyListener
 ) -> tuple[FoundRate, ...]:
-    """Find every subject's highest rate, then confirm the rates found in randomised blocks.
+    """Find every subject's highest rate, then test the rates found in randomised blocks; what these do not
+    settle, in further ones.
 
     ``known``: the cells that a resumed search has already created.
     """
@@ -97,8 +98,9 @@ def find_rates(
     looking = _Search(bench, ledger, listener, objective, list(_of_plan(known, bench.study.plan)))
     ready = [cell for cell in bench.study.plan.cells if cell.subject.name in bench.ready]
     listener.planned(len(ready) * (TYPICAL_STEPS + bench.study.plan.blocks))
-    rates = [(cell, _searched(looking, cell)) for cell in ready]
-    fresh = _confirmed(looking, [(cell, rate) for cell, rate in rates if rate is not None])
+    for cell in ready:
+        _search(looking, cell)
+    fresh = _tested(looking, ready)
     return tuple(found_rate(name, steps, fresh.get(name, ())) for name, steps in looking.found.items())
 
 
@@ -157,24 +159,17 @@ def _judged(objective: Objective, cells: Sequence[Cell], trial: Trial) -> Trial:
     return replace(trial, facts=replace(trial.facts, find_rate=TrialStep(part, step)))
 
 
-def _searched(looking: _Search, template: Cell) -> float | None:
-    """Return the highest rate that met the objective; each rate is tried in one valid trial."""
-    steps: list[RateStep] = []
-    asking = search(_first_rate(looking, template), MOST_RATE_PER_S)
-    try:
-        rate = next(asking)
-        while True:
-            step = _tried(looking, template, rate)
-            steps.append(step)
-            if step.met is None and step.limit is None:
-                break
-            # Where the generator alone leaves it open, lower rates can show more: the highest that meets the
-            # objective is then a bound, for an undecided step stays above it.
-            rate = asking.send(step.met is True)
-    except StopIteration:
-        pass
-    looking.found[template.subject.name] = tuple(steps)
-    return max((step.rate_per_s for step in steps if step.met), default=None)
+def _search(looking: _Search, template: Cell) -> None:
+    """Try rates, each in one valid trial, until the boundary is known, or a trial decides nothing.
+
+    Where the generator alone leaves a trial open, lower rates can show more: the search goes on.
+    """
+    name, steps = template.subject.name, tuple[RateStep, ...]()
+    first = _first_rate(looking, template)
+    while (rate := next_rate(steps, first, MOST_RATE_PER_S)) is not None:
+        steps = looking.found[name] = (*steps, _tried(looking, template, rate))
+        if steps[-1].met is None and steps[-1].limit is None:
+            return
 
 
 def _tried(looking: _Search, template: Cell, rate: float) -> RateStep:
@@ -225,19 +220,34 @@ def _served(looking: _Search, template: Cell) -> float | None:
     return _OF_CLOSED_LOOP * rate
 
 
-def _confirmed(looking: _Search, rates: Sequence[tuple[Cell, float]]) -> dict[str, tuple[RateStep, ...]]:
-    """Return the results of fresh trials of each subject at its rate, which no longer changes."""
-    plan = looking.bench.study.plan
-    fixed = replace(plan, cells=tuple(looking.cell(cell, rate) for cell, rate in rates))
+def _tested(looking: _Search, ready: Sequence[Cell]) -> dict[str, tuple[RateStep, ...]]:
+    """Return the results of fresh trials of each subject, a rate for all blocks of the plan at a time."""
     steps: dict[str, tuple[RateStep, ...]] = {}
-    for block in range(1, 1 + plan.blocks) if rates else ():
-        turns = [_as_search(turn) for turn in block_turns(fixed, block)]
-        looking.run(turns)
-        for turn in turns:
-            if turn.position.role is TrialRole.FIND_RATE:
-                name = turn.cell.subject.name
-                steps[name] = (*steps.get(name, ()), looking.step(turn))
+    blocks = looking.bench.study.plan.blocks
+    first = 1
+    while cells := tuple(_to_test(looking, ready, steps)):
+        for block in range(first, first + blocks):
+            for name, step in _block(looking, cells, block):
+                steps[name] = (*steps.get(name, ()), step)
+        first += blocks
     return steps
+
+
+def _to_test(
+    looking: _Search, ready: Sequence[Cell], fresh: Mapping[str, Sequence[RateStep]]
+) -> Iterator[Cell]:
+    for template in ready:
+        name = template.subject.name
+        rate = next_test(looking.found.get(name, ()), fresh.get(name, ()))
+        if rate is not None:
+            yield looking.cell(template, rate)
+
+
+def _block(looking: _Search, cells: tuple[Cell, ...], block: int) -> list[tuple[str, RateStep]]:
+    turns = [_as_search(turn) for turn in block_turns(replace(looking.bench.study.plan, cells=cells), block)]
+    looking.run(turns)
+    own = (turn for turn in turns if turn.position.role is TrialRole.FIND_RATE)
+    return [(turn.cell.subject.name, looking.step(turn)) for turn in own]
 
 
 def _as_search(turn: Turn) -> Turn:

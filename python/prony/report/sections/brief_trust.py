@@ -11,6 +11,7 @@ from prony.reading.checks import Calibrations
 from prony.reading.findings import Shared
 from prony.reading.pace import coarsest, unknown_pace
 from prony.reading.study import Reading
+from prony.report.causes import cause_words
 from prony.report.document import Judgement, Tone
 from prony.report.findings import finding_words, shared_words
 from prony.report.forms import TENFOLD, about_percent, count, signed_percent
@@ -45,7 +46,7 @@ def _generator(reading: Reading) -> Iterator[Judgement]:
 
 
 def _machine(reading: Reading) -> Judgement:
-    found = [*_disturbances(reading), *_drift(reading)]
+    found = [*_searched(reading), *_disturbances(reading), *_drift(reading)]
     if found:
         return Judgement("machine", Tone.WARNING, joined(found, by="; "))
     calibrated = reading.calibrations
@@ -78,6 +79,19 @@ def _largest_drift(found: Calibrations) -> Figure | None:
         return None
     _, end, at = max(ends)
     return Figure(end, lambda value: about_percent(abs(value)), at)
+
+
+def _searched(reading: Reading) -> Iterator[Text]:
+    """Yield what trials of a search suffered: they are no trials of subjects, and have no findings."""
+    found = reading.search
+    if found is None or not found.disturbed:
+        return
+    (cause, _), *more = found.causes
+    disturbed = Figure(found.disturbed, count, "/search/disturbed")
+    of = Figure(found.trials, count, "/search/trials")
+    others = " and other causes" if more else ""
+    why = cause_words(cause, "/search/causes/0")
+    yield text(f"{{}} of {{}} trials of the search were disturbed ({{}}{others})", disturbed, of, why)
 
 
 def _disturbances(reading: Reading) -> Iterator[Text]:

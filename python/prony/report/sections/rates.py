@@ -1,5 +1,7 @@
 """The highest rate at which each subject meets an objective: found by search, confirmed in fresh trials."""
 
+from collections.abc import Iterator, Sequence
+
 from prony.model.facts import RateStep, Unmet
 from prony.reading.found_rates import Confirmed, SearchEnd
 from prony.reading.study import Reading
@@ -10,33 +12,78 @@ from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, joined,
 
 __all__ = ["rate_answers", "rates"]
 
+_LEVEL = Name("95 %")
+_LEAD = (
+    "rate: half of all trials meet the objective there, as the search and fresh trials say together, with "
+    "its {} interval. Most of the fresh trials should meet it at the rate tested, fixed before them."
+)
+_TIES = " tie: subjects that share a letter are not separated."
 _NONE = "No subject met the objective at any rate."
 _UNDECIDED = "No rate was found that meets the objective; not every search could decide whether there is one."
 _OPEN = "Which rate is the highest is open: {} may have a higher one, for what was found is a bound."
+_REFUTED = "Which rate is the highest is open: {} may have a higher one, which fresh trials do not confirm."
 
 
 def rate_answers(reading: Reading) -> tuple[list[Block], str | None]:
     """Return the rates that the search found, the highest first, and the subject of the highest; null where
-    another's is a bound, and may be higher.
+    another's is a bound, or not confirmed, and may be higher.
     """
-    found = [(k, one) for k, one in enumerate(reading.found_rates) if one.rate_per_s is not None]
-    ranked = sorted(found, key=lambda pair: -(pair[1].rate_per_s or 0))
+    ranked = [(k, one) for k, one in enumerate(reading.found_rates) if one.rate_per_s is not None]
     if not ranked:
         is_open = any(one.end is SearchEnd.UNDECIDED for one in reading.found_rates)
         return [Paragraph(_UNDECIDED if is_open else _NONE, Tone.WARNING)], None
     lines = [_line(one, pointer("found_rates", k)) for k, one in ranked]
-    open_ones = [Name(one.subject) for _, one in ranked[1:] if one.at_least]
-    if open_ones:
-        said = text(_OPEN, joined(open_ones))
-        return [Paragraph(said, Tone.STRONG), Notes(tuple(("", line) for line in lines))], None
+    best = ranked[0][1]
+    doubt = _doubt(best, [one for _, one in ranked[1:]])
+    if doubt is not None or best.is_refuted:
+        shown = lines if doubt is not None else lines[1:]
+        lead = Paragraph(doubt, Tone.STRONG) if doubt is not None else Paragraph(lines[0], Tone.WARNING)
+        return [lead, Notes(tuple(("", line) for line in shown))], None
     blocks: list[Block] = [Paragraph(lines[0], Tone.STRONG)]
-    return [*blocks, Notes(tuple(("", line) for line in lines[1:]))], ranked[0][1].subject
+    return [*blocks, Notes(tuple(("", line) for line in (*lines[1:], *_ties(best, ranked))))], best.subject
+
+
+def _doubt(best: Confirmed, others: Sequence[Confirmed]) -> Text | None:
+    """Return whose rate may be higher than the best; null where there is none."""
+    bounds = [Name(one.subject) for one in others if one.at_least]
+    if bounds:
+        return text(_OPEN, joined(bounds))
+    refuted = [one for one in others if one.is_refuted and not best.is_refuted]
+    higher = [Name(one.subject) for one in refuted if one.highest_per_s > best.highest_per_s]
+    return text(_REFUTED, joined(higher)) if higher else None
+
+
+def _ties(best: Confirmed, ranked: Sequence[tuple[int, Confirmed]]) -> Iterator[Text]:
+    tied = [Name(one.subject) for _, one in ranked[1:] if set(one.letters) & set(best.letters)]
+    if tied:
+        yield text("Not separated from {}: {}.", Name(best.subject), joined(tied))
 
 
 def _line(one: Confirmed, at: str) -> Text:
     met, of = Figure(one.met, count, at + pointer("met")), Figure(one.of, count, at + pointer("of"))
-    parts = (Name(one.subject), _bounded(one, at), met, of, _undecided(one, at))
-    return text("{}: {}/s, met in {} of {} fresh trials{}.", *parts)
+    undecided = _undecided(one, at)
+    if one.boundary is None:
+        rest = text("met in {}{} of {} fresh trials{}", "only " if one.is_refuted else "", met, of, undecided)
+        return text("{}: {}/s, {}.", Name(one.subject), _bounded(one, at), rest)
+    parts = (Name(one.subject), _highest(one, at), _LEVEL, _interval_of_rate(one, at))
+    tested = text("{}/s met in {}{} of {}", _rate(one, at), "only " if one.is_refuted else "", met, of)
+    return text("{}: {}/s ({} interval {}); {} fresh trials{}.", *parts, tested, undecided)
+
+
+def _highest(one: Confirmed, at: str) -> Text:
+    """Return the rate that half of the trials meet, else the one that was tested, as a bound where it is."""
+    if one.boundary is None:
+        return _bounded(one, at)
+    return text("{}", Figure(one.boundary.rate_per_s, rate, at + pointer("boundary", "rate_per_s")))
+
+
+def _interval_of_rate(one: Confirmed, at: str) -> Text:
+    if one.boundary is None:
+        return EMPTY
+    low = Figure(one.boundary.low_per_s, rate, at + pointer("boundary", "low_per_s"))
+    return text(
+        "{} to {}", low, Figure(one.boundary.high_per_s, rate, at + pointer("boundary", "high_per_s"))
+    )
 
 
 def _undecided(one: Confirmed, at: str) -> Text:
@@ -60,48 +107,62 @@ def rates(reading: Reading) -> Section | None:
     if not found:
         return None
     objective = reading.plan.design.find_rate
-    lead = text(
-        "Prony searched for each rate by doubling and bisection, and then measured it in fresh trials. "
-        "The result is the share of those trials that meet the objective, with its exact {} interval.",
-        Name("95 %"),
-    )
+    has_letters = any(one.letters for one in found)
     columns = (
-        *(Column("subject", text=True), Column("rate /s"), Column("confirmed")),
-        *(Column("interval", text=True), Column("rates tried")),
+        *(Column("subject", text=True), Column("rate /s"), Column("interval", text=True)),
+        *(Column("tested /s"), Column("met"), Column("windows")),
+        *((Column("tie", text=True),) if has_letters else ()),
     )
-    rows = tuple(_row(one, pointer("found_rates", k), notes) for k, one in enumerate(found))
+    rows = tuple(
+        (*_row(one, pointer("found_rates", k), notes), *((Entry(one.letters),) if has_letters else ()))
+        for k, one in enumerate(found)
+    )
     what = Quote(objective, "/plan/design/find_rate") if objective else "the objective"
     heading = text("Highest rate that meets {}", what)
-    return Section(heading, (Paragraph(lead, Tone.QUIET), Table(columns, rows), notes.notes()))
+    said = Paragraph(text("{}{}", text(_LEAD, _LEVEL), _TIES if has_letters else ""), Tone.QUIET)
+    return Section(heading, (said, Table(columns, rows), notes.notes()))
 
 
 def _row(one: Confirmed, at: str, notes: Footnotes) -> tuple[Entry, ...]:
-    name = Entry(notes.marked(Name(one.subject), *_end(one, at)))
+    name = Entry(notes.marked(Name(one.subject), *_end(one, at), *_other_tests(one, at)))
     tried = Entry(text("{}", Figure(len(one.steps), count, at + pointer("steps"))))
     if one.rate_per_s is None:
-        return name, Entry("—", Tone.BAD), Entry(""), Entry(""), tried
-    tone = Tone.STRONG if one.met == one.of and one.of and not one.unknown else Tone.WARNING
+        return name, Entry("—", Tone.BAD), Entry(""), Entry(""), Entry(""), tried
+    tone = Tone.WARNING if one.is_refuted or not one.of or one.unknown else Tone.STRONG
     return (
-        *(name, Entry(_bounded(one, at), tone), Entry(_confirmed(one, at, notes), tone)),
-        *(Entry(_interval(one, at)), tried),
+        *(name, Entry(_highest(one, at), tone), Entry(_interval_of_rate(one, at))),
+        *(Entry(text("{}", _rate(one, at))), Entry(_confirmed(one, at, notes), tone), tried),
     )
+
+
+def _other_tests(one: Confirmed, at: str) -> Iterator[Text]:
+    """Yield what fresh trials said of other rates than the one of the row."""
+    for k, test in enumerate(one.tests):
+        of = at + pointer("tests", k)
+        if test.rate_per_s != one.rate_per_s:
+            met = (Figure(test.met, count, of + pointer("met")), Figure(test.of, count, of + pointer("of")))
+            tried = Figure(test.rate_per_s, rate, of + pointer("rate_per_s"))
+            yield text("fresh trials at {}/s: met in {} of {}", tried, *met)
 
 
 def _confirmed(one: Confirmed, at: str, notes: Footnotes) -> Text:
     shares = (Figure(one.met, count, at + pointer("met")), Figure(one.of, count, at + pointer("of")))
     more = (counted(_unknown(one, at), "more fresh trial"),) if one.unknown else ()
-    return notes.marked(text("{}/{}", *shares), *(text("{} could not be decided", each) for each in more))
+    said = (
+        *(text("{} could not be decided", each) for each in more),
+        *(text("the share of all such trials: {}", each) for each in _share(one, at)),
+    )
+    return notes.marked(text("{}/{}", *shares), *said)
 
 
 def _unknown(one: Confirmed, at: str) -> Figure:
     return Figure(one.unknown, count, at + pointer("unknown"))
 
 
-def _interval(one: Confirmed, at: str) -> Text:
-    if one.low is None or one.high is None:
-        return EMPTY
-    low = Figure(one.low, whole_percent, at + pointer("low"))
-    return text("{} to {}", low, Figure(one.high, whole_percent, at + pointer("high")))
+def _share(one: Confirmed, at: str) -> Iterator[Text]:
+    if one.low is not None and one.high is not None:
+        low = Figure(one.low, whole_percent, at + pointer("low"))
+        yield text("{} to {} ({})", low, Figure(one.high, whole_percent, at + pointer("high")), _LEVEL)
 
 
 def _end(one: Confirmed, at: str) -> tuple[Text, ...]:
@@ -118,7 +179,7 @@ def _end(one: Confirmed, at: str) -> tuple[Text, ...]:
         case SearchEnd.NONE_MET:
             return (text("no rate met it, down to {}/s: {}", tried, why),)
         case _:
-            return (text("{}/s met it; {}/s did not: {}", _rate(one, at), tried, why),)
+            return (text("in the search {}/s did not meet it: {}", tried, why),)
 
 
 def _why(step: RateStep, at: str) -> Text:
