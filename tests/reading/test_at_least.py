@@ -7,10 +7,11 @@ import pytest
 from golden import build
 from prony.analysis.claims import ClaimVerdict
 from prony.analysis.compare import Verdict
+from prony.analysis.validity import in_words
 from prony.archive import open_archive
 from prony.faces.json_report import reading_json
 from prony.faces.markdown import markdown
-from prony.model import Claim, ClaimKind
+from prony.model import Claim, ClaimKind, Fault, FaultKind, Invalid, Placement
 from prony.page.charts.dots import dots
 from prony.page.charts.ratios import ratios
 from prony.page.scene import scene_of
@@ -94,34 +95,98 @@ FREE = {"limited": "no", "evidence": []}
 
 
 @pytest.mark.parametrize(
-    ("held", "is_bound"),
+    ("held", "is_bound", "hides"),
     [
-        ((FREE,), False),
+        ((FREE,), False, False),
         # 70 % of what the generator can do is a suspicion, and one that returns in most trials counts.
-        ((NEAR["suspect"],), True),
-        ((*[NEAR["suspect"]] * 4, FREE), True),
-        ((*[NEAR["suspect"]] * 3, FREE), False),
-        # From 90 % on one trial is enough.
-        ((NEAR["yes"], FREE), True),
+        ((NEAR["suspect"],), True, True),
+        ((*[NEAR["suspect"]] * 4, FREE), True, True),
+        ((*[NEAR["suspect"]] * 3, FREE), False, False),
+        # From 90 % on one trial is enough to make it a bound. Its server used 40 % of its CPUs: one trial of
+        # six that may have been 2.5 times as fast makes the mean 1.16 times as large, which hides no fifth.
+        ((NEAR["yes"], FREE), True, False),
+        ((NEAR["yes"],), True, True),
     ],
 )
-def test_throughput_near_what_the_generator_can_do_is_a_bound_in_the_ranking(tmp_path, held, is_bound):
+def test_throughput_near_what_the_generator_can_do_is_a_bound_in_the_ranking(tmp_path, held, is_bound, hides):
     reading = planted(tmp_path / "a.prony", *held)
     found = reading.groups[0].answer
     (own,) = [one for one in reading.cells if one.name == "held+x"]
     assert own.at_least is is_bound
     assert found.leader == "fast+x"
-    assert found.ties == (("held+x",) if is_bound else ())
-    said = (
-        "is best of those that the generator did not limit; it limited 1 other" if is_bound else "is best ("
-    )
+    assert found.ties == (("held+x",) if hides else ())
+    said = "is best of those that the generator did not limit; it limited 1 other" if hides else "is best ("
     assert str(leader_words(reading.groups[0], 0)).startswith(f"fast+x {said}")
-    assert found.comparisons["held+x"].verdict is (Verdict.LIMITED if is_bound else Verdict.LOWER)
+    assert found.comparisons["held+x"].verdict is (Verdict.LIMITED if hides else Verdict.LOWER)
     letters = reading.groups[0].standings[0].letters
-    assert letters["held+x"] == ("a" if is_bound else "b")
+    assert letters["held+x"] == ("a" if hides else "b")
     claims = [one.verdict for _, one in reading.claims]
-    assert (claims[0] is ClaimVerdict.CANNOT_TELL) is is_bound
+    assert (claims[0] is ClaimVerdict.CANNOT_TELL) is hides
     assert claims[2] is ClaimVerdict.HOLDS
+
+
+def test_a_server_whose_cpus_are_nearly_all_busy_hides_next_to_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr("prony.analysis.summary._busy", lambda _: 0.99)
+    reading = planted(tmp_path / "a.prony")
+    (own,) = [one for one in reading.cells if one.name == "held+x"]
+    assert own.at_least
+    assert own.reach("ok_per_s") == pytest.approx(1 / 0.99)
+    assert reading.groups[0].answer.comparisons["held+x"].verdict is Verdict.LOWER
+
+
+def test_what_a_request_costs_is_no_bound_of_a_generators_limit(reading):
+    (own,) = [one for one in reading.cells if one.name == "held+x"]
+    assert own.at_least
+    assert own.reach("cpu_ns_per_request") == 1.0
+    assert bound_sign(own, "cpu_ns_per_request") == ""
+
+
+# --- other programs ---------------------------------------------------------------------------------------
+
+
+def disturbed(path, share, kind=FaultKind.OTHER_LOAD):
+    """Write five blocks of two subjects, of which the second ran beside other programs in all its trials."""
+    load = build.Workload(build.ClosedLoop(4), build.DurationStop(build.SECOND))
+    cells = tuple(build.Cell(k + 1, build.subject(name), load) for k, name in enumerate(("fast+x", "slow+x")))
+    plan = build.Plan("study", "", "", "quick", cells, 5, 1)
+    with build.create(path, plan, build.FINGERPRINT) as writer:
+        for block in range(5):
+            for k, cell in enumerate(cells):
+                trial = build.trial(cell, block, k, [1_000_000] * (1000 - 300 * k + (block * (k + 2)) % 5))
+                if k:
+                    fault = Fault(kind, share=share)
+                    trial = replace(trial, outcome=Invalid(in_words(fault)), fault=fault, placement=PLACED)
+                writer.append(trial)
+        writer.finish(build.RunStatus.FINISHED)
+    with open_archive(path) as archive:
+        return read_archive(archive)
+
+
+PLACED = Placement((0,), (1,))
+
+
+@pytest.mark.parametrize(
+    ("share", "verdict"),
+    # Of two CPUs 5 % are 10 % of the server's: it may have been 1.11 times as fast, and is 0.7 of the other.
+    [(0.05, Verdict.LOWER), (0.3, Verdict.DISTURBED)],
+)
+def test_beside_other_programs_a_subject_has_a_figure_that_is_a_bound(tmp_path, share, verdict):
+    reading = disturbed(tmp_path / "a.prony", share)
+    (own,) = [one for one in reading.cells if one.name == "slow+x"]
+    assert (own.ok, own.at_least, own.unqualified) == (5, True, None)
+    assert own.reach("ok_per_s") == pytest.approx(1 / (1 - 2 * share))
+    found = reading.groups[0].answer
+    assert (found.leader, found.comparisons["slow+x"].verdict) == ("fast+x", verdict)
+    assert "other programs or the hypervisor took CPU time" in " ".join(
+        markdown(study_report(reading)).split()
+    )
+
+
+def test_stolen_time_is_a_bound_and_sleep_is_none(tmp_path):
+    stolen = disturbed(tmp_path / "a.prony", 0.1, FaultKind.STOLEN_TIME)
+    assert [cell.ok for cell in stolen.cells] == [5, 5]
+    asleep = disturbed(tmp_path / "b.prony", 0.1, FaultKind.SLEPT)
+    assert [cell.ok for cell in asleep.cells] == [5, 0]
 
 
 def test_a_row_says_that_its_open_loop_did_not_stay_one(tmp_path, reading):
