@@ -193,19 +193,24 @@ def test_a_dry_run_tells_looks_and_budget(run):
 
 def test_a_dry_run_says_what_difference_it_will_find(run):
     usual = run(*APP, "--repeats", "10", "--dry-run").out
-    assert "with noise of 2 % in a trial, 10 blocks find 5 % nine times in ten; half of it takes" in usual
+    far = "where one trial in twenty is far off, nine times in ten"
+    for noise, least in ((2, "6 %, or 16 %"), (5, "12 %, or 39 %")):
+        found = (
+            f"10 blocks find a difference of {least} where one trial in twenty is far off, nine times in ten"
+        )
+        assert f"with noise of {noise} % in a trial, {found}" in usual
     assert "find" not in run(*APP, "--repeats", "3", "--dry-run").out
 
 
 def test_a_dry_run_says_it_by_the_noise_of_this_machine_where_that_is_known(run, tmp_path, monkeypatch):
     monkeypatch.setenv("PRONY_CACHE", str(tmp_path / "cache"))
-    # The floor of 3 % is 1.96 standard errors of 10 blocks; found is it, and 2.3 + 1.4 of them.
+    # The floor of 3 % is 1.96 standard errors of 10 blocks: 3.4 % in a trial, of which a pair has two.
     floors = [Floor("ok_per_s", "closed", 10, 0.03), Floor("response_ok_p99", "open", 10, 0.3)]
     keep_floors(resolve_user(), brief_fingerprint(), floors)
     known = run(*APP, "--repeats", "10", "--dry-run").out
     (line,) = [line for line in known.splitlines() if "nine times in ten" in line]
     assert line.startswith(
-        "with the noise of this machine, 10 blocks find 9 % nine times in ten; half of it takes about "
+        "with the noise of this machine (3.4 % in a trial), 10 blocks find a difference of 9 %, or 26 % "
     )
     # A floor of more blocks is none of fewer, which vary more.
     fewer = run(*APP, "--repeats", "7", "--dry-run").out

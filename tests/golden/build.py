@@ -383,7 +383,7 @@ def study_two(path: Path, blocks=3):
 
 
 def with_floors(path: Path, floors):
-    """An archive of a machine that knew these noise floors when the study began."""
+    """An archive as older versions made them: with the noise floors that the machine knew when it began."""
     kept = json.dumps([encode(floor) for floor in floors])
     with closing(sqlite3.connect(path)) as database, database:
         database.execute(

@@ -13,9 +13,9 @@ from prony.listing.host import host_document
 from prony.model import Fingerprint
 
 MONITORS = Change(
-    *("the monitors", "not watched", "ok_per_s", 10, -0.004, -0.011, 0.003, 0.0125, "paired", "not shown", 31)
+    *("the monitors", "not watched", "ok_per_s", 10, -0.004, -0.011, 0.003, 0.0125, "paired", "not shown")
 )
-TAIL = replace(MONITORS, metric="service_ok_p99", effect=None, low=None, high=None, blocks_needed=None)
+TAIL = replace(MONITORS, metric="service_ok_p99", effect=None, low=None, high=None)
 LIMITS = tuple(Holding(name, "absent", "not root") for name in ("memory", "pids"))
 SAMPLING = (
     PartFigure("sampling 50 processes", "duration", 1_040_000, 1_000_000, 1_080_000, 40),

@@ -20,7 +20,7 @@ from prony.errors import FailureStage
 from prony.faces.json_report import reading_json
 from prony.faces.json_trend import trend_json
 from prony.model import Failed, Fault, FaultKind, Invalid, Limit, LimitKind, RunFacts
-from prony.model.facts import Floor, FoundRate, RateBoundary, RateStep, RateTest, Unmet
+from prony.model.facts import FoundRate, RateBoundary, RateStep, RateTest, Unmet
 from prony.reading.limits import limited_cells
 from prony.reading.study import read_archive
 from prony.reading.trend import trend_of
@@ -41,7 +41,6 @@ STUDIES = {
     "generators_study": generators.generators_study,
     "checked_study": generators.checked_study,
 }
-FLOORS = (Floor("ok_per_s", "closed", 5, 0.013), Floor("ok_per_s", "open", 5, 0.02))
 
 # What may hold a digit and is no number of the report: metrics' names, and the marks of lines of logs.
 ALLOWED = re.compile(r"\bp(?:50|90|95|99(?:\.9+)?)\b")
@@ -123,7 +122,7 @@ EVERY_STUDY = {
 
 
 def reported(made, path):
-    with open_archive(build.with_floors(made(path), FLOORS)) as archive:
+    with open_archive(made(path)) as archive:
         reading = read_archive(archive)
     return study_report(reading), reading_json(reading)
 
@@ -141,19 +140,19 @@ def study(request, tmp_path_factory):
 
 
 def in_short(made, path):
-    with open_archive(build.with_floors(made(path), FLOORS)) as archive:
+    with open_archive(made(path)) as archive:
         reading = read_archive(archive)
     return brief_report(reading), reading_json(reading)
 
 
 def as_a_page(made, path):
-    with open_archive(build.with_floors(made(path), FLOORS)) as archive:
+    with open_archive(made(path)) as archive:
         reading = read_archive(archive)
     return full_page(reading), reading_json(reading)
 
 
 def of_why(made, path):
-    with open_archive(build.with_floors(made(path), FLOORS)) as archive:
+    with open_archive(made(path)) as archive:
         reading = read_archive(archive)
     return why_document("why", limited_cells(reading)), reading_json(reading)
 
