@@ -360,7 +360,7 @@ def test_a_rate_whose_trials_are_spoilt_by_the_generator_ends_the_search(world):
     search(world)
     first, _ = facts_of(world).found_rates
     assert first.steps[-1] == RateStep(first.steps[-1].rate_per_s, None, "the generator: it crashed")
-    assert first.rate_per_s == 1000
+    assert first.rate_per_s == pytest.approx(1000, rel=0.1)
 
 
 def test_below_a_limit_of_the_generator_the_search_goes_on_and_finds_a_bound(world):

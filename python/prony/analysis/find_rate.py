@@ -34,6 +34,8 @@ MOST_TESTS = 2
 """Rates of one subject that fresh trials test, at most."""
 # Most of the fresh trials should meet it, and no rate far below the boundary is wanted.
 _EXPECTED = 0.6
+# The last rate tested should not be refuted too.
+_EXPECTED_AFTER = 0.75
 
 # The model, see `boundary_of`. One window in ten may be hit by a stall; a server is lucky less often.
 _SPOILT, _LUCKY = 0.1, 0.01
@@ -116,24 +118,26 @@ def next_test(steps: Sequence[RateStep], fresh: Sequence[RateStep]) -> float | N
 
     *Definition*: first the highest rate that 60 % of the trials may be expected to meet, by all windows so
     far (`boundary_of`); without one that did not meet it, the highest that did. Where all fresh trials meet
-    it, the same again, if that is at least 3 % higher; where not most of them do, at least 3 % lower. After
-    two rates it ends.
+    it, the same again, if that is at least 3 % higher; where not most of them do, one that 75 % may be
+    expected to meet, at least 3 % lower. After two rates it ends.
     """
     tests, known = rate_tests(fresh), _known((*steps, *fresh))
     met = _rates(known, met=True)
     if not met or len(tests) >= MOST_TESTS:
         return None
-    best = _expected(known) if _rates(known, met=False) else max(met)
+    best = _expected(known, _EXPECTED) if _rates(known, met=False) else max(met)
     if not tests:
         return best
     last = tests[-1]
     if last.met == last.of:
         return best if last.of and best >= last.rate_per_s * (1 + _STEP) else None
-    return None if is_confirmed(last) else min(best, _rounded(last.rate_per_s / (1 + _STEP)))
+    if is_confirmed(last):
+        return None
+    return min(_expected(known, _EXPECTED_AFTER), _rounded(last.rate_per_s / (1 + _STEP)))
 
 
-def _expected(known: Sequence[RateStep]) -> float:
-    return _rounded(exp(_believed(tuple(known)).highest(_EXPECTED)))
+def _expected(known: Sequence[RateStep], share: float) -> float:
+    return _rounded(exp(_believed(tuple(known)).highest(share)))
 
 
 def rate_tests(fresh: Sequence[RateStep]) -> tuple[RateTest, ...]:
