@@ -1,6 +1,4 @@
-"""Effects agree with scipy's tests, paired and unpaired."""
-
-from math import sqrt
+"""Effects agree with scipy's tests, paired (but for their widening) and unpaired."""
 
 import numpy as np
 import pytest
@@ -8,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from prony.analysis.dependence import widenings
 from prony.analysis.effects import Effect, paired, student_t, unpaired
 
 NUMBERS = st.floats(-0.5, 0.5).map(lambda x: round(x, 6))
@@ -15,22 +14,28 @@ RATIOS = st.lists(NUMBERS, min_size=2, max_size=30, unique=True)
 CLOSE = {"rel": 1e-9, "abs": 1e-9}
 
 
-def scipys(values):
-    # Against constants, Yuen's two-sample test is the one-sample one: constants add no variance.
-    zeros = np.zeros(1000)
-    return stats.ttest_ind(values, zeros, equal_var=False, trim=0.2 if len(values) >= 8 else 0)
+def widened(values):
+    """Student's t of so many values, as scipy has it, with the standard error of dependent blocks."""
+    error = stats.sem(values) * float(widenings(np.array(values)[:, None]))
+    return stats.t(len(values) - 1, loc=np.mean(values), scale=error)
 
 
 @given(RATIOS)
-def test_a_paired_effect_has_scipys_p_value(values):
-    found = paired(values)
-    assert found.p_value == pytest.approx(scipys(values).pvalue, **CLOSE)
+def test_a_paired_effect_has_scipys_p_value_with_the_widened_error(values):
+    oracle = widened(values)
+    assert paired(values).p_value == pytest.approx(2 * min(oracle.cdf(0), oracle.sf(0)), **CLOSE)
 
 
 @given(RATIOS, st.floats(0.001, 0.2))
-def test_a_paired_effect_has_scipys_interval(values, level):
-    found, oracle = paired(values), scipys(values).confidence_interval(1 - level)
-    assert found.interval(level) == pytest.approx((oracle.low, oracle.high), **CLOSE)
+def test_a_paired_effect_has_scipys_interval_with_the_widened_error(values, level):
+    assert paired(values).interval(level) == pytest.approx(widened(values).interval(1 - level), **CLOSE)
+
+
+@given(RATIOS)
+def test_a_paired_effect_is_the_ratio_of_geometric_means(values):
+    found = paired(values)
+    assert (found.centre, found.freedom) == (pytest.approx(np.mean(values), **CLOSE), len(values) - 1)
+    assert found.error >= stats.sem(values)
 
 
 @given(RATIOS, RATIOS)
@@ -44,11 +49,9 @@ def test_an_unpaired_effect_has_welchs_p_value_and_interval(first, second):
 
 @given(RATIOS, st.floats(0.001, 0.3))
 def test_two_one_sided_tests_are_the_larger_of_scipys_two(values, bound):
-    if len(values) >= 8:
-        values = values[:7]
-    above = stats.ttest_1samp(values, -bound, alternative="greater").pvalue
-    below = stats.ttest_1samp(values, bound, alternative="less").pvalue
-    assert paired(values).p_within(bound) == pytest.approx(max(above, below), **CLOSE)
+    oracle = widened(values)
+    expected = max(oracle.cdf(-bound), oracle.sf(bound))
+    assert paired(values).p_within(bound) == pytest.approx(expected, **CLOSE)
 
 
 @pytest.mark.parametrize(
@@ -60,21 +63,30 @@ def test_quantiles_are_those_of_the_printed_tables(probability, freedom, table):
 
 
 def test_students_own_example_of_sleep_gained_by_two_drugs():
-    # Student (1908), and every textbook since: t = 4.0621 with 9 degrees of freedom, p = 0.00283.
     first = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
     second = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
     found = unpaired(first, second)
     # Welch's, as R's help of t.test prints it: df = 17.776, p = 0.07939.
     assert (found.freedom, found.p_value) == pytest.approx((17.776, 0.07939), abs=5e-4)
-    gained = [b - a for a, b in zip(first, second, strict=True)]
-    halves = [paired(gained[:5]), paired(gained[5:])]
-    assert sum(half.centre for half in halves) / 2 == pytest.approx(1.58)
+    gained = paired([b - a for a, b in zip(first, second, strict=True)])
+    widening = gained.error / 0.38896
+    assert (gained.centre, gained.freedom) == (pytest.approx(1.58), 9)
+    # Paired, t = 4.0621 and p = 0.00283, but for the widening.
+    assert gained.centre / gained.error * widening == pytest.approx(4.0621, abs=5e-4)
+    assert 1.08 <= widening < 1.6
 
 
-def test_trimming_leaves_one_wild_block_out():
+def test_a_block_far_off_counts_as_any_other():
     calm = [0.01, 0.012, 0.008, 0.011, 0.009, 0.01, 0.013, 0.007, 0.01]
-    assert paired([*calm, 0.9]).centre == pytest.approx(0.01, abs=0.001)
-    assert paired([*calm, 0.9]).error < 0.002
+    found = paired([*calm, 0.9])
+    assert found.centre == pytest.approx(0.099)
+    assert found.error > 0.08
+
+
+def test_the_order_of_blocks_counts():
+    still, turning = [0.0] * 10 + [0.1] * 10, [0.0, 0.1] * 10
+    assert paired(still).centre == paired(turning).centre
+    assert paired(still).error > 2 * paired(turning).error
 
 
 def test_effects_without_spread_are_certain():
@@ -84,9 +96,8 @@ def test_effects_without_spread_are_certain():
 
 
 def test_the_spread_is_that_of_one_block():
-    values = [0.01, 0.03, 0.02, 0.05]
-    assert paired(values).spread == pytest.approx(np.std(values, ddof=1))
-    assert paired(values).error == pytest.approx(np.std(values, ddof=1) / sqrt(4))
+    found = paired([0.01, 0.03, 0.02, 0.05])
+    assert found.spread == pytest.approx(2 * found.error)
 
 
 @pytest.mark.parametrize("values", [[], [0.1]])

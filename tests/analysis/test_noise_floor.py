@@ -6,7 +6,6 @@ from math import expm1
 import pytest
 
 from cells import cell_of
-from prony.analysis.compare import Terms, Verdict, compare
 from prony.analysis.noise_floor import SelfTest, floors_by_metric, self_test
 from prony.model import ClosedLoop, OpenLoop
 from prony.model.facts import Floor
@@ -94,13 +93,3 @@ def test_a_cell_has_the_floors_of_its_class_of_load(loop, floors):
         Floor("pss_end", "closed", 10, 0.01),
     )
     assert floors_by_metric(known, cell_of("a+hello", loop), 7) == floors
-
-
-def test_on_a_noisy_machine_the_floor_keeps_false_verdicts_rare_where_the_margin_does_not():
-    """With noise far above the margin, trimming at ten blocks is a little generous: the floor is not."""
-    floor = self_test("ok_per_s", "closed", [twins(400, 0.2)], 10).floor
-    false, runs = 0, 2000
-    for seed in range(runs):
-        found = compare(noise(10, 0.2, seed + 100), Terms(noise_floor=floor))
-        false += found.verdict in (Verdict.HIGHER, Verdict.LOWER)
-    assert false / runs <= 0.01
