@@ -26,6 +26,8 @@ __all__ = ["Pair", "Pairs", "all_pairs", "pairs_of", "table_of"]
 # A variance so small that chance makes one in a hundred smaller is no sign that pairs differ: values that
 # come in steps often do not vary at all.
 _RARE = 0.01
+# Beyond so many times the usual variance, what is large is not drawn down.
+_FAR_ABOVE = 6.0
 # Differences a - b and a - c share one of their two parts.
 _SHARED = 0.25
 
@@ -87,7 +89,9 @@ def pairs_of(table: "ArrayLike") -> Pairs:
     *Definition*: the centre is the mean of y_second - y_first over the blocks that both have, so that
     exp(centre) is the ratio of geometric means. With D the variance of these n differences, T and d what is
     usual in the study (see ``_usual``), the squared error is (d T + (n - 1) D) / (d + n - 1) / n, times the
-    square of ``dependence.widenings``; d + n - 1 degrees of freedom. Two subjects have their own D alone.
+    square of ``dependence.widenings``; d + n - 1 degrees of freedom. T is at most what D is likely of
+    (``_largest_likely``), and a D of more than 6 T stays what it is: a quiet pair is not hidden by noisy
+    ones, nor a noisy one taken for quiet. Two subjects have their own D alone.
     *Assumptions*: blocks resemble each other no more than the widening allows for. Variances and shapes may
     differ between subjects.
     *Source*: G. K. Smyth, "Linear models and empirical Bayes methods for assessing differential expression in
@@ -105,10 +109,12 @@ def pairs_of(table: "ArrayLike") -> Pairs:
     few = np.where(count >= 2, count, np.nan)
     centre = np.where(known, differences, 0.0).sum(axis=-2) / few
     squares = np.where(known, differences - centre[..., None, :], 0.0) ** 2
-    variance = squares.sum(axis=-2) / (few - 1)
+    variance = np.where(own > 0, squares.sum(axis=-2) / np.maximum(own, 1), 0.0)
     usual, weight = _usual(variance, own, _freedom(rows))
     freedom = weight + own
-    drawn = (weight * usual + own * np.where(own > 0, variance, 0.0)) / np.where(freedom > 0, freedom, np.nan)
+    near = np.minimum(usual, _largest_likely(variance, own))
+    drawn = (weight * near + own * variance) / np.where(freedom > 0, freedom, np.nan)
+    drawn = np.maximum(drawn, np.where(variance > _FAR_ABOVE * usual, variance, 0.0))
     error = np.sqrt(drawn / few) * np.asarray(widenings(rows))[..., None]
     return Pairs(first, second, count, centre, error, np.where(own > 0, freedom, np.nan))
 
@@ -124,14 +130,30 @@ def _freedom(rows: "Floats") -> "Floats":
     return found
 
 
+def _largest_likely(variance: "Floats", own: "NDArray[np.intp]") -> "Floats":
+    """Return the largest variance of which chance gives a pair so small a one, one time in a hundred.
+
+    A pair may also not have varied because its values come in steps, or in two modes: so no pair's variance
+    is taken as smaller than half of the mean of all for each block but one.
+    """
+    import numpy as np
+    from scipy.special import chdtri
+
+    freedom = np.maximum(own, 1)
+    pooled = (own * variance).sum(axis=-1, keepdims=True) / np.maximum(own.sum(axis=-1, keepdims=True), 1)
+    found: Floats = np.maximum(variance, pooled * 0.5**freedom) * freedom / chdtri(freedom, 1 - _RARE)
+    return found
+
+
 def _usual(variance: "Floats", own: "NDArray[np.intp]", freedom: "Floats") -> "tuple[Floats, Floats]":
     """Return the usual variance of a pair in each study, and how many degrees of freedom it weighs for each
     pair.
 
-    *Definition*: with m and s^2 the mean and the variance over pairs of ln D, less what chance adds to the
-    mean, e = s^2 / (1 - c) less trigamma((n - 1) / 2), which is what s^2 would be if pairs were alike, c the
-    mean correlation of two pairs' variances. It is exp(m), and weighs d = (1 + sqrt(1 + 2 e)) / e, at most
-    the degrees of freedom that the other subjects have; all of them where e is not above 0.
+    *Definition*: with m the mean or the median over pairs, whichever is less, of ln D without what chance
+    takes from it, and s^2 its variance, e = s^2 / (1 - c) less trigamma((n - 1) / 2), which is what s^2 would
+    be if pairs were alike, c the mean correlation of two pairs' variances. It is exp(m), and weighs
+    d = (1 + sqrt(1 + 2 e)) / e, at most the degrees of freedom that the other subjects have; all of them
+    where e is not above 0.
     """
     import numpy as np
     from scipy.special import chdtri, digamma, polygamma
@@ -142,11 +164,10 @@ def _usual(variance: "Floats", own: "NDArray[np.intp]", freedom: "Floats") -> "t
     used = own > 0
     half = np.where(used, own, 1) / 2
     many = np.maximum(used.sum(axis=-1, keepdims=True), 1)
-    known = np.where(used, variance, 0.0)
-    pooled = (own * known).sum(axis=-1, keepdims=True) / np.maximum(own.sum(axis=-1, keepdims=True), 1)
+    pooled = (own * variance).sum(axis=-1, keepdims=True) / np.maximum(own.sum(axis=-1, keepdims=True), 1)
     least = pooled * chdtri(2 * half, 1 - _RARE) / (2 * half)
     with np.errstate(divide="ignore"):
-        logs = np.log(np.maximum(known, least)) - digamma(half) + np.log(half)
+        logs = np.log(np.maximum(variance, least)) - digamma(half) + np.log(half)
     logs = np.where(used & (pooled > 0), logs, 0.0)
     mean = logs.sum(axis=-1, keepdims=True) / many
     scatter = (np.where(used, logs - mean, 0.0) ** 2).sum(axis=-1, keepdims=True) / np.maximum(many - 1, 1)
@@ -156,5 +177,6 @@ def _usual(variance: "Floats", own: "NDArray[np.intp]", freedom: "Floats") -> "t
     most = np.maximum(freedom - own, 0)
     positive = np.where(excess > 0, excess, 1.0)
     weight = np.where(excess > 0, (1 + np.sqrt(1 + 2 * positive)) / positive, np.inf)
-    usual: Floats = np.where(pooled > 0, np.exp(mean), 0.0)
+    middle = np.nanmedian(np.where(used, logs, np.nan), axis=-1, keepdims=True) if used.any() else mean
+    usual: Floats = np.where(pooled > 0, np.exp(np.fmin(mean, middle)), 0.0)
     return usual, np.minimum(weight, most)
