@@ -7,11 +7,11 @@ from prony.analysis.sequential import decide
 from prony.analysis.spending import Look
 
 
-def compare_at(family, blocks, precision, terms=None, floors=None):
+def compare_at(family, blocks, precision, terms=None):
     """Return the comparisons at the look after `blocks`."""
-    return compare_family(family, replace(terms or Terms(), look=Look(blocks, precision.looks)), floors)
+    return compare_family(family, replace(terms or Terms(), look=Look(blocks, precision.looks)))
 
 
-def decide_at(family, blocks, precision, terms=None, floors=None):
+def decide_at(family, blocks, precision, terms=None):
     """Return the decision of the look after `blocks`, from log ratios."""
-    return decide(compare_at(family, blocks, precision, terms, floors), blocks, precision, terms, floors)
+    return decide(compare_at(family, blocks, precision, terms), blocks, precision, terms)
