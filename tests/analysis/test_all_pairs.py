@@ -28,7 +28,9 @@ def quantile(level, subjects, freedom):
     return stats.studentized_range.ppf(1 - level, subjects, freedom) / 2**0.5
 
 
-@pytest.mark.parametrize(("level", "subjects", "freedom"), [(0.05, 3, 8), (0.05, 8, 28), (0.003, 16, 285)])
+@pytest.mark.parametrize(
+    ("level", "subjects", "freedom"), [(0.05, 3, 8), (0.05, 8, 9.5), (0.003, 16, 285), (0.9, 4, 12)]
+)
 def test_the_level_of_a_pair_is_that_of_the_studentised_range(level, subjects, freedom):
     found = pair_level(level, subjects, float(freedom))
     assert found == pytest.approx(2 * stats.t.sf(quantile(level, subjects, freedom), freedom), rel=1e-4)

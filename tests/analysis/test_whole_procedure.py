@@ -13,9 +13,10 @@ import pytest
 from scipy import stats
 
 import simulated
+from benches import bench
 from looking import compare_at, decide_at
+from prony.analysis import compare as comparing
 from prony.analysis.compare import LEAST_BLOCKS, Terms, Verdict, compare, compare_family
-from prony.analysis.effects import paired
 from prony.analysis.sequential import Decision, decide
 from prony.analysis.spending import Look
 from prony.model import Precision
@@ -23,6 +24,15 @@ from prony.model import Precision
 LOOKS = Precision(target=0.02)
 MARGIN = log1p(0.02)
 DIFFERENT = (Verdict.HIGHER, Verdict.LOWER, Verdict.TRIVIAL)
+
+
+@pytest.fixture(autouse=True)
+def _whole_freedom(monkeypatch):
+    """Take degrees of freedom as whole: the level of a pair is then computed once for many studies."""
+    exact = comparing.pair_level
+    monkeypatch.setattr(
+        comparing, "pair_level", lambda level, k, freedom: exact(level, k, float(round(freedom)))
+    )
 
 
 @dataclass
@@ -146,7 +156,7 @@ FAILING = [
 
 def runs_of(study):
     """Return how many studies to simulate: pairs of all subjects take several times as long."""
-    return 1000 if study in (fixed, looked) else 500
+    return 600 if study in (fixed, looked) else 200
 
 
 @pytest.mark.parametrize("failing", FAILING)
@@ -155,8 +165,7 @@ def test_without_a_difference_at_most_5_of_100_families_show_one(study, blocks, 
     runs = runs_of(study)
     found = tally(study, (0.0, 0.0, 0.0), runs, failing=failing, blocks=blocks)
     assert found.beyond <= 0.05
-    # "Different, perhaps trivial" is as frequent as an interval misses its truth: trimmed, at most 8 of 100.
-    assert found.different <= (0.08 if study is fixed and blocks >= 8 else upper(0.05, runs))
+    assert found.different <= upper(0.05, runs)
 
 
 @pytest.mark.parametrize("failing", FAILING)
@@ -171,16 +180,16 @@ def test_at_the_margin_each_kind_of_false_verdict_is_held(study, blocks, failing
 
 @pytest.mark.parametrize(("study", "blocks"), STUDIES)
 def test_planted_differences_beside_none_do_not_make_false_ones(study, blocks):
-    runs = min(800, runs_of(study))
+    runs = runs_of(study) // 2
     found = tally(study, (0.0, 0.05, -0.10, MARGIN, 0.0), runs, 0.01, 0.05, blocks)
-    assert found.different <= 0.08
+    assert found.different <= upper(0.05, runs)
     assert found.beyond <= upper(0.05, runs)
     assert found.equivalent <= upper(0.05, runs)
 
 
 @pytest.mark.parametrize("noise", [pytest.param(0.05, marks=pytest.mark.slow), 0.2])
 def test_of_eight_equals_that_drift_and_fail_with_noise_far_above_the_margin_few_studies_separate_any(noise):
-    runs = 250
+    runs = 80
     for study in (chosen, chosen_at_a_look):
         found = tally(study, (0.0,) * 7, runs, noise, 0.1)
         assert found.beyond <= upper(0.05, runs)
@@ -190,49 +199,45 @@ def test_of_eight_equals_that_drift_and_fail_with_noise_far_above_the_margin_few
 @pytest.mark.parametrize("failing", FAILING)
 @pytest.mark.parametrize(("study", "blocks"), CHOSEN)
 def test_all_intervals_of_a_study_whose_leader_is_chosen_hold_together(study, blocks, failing):
-    found = tally(study, (0.0, 0.05, -0.10), 500, failing=failing, blocks=blocks)
-    assert 1 - found.together <= upper(0.05, 500)
+    found = tally(study, (0.0, 0.05, -0.10), 200, failing=failing, blocks=blocks)
+    assert 1 - found.together <= upper(0.05, 200)
 
 
 def test_a_leader_that_is_chosen_and_taken_for_fixed_would_beat_its_equals_too_often():
-    """The test of the tests: such studies, by the procedure for a subject that was named before."""
+    """The test of the tests: such studies, each of the others against the best at the level of one pair."""
     rng, runs, false = np.random.default_rng(9), 400, 0
     for _ in range(runs):
         found = speeds(rng, (0.0,) * 7, 10, 0.2, 0.0)
         best = int(np.argmax(found.mean(axis=0)))
         against = family(np.roll(found, -best, axis=1))
-        false += any(one.verdict is Verdict.LOWER for one in compare_family(against).values())
+        false += any(compare(one).verdict is Verdict.LOWER for one in against.values())
     assert false / runs > upper(0.05, runs)
 
 
-@pytest.mark.parametrize("effect", [0.0, MARGIN, 0.05])
-@pytest.mark.parametrize("blocks", [5, 7, 8, 10, 15])
-def test_an_interval_of_a_fixed_number_of_blocks_covers_92_to_98_of_100_truths(effect, blocks):
-    found = tally(fixed, (effect,), 2000, blocks=blocks)
-    assert 0.92 <= found.covered <= 0.98
+@pytest.mark.parametrize(("effect", "blocks"), [(0.0, 5), (MARGIN, 7), (0.05, 10), (0.0, 15)])
+def test_an_interval_of_a_fixed_number_of_blocks_covers_95_to_99_of_100_truths(effect, blocks):
+    found = tally(fixed, (effect,), 1000, blocks=blocks)
+    assert 0.95 <= found.covered <= 0.99
 
 
-@pytest.mark.parametrize(
-    ("blocks", "least", "most"),
-    # The trimmed t of ten blocks misses 5.8 % (docs/concepts/verdicts.md); three standard errors are 0.35 %.
-    [(5, 0.0465, 0.0535), (7, 0.0465, 0.0535), (10, 0.0549, 0.0619)],
-)
-def test_an_interval_misses_its_nominal_5_of_100_truths_or_what_the_page_on_verdicts_says(
-    blocks, least, most
-):
-    rng, runs = np.random.default_rng(10 + blocks), 40_000
-    missed = sum(paired(row).p_value < 0.05 for row in rng.normal(size=(runs, blocks)).tolist())
-    assert least <= missed / runs <= most
+@pytest.mark.parametrize("blocks", [5, 7, 10, 20])
+def test_an_interval_misses_its_nominal_5_of_100_truths_where_blocks_resemble_each_other_as_usual(blocks):
+    rng, runs = np.random.default_rng(10 + blocks), 20_000
+    judged = bench("verdicts").judged
+    usual = judged(simulated.depends(rng, runs, blocks, 2, 0.2)).shown()
+    # For the shapes that few blocks cannot show, a little wider.
+    assert 0.03 <= usual <= 0.05
+    assert 0.01 <= judged(rng.normal(size=(runs, blocks, 2))).shown() <= usual
 
 
 @pytest.mark.parametrize("effect", [0.0, MARGIN, 0.05])
 def test_an_interval_covers_the_truth_whenever_the_study_stopped(effect):
     # More often than 95 of 100 where it stopped early: the level was not spent.
-    assert tally(looked, (effect,), 2000).covered >= 0.95 - 3 * (0.05 * 0.95 / 2000) ** 0.5
+    assert tally(looked, (effect,), 600).covered >= 0.95
 
 
 def test_intervals_of_a_family_cover_at_least_as_often_as_one_alone():
-    assert tally(fixed, (0.0, 0.02, 0.05, -0.1), 800, failing=0.1).covered >= 0.94
+    assert tally(fixed, (0.0, 0.02, 0.05, -0.1), 400, failing=0.1).covered >= 0.95
 
 
 def test_power_rises_with_the_planted_difference():
@@ -244,22 +249,22 @@ def test_power_rises_with_the_planted_difference():
 
 def test_the_effect_is_found_without_bias():
     rng = np.random.default_rng(4)
-    found = [compare(family(speeds(rng, (0.05,), 10, 0.02, 0.0))[0]).effect for _ in range(2000)]
-    assert np.mean(np.log1p(found)) == pytest.approx(0.05, abs=3 * np.std(found) / 2000**0.5)
+    found = [compare(family(speeds(rng, (0.05,), 10, 0.02, 0.0))[0]).effect for _ in range(1000)]
+    assert np.mean(np.log1p(found)) == pytest.approx(0.05, abs=3 * np.std(found) / 1000**0.5)
 
 
 @pytest.mark.parametrize("blocks", [5, 10, 20])
-def test_p_values_are_uniform_where_there_is_no_difference(blocks):
+def test_p_values_are_no_smaller_than_uniform_ones_where_there_is_no_difference(blocks):
     rng = np.random.default_rng(blocks)
-    p_values = [compare(family(speeds(rng, (0.0,), blocks, 0.02, 0.0))[0]).p_value for _ in range(2000)]
-    assert stats.kstest(p_values, "uniform").pvalue > 0.01
+    p_values = [compare(family(speeds(rng, (0.0,), blocks, 0.02, 0.0))[0]).p_value for _ in range(1000)]
+    # Larger they may be: intervals are widened.
+    assert stats.kstest(p_values, "uniform", alternative="greater").pvalue > 0.01
+    assert np.mean(p_values) < 0.65
 
 
 def test_looking_without_spending_would_have_shown_too_much():
     """The test of the tests: the same studies, read at each look as if it were the only one."""
-    rng, runs, false = np.random.default_rng(9), 1000, 0
-    for _ in range(runs):
-        every = speeds(rng, (0.0,), 20, 0.02, 0.0)
-        found = [compare(family(every[:blocks])[0], Terms()).verdict for blocks in range(8, 21)]
-        false += any(verdict in DIFFERENT for verdict in found)
-    assert false / runs > 0.08
+    found, judged = np.random.default_rng(9).normal(size=(4000, 40, 2)), bench("verdicts").judged
+    at = [judged(found[:, :blocks]).excludes(0.0)[:, 0] for blocks in range(8, 41, 4)]
+    assert max(one.mean() for one in at) <= 0.05
+    assert np.any(at, axis=0).mean() > 0.08
