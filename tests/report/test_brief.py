@@ -181,7 +181,7 @@ def test_every_row_after_the_first_has_its_ratio_with_the_interval_that_verdicts
     # What shares a letter is not called equal.
     assert "tie: same letter, not separated" in words
     assert not re.search(r"\balike\b", words)
-    assert "The intervals hold for all pairs together; verdicts follow from them, not from ±." in whole
+    assert "verdicts follow from them, not from those of single figures." in whole
 
 
 def test_one_trial_has_no_interval_and_says_how_many_to_repeat(tmp_path):

@@ -63,7 +63,7 @@ def test_a_drift_that_could_not_have_been_seen_is_not_called_quiet(reading, monk
 )
 def test_what_the_blocks_can_find_is_said_in_plain_words(reading, difference, short, long):
     (group,) = reading.groups
-    power = Sight(3, 6, difference, None, 0.02)
+    power = Sight(6, difference, None, 0.02)
     shown = replace(reading, groups=(replace(group, power=power),))
     assert short in said(shown, "trials")
     assert long in " ".join(markdown(study_report(shown)).split())

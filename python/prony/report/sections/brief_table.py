@@ -7,7 +7,7 @@ from prony.analysis.summary import Estimate
 from prony.metrics import METRICS
 from prony.reading.brief import Brief, Ranked, Ratio
 from prony.report.document import Block, Column, Entry, Paragraph, Span, Table, Tone
-from prony.report.forms import count, digits, estimate, in_scale, mean_alone, of_percent
+from prony.report.forms import count, digits, in_scale, mean_alone, of_percent
 from prony.report.scales import metric_scale
 from prony.report.text import EMPTY, Figure, Name, Text, counted, joined, pointer, text
 from prony.report.words import bound_sign
@@ -68,7 +68,7 @@ Maker = Callable[[Ranked, str], Entry]
 
 def _columns(brief: Brief, rows: Sequence[Ranked]) -> Iterator[tuple[Column, Maker]]:
     measures = brief.measures
-    yield _measured(measures.primary, "primary", rows, _with_interval)
+    yield _measured(measures.primary, "primary", rows, mean_alone)
     if any(row.ratio for row in rows):
         yield Column(_to(brief)), _ratio
     if measures.latency and any(isinstance(row.value(measures.latency), Estimate) for row in rows):
@@ -100,10 +100,6 @@ def _figure(row: Ranked, at: str, *, metric: str, place: str, scale: Scale, form
         return Entry("—", Tone.QUIET)
     shown = text("{}{}", bound_sign(row.cell, metric), form(value, scale, at + pointer(place)))
     return Entry(shown, Tone.QUIET if row.cell.unqualified else Tone.PLAIN)
-
-
-def _with_interval(value: Estimate, scale: Scale, at: str) -> Text:
-    return estimate(value, scale, at)
 
 
 def shared_app(brief: Brief) -> str:

@@ -193,4 +193,5 @@ def _signs(reading: Reading) -> Text:
     if 1 < reading.sessions < LEAST_BLOCKS:
         return text(n)
     over = "its trials, with the drift of the blocks" if reading.sessions == 1 else "the sessions"
-    return text(f"1 (0.9–1.1): a subject's mean and its {{}} interval over {over}; {n}", Name("95 %"))
+    example = Name("1 (0.9–1.1)")
+    return text(f"{{}}: a subject's mean and its {{}} interval over {over}; {n}", example, Name("95 %"))
