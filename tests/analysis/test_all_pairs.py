@@ -140,11 +140,15 @@ def by_hand(table):
     own = {pair: len(one) - 1 for pair, one in known.items()}
     usual, weight = _usual(variances, own, subjects) if subjects > 2 else (0.0, 0.0)
     widening, most = float(widenings(table)), _residual_freedom(table)
+    pooled = sum(own[pair] * one for pair, one in variances.items()) / max(1, sum(own.values()))
     found = {}
     for pair, one in known.items():
         weighs = min(weight, max(0, most - own[pair])) if subjects > 2 else 0
         freedom = weighs + own[pair]
-        variance = (weighs * usual + own[pair] * variances[pair]) / freedom
+        likely = max(variances[pair], pooled / 2 ** own[pair]) / (stats.chi2.ppf(0.01, own[pair]) / own[pair])
+        variance = (weighs * min(usual, likely) + own[pair] * variances[pair]) / freedom
+        if variances[pair] > 6 * usual:
+            variance = max(variance, variances[pair])
         found[pair] = one.mean(), sqrt(variance / len(one)) * widening, freedom
     return found
 
@@ -160,7 +164,9 @@ def _usual(variances, own, subjects):
     shared = 0.25 * 2 * (subjects - 2) / (subjects * (subjects - 1) / 2 - 1)
     scatter = np.var(logs, ddof=1) if len(logs) > 1 else 0.0
     excess = scatter / (1 - shared) - alike
-    return exp(np.mean(logs)), (1 + sqrt(1 + 2 * excess)) / excess if excess > 0 else np.inf
+    return exp(min(np.mean(logs), np.median(logs))), (
+        1 + sqrt(1 + 2 * excess)
+    ) / excess if excess > 0 else np.inf
 
 
 def _residual_freedom(table):

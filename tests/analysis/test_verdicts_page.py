@@ -14,36 +14,22 @@ PAGE = Path(__file__).parent.parent.parent / "docs" / "concepts" / "verdicts.md"
 VERDICTS = bench("verdicts")
 COUNT = 1000
 # Studies of a cell, where they are fewer.
-FEWER = {
-    "paces": 100,
-    "latency": 100,
-    "stalls": 100,
-    "open": 100,
-    "stops": 100,
-    "candidates": 500,
-    "whole": 50,
-}
+FEWER = {"paces": 100, "latency": 100, "stalls": 100, "open": 100, "stops": 100, "whole": 50}
 
 # Rows that are quick to make; of those whose studies Prony itself judges, one by one, the smallest.
 ROWS = {
-    "alike": [(2, 5), (3, 10), (8, 5)],
-    "unlike": [(3, 5), (8, 5), (16, 5)],
-    "noise": [(4, 10)],
-    "noise-two-peaks": [(2, 5)],
-    "power": [(2, 5, "5 %"), (8, 20, "5 %")],
-    "power-shapes": [(2, 5), (8, 10)],
-    "floor": [()],
-    "wild": [(8, 10, "5 %")],
+    "size": [(3, 5), (8, 10)],
+    "left": [(4, 10)],
+    "power": [(8, 5), (4, 20)],
+    "quiet": [(8, 10)],
     "looks": [(2,), (8,)],
     "stops": [(2, "2 %", "10 %")],
-    "dependence": [(8, 5), (8, 10)],
-    "skewed": [(5, "Prony"), (10, "Prony"), (5, "Student")],
+    "cells": [(5, 1), (10, 8)],
     "paces": [(5, 3)],
     "latency": [(5, 6)],
-    "stalls": [(5, 3), (10, 6)],
+    "stalls": [(5, 3)],
     "open": [(5, 6)],
     "whole": [("open loop", 8, 5)],
-    "candidates": [(8, 5, "Tukey, pooled"), (8, 10, "**Prony**")],
 }
 
 
