@@ -269,6 +269,7 @@ def texts_of(data):
 
 # Numbers of the method, the same in every report; `1, 3 or 7 s`: when a client repeats a lost SYN.
 CONSTANTS = {
+    "1 (0.9–1.1)",
     "5 %",
     "95 %",
     "95 of 100",
