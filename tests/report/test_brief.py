@@ -246,7 +246,7 @@ def test_a_pipe_shows_no_bars(tmp_path):
 
 def test_a_terminal_without_room_shows_no_bars(tmp_path):
     path = build.closed_study(tmp_path / "a.prony")
-    assert with_bars(path, width=80, force_terminal=True) == []
+    assert with_bars(path, width=70, force_terminal=True) == []
 
 
 # --- the same values as elsewhere -------------------------------------------------------------------------
