@@ -41,7 +41,7 @@ def test_more_blocks_less_noise_and_fewer_subjects_find_less():
     assert MARGIN < usual[0] < usual[1] < 0.5
 
 
-@pytest.mark.parametrize(("subjects", "blocks"), [(2, 10), (4, 10), (8, 20)])
+@pytest.mark.parametrize(("subjects", "blocks"), [(2, 5), (2, 10), (4, 10), (8, 20)])
 def test_what_is_in_sight_of_a_study_is_what_such_studies_find(subjects, blocks):
     rng, noise = np.random.default_rng(5), 0.03
     studies = noise * rng.normal(size=(20, blocks, subjects))
@@ -50,8 +50,7 @@ def test_what_is_in_sight_of_a_study_is_what_such_studies_find(subjects, blocks)
     ]
     assert {one.blocks for one in seen} == {blocks}
     middle = float(np.median([one.difference for one in seen]))
-    # Of few blocks less often: whether their spread was a small or a large one is not known.
-    assert 0.74 <= found_share(middle, noise, blocks, subjects) <= 0.97
+    assert 0.78 <= found_share(middle, noise, blocks, subjects) <= 0.97
 
 
 def test_it_takes_about_four_times_the_blocks_to_find_half_beyond_the_bar():

@@ -8,7 +8,7 @@ True
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, log1p, sqrt
+from math import ceil, hypot, log1p, sqrt
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -59,15 +59,17 @@ class Sight:
 def sight(found: Sequence[Comparison], blocks: int, bar: float) -> Sight | None:
     """Return what these comparisons could have found; null where none has an interval.
 
-    *Definition*: exp(ln(1 + bar) + h + 1.28 e) - 1, with h the median half-width of the intervals and e the
-    median standard error. Beyond the bar it shrinks with the root of the number of blocks.
+    *Definition*: exp(ln(1 + bar) + h + 1.28 sqrt(e^2 + h^2 / (2 f))) - 1, with h the median half-width of the
+    intervals, e the median standard error, and f the median degrees of freedom, for another study's intervals
+    would be wider or narrower. Beyond the bar it shrinks with the root of the number of blocks.
     """
     known = [one for one in found if one.low is not None and one.high is not None and one.spread is not None]
     if not known:
         return None
     half = median((log1p(one.high or 0.0) - log1p(one.low or 0.0)) / 2 for one in known)
     error = median((one.spread or 0.0) / sqrt(one.blocks) for one in known)
-    beyond = half + _NINE_IN_TEN * error
+    freedom = median(one.freedom or 1.0 for one in known)
+    beyond = half + _NINE_IN_TEN * hypot(error, half / sqrt(2 * freedom))
     difference = change_of(log1p(bar) + beyond)
     enough = None
     if difference / 2 > bar:
