@@ -21,9 +21,9 @@ from prony.study.generators import (
     ALWAYS_KEPT,
     ONE_AT_A_TIME,
     ONLY_WITH_TLS,
-    foreseen,
     left_out,
     left_out_words,
+    to_leave_out,
 )
 
 LOAD = Workload(ClosedLoop(1), DurationStop(1))
@@ -71,7 +71,7 @@ def test_what_will_be_left_out_is_foreseen_without_building_anything(monkeypatch
     monkeypatch.setattr("prony.engine.scripts.found.find_script", never)
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr("prony.engine.external.engine.SUBJECT_PATH", "/nowhere")
-    found = foreseen([OWN, under("python-threads", 1), under("oha", 2)], CATALOG)
+    found = to_leave_out([OWN, under("python-threads", 1), under("oha", 2)], CATALOG)
     assert list(found) == [2]
     assert "`oha` is not installed; " in found[2]
 
@@ -134,8 +134,8 @@ def test_what_a_variant_speaks_is_known_before_it_is_started(here):
     preset = CATALOG.server("hypercorn").variants["uvloop"].model_copy(update={"settings": {"wire": "http2"}})
     entry = CATALOG.server("hypercorn").model_copy(update={"variants": {"h2": preset}})
     known = replace(CATALOG, servers={**CATALOG.servers, "hypercorn": entry})
-    assert foreseen([speaking(None, 1, SHARED, variant="h2")], known) == {}
-    assert foreseen([speaking("http", 1, SHARED, variant="h2")], known) == {1: ONE_AT_A_TIME}
+    assert to_leave_out([speaking(None, 1, SHARED, variant="h2")], known) == {}
+    assert to_leave_out([speaking("http", 1, SHARED, variant="h2")], known) == {1: ONE_AT_A_TIME}
 
 
 def test_a_connection_for_each_request_is_not_for_http2(here):

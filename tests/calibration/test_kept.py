@@ -25,7 +25,6 @@ part = st.builds(
             number,
             st.text(),
             st.text(),
-            st.none() | st.integers(1, 99),
         )
     ),
     st.tuples(st.builds(PartFigure, st.text(), st.text(), number, number, number, st.integers(2, 99))),

@@ -13,7 +13,9 @@ from prony.escapes import plain
 # What a row of a chart may show, in the order in which a place of its own counts.
 SHOWN = ("published", "trial", "change", "value")
 PLACED = re.compile("(^|_)at$")
-NUMBER = re.compile(r"([+-]?\d[\d,]*(?:\.\d+)?)(?:e([+-]?\d+))?(?: ±(\S+))? ?([^\W\d]\w*|%)?")
+NUMBER = re.compile(
+    r"([+-]?\d[\d,]*(?:\.\d+)?)(?:e([+-]?\d+))?(?: \(([\d,.]+)–([\d,.]+)\))? ?([^\W\d]\w*|%)?"
+)
 UNITS = {
     **{"ns": (1,), "µs": (1e3,), "ms": (1e6,), "s": (1e9,)},
     **{"KiB": (1 << 10,), "MiB": (1 << 20,), "GiB": (1 << 30,)},
@@ -129,12 +131,13 @@ def _is_end(shown, found):
 
 def _says(words, value):
     """Return whether the first number of ``words``, in its unit, is ``value`` to the digits that it shows."""
-    number, power, half, unit = re.search(NUMBER, words.rpartition(": ")[2]).groups()
+    number, power, low, high, unit = re.search(NUMBER, words.rpartition(": ")[2]).groups()
     digits = number.replace(",", "")
     last = 10.0 ** -len(digits.partition(".")[2]) * 10.0 ** int(power or 0)
-    if half is not None and "." not in half:
-        # Its first two digits are all that are shown.
-        last = 10.0 ** max(0, len(half.replace(",", "")) - 2)
+    if low is not None and "." not in low:
+        # The first two digits of half of its interval are all that are shown.
+        half = (int(high.replace(",", "")) - int(low.replace(",", ""))) // 2
+        last = 10.0 ** max(0, len(str(half)) - 2)
     shown = float(digits) * 10.0 ** int(power or 0)
     sizes, more = UNITS.get(unit, (1,)), 1 if unit == "times" else 0
     return any(abs(shown * size - value - more) <= 0.5001 * last * size for size in sizes)

@@ -23,8 +23,6 @@ Place = tuple[int, int]
 """A combination of levels of two factors, by their numbers; 0 is the first."""
 
 _SHOWN = (Verdict.HIGHER, Verdict.LOWER)
-# What is compared is a difference of two differences, of twice the variance.
-_OF_TWO = sqrt(2)
 
 
 class Dependent(StrEnum):

@@ -301,7 +301,7 @@ def _protocol(task: "Study") -> "Iterator[str]":
     """Yield the steps besides measuring each cell once in each block."""
     from prony.model import OpenLoop
     from prony.study.extent import number_of, rough_length
-    from prony.study.generators import foreseen, left_out_words
+    from prony.study.generators import left_out_words, to_leave_out
 
     plan, precision = task.plan, task.plan.design.precision
     if any(isinstance(cell.workload.loop, OpenLoop) for cell in plan.cells) or plan.design.find_rate:
@@ -309,7 +309,7 @@ def _protocol(task: "Study") -> "Iterator[str]":
     if plan.calibration is not None:
         load = plan.calibration.workload.describe()
         yield f"calibration, first, last and once inside each block: the reference server, {load}"
-    absent = foreseen((*plan.cells, *task.cross_checks), task.catalog)
+    absent = to_leave_out((*plan.cells, *task.cross_checks), task.catalog)
     checks = [cell.engine.name for cell in task.cross_checks if cell.id not in absent]
     for name, count in Counter(checks).items():
         yield f"cross-check: {number_of(count, 'cell')} measured again in each block by {name}"

@@ -48,9 +48,9 @@ def check_streams(plan: "Plan", known: "Catalog", streams: int | None) -> None:
 
     *Errors*: UsageError with a server that takes them.
     """
-    from prony.study.generators import ONE_AT_A_TIME, foreseen
+    from prony.study.generators import ONE_AT_A_TIME, to_leave_out
 
-    absent = foreseen(plan.cells, known) if streams is not None and streams > 1 else {}
+    absent = to_leave_out(plan.cells, known) if streams is not None and streams > 1 else {}
     if absent and all(absent.get(cell.id) == ONE_AT_A_TIME for cell in plan.cells):
         raise UsageError(
             f"`--streams {streams}` needs a server that speaks HTTP/2, and none of these does",

@@ -6,13 +6,12 @@ Must not know words, charts or faces.
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import fsum
 
 from prony.analysis.distribution import read_distribution
 from prony.analysis.latency import LatencySummary, latency_summaries
 from prony.analysis.missing import Missing
 from prony.analysis.resources import cpu_share, roles
-from prony.analysis.summary import CellSummary
+from prony.analysis.summary import CellSummary, estimate_geometric, estimate_mean
 from prony.metrics import METRICS, Better
 from prony.model import Phase, Sample, Trial, TrialRecord, TrialRole
 from prony.model.recording import Recording, Second
@@ -189,7 +188,8 @@ def _points(summaries: Sequence[LatencySummary]) -> Iterator[tuple[str, float]]:
     for name in CURVE:
         values = [value for one in summaries if (value := one.percentiles[name]) is not None]
         if values and len(values) == len(summaries):
-            yield name, fsum(values) / len(values)
+            mean = estimate_geometric if min(values) > 0 else estimate_mean
+            yield name, mean(values).mean
 
 
 # --- over time --------------------------------------------------------------------------------------------

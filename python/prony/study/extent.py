@@ -56,13 +56,13 @@ def extent_of(plan: "Plan", catalog: "Catalog", cross_checks: "Sequence[Cell]" =
     servers.
     """
     from prony.study.confirming import close_looks
-    from prony.study.generators import foreseen
+    from prony.study.generators import to_leave_out
     from prony.study.pilot import piloted
 
     if plan.design.find_rate:
         return _search_extent(plan)
     cells = [*plan.cells, *cross_checks]
-    absent = foreseen(cells, catalog)
+    absent = to_leave_out(cells, catalog)
     block = [cell for cell in cells if cell.id not in absent] + _calibrations(plan, len(cells))
     precision = plan.design.precision
     least = precision.looks[0] if precision else plan.blocks

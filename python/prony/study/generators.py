@@ -22,7 +22,7 @@ from prony.catalog.schema.settings import (
 from prony.engine.registry import cannot_make, not_here, not_installed
 from prony.model import Address, Cell, EngineChoice, SandboxKind, Tls, Wire
 
-__all__ = ["ALWAYS_KEPT", "ONE_AT_A_TIME", "ONLY_WITH_TLS", "foreseen", "left_out", "left_out_words"]
+__all__ = ["ALWAYS_KEPT", "ONE_AT_A_TIME", "ONLY_WITH_TLS", "left_out", "left_out_words", "to_leave_out"]
 
 ONE_AT_A_TIME = "several streams on a connection need HTTP/2, and it has one request at a time"
 """Why a subject of another wire does not get a load with streams: with as many connections it would be
@@ -46,7 +46,7 @@ def left_out(cells: Iterable[Cell], catalog: Catalog) -> dict[int, str]:
     return _left_out(cells, catalog, not_here)
 
 
-def foreseen(cells: Iterable[Cell], catalog: Catalog) -> dict[int, str]:
+def to_leave_out(cells: Iterable[Cell], catalog: Catalog) -> dict[int, str]:
     """Return what `left_out` would, as far as it is known without building anything."""
     return _left_out(cells, catalog, not_installed)
 

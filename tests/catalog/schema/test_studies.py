@@ -21,7 +21,7 @@ from prony.metrics import METRICS
 from prony.model import ClaimKind, CountStop, DurationStop, SandboxChoice
 from prony.plan import PlanOptions, make_plan
 from prony.study.extent import extent_of
-from prony.study.generators import foreseen
+from prony.study.generators import to_leave_out
 from prony.study.named import checks_of_study
 from prony.study_document import Generator
 
@@ -533,7 +533,7 @@ def test_six_servers_are_compared_over_each_wire_with_and_without_tls_under_two_
     multiplexed = {cell.subject.name for cell in plan.cells if cell.workload.streams > 1}
     assert multiplexed == {one.name for one in plan.subjects() if one.levels.get("wire") == "http2"}
     assert {cell.load["connections"] * cell.load["streams"] for cell in plan.cells} == {32}
-    assert foreseen(plan.cells, catalog) == foreseen(full.cells, catalog) == {}
+    assert to_leave_out(plan.cells, catalog) == to_leave_out(full.cells, catalog) == {}
     assert (plan.blocks, full.blocks, plan.calibration is not None) == (5, 10, True)
     # As the command line makes it: without a pilot, which the profile does not want.
     assert extent_of(with_usual_pilot(plan), catalog).seconds[1] <= 25 * 60
