@@ -188,6 +188,16 @@ def test_trials_that_failed_are_counted_on_both_sides():
     assert (found.first, found.second) == (Failures(1, 7), Failures(4, 10))
 
 
+@pytest.mark.parametrize(
+    ("failed", "verdict"), [((0, 1), Verdict.SURVIVORS), ((1, 0), Verdict.HIGHER), ((0, 0), Verdict.HIGHER)]
+)
+def test_a_server_is_not_faster_by_the_trials_that_it_did_not_fail(failed, verdict):
+    first = measured(cell_of("a+hello"), failed=failed[0], ok_per_s=[1000.0, 1001.0, 1002.0] * 3)
+    second = measured(cell_of("b+hello"), failed=failed[1], ok_per_s=[1200.0, 1202.0, 1201.0] * 3)
+    (row,) = [row for row in compared(first, second).rows if row.metric == "ok_per_s"]
+    assert row.comparison.verdict is verdict
+
+
 def test_within_one_archive_failures_are_counted_in_the_blocks_that_both_have():
     # A bad hour, in which the first alone ran: both never fail in the ten blocks before it.
     first = measured(cell_of("a+hello"), failed=10, ok_per_s=[1000.0] * 10)

@@ -26,11 +26,13 @@ __all__ = [
     "criterion",
     "deciding_metrics",
     "geometric_mean",
+    "is_frail",
     "log_ratios",
     "log_values",
     "ranked_cells",
     "ranking",
     "unbeaten",
+    "without_survivors",
 ]
 
 _LEVEL = 0.05
@@ -216,7 +218,7 @@ def ranking(  # noqa: PLR0913 - what a ranking is made of
     ranked = sorted(logs, key=lambda name: (name in frail, sign * ahead[name], sign * places[name]))
     if heed:
         pairs = {pair: heed(pair, found) for pair, found in pairs.items()}
-    pairs = {pair: _without_survivors(pair, found, better, frail) for pair, found in pairs.items()}
+    pairs = {pair: without_survivors(pair, found, better, frail) for pair, found in pairs.items()}
     first = unbeaten(ranked, pairs, better)
     names = (first, *(name for name in ranked if name != first))
     fewest = min((pairs[first, name].blocks for name in names[1:]), default=len(logs[first]))
@@ -224,7 +226,7 @@ def ranking(  # noqa: PLR0913 - what a ranking is made of
     return Ranking(names, better, pairs, fewest, equal)
 
 
-def _without_survivors(pair: Pair, found: Comparison, better: Better, frail: Collection[str]) -> Comparison:
+def without_survivors(pair: Pair, found: Comparison, better: Better, frail: Collection[str]) -> Comparison:
     """Return a comparison that does not prefer a subject by the trials that its server did not fail."""
     if found.verdict is Verdict.EQUIVALENT:
         preferred = set(pair)
@@ -308,12 +310,17 @@ def ranked_cells(cells: Sequence[CellSummary], metric: str, terms: Terms) -> Ran
     logs = {cell.name: log_values(cell, metric) for cell in cells}
     places = {cell.name: geometric_mean(cell, metric) or 0.0 for cell in cells}
     of = {cell.name: cell for cell in cells}
-    frail = {cell.name for cell in cells if is_speed(metric) and any(map(is_failed, cell.others))}
+    frail = {cell.name for cell in cells if is_frail(cell, metric)}
 
     def heed(pair: Pair, found: Comparison) -> Comparison:
         return heeded(found, metric, bounded_by(of[pair[0]], of[pair[1]], metric), terms.margin)
 
     return ranking(logs, places, METRICS[metric].better, terms, heed=heed, frail=frail)
+
+
+def is_frail(cell: CellSummary, metric: str) -> bool:
+    """Return whether a cell's speed is that of the trials that its server did not fail."""
+    return is_speed(metric) and any(map(is_failed, cell.others))
 
 
 def bounded_by(first: CellSummary, second: CellSummary, metric: str) -> Bounded:

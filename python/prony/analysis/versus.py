@@ -7,7 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log
 
-from prony.analysis.answer import bounded_by, criterion, deciding_metrics, log_ratios
+from prony.analysis.answer import (
+    bounded_by,
+    criterion,
+    deciding_metrics,
+    is_frail,
+    log_ratios,
+    without_survivors,
+)
 from prony.analysis.at_least import heeded
 from prony.analysis.by_session import in_common, in_sessions, is_failed, shares_of
 from prony.analysis.compare import LEAST_BLOCKS, Comparison, Terms, compare_effects, with_range
@@ -16,6 +23,7 @@ from prony.analysis.failure_rates import FailureComparison, compare_failures, co
 from prony.analysis.missing import Missing
 from prony.analysis.rates import is_speed
 from prony.analysis.summary import CellSummary
+from prony.metrics import METRICS
 from prony.model import Workload
 
 __all__ = ["METRICS_COMPARED", "Match", "Row", "Versus", "differing_parts", "matches", "versus"]
@@ -166,11 +174,18 @@ def _families(
         agreed = replace(terms, screens=screens)
         judged = compare_effects(family, agreed)
         for key in family:
-            pair = found[key[0]].first, found[key[0]].second
-            bounded = bounded_by(*pair, key[1])
-            one = heeded(judged[key], key[1], bounded, agreed.margin)
-            compared[key] = with_range(one, ranges.get(key, ()))
+            compared[key] = with_range(
+                _heeded(found[key[0]], key[1], judged[key], terms), ranges.get(key, ())
+            )
     return compared
+
+
+def _heeded(match: Match, metric: str, found: Comparison, terms: Terms) -> Comparison:
+    """Return a comparison without what bounds, and trials that a server failed, leave open."""
+    one = heeded(found, metric, bounded_by(match.first, match.second, metric), terms.margin)
+    sides = {"first": match.first, "second": match.second}
+    frail = {name for name, cell in sides.items() if is_frail(cell, metric)}
+    return without_survivors(("first", "second"), one, METRICS[metric].better, frail)
 
 
 def _both_have(match: Match, metric: str) -> bool:
