@@ -9,24 +9,41 @@ from scipy import stats
 
 import simulated
 from prony.analysis.claim_parts import Part, blocks_for_spreads, of_effect, of_spreads, of_values
+from prony.analysis.dependence import dependence
 
 VALUES = [10.0, 11.0, 9.5, 10.5, 12.0]
 
 
+def students(values, level):
+    """Student's interval, as much wider as blocks ask for that may resemble each other."""
+    half = stats.t.ppf(1 - level / 2, len(values) - 1) * stats.sem(values)
+    half *= dependence([[value] for value in values]).widening
+    return np.mean(values) - half, np.mean(values) + half
+
+
 @pytest.mark.parametrize("level", [0.05, 0.01])
-def test_values_have_their_mean_and_students_interval(level):
-    found, oracle = of_values(VALUES, "a"), stats.ttest_1samp(VALUES, 0.0).confidence_interval(1 - level)
-    assert (found.name, found.n, found.figure, found.lost) == ("a", 5, pytest.approx(10.6), None)
-    assert found.interval(level) == pytest.approx((oracle.low, oracle.high))
+def test_values_above_0_have_their_geometric_mean_and_an_interval_on_the_scale_of_logarithms(level):
+    found, logs = of_values(VALUES, "a"), np.log(VALUES)
+    assert (found.name, found.n, found.lost) == ("a", 5, None)
+    assert found.figure == pytest.approx(stats.gmean(VALUES))
+    assert found.interval(level) == pytest.approx(np.exp(students(logs, level)))
+
+
+@pytest.mark.parametrize("level", [0.05, 0.01])
+def test_values_of_which_one_is_0_have_their_mean_and_students_interval(level):
+    values = [0.0, *VALUES[1:]]
+    found = of_values(values, "a")
+    assert found.figure == pytest.approx(np.mean(values))
+    assert found.interval(level) == pytest.approx(students(values, level))
 
 
 @pytest.mark.parametrize("level", [0.05, 0.01])
 def test_ratios_have_their_geometric_mean_and_an_interval_on_the_scale_of_logarithms(level):
     logs = [log(value) for value in VALUES]
-    found, oracle = of_effect(logs, "a", "why"), stats.ttest_1samp(logs, 0.0).confidence_interval(1 - level)
+    found = of_effect(logs, "a", "why")
     assert (found.name, found.n, found.lost) == ("a", 5, "why")
     assert found.figure == pytest.approx(stats.gmean(VALUES))
-    assert found.interval(level) == pytest.approx((exp(oracle.low), exp(oracle.high)))
+    assert found.interval(level) == pytest.approx(np.exp(students(logs, level)))
 
 
 def test_below_two_blocks_there_is_no_interval():
@@ -48,8 +65,11 @@ def test_spreads_have_the_ratio_of_their_distances_from_the_median():
     choices = [list(one) for k in range(1, 9) for one in combinations(range(8), k)]
     with np.errstate(divide="ignore"):
         ratios = sorted(own[one].sum() / other[one].sum() for one in choices)
-    # 0.025 * 2^7 = 3.2
-    assert found.interval(0.05) == pytest.approx((ratios[2], ratios[-3]))
+    # 0.025 * 2^7 = 3.2; farther away by what blocks that resemble each other do to spreads.
+    square = dependence(np.column_stack([SPREAD, OTHER])).correlation ** 2
+    away = ((1 + square) / (1 - square)) ** 0.5
+    ends = [found.figure * (end / found.figure) ** away for end in (ratios[2], ratios[-3])]
+    assert found.interval(0.05) == pytest.approx(ends)
 
 
 SHAPES = {

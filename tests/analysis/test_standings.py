@@ -13,7 +13,7 @@ from prony.analysis.summary import figures, summarise_cell
 from prony.model import Cell, ClosedLoop, DurationStop, Failed, Workload
 
 LOAD = Workload(ClosedLoop(4), DurationStop(2 * build.SECOND))
-THROUGHPUT, LATENCY, ERRORS, CPU, MEMORY = MEASURES
+THROUGHPUT, LATENCY, MEAN, ERRORS, CPU, MEMORY = MEASURES
 
 
 def cell(number, speed, blocks=6, mib=50, lost=0):

@@ -312,7 +312,7 @@ def test_a_subject_that_is_shown_to_be_worse_than_another_does_not_lead():
     steps = [1 + 0.01 * (block * 7 % 5) for block in range(20)]
     often = by_block(1, *(1.8 * one for one in steps))
     seldom = by_block(2, *(None if block % 2 else one for block, one in enumerate(steps[::-1])))
-    uneven = by_block(3, *((54 if block % 2 else 0.9) * one for block, one in enumerate(steps)))
+    uneven = by_block(3, *((54 if block % 2 else 1.0) * one for block, one in enumerate(steps)))
     found = answer([often, seldom, uneven])
     assert ranked_cells([often, uneven], "response_ok_p99", Terms()).names[0] == "s1+hello"
     assert (found.leader, found.comparisons["s1+hello"].verdict) == ("s2+hello", Verdict.HIGHER)
