@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from prony.analysis.answer import OF_GENERATORS, Answer, answer, block_logs
 from prony.analysis.by_session import in_sessions
-from prony.analysis.compare import LEAST_BLOCKS, Terms
+from prony.analysis.compare import Terms
 from prony.analysis.power import Sight, sight
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.spending import Look
@@ -31,7 +31,6 @@ __all__ = [
     "Group",
     "agreed_terms",
     "allowed_errors",
-    "blocks_of",
     "families",
     "generator_name",
     "groups_of",
@@ -106,23 +105,8 @@ def agreed_terms(plan: Plan, trials: Sequence[TrialFigures]) -> Terms:
     """Return the rules for comparisons of a study with these ``trials`` of its subjects. Where they are of
     several sessions, these are counted, and no look at blocks was planned.
     """
-    found = terms(plan, blocks_of(trials))
-    if len(judged_sessions(trials)) > 1:
-        return replace(found, by_session=True, look=None)
-    return found
-
-
-def blocks_of(trials: Sequence[TrialFigures]) -> int:
-    """Return how many blocks trials are of; of several sessions the fewest that one has, from five on: by
-    these the noise floor is chosen.
-    """
-    sessions: dict[int, set[int]] = {}
-    judged = judged_sessions(trials)
-    for trial in trials:
-        if not judged or trial.session in judged:
-            sessions.setdefault(trial.session, set()).add(trial.block)
-    fewest = min(map(len, sessions.values()), default=0)
-    return fewest if len(sessions) <= 1 else max(LEAST_BLOCKS, fewest)
+    found = terms(plan, len({trial.block for trial in trials}))
+    return replace(found, by_session=True, look=None) if len(judged_sessions(trials)) > 1 else found
 
 
 def _by_request(cells: Sequence[CellSummary]) -> Iterator[tuple[str | None, list[CellSummary]]]:
