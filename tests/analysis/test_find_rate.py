@@ -7,7 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benches import bench
-from prony.analysis.find_rate import boundary_of, confirmed, is_confirmed, next_rate, next_test, rate_tests
+from prony.analysis.find_rate import (
+    best_confirmed,
+    boundary_of,
+    is_confirmed,
+    next_rate,
+    next_test,
+    rate_tests,
+)
 from prony.model import Limit, LimitKind
 from prony.model.facts import RateStep, RateTest
 
@@ -149,9 +156,9 @@ def test_fresh_trials_of_which_nothing_is_known_end_it():
 
 def test_the_answer_is_the_highest_rate_that_most_fresh_trials_met():
     tests = rate_tests([*fresh(100.0, 5), *fresh(110.0, 2)])
-    assert confirmed(tests) == RateTest(100.0, 5, 5)
-    assert confirmed(rate_tests([*fresh(100.0, 2), *fresh(90.0, 1)])) == RateTest(90.0, 1, 5)
-    assert confirmed(()) is None
+    assert best_confirmed(tests) == RateTest(100.0, 5, 5)
+    assert best_confirmed(rate_tests([*fresh(100.0, 2), *fresh(90.0, 1)])) == RateTest(90.0, 1, 5)
+    assert best_confirmed(()) is None
 
 
 @pytest.mark.parametrize(("met", "of", "shown"), [(1, 2, False), (2, 3, True), (1, 1, True), (0, 0, False)])

@@ -483,9 +483,8 @@ def test_a_quota_is_what_the_cpu_is_measured_against():
 
 def test_the_nearest_bound_comes_first():
     shares = {Resource.CPU: 0.2, Resource.GENERATOR: 0.5}
-    bounds = bounds_of(
-        [Consumption(100, 100.0, None, 1.0, shares), Consumption(120, 120.0, None, 1.0, shares)]
-    )
+    rates = (100, 105, 110, 115, 120)
+    bounds = bounds_of([Consumption(rate, float(rate), None, 1.0, shares) for rate in rates])
     assert [(one.resource, one.per_s, one.times) for one in bounds] == [
         (Resource.GENERATOR, pytest.approx(220), pytest.approx(2)),
         (Resource.CPU, pytest.approx(550), pytest.approx(5)),
@@ -887,18 +886,19 @@ def at_rate(*shares):
 
 
 def test_the_next_limit_has_the_interval_of_its_trials():
-    found = conclude([Observed((), one) for one in at_rate(0.46, 0.48, 0.5)])
+    found = conclude([Observed((), one) for one in at_rate(0.46, 0.47, 0.48, 0.49, 0.5)])
     (bound,) = found.bounds
     assert (bound.times_low, bound.times_high) == pytest.approx((bound.low / 100, bound.high / 100))
-    assert line(found).endswith("next limit: its CPU, at about 2.1 times this rate (1.9 to 2.3)")
+    assert line(found).endswith("next limit: its CPU, at about 2.1 times this rate (2.0 to 2.2)")
 
 
-def test_of_one_trial_the_next_limit_has_no_interval():
-    found = conclude([Observed((), one) for one in at_rate(0.48)])
+@pytest.mark.parametrize("shares", [(0.48,), (0.46, 0.48, 0.48, 0.5)])
+def test_of_fewer_than_five_trials_the_next_limit_has_no_interval(shares):
+    found = conclude([Observed((), one) for one in at_rate(*shares)])
     assert found.bounds[0].times_low is None
     assert line(found).endswith("at about 2.1 times this rate")
 
 
 def test_a_limit_that_was_not_passed_is_not_below_what_was_carried():
-    (bound,) = bounds_of(at_rate(0.4, 0.9))
+    (bound,) = bounds_of(at_rate(0.4, 0.9, 0.4, 0.9, 0.4))
     assert bound.low < 100 and bound.times_low == 1.0

@@ -40,7 +40,7 @@ _LEAST_SPREAD = 3
 # The level of an interval of one part.
 _OF_ONE = 0.05
 # Sums of the same distances in another order: the ratio of a series to itself is not below 1.
-_ALIKE = 1e-9
+_ALIKE = 1e-10
 # All choices of so many blocks are tried.
 _MOST_BITS = 14
 
@@ -217,7 +217,7 @@ def of_spreads(pairs: Sequence[tuple[float, float]], name: str) -> Part:
     (`dependence`) put both ends sqrt((1 + r^2) / (1 - r^2)) times as far away.
     *Assumptions*: values above 0; the shapes are alike but for their scale. Fewer than `blocks_for_spreads`
     have no interval: of servers one in three of whose trials is a fifth slower, all of one and not of the
-    other are alike in one of seven studies of five blocks, which no test can tell from a steadier server.
+    other are alike in one of seven studies of five blocks, which looks like a steadier server to every test.
     *Source*: J. A. Hartigan, "Using subsample values as typical values", J. Am. Stat. Assoc. 64 (1969), here
     of a ratio; M. B. Brown and A. B. Forsythe, "Robust tests for the equality of variances", J. Am. Stat.
     Assoc. 69 (1974), for distances from the median.

@@ -34,7 +34,7 @@ _SIGNS = "exact sign test within blocks"
 # With fewer common blocks, Fisher's test finds more.
 _LEAST_SIGNS = 20
 # Shares are quotients of whole numbers: theirs are apart by more than this.
-_ROUNDING = 1e-9
+_ROUNDING = 1e-10
 
 
 @dataclass(frozen=True, slots=True)

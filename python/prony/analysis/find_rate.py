@@ -21,14 +21,22 @@ from numpy.typing import NDArray
 
 from prony.model.facts import RateBoundary, RateStep, RateTest
 
-__all__ = ["MOST_TESTS", "boundary_of", "confirmed", "is_confirmed", "next_rate", "next_test", "rate_tests"]
+__all__ = [
+    "MOST_TESTS",
+    "best_confirmed",
+    "boundary_of",
+    "is_confirmed",
+    "next_rate",
+    "next_test",
+    "rate_tests",
+]
 
 # From the first rate down to a thousandth of it: a server that passes at none of these cannot serve at all.
 _MOST_HALVINGS = 10
 # Windows between a rate that met it and one that did not, at most; fewer once the interval is this narrow.
 _MOST_WITHIN = 11
 _NARROW = 0.08
-# Two rates this close are the same: another five trials would not tell them apart.
+# Two rates this close are the same: another five trials would not separate them.
 _STEP = 0.03
 MOST_TESTS = 2
 """Rates of one subject that fresh trials test, at most."""
@@ -163,7 +171,7 @@ def is_confirmed(test: RateTest) -> bool:
     return 2 * test.met > test.of
 
 
-def confirmed(tests: Sequence[RateTest]) -> RateTest | None:
+def best_confirmed(tests: Sequence[RateTest]) -> RateTest | None:
     """Return the highest rate that most of its fresh trials met, else the one tested last; null without."""
     good = [one for one in tests if is_confirmed(one)]
     return max(good, key=lambda one: one.rate_per_s) if good else next(reversed(tests), None)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil, log
 
-from prony.analysis.find_rate import boundary_of, confirmed, rate_tests
+from prony.analysis.find_rate import best_confirmed, boundary_of, rate_tests
 from prony.analysis.load_condition import ConditionResult, LoadCondition, judge_condition
 from prony.analysis.objective import Condition, Objective
 from prony.analysis.trial_metrics import trial_metrics
@@ -105,7 +105,7 @@ def found_rate(subject: str, steps: Sequence[RateStep], fresh: Sequence[RateStep
     """
     tests = rate_tests(fresh)
     tried = max((step.rate_per_s for step in steps if step.met), default=None)
-    test = confirmed(tests) or (None if tried is None else RateTest(tried, 0, 0))
+    test = best_confirmed(tests) or (None if tried is None else RateTest(tried, 0, 0))
     if test is None:
         return FoundRate(subject, None, 0, 0, tuple(steps))
     counts = (test.met, test.of, tuple(steps), test.unknown)

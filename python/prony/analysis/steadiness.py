@@ -44,7 +44,7 @@ _TURNS = 999
 # From here on a fifth of the trials on each side is left out: one may have stalled.
 _LEAST_TRIMMED = 8
 # Sums of the same numbers in another order.
-_ALIKE = 1e-9
+_ALIKE = 1e-10
 # More parts see no shorter ramp, and each one more costs level.
 _MOST_PARTS = 12
 # What the end of the window is, where it changes all the time.

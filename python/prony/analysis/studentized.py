@@ -24,7 +24,7 @@ _FARTHEST = 8.0
 _TAIL = 1e-10
 _MOST_STEPS = 40
 # So near to the level that no printed digit changes.
-_NEAR = 1e-9
+_NEAR = 1e-10
 # A chance below that of any level; by rounding it may seem to be none.
 _LEAST = 1e-300
 

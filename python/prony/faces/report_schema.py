@@ -18,7 +18,7 @@ from prony.analysis.knee import Saturation
 from prony.analysis.power import Sight
 from prony.model import Json
 from prony.model.claims import Needs
-from prony.reading.brief import Beside, Elsewhere, Measures, Ratio
+from prony.reading.brief import Elsewhere, Measures, Otherwise, Ratio
 from prony.reading.sweeps import Factor
 from prony.reading.warm_ups import WarmUp
 
@@ -81,7 +81,7 @@ class ShortAnswerShape:
     by_session: bool
     command_line: str | None
     metrics: Measures
-    beside: Beside | None
+    beside: Otherwise | None
     subjects: Sequence[AnswerSubjectShape]
     elsewhere: Sequence[Elsewhere]
     limits: Sequence[int]

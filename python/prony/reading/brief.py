@@ -21,10 +21,10 @@ from prony.reading.study import Reading
 
 __all__ = [
     "Ahead",
-    "Beside",
     "Brief",
     "Elsewhere",
     "Measures",
+    "Otherwise",
     "Ranked",
     "Ratio",
     "brief_of",
@@ -130,8 +130,8 @@ class Elsewhere:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
-    """Another ``metric`` that tells apart those that share the first place: its ``best``, its ``letters``,
+class Otherwise:
+    """Another ``metric`` that separates those that share the first place: its ``best``, its ``letters``,
     and the largest figure over the least (``times``).
     """
 
@@ -144,7 +144,7 @@ class Beside:
 @dataclass(frozen=True, slots=True)
 class Brief:
     """The short answer. ``place``: of ``group``, the main load, in the Reading. ``rows``: best first, those
-    that do not qualify last. ``beside``: another measure that tells apart more of those that share the first
+    that do not qualify last. ``beside``: another measure that separates more of those that share the first
     place. ``diagnoses``: what limits the subjects of these rows, those that are alike
     together; ``limits``: the other findings about them. Those of the best come first.
     """
@@ -153,7 +153,7 @@ class Brief:
     group: Group
     measures: Measures
     rows: tuple[Ranked, ...]
-    beside: Beside | None
+    beside: Otherwise | None
     elsewhere: tuple[Elsewhere, ...]
     diagnoses: tuple[Alike, ...]
     limits: tuple[tuple[int, Shared], ...]
@@ -182,11 +182,11 @@ def brief_of(reading: Reading) -> Brief | None:
     )
 
 
-# Of these one is said where the answer leaves a tie: what a request costs tells servers apart soonest.
+# Of these one is said where the answer leaves a tie: what a request costs separates servers soonest.
 _BESIDE = ("CPU/request", "mean latency")
 
 
-def _beside(group: Group) -> Beside | None:
+def _beside(group: Group) -> Otherwise | None:
     """Return the first other measure in which fewer are best than share the first place in the answer."""
     tied = {group.answer.first, *group.answer.ties}
     known = {one.measure: one for one in group.standings if one.letters and one.best}
@@ -196,7 +196,9 @@ def _beside(group: Group) -> Beside | None:
         return None
     means = [one.mean for cell in group.cells if isinstance(one := cell.metrics[found.metric], Estimate)]
     return (
-        Beside(found.metric, found.best, found.letters, max(means) / min(means)) if min(means) > 0 else None
+        Otherwise(found.metric, found.best, found.letters, max(means) / min(means))
+        if min(means) > 0
+        else None
     )
 
 
