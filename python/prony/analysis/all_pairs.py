@@ -177,6 +177,7 @@ def _usual(variance: "Floats", own: "NDArray[np.intp]", freedom: "Floats") -> "t
     most = np.maximum(freedom - own, 0)
     positive = np.where(excess > 0, excess, 1.0)
     weight = np.where(excess > 0, (1 + np.sqrt(1 + 2 * positive)) / positive, np.inf)
-    middle = np.nanmedian(np.where(used, logs, np.nan), axis=-1, keepdims=True) if used.any() else mean
+    some = used | ~used.any(axis=-1, keepdims=True)
+    middle = np.nanmedian(np.where(some, logs, np.nan), axis=-1, keepdims=True)
     usual: Floats = np.where(pooled > 0, np.exp(np.fmin(mean, middle)), 0.0)
     return usual, np.minimum(weight, most)
