@@ -1,12 +1,16 @@
 """A planted archive: the generator was the limit of one subject, which loses no place by that."""
 
 from dataclasses import replace
+from math import inf
 
 import pytest
 
 from golden import build
+from prony.analysis.answer import bounded_by
+from prony.analysis.at_least import capacity_reach
 from prony.analysis.claims import ClaimVerdict
 from prony.analysis.compare import Verdict
+from prony.analysis.summary import figures
 from prony.analysis.validity import in_words
 from prony.archive import open_archive
 from prony.faces.json_report import reading_json
@@ -180,6 +184,34 @@ def test_beside_other_programs_a_subject_has_a_figure_that_is_a_bound(tmp_path, 
     assert "other programs or the hypervisor took CPU time" in " ".join(
         markdown(study_report(reading)).split()
     )
+
+
+def test_of_few_common_blocks_all_the_disturbed_ones_may_be_some(tmp_path):
+    reading = planted(tmp_path / "a.prony", NEAR["yes"], FREE)
+    held, slow = (next(one for one in reading.cells if one.name == name) for name in ("held+x", "slow+x"))
+    fewer = replace(slow, by_block={block: slow.by_block[block] for block in range(3)})
+    assert bounded_by(held, slow, "ok_per_s").first == pytest.approx(held.rate_reach)
+    assert bounded_by(held, fewer, "ok_per_s").first == pytest.approx(held.rate_reach**2)
+
+
+def test_a_disturbance_that_the_user_accepted_is_no_bound():
+    load = build.Workload(build.ClosedLoop(4), build.DurationStop(build.SECOND))
+    trial = build.trial(build.Cell(1, build.subject("a+x"), load), 0, 0, [1_000_000] * 100)
+    accepted = replace(trial, fault=Fault(FaultKind.OTHER_LOAD, share=0.3), placement=PLACED)
+    assert (figures(accepted).disturbed, figures(accepted).rate_reach) == (False, 1.0)
+
+
+@pytest.mark.parametrize("busy", [None, 0.0, -0.5])
+def test_cpu_time_that_cannot_be_bounds_nothing(busy):
+    assert capacity_reach(busy) == inf
+
+
+@pytest.mark.parametrize("fault", [Fault(FaultKind.OTHER_LOAD, share=0.3), Fault(FaultKind.SLEPT)])
+def test_a_placement_without_cpus_bounds_nothing(fault):
+    load = build.Workload(build.ClosedLoop(4), build.DurationStop(build.SECOND))
+    trial = build.trial(build.Cell(1, build.subject("a+x"), load), 0, 0, [1_000_000] * 100)
+    nowhere = replace(trial, outcome=Invalid("x"), fault=fault, placement=Placement((), ()))
+    assert figures(nowhere).outcome == Invalid("x")
 
 
 def test_stolen_time_is_a_bound_and_sleep_is_none(tmp_path):

@@ -324,10 +324,15 @@ def is_frail(cell: CellSummary, metric: str) -> bool:
 
 
 def bounded_by(first: CellSummary, second: CellSummary, metric: str) -> Bounded:
-    """Return by what factors the figures of two cells may be better than measured, and why."""
-    reaches = first.reach(metric), second.reach(metric)
+    """Return by what factors the figures of two cells may be better than measured, and why.
+
+    *Definition*: a cell's factor is that of the mean over all its trials. Of the fewer that both have, all
+    that were disturbed may be some: its logarithm is then as many times as large.
+    """
+    common = max(1, len(first.units.keys() & second.units.keys()))
+    one, other = (ratio_of(log(cell.reach(metric)) * len(cell.units) / common) for cell in (first, second))
     limited = any(cell.at_least and cell.limited for cell in (first, second))
-    return Bounded(*reaches, verdict=Verdict.LIMITED if limited else Verdict.DISTURBED)
+    return Bounded(one, other, verdict=Verdict.LIMITED if limited else Verdict.DISTURBED)
 
 
 def _without_answer(cells: Sequence[CellSummary], qualified: Sequence[CellSummary]) -> str:

@@ -82,7 +82,7 @@ def capacity_reach(busy: float | None) -> float:
     >>> round(capacity_reach(0.99), 3)
     1.01
     """
-    return 1 / min(busy, 1.0) if busy else inf
+    return 1 / min(busy, 1.0) if busy is not None and busy > 0 else inf
 
 
 def is_bound(metric: str) -> bool:

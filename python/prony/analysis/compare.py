@@ -24,6 +24,7 @@ from prony.analysis.spending import Look
 from prony.analysis.studentized import pair_level
 
 __all__ = [
+    "HELD_BACK",
     "LEAST_BLOCKS",
     "MARGIN",
     "NO_VERDICT",
@@ -64,6 +65,9 @@ class Verdict(StrEnum):
     TOO_FEW = "too few blocks for a verdict"
     TOO_FEW_SESSIONS = "too few sessions for a verdict"
 
+
+HELD_BACK = (Verdict.LIMITED, Verdict.DISTURBED, Verdict.SURVIVORS)
+"""What was seen is not said, because of how it was seen: no block decides it."""
 
 NO_VERDICT = (Verdict.TOO_FEW, Verdict.TOO_FEW_SESSIONS)
 

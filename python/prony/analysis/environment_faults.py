@@ -134,7 +134,7 @@ def disturbed_reach(trial: Trial) -> float | None:
     *Assumptions*: what others did to caches and clocks is less than that.
     """
     fault, placed = trial.fault, trial.placement
-    if fault is None or fault.text or fault.share is None or placed is None:
+    if fault is None or fault.text or fault.share is None or placed is None or not placed.server_cpus:
         return None
     if fault.kind is FaultKind.OTHER_LOAD:
         share = fault.share - load_beside_generator(trial)

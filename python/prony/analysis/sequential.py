@@ -15,7 +15,7 @@ from enum import StrEnum
 from math import ceil, log1p
 from typing import TypeVar
 
-from prony.analysis.compare import Comparison, Terms, Verdict
+from prony.analysis.compare import HELD_BACK, Comparison, Terms, Verdict
 from prony.analysis.effects import student_t
 from prony.analysis.spending import Look
 from prony.model import Precision
@@ -24,7 +24,6 @@ __all__ = ["Decision", "Stop", "decide"]
 
 Key = TypeVar("Key", bound=Hashable)
 
-_BEYOND_BLOCKS = (Verdict.LIMITED, Verdict.DISTURBED, Verdict.SURVIVORS)
 _DECIDED = (Verdict.HIGHER, Verdict.LOWER, Verdict.EQUIVALENT)
 
 
@@ -87,7 +86,7 @@ def decide(
     *Source*: C. Jennison and B. W. Turnbull, "Interim analyses: the repeated confidence interval approach",
     J. R. Statist. Soc. B 51 (1989); "Group Sequential Methods" (2000), chapters 9 and 10.
     """
-    found = {key: one for key, one in found.items() if one.verdict not in _BEYOND_BLOCKS}
+    found = {key: one for key, one in found.items() if one.verdict not in HELD_BACK}
     if not found:
         return _without_figures(blocks, precision)
     agreed = terms or Terms()

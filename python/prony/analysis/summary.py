@@ -222,8 +222,10 @@ def figures(trial: Trial) -> TrialFigures:
     """Return the figures of one trial."""
     recording = trial.recording
     verdict = decode_verdict(recording.generator) if recording else GeneratorVerdict()
-    listeners, disturbed = trial.facts.listeners, disturbed_reach(trial)
-    is_bounded = isinstance(trial.outcome, Invalid) and disturbed is not None and recording is not None
+    listeners = trial.facts.listeners
+    # A disturbance that the user accepted bounds nothing: it is what this machine is like.
+    is_discarded = isinstance(trial.outcome, Invalid) and recording is not None
+    disturbed = disturbed_reach(trial) if is_discarded else None
     return TrialFigures(
         cell_id=trial.cell_id,
         role=trial.role,
@@ -231,7 +233,7 @@ def figures(trial: Trial) -> TrialFigures:
         position=trial.position,
         attempt=trial.attempt,
         started_unix_ns=trial.started_unix_ns,
-        outcome=Ok() if is_bounded else trial.outcome,
+        outcome=trial.outcome if disturbed is None else Ok(),
         fault=trial.fault,
         metrics=trial_metrics(trial),
         roles=role_metrics(trial),
@@ -258,7 +260,9 @@ def figures(trial: Trial) -> TrialFigures:
 def _busy(trial: Trial) -> float | None:
     """Return the share of the time of its CPUs that a trial's server was busy; null where it is not known."""
     used = trial_metrics(trial)["cpu_percent"]
-    if trial.placement is None or isinstance(used, Missing):
+    if trial.placement is None or not trial.placement.server_cpus or isinstance(used, Missing):
+        return None
+    if trial.facts.strays:  # what it used elsewhere is no part of these CPUs
         return None
     return used / (100 * len(trial.placement.server_cpus))
 

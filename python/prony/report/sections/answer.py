@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from prony.analysis.answer import Answer
-from prony.analysis.compare import Comparison, Verdict
+from prony.analysis.compare import HELD_BACK, Comparison, Verdict
 from prony.analysis.summary import CellSummary
 from prony.metrics import METRICS
 from prony.reading.groups import Group
@@ -35,7 +35,7 @@ def _figure(group: Group, cell: CellSummary, at: str) -> Text:
 
 
 def _sameness(comparison: Comparison, at: str) -> Text:
-    if comparison.verdict in (Verdict.LIMITED, Verdict.DISTURBED, Verdict.SURVIVORS):
+    if comparison.verdict in HELD_BACK:
         return text("{}", Quote(comparison.verdict.value, at + pointer("verdict")))
     if comparison.verdict is Verdict.EQUIVALENT:
         return text("equivalent")

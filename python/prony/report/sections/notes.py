@@ -85,27 +85,28 @@ def _whose(alike: Shared, ran: Set[str]) -> Text:
 
 
 def _bound_notes(reading: Reading) -> Iterator[Text]:
-    """Yield whose figures are bounds, because the generator was the limit."""
-    disturbed = dict.fromkeys(
-        cell.name for cell in reading.cells if any(trial.disturbed for trial in cell.counted)
+    """Yield whose figures are bounds, and why."""
+    reasons = (
+        (
+            "other programs or the hypervisor took CPU time in some trial",
+            "with all of that time",
+            lambda cell: any(trial.disturbed for trial in cell.counted),
+        ),
+        (
+            "the generator was the limit in some trial, or may have been in most",
+            "without what the generator can have taken from it",
+            lambda cell: cell.at_least and cell.limited,
+        ),
     )
-    if disturbed:
-        names = listed([text("{}", Name(name)) for name in disturbed], most=_MOST)
-        yield text(
-            "{}: other programs or the hypervisor took CPU time in some trial. Its throughput is at least "
-            "what is shown (≥), its latency at most (≤). No verdict or claim calls it worse, unless it would "
-            "be worse even with all of that time.",
-            names,
-        )
-    found = dict.fromkeys(cell.name for cell in reading.cells if cell.at_least and cell.limited)
-    if found:
-        names = listed([text("{}", Name(name)) for name in found], most=_MOST)
-        yield text(
-            "{}: the generator was the limit in some trial, or may have been in most. Its throughput is at "
-            "least what is shown (≥), its latency at most (≤). No verdict or claim calls it worse, unless it "
-            "would be worse even without what the generator can have taken from it.",
-            names,
-        )
+    for reason, spared, has in reasons:
+        found = dict.fromkeys(cell.name for cell in reading.cells if has(cell))
+        if found:
+            names = listed([text("{}", Name(name)) for name in found], most=_MOST)
+            yield text(
+                f"{{}}: {reason}. Its throughput is at least what is shown (≥), its latency at most (≤). No "
+                f"verdict or claim calls it worse, unless it would be worse even {spared}.",
+                names,
+            )
 
 
 def _stall_notes(reading: Reading) -> Iterator[Text]:
