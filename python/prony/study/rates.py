@@ -79,11 +79,12 @@ class _Search:
 
     def step(self, turn: Turn) -> RateStep:
         """Return the result of a turn."""
-        known = self.ledger.latest(turn).facts.find_rate
-        if known is None:
+        known, loop = self.ledger.latest(turn).facts.find_rate, turn.cell.workload.loop
+        if known is None or not isinstance(loop, OpenLoop):
             load = turn.cell.workload.describe()
             raise ArchiveError(f"the archive's trial under {load} does not say whether it met the objective")
-        return known.step
+        # What an archive says of its trial may not send the search elsewhere: the rate is the cell's.
+        return replace(known.step, rate_per_s=loop.rate_per_s)
 
 
 def find_rates(
