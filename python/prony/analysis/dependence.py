@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Dependence", "dependence", "of_mean", "widenings"]
+__all__ = ["Dependence", "dependence", "of_mean", "shown_by", "widenings"]
 
 # What is thought of the correlation before the blocks are seen: its mean and its standard deviation. With
 # them the procedure holds 5 % where each subject has a correlation of 0.2 (`bench/verdicts`).
@@ -78,12 +78,29 @@ def _both(table: "ArrayLike") -> "tuple[Floats, Floats]":
     rows = np.asarray(table, dtype=float)
     blocks, subjects = max(1, rows.shape[-2]), rows.shape[-1]
     freedom = max(1, (blocks - 1) * max(1, subjects - 1))
-    shown = _shown(_residuals(rows))
-    lean = max(0.1, 1 - 3 / blocks)
-    weight = _DOUBT**2 / (_DOUBT**2 + 1 / (freedom * lean**2))
-    estimate = np.where(np.isnan(shown), _USUAL, (shown + 1 / blocks) / lean)
+    weight = _DOUBT**2 / (_DOUBT**2 + 1 / (freedom * _leaning(blocks) ** 2))
+    shown = shown_by(rows)
+    estimate = np.where(np.isnan(shown), _USUAL, shown)
     correlation = np.clip(_USUAL + weight * (estimate - _USUAL), 0.0, _MOST)
     return correlation, of_mean(correlation, blocks) * (1 + _SHAPES * min(1.0, _FEW_FREEDOMS / freedom))
+
+
+def shown_by(table: "ArrayLike") -> "Floats":
+    """Return the correlation of neighbouring blocks that studies show by themselves, without the leaning of
+    few blocks to negative ones; NaN where nothing varies.
+
+    *Definition*: e of ``widenings``.
+    """
+    import numpy as np
+
+    rows = np.asarray(table, dtype=float)
+    blocks = max(1, rows.shape[-2])
+    found: Floats = (_shown(_residuals(rows)) + 1 / blocks) / _leaning(blocks)
+    return found
+
+
+def _leaning(blocks: int) -> float:
+    return max(0.1, 1 - 3 / blocks)
 
 
 def _residuals(rows: "Floats") -> "Floats":

@@ -11,8 +11,7 @@ long as the whole comparison, no interval shows it.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from math import fsum, log
+from math import isnan, log
 
 from prony.analysis.compare import (
     LEAST_BLOCKS,
@@ -21,7 +20,7 @@ from prony.analysis.compare import (
     compare_effects,
     compare_family,
 )
-from prony.analysis.dependence import of_mean
+from prony.analysis.dependence import of_mean, shown_by
 from prony.analysis.effects import paired
 from prony.analysis.missing import Missing, Value
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
@@ -133,22 +132,16 @@ def _compared(
 def _resemblance(ratios: Sequence[float]) -> Resemblance | None:
     """Return how log ratios resemble their neighbours; null below five.
 
-    *Definition*: r is the sum of products of neighbours' deviations from the mean, over the sum of squares;
-    the correlation is (r + 1 / n) / (1 - 3 / n), and the most that is allowed for 4 / n more, between 0 and
-    0.9. The widening is `dependence.of_mean` of that. Windows of one server process resemble each other more
-    than blocks of fresh ones, so it is allowed for, and not drawn to what is usual.
+    *Definition*: the correlation is that of `dependence.shown_by`, and the most that is allowed for 4 / n
+    more, between 0 and 0.9. The widening is `dependence.of_mean` of that. Windows of one server process
+    resemble each other more than blocks of fresh ones, so it is allowed for, and not drawn to what is usual.
     *Assumptions*: the correlation fades as that of a first-order autoregression.
-    *Source*: M. G. Kendall, "Note on bias in the estimation of autocorrelation", Biometrika 41 (1954).
     """
     count = len(ratios)
     if count < LEAST_BLOCKS:
         return None
-    mean = fsum(ratios) / count
-    away = [one - mean for one in ratios]
-    squares = fsum(one**2 for one in away)
-    products = fsum(one * after for one, after in pairwise(away))
-    unbiased = (products / squares + 1 / count) / (1 - 3 / count) if squares else 0.0
-    correlation = min(max(unbiased, -1.0), 1.0)
+    shown = float(shown_by([[one] for one in ratios]))
+    correlation = 0.0 if isnan(shown) else min(max(shown, -1.0), 1.0)
     most = min(max(correlation + _MARGIN / count, 0.0), _MOST_CORRELATION)
     return Resemblance(correlation, most, float(of_mean(most, count)))
 
