@@ -38,6 +38,7 @@ def watched(pids, seconds=0.6):
     return counters.deltas()
 
 
+@pytest.mark.quiet
 def test_each_thread_is_found_in_the_state_that_it_is_in():
     with program(SLEEPERS) as pid:
         found, missing = watched([pid])
@@ -48,12 +49,14 @@ def test_each_thread_is_found_in_the_state_that_it_is_in():
     assert found["threads.timed_wait"] / looks == pytest.approx(1 / 4, abs=0.1)
 
 
+@pytest.mark.quiet
 def test_the_looks_add_up():
     with program(SLEEPERS) as pid:
         found, _ = watched([pid], 0.3)
     assert sum(found[f"threads.{state}"] for state in STATES) == found["threads.looks"]
 
 
+@pytest.mark.quiet
 def test_a_thread_that_runs_is_awake_and_the_scheduler_counts_its_time():
     with program("print(flush=True)\nwhile True: pass") as pid:
         found, _ = watched([pid], 0.4)
@@ -62,6 +65,7 @@ def test_a_thread_that_runs_is_awake_and_the_scheduler_counts_its_time():
     assert ran == pytest.approx(found["threads.alive_ns"], rel=0.3)
 
 
+@pytest.mark.quiet
 def test_of_many_threads_each_has_its_turn(monkeypatch):
     monkeypatch.setattr(waits, "_THREADS_A_LOOK", 1)
     with program(SLEEPERS) as pid:
@@ -75,6 +79,7 @@ def test_without_threads_the_reason_is_given():
     assert missing == {"threads.looks": "no thread of the server was looked at in the window"}
 
 
+@pytest.mark.quiet
 def test_a_process_that_may_not_be_read_is_a_reason_and_no_failure(monkeypatch):
     def refuse(path):
         raise PermissionError(13, "permission denied", path)

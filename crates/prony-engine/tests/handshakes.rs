@@ -56,10 +56,10 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Of several pairs, those whose verdict says nothing: what else the machine did in one of them does not decide.
+/// What else the machine did in one of several pairs does not decide: most of them say so, or have not changed.
 #[test]
 fn t16_a_thousand_handshakes_under_way_change_no_latency_by_a_twentieth_or_the_verdict_says_so() {
-    let mut unflagged = Vec::new();
+    let mut unsaid = Vec::new();
     for _ in 0..PAIRS {
         let (calm, busy) = (measured(None), measured(Some(2)));
         assert!(handshakes(&calm) < 100, "{:?}", calm.connections);
@@ -68,15 +68,11 @@ fn t16_a_thousand_handshakes_under_way_change_no_latency_by_a_twentieth_or_the_v
         let limits = [&calm, &busy].map(|one| one.generator.limited);
         let changes = [0.5, 0.9].map(|quantile| change(&calm, &busy, quantile));
         println!("{changes:+.3?} {limits:?}");
-        if limits == [Limited::No; 2] {
-            unflagged.push(changes);
-        }
+        let said = limits != [Limited::No; 2];
+        unsaid.push(changes.map(|change| if said { 0.0 } else { change }));
     }
     for place in 0..2 {
-        let changes: Vec<f64> = unflagged.iter().map(|changes| changes[place]).collect();
-        assert!(
-            changes.is_empty() || median(changes.clone()).abs() < TWENTIETH,
-            "{changes:+.3?}"
-        );
+        let changes: Vec<f64> = unsaid.iter().map(|changes| changes[place]).collect();
+        assert!(median(changes.clone()).abs() < TWENTIETH, "{changes:+.3?}");
     }
 }

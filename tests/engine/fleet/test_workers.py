@@ -47,6 +47,15 @@ def test_a_generator_that_is_killed_while_it_connects_leaves_nothing(tmp_path, m
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.fixture
+def python_takes_ctrl_c():
+    """As in a terminal: whoever starts the tests in the background has Ctrl-C ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("python_takes_ctrl_c")
 def test_ctrl_c_waits_until_what_is_made_can_be_closed():
     done = []
     with pytest.raises(KeyboardInterrupt), _undisturbed():
