@@ -10,7 +10,6 @@ import pytest
 
 from analysis import test_load_pairs
 from cli import test_compare, test_report_sessions, test_selftest, test_selftest_planted
-from faults import test_judge
 from golden import build
 from histograms import distribution
 from listing import test_calibration_report
@@ -35,7 +34,6 @@ from prony.report.document import Document, Section
 from prony.report.load import load_document
 from prony.report.load_pairs import ComparedLoads, load_pairs_document
 from prony.sandbox import StopReport
-from prony.study.evidence_files import write_session
 from recordings import with_parts
 
 __all__ = ["REPORTS"]
@@ -237,12 +235,6 @@ def planted(path, **kwargs):
     return command("selftest", "planted", test_selftest_planted.archive(path, **kwargs))
 
 
-def diagnosed(path, **kwargs):
-    trials = [*test_judge.planted(test_judge.ASLEEP, **kwargs), *test_judge.planted(test_judge.LOCK)]
-    write_session(path, trials)
-    return command("selftest", "diagnosis", path)
-
-
 SELF_TESTS = {
     "two labels": alike,
     "two labels, few blocks": partial(alike, blocks=4),
@@ -250,8 +242,6 @@ SELF_TESTS = {
     "planted": partial(planted, blocks=20),
     "planted, few blocks": partial(planted, blocks=4),
     "planted, and not there": partial(planted, truth=lambda work: 1000),
-    "faults": diagnosed,
-    "faults, with a false alarm": partial(diagnosed, healthy=test_judge.BUSY),
 }
 
 # --- prony studies ----------------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ def recording():
 
 
 def is_recorded(page, line):
-    """Whether `prony report --markdown` or `scripts/diagnosis-matrix` wrote this row of figures or this
+    """Whether `prony report --markdown` or `bench/diagnosis/matrix` wrote this row of figures or this
     command, or a row names a test: none of these can be folded.
     """
     if line.startswith("|") and (NAMED_TEST.search(line) or page == DOCS / "diagnosis.md"):

@@ -17,7 +17,7 @@ LAYERS = (
     *("kernel_settings", "model", "runas", "seat", "specification", "archive"),
     # Pure: values in, values out.
     *("schedule", "factors", "study_document", "workloads", "plan", "cross_check"),
-    *("analysis", "diagnosis", "faults", "reading", "report"),
+    *("analysis", "diagnosis", "reading", "report"),
     # Measuring.
     *("survey", "host", "certificates", "catalog", "sandbox", "monitor", "engine", "assembly"),
     *("trial", "study", "check", "calibration"),
@@ -29,7 +29,7 @@ ROOMS = {"catalog": ("schema", "install", "launch")}
 PURE = (
     *("units", "glossary", "escapes", "errors", "metrics", "kernel_settings", "model", "seat"),
     *("schedule", "factors", "study_document", "workloads", "plan", "cross_check"),
-    *("analysis", "diagnosis", "faults", "reading", "report", "survey", "listing"),
+    *("analysis", "diagnosis", "reading", "report", "survey", "listing"),
 )
 DOES_IO = {"os", "pathlib", "subprocess", "socket", "sqlite3", "shutil", "tempfile", "threading", "signal"}
 # Who may know the compiled engine, and what for.

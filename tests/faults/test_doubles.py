@@ -1,20 +1,18 @@
 """Two faults at once: planted together and apart, and judged by which hurts more."""
 
-import json
-
 import pytest
 
 from faults import test_judge
+from lab import CAUSES, DOUBLES, PLANTS, PlanPart
+from lab.campaign import FOLDER
+from lab.dominance import judge_doubles, share_of
+from lab.judge import JudgedPlant, Named, judge_plants
+from lab.matrix import matrix_of
+from lab.planting import plan_of_plant
+from lab.report import planted_faults
 from prony.catalog.schema.loader import load_catalog
 from prony.diagnosis import Symptom
-from prony.faces.json_faults import faults_json
-from prony.faults import CAUSES, DOUBLES, PLANTS, PlanPart
-from prony.faults.dominance import judge_doubles, share_of
-from prony.faults.judge import JudgedPlant, Named, judge_plants
-from prony.faults.matrix import matrix_of
 from prony.model import SandboxChoice
-from prony.report.faults import faults_document
-from prony.study.planting import plan_of_plant, with_planted_servers
 
 DOUBLE = DOUBLES[0]
 
@@ -33,7 +31,7 @@ def test_both_plants_have_the_same_two_faults_and_twins_that_lack_one_each(doubl
 
 @pytest.mark.parametrize("double", DOUBLES, ids=lambda one: one.name)
 def test_a_double_is_made_of_settings_that_its_server_has(double):
-    known = with_planted_servers(load_catalog(()))
+    known = load_catalog((FOLDER,))
     for plant in (double.first, double.second):
         plan = plan_of_plant(plant, known, SandboxChoice(), blocks=3, seed=1)
         assert len(plan.cells) == 2
@@ -73,14 +71,12 @@ def test_doubles_are_no_part_of_the_matrix():
     assert {plant.part for double in DOUBLES for plant in (double.first, double.second)} == {PlanPart.DOUBLE}
 
 
-def test_the_report_and_its_json_say_how_often_the_dominant_one_was_named():
+def test_the_report_says_how_often_the_dominant_one_was_named():
     (kind,) = DOUBLE.first.cause.named
     trials = [judged(DOUBLE.first, 3.0, kind), judged(DOUBLE.second, 1.5, kind)]
-    (section,) = (one for one in faults_document("x", trials).sections if "Two faults" in str(one.heading))
-    assert "2 of 2" in str(section.blocks[0].text)
-    found = json.loads(json.dumps(faults_json("x", trials)))["doubles"]
-    assert found["each"][0]["dominant"] == DOUBLE.first.name
-    assert found["right"]["count"] == 2
+    said = planted_faults(trials)
+    assert "The fault that hurts more is named first in 2 of 2 (16% to 100%) trials." in said
+    assert f"| {DOUBLE.name} | 3.00 times | 1.50 times | 2 of 2 (16% to 100%) |" in said
 
 
 def test_the_fault_that_a_twin_of_a_double_keeps_is_no_false_alarm():

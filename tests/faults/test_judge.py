@@ -7,16 +7,15 @@ import pytest
 from diagnosis.test_conclusion import account, loaded, record
 from diagnosis.test_rules import CELL, HEALTHY
 from golden import build
+from lab import CAUSES, PLANTS, Harm, PlanPart
+from lab.harm import harm_of, hurts
+from lab.judge import judge_plants
+from lab.kept import Kept, decode_kept, encode_kept, slimmed
+from lab.matrix import HEALTHY as NOTHING
+from lab.matrix import matrix_of
+from lab.report import planted_faults
 from prony.diagnosis import Evidence, Symptom, observe
-from prony.faces.json_faults import faults_json
-from prony.faults import CAUSES, PLANTS, Harm, PlanPart
-from prony.faults.harm import harm_of, hurts
-from prony.faults.judge import judge_plants
-from prony.faults.kept import Kept, decode_kept, encode_kept, slimmed
-from prony.faults.matrix import HEALTHY as NOTHING
-from prony.faults.matrix import matrix_of
 from prony.model import Failed, Phase, Sample, TrialFacts
-from prony.report.faults import faults_document
 from recordings import with_parts
 
 ASLEEP = next(one for one in PLANTS if one.cause.name == "asleep" and one.part is PlanPart.HELD_OUT)
@@ -198,9 +197,8 @@ def test_what_a_generator_takes_of_the_cpus_that_a_fault_needs_is_measured_and_s
     trials = planted(ONE_CORE, faulty=loaded(threads=[0.04, 0.03]), healthy=loaded(threads=[0.02]))
     judged = judge_plants(PLANTS, trials)
     assert judged[0].generator_cpus == pytest.approx(0.07)
-    assert faults_json("x", judged)["plants"][0]["generator_cpus"] == judged[0].generator_cpus
     assert beside_the_server(judged) == [
-        "Beside servers that may use every CPU the generator used 7.00 % of one at most; 10 % is allowed."
+        "Beside servers that may use every CPU the generator used 7 % of one at most; 10 % is allowed."
     ]
 
 
@@ -217,9 +215,8 @@ def test_a_generator_with_cpus_of_its_own_may_use_them():
 
 
 def beside_the_server(judged):
-    found = faults_document("x", judged).sections
-    blocks = [block for one in found if "has all CPUs" in str(one.heading) for block in one.blocks]
-    return [str(one.text) for one in blocks]
+    _, _, section = planted_faults(judged).partition("### Where the server has all CPUs\n")
+    return [line for line in section.partition("###")[0].splitlines() if line]
 
 
 # --- evidence that is kept --------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """The rules judge committed evidence again: of planted faults in real servers, and of their twins.
 
 `tried.jsonl.xz` has one fault of most causes, tried on a busy machine, so generator and other programs are
-left out of it. `campaign` has what sessions on quiet machines measured: `prony selftest diagnosis --into`.
+left out of it. `campaign` has what sessions on quiet machines measured: `bench/diagnosis/run --into`.
 """
 
 from dataclasses import replace
@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from prony.cli.selftest_diagnosis import read_evidence, rootless_of
+from lab import CAUSES, DOUBLES, PLANTS, PlanPart
+from lab.command import read_evidence
+from lab.dominance import judge_doubles, share_of
+from lab.judge import MOST_OF_A_CPU, JudgedPlant, judge_plants, named_by
+from lab.matrix import matrix_of
 from prony.diagnosis import Confidence, Observed, Symptom, conclude, observe
-from prony.faults import CAUSES, DOUBLES, PLANTS, PlanPart
-from prony.faults.dominance import judge_doubles, share_of
-from prony.faults.judge import MOST_OF_A_CPU, JudgedPlant, judge_plants, lost_causes, named_by
-from prony.faults.matrix import matrix_of
 
 TRIED = Path(__file__).parent / "tried.jsonl.xz"
 CAMPAIGN = Path(__file__).parent / "campaign"
@@ -87,7 +87,7 @@ def test_nothing_is_named_of_a_twin_that_was_tried(tried):
 @pytest.fixture(scope="module")
 def campaign():
     if not CAMPAIGN.exists():
-        pytest.skip("no campaign was measured yet: prony selftest diagnosis --into tests/faults/campaign")
+        pytest.skip("no campaign was measured yet: bench/diagnosis/run --into tests/faults/campaign")
     return judge_plants(PLANTS, read_evidence(CAMPAIGN))
 
 
@@ -121,12 +121,6 @@ def test_the_campaign_names_the_dominant_of_two_faults(campaign):
     if len(doubles) < len(DOUBLES):
         pytest.skip(f"the campaign has measured {len(doubles)} of {len(DOUBLES)} doubles")
     assert share_of(doubles).value >= 0.8
-
-
-def test_an_ordinary_user_loses_two_causes_at_most():
-    judged = rootless_of(CAMPAIGN)
-    assert len({one.plant.cause.name for one in judged if one.hurt}) >= 30
-    assert len(lost_causes(judged)) <= 2
 
 
 def test_a_campaign_counts_as_whole_once_each_cause_that_can_be_named_was_planted_and_hurt():

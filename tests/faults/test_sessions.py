@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from faults.test_judge import ASLEEP, LOCK, planted
+from lab import PLANTS
+from lab.cause import PlanPart
+from lab.evidence_files import SessionFile, name_of, read_file, sessions_in
+from lab.judge import judge_plants
+from lab.report import planted_faults
+from lab.servers import RULES_CHANGED_FOR
+from lab.sessions import Session, SessionFacts, is_known, spread_out, trials_that_count
 from prony.errors import UsageError
-from prony.faults import PLANTS
-from prony.faults.cause import PlanPart
-from prony.faults.judge import judge_plants
-from prony.faults.servers import RULES_CHANGED_FOR
-from prony.faults.sessions import Session, SessionFacts, is_known, spread_out, trials_that_count
-from prony.report.faults import faults_document
-from prony.study.evidence_files import SessionFile, name_of, read_file, sessions_in
 
 FIRST = SessionFacts(1_000_000_000, "0.1.0", "a" * 12, {"CPUs": "2"})
 SECOND = SessionFacts(1_000_100_000, "0.1.0", "b" * 12, {"CPUs": "8"})
@@ -50,8 +50,9 @@ def test_each_plant_may_come_from_another_session():
 def test_evidence_of_what_was_planted_otherwise_is_left_out_and_named():
     old = tuple(replace(one, planted="0" * 12) for one in trials(ASLEEP))
     assert trials_that_count([session(FIRST, old)], PLANTS) == ((), (ASLEEP.name,))
-    document = faults_document("x", (), [FIRST], [ASLEEP.name])
-    assert any("Where it was measured" in str(one.heading) for one in document.sections)
+    said = planted_faults((), [FIRST], [ASLEEP.name])
+    assert "### Where it was measured\n\n- 1 session of Prony" in said
+    assert f"Left out, for what is planted has changed since: {ASLEEP.name}." in said
 
 
 def test_evidence_from_before_plants_had_digests_counts():
@@ -124,11 +125,10 @@ def test_a_session_that_measured_nothing_leaves_no_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_sessions_are_read_in_their_order_and_those_of_an_ordinary_user_apart(tmp_path):
-    for facts in (SECOND, FIRST, replace(FIRST, rootless=True)):
+def test_sessions_are_read_in_their_order(tmp_path):
+    for facts in (SECOND, FIRST):
         SessionFile(tmp_path, facts).add(trials(ASLEEP))
     assert [one.facts for one in sessions_in(tmp_path)] == [FIRST, SECOND]
-    assert [one.facts for one in sessions_in(tmp_path, rootless=True)] == [replace(FIRST, rootless=True)]
     assert name_of(FIRST) < name_of(SECOND)
 
 

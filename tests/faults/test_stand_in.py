@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from lab import PLANTS, campaign
+from lab.campaign import FOLDER, run_plant
+from lab.planting import plan_of_plant
+from lab.stand_in import PEER_PORT, StandIn, stand_in_network
 from prony.catalog.schema.loader import load_catalog
 from prony.errors import HostError, UsageError
-from prony.faults import PLANTS
 from prony.model import Network, SandboxChoice
 from prony.sandbox.carry_over import carried_over, read_sockets
-from prony.study import campaign
-from prony.study.campaign import run_plant
-from prony.study.planting import plan_of_plant, with_planted_servers
-from prony.study.stand_in import PEER_PORT, StandIn, stand_in_network
 
 FEW = {"net.ipv4.ip_local_port_range": "40000 40019", "net.ipv4.tcp_tw_reuse": "0"}
 CARRIED = next(one for one in PLANTS if one.cause.name == "carried-over")
@@ -77,7 +76,7 @@ def test_a_setting_that_the_kernel_refuses_ends_it_and_the_machines_network_is_b
 
 
 def test_without_root_no_network_stands_in_and_the_fault_is_left_out(monkeypatch):
-    monkeypatch.setattr("prony.study.stand_in.may_enter_networks", lambda: False)
+    monkeypatch.setattr("lab.stand_in.may_enter_networks", lambda: False)
     with pytest.raises(HostError, match="needs root"), stand_in_network(StandIn({}), (0,)):
         pass
     monkeypatch.setattr(campaign, "may_enter_networks", lambda: False)
@@ -93,5 +92,5 @@ def test_a_fault_on_the_hosts_network_changes_no_setting_of_it(plan_of):
 
 @pytest.fixture
 def plan_of():
-    known = with_planted_servers(load_catalog(()))
+    known = load_catalog((FOLDER,))
     return lambda plant: plan_of_plant(plant, known, SandboxChoice(), blocks=3, seed=1)

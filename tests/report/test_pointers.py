@@ -346,7 +346,6 @@ MAKERS = {
     "compare_document": "compare: two subjects",
     "selftest_document": "selftest: two labels",
     "planted_document": "selftest: planted",
-    "faults_document": "selftest: faults",
     "sessions_report": "sessions",
     "studies_document": "studies: all",
     "study_page": "studies: those with figures",

@@ -40,16 +40,6 @@ Examples:
   prony selftest planted                              effects of 2, 5 and 10 %: about 4 min
 
   prony selftest planted --repeats 50 --plants 5%     how many of ten studies find the 5 %
-
-  prony selftest diagnosis --dry-run                  the faults that can be planted, and how long they take
-
-  prony selftest diagnosis --shard 1/8                an eighth of them; again, to go on where it stopped
-
-  prony selftest diagnosis --only lock                one cause, on each of its servers
-
-  prony selftest diagnosis --for 40m --into evidence  what that folder does not know, on any machine
-
-  prony selftest diagnosis selftest-diagnosis         what the rules make of what was measured
 """
 
 _CONNECTIONS = 10
@@ -63,21 +53,16 @@ class SelfTestKind(StrEnum):
 
     AA = "aa"
     PLANTED = "planted"
-    DIAGNOSIS = "diagnosis"
 
 
 def selftest(
     kind: Annotated[
         SelfTestKind,
-        typer.Argument(
-            help="aa: the same subject under several names; planted: with work added; diagnosis: with faults."
-        ),
+        typer.Argument(help="aa: the same subject under several names; planted: with work added."),
     ],
     file: Annotated[
         Path | None,
-        typer.Argument(
-            help="An archive to read (diagnosis: a folder of them, or evidence); without, Prony runs trials."
-        ),
+        typer.Argument(help="An archive to read; without, Prony runs trials."),
     ] = None,
     server: Annotated[
         str | None,
@@ -93,7 +78,7 @@ def selftest(
     ] = None,
     repeats: Annotated[
         int | None,
-        typer.Option(min=1, max=10_000, help="Blocks; each has a trial of every cell (10; diagnosis: 3)."),
+        typer.Option(min=1, max=10_000, help="Blocks; each has a trial of every cell (10)."),
     ] = None,
     connections: Annotated[
         int, typer.Option("-c", "--connections", min=1, max=10_000, help="Connections of the closed loop.")
@@ -102,47 +87,13 @@ def selftest(
     seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of the random order.")] = 1,
     out: Annotated[
         Path | None,
-        typer.Option(help="The archive to write (selftest-KIND-DATE.prony here; diagnosis: a folder)."),
+        typer.Option(help="The archive to write (selftest-KIND-DATE.prony here)."),
     ] = None,
-    only: Annotated[
-        list[str] | None, typer.Option(help="A planted cause, or fault, by name; repeatable (diagnosis).")
-    ] = None,
-    shard: Annotated[
-        str | None, typer.Option(help="One of so many parts of the faults, such as 2/8 (diagnosis).")
-    ] = None,
-    most: Annotated[
-        str | None, typer.Option("--for", help="Begin no fault that ends later, such as 40m (diagnosis).")
-    ] = None,
-    evidence: Annotated[
-        Path | None, typer.Option(help="Write what the rules read of each trial to this file (diagnosis).")
-    ] = None,
-    into: Annotated[
-        Path | None,
-        typer.Option(
-            help="A folder of evidence: plant what it does not know, and add that to it (diagnosis)."
-        ),
-    ] = None,
-    rootless: Annotated[
-        bool,
-        typer.Option(
-            "--rootless",
-            help="As root: plant each cause once, and let an ordinary user's Prony observe (diagnosis).",
-        ),
-    ] = False,
-    through: Annotated[
-        int | None, typer.Option("--planted-through", hidden=True, help="The socket of a root that plants.")
-    ] = None,
-    picture: Annotated[
-        Path | None, typer.Option(help="Draw what was planted and what was named, as SVG (diagnosis).")
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show the faults and how long they take (diagnosis).")
-    ] = False,
     run_as: Annotated[
         str | None, typer.Option(help="The user that servers run as, when Prony is root.")
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Use figures even if they may not be valid (planted, diagnosis).")
+        bool, typer.Option("--force", help="Use figures even if they may not be valid (planted).")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
@@ -151,51 +102,15 @@ def selftest(
     many effects of a known size are found.
     """
     asked = _Asked(kind, server, app, names, plants)
-    of_faults = {
-        "--only": only,
-        "--shard": shard,
-        "--for": most,
-        "--evidence": evidence,
-        "--into": into,
-        "--rootless": rootless or None,
-        "--planted-through": through,
-        "--picture": picture,
-        "--dry-run": dry_run,
-    }
     _check(
         {
             SelfTestKind.AA: {"--app": app, "--names": names},
             SelfTestKind.PLANTED: {"--plants": plants},
-            SelfTestKind.DIAGNOSIS: of_faults,
         },
         kind,
     )
     if force and kind is SelfTestKind.AA:
-        raise UsageError(
-            "`--force` only works with `prony selftest planted` and `diagnosis`", hint="prony selftest --help"
-        )
-    if kind is SelfTestKind.DIAGNOSIS:
-        from prony.cli.selftest_diagnosis import FOLDER, DiagnosisOptions, run_diagnosis, show_diagnosis
-
-        wish = DiagnosisOptions(
-            only=tuple(only or ()),
-            server=server,
-            shard=shard,
-            most=most,
-            blocks=repeats,
-            seed=seed,
-            run_as=run_as,
-            dry=dry_run,
-            evidence=evidence,
-            into=into,
-            rootless=rootless,
-            through=through,
-            picture=picture,
-            takes_disturbed=force,
-        )
-        if file is not None:
-            return show_diagnosis(file, wish, as_json=as_json)
-        return run_diagnosis(out or Path(FOLDER), wish, as_json=as_json)
+        raise UsageError("`--force` only works with `prony selftest planted`", hint="prony selftest --help")
     blocks = _BLOCKS if repeats is None else repeats
     if blocks < _LEAST_BLOCKS:
         raise UsageError(f"`--repeats {blocks}`: expected at least {_LEAST_BLOCKS}")
