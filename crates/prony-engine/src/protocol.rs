@@ -28,8 +28,8 @@ pub enum Progress {
     More,
     /// The reply is complete.
     Complete {
-        /// How many of the bytes that were fed lie behind the reply. Without pipelining nothing was asked for
-        /// that could answer with them.
+        /// How many of the bytes that were fed lie behind the reply: nothing was asked for that could answer
+        /// with them.
         surplus: usize,
     },
     /// The peer said that the reply is over, and it is not complete (FastCGI's END_REQUEST).

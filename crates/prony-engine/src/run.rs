@@ -8,7 +8,6 @@ use crate::event::{Event, LastSecond, Phase};
 use crate::generator::{Generator, Thread};
 use crate::limit::{Limits, SPARE_DESCRIPTORS};
 use crate::mix::Draw;
-use crate::protocol::http1::Pipeline;
 use crate::protocol::http2::Connection;
 use crate::protocol::{FastCgi, Http1, Http2, Mixed, Protocol, Same, Scgi, Session, Uwsgi};
 use crate::recorder::{
@@ -310,13 +309,8 @@ fn start(crew: &Crew<'_>, tls: Option<Client>, raw: Vec<RawRows>) -> Result<Vec<
     let (target, body) = (&crew.spec.target, crew.spec.request_body()?);
     let body = body.as_deref();
     match target.wire {
-        Wire::Http {
-            version, pipeline, ..
-        } => {
+        Wire::Http { version } => {
             let rendered = |request: &Request| Ok(Http1::new(version, request, body, &target.authority()));
-            if pipeline > 1 {
-                return crew.share::<Pipeline, _>(rendered, tls, raw);
-            }
             match tls {
                 None => crew.send(rendered, &Plain, raw),
                 Some(client) => crew.send(rendered, &client, raw),

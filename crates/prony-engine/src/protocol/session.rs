@@ -11,52 +11,34 @@ pub enum News<'d> {
     Bytes,
     /// A head, as HTTP/1 would write it; interim ones (1xx) too.
     Head(&'d [u8]),
-    /// A piece of the body; where replies come in order, of the reply, as it came.
+    /// A piece of the body.
     Body(&'d [u8]),
     /// More of the request may be sent.
     Room,
     /// The reply is complete. This and what follows here end the request.
     Complete,
-    /// It is, though the request was not sent in full.
-    Early,
     /// The server ended the reply before the length that its head announced.
     Short,
     /// The server ended the stream, for this reason.
     Reset(Code),
     /// The server says that it has not looked at the request: it may be sent again, whatever it asks (RFC 9113 section 8.7).
     Unprocessed,
-    /// So it does by closing the connection behind the reply to a request before this one (RFC 9112 section 9.6).
-    Skipped,
-    /// Nothing of it was sent.
-    Unsent,
-    /// The connection ends at the reply to a request before this one.
-    Behind,
-    /// It ends here: this is the first request that it leaves without a whole reply.
-    Lost,
     /// The reply breaks a rule; the stream was reset.
     Broken(&'static str),
 }
 
 /// A connection that several requests share.
-pub trait Session {
-    /// Whether replies come in the order of requests, so that a connection cannot go on without one of them.
-    const IS_IN_ORDER: bool;
-    /// Of a new connection. `is_head`: all requests are HEAD. `is_careful`: the last one left requests without replies.
-    fn open(is_head: bool, is_careful: bool) -> Self;
+pub trait Session: Default {
     /// Takes what fits of a request: its name here, and how many bytes. There is [`Session::room`] for one.
     fn begin(&mut self, key: usize, request: &[u8], is_head: bool) -> (Option<u32>, usize);
     /// Takes what fits of the rest of a request.
     fn send(&mut self, id: u32, rest: &[u8]) -> usize;
     /// Nobody waits for this reply any more.
-    fn cancel(&mut self, id: u32, on_news: &mut impl FnMut(usize, usize, News<'_>));
-    /// The connection has ended: says of each request what that means for it. Where it says nothing, they ended with it.
-    fn abandon(&mut self, _on_news: &mut impl FnMut(usize, usize, News<'_>)) {}
+    fn cancel(&mut self, id: u32);
     /// What is to be sent.
     fn pending(&self) -> &[u8];
     /// So much of it was.
     fn advance(&mut self, count: usize);
-    /// So much of it will be, whatever happens: the driver has taken it, and waits for room.
-    fn commit(&mut self, _count: usize) {}
     /// Takes what was received.
     ///
     /// # Errors
@@ -76,10 +58,6 @@ pub trait Session {
     fn has(&self, id: u32) -> bool;
     /// Whether any reply came.
     fn has_answered(&self) -> bool;
-    /// Whether the connection that follows this one has to be careful.
-    fn asks_for_care(&self) -> bool {
-        false
-    }
     /// Whether the server has announced that it leaves the connection.
     fn was_announced(&self) -> bool {
         false

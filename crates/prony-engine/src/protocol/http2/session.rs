@@ -4,12 +4,6 @@ use super::{parts, Connection};
 use crate::protocol::session::{News, Session};
 
 impl Session for Connection {
-    const IS_IN_ORDER: bool = false;
-
-    fn open(_: bool, _: bool) -> Self {
-        Self::new()
-    }
-
     fn begin(&mut self, key: usize, request: &[u8], is_head: bool) -> (Option<u32>, usize) {
         let (head, body) = parts(request);
         let id = Self::begin(self, key, head, is_head, body.is_empty());
@@ -24,7 +18,7 @@ impl Session for Connection {
         Self::send(self, id, rest)
     }
 
-    fn cancel(&mut self, id: u32, _: &mut impl FnMut(usize, usize, News<'_>)) {
+    fn cancel(&mut self, id: u32) {
         Self::cancel(self, id);
     }
 
