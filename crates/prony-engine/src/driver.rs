@@ -1,12 +1,12 @@
 //! How bytes reach the kernel: one slot a connection.
 
 mod epoll;
-mod shared;
+mod http2;
 mod sources;
 mod tls;
 
 pub use epoll::Epoll;
-pub use shared::{Fault, Figures, Http2, Shared};
+pub use http2::{Fault, Figures, Http2};
 pub use sources::{Sources, PER_SOURCE};
 pub use tls::Tls;
 

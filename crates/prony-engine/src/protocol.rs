@@ -6,14 +6,12 @@ pub mod http1;
 pub mod http2;
 mod mixed;
 pub mod scgi;
-mod session;
 pub mod uwsgi;
 
 pub use fastcgi::FastCgi;
 pub use http2::Http2;
 pub use mixed::Mixed;
 pub use scgi::Scgi;
-pub use session::{News, Session};
 pub use uwsgi::Uwsgi;
 
 use crate::expect::ExpectedHeader;

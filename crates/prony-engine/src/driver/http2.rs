@@ -1,24 +1,19 @@
-//! Several requests at once on each connection of any other driver: a slot is a place for one of them, and several share a connection.
-//! What is spoken there is a [`Session`]: HTTP/2 with its streams.
+//! HTTP/2 over the connections of any other driver: a slot is a place for a stream, and several share a connection.
 //!
 //! Slots are counted through: the first connection has the first of them. A slot is open when its connection is; it takes one request at a
-//! time, which waits here while the server takes no more streams. What is to be sent goes to the kernel before the next wait, all requests
-//! that were begun meanwhile in one call.
+//! time, which waits here while the server takes no more streams. What is to be sent goes to the kernel before the next wait, the heads of
+//! all requests that were begun meanwhile in one call.
 
 use super::{Driver, OpenedAs, Ready, Received};
 use crate::clock::{Clock, Monotonic, NS_PER_S};
-use crate::protocol::http2::{Code, Connection};
-use crate::protocol::{News, Session};
+use crate::protocol::http2::{Code, Connection, News};
 use crate::tls::Handshakes;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 
-/// With streams of HTTP/2.
-pub type Http2<D, C = Monotonic> = Shared<D, Connection, C>;
-
-/// Connections of another driver, with several requests on each.
+/// Connections of another driver, with streams on them.
 #[derive(Debug)]
-pub struct Shared<D, S, C = Monotonic> {
+pub struct Http2<D, C = Monotonic> {
     inner: D,
     clock: C,
     per_connection: usize,
@@ -26,7 +21,7 @@ pub struct Shared<D, S, C = Monotonic> {
     slots: Vec<Slot>,
     groups: Vec<Group>,
     // By the slots of the inner driver.
-    links: Vec<Link<S>>,
+    links: Vec<Link>,
     free: Vec<usize>,
     events: VecDeque<Event>,
     fresh: Vec<Ready>,
@@ -62,12 +57,12 @@ struct Group {
 
 /// A connection. One that the server leaves stays until its last stream has ended, beside the next one.
 #[derive(Debug)]
-struct Link<S> {
+struct Link {
     // An event of a connection that was closed and replaced since must not be taken for one of the new connection.
     generation: u32,
     group: usize,
     stage: Stage,
-    connection: S,
+    connection: Connection,
     /// Slots that are on it.
     slots: usize,
     /// Those of them whose requests wait for a stream, who waits longest first.
@@ -264,7 +259,7 @@ impl Board {
     }
 }
 
-impl<S: Session> Link<S> {
+impl Link {
     fn is_joinable(&self) -> bool {
         match self.stage {
             Stage::Connecting => true,
@@ -301,7 +296,7 @@ impl<S: Session> Link<S> {
     }
 }
 
-impl<D: Driver, S: Session, C: Clock> Shared<D, S, C> {
+impl<D: Driver, C: Clock> Http2<D, C> {
     /// Over a driver without sockets, with so many slots on each of its connections; `is_head`: all requests are HEAD.
     pub fn new(inner: D, clock: C, per_connection: usize, is_head: bool) -> Self {
         Self {
@@ -341,7 +336,7 @@ impl<D: Driver, S: Session, C: Clock> Shared<D, S, C> {
             generation,
             group,
             stage: Stage::Closed,
-            connection: S::default(),
+            connection: Connection::new(),
             slots: 0,
             waiting: VecDeque::new(),
             is_new: true,
@@ -571,7 +566,7 @@ impl<D: Driver, S: Session, C: Clock> Shared<D, S, C> {
             self.owe(number);
         }
         if is_leaving {
-            let was_announced = self.links[number].connection.was_announced();
+            let was_announced = self.links[number].connection.going().is_some();
             self.figures.goaways += u64::from(was_announced && !self.links[number].is_leaving);
             self.leave(number);
         } else {
@@ -713,7 +708,7 @@ impl<D: Driver, S: Session, C: Clock> Shared<D, S, C> {
         };
         slot.heard = link.heard;
         let before = link.connection.pending().len();
-        let (stream, taken) = link.connection.begin(place, request, self.is_head);
+        let (stream, taken) = link.connection.begin_rendered(place, request, self.is_head);
         slot.stream = stream;
         slot.sent += (link.connection.pending().len() - before) as u64;
         self.owe(number);
@@ -735,14 +730,11 @@ impl<D: Driver, S: Session, C: Clock> Shared<D, S, C> {
             return Err(ErrorKind::WouldBlock.into());
         }
         self.owe(number);
-        if taken == rest.len() {
-            self.wake_next(number);
-        }
         Ok(taken)
     }
 
-    /// Takes a slot off its connection; a request that is under way there is cancelled. A connection that cannot do without it, or on which
-    /// nothing comes any more, is left.
+    /// Takes a slot off its connection; a request that is under way there is cancelled. A connection on which nothing comes any more is
+    /// left.
     fn detach(&mut self, place: usize) {
         let slot = &mut self.slots[place];
         let Some(number) = slot.link.take() else {
@@ -763,9 +755,7 @@ impl<D: Driver, S: Session, C: Clock> Shared<D, S, C> {
             if let Some(id) = stream {
                 link.connection.cancel(id);
             }
-            let is_spent =
-                !link.connection.is_usable() || link.is_stuck(heard, stream.is_some(), &self.clock);
-            if is_spent && !link.is_leaving {
+            if link.is_stuck(heard, stream.is_some(), &self.clock) && !link.is_leaving {
                 return self.leave(number);
             }
             self.owe(number);
@@ -800,7 +790,7 @@ fn not_connected() -> io::Error {
     io::Error::from_raw_os_error(libc::ENOTCONN)
 }
 
-impl<D: Driver, S: Session, C: Clock> Driver for Shared<D, S, C> {
+impl<D: Driver, C: Clock> Driver for Http2<D, C> {
     const NAME: &'static str = D::NAME;
 
     fn connect(&mut self, slot: usize) -> io::Result<bool> {
@@ -958,7 +948,7 @@ impl<D: Driver, S: Session, C: Clock> Driver for Shared<D, S, C> {
     }
 }
 
-impl<D: Driver, S: Session, C: Clock> Shared<D, S, C> {
+impl<D: Driver, C: Clock> Http2<D, C> {
     fn collect(&mut self) {
         for ready in self.fresh.drain(..) {
             let generation = self.links[ready.slot].generation;
