@@ -94,8 +94,7 @@ def _encode_wire(address: Address, streams: int) -> Json:
         case Wire.HTTP:
             # What goes without saying is not said.
             old = {} if address.version is HttpVersion.HTTP_1_1 else {"version": str(address.version)}
-            several = {"pipeline": address.pipeline} if address.pipeline > 1 else {}
-            return {**kind, **old, **several, **({"any_method": True} if address.any_method else {})}
+            return {**kind, **old}
         case _:
             return kind
 

@@ -1,12 +1,12 @@
 //! How bytes reach the kernel: one slot a connection.
 
 mod epoll;
-mod shared;
+mod http2;
 mod sources;
 mod tls;
 
 pub use epoll::Epoll;
-pub use shared::{Fault, Figures, Http2, Pipelined, Shared};
+pub use http2::{Fault, Figures, Http2};
 pub use sources::{Sources, PER_SOURCE};
 pub use tls::Tls;
 
@@ -82,10 +82,6 @@ pub trait Driver {
     fn connect_result(&mut self, slot: usize) -> io::Result<()>;
     /// Sends what fits.
     fn send(&mut self, slot: usize, bytes: &[u8]) -> io::Result<usize>;
-    /// How many of the bytes that it was given last it has taken, so that they cannot be taken back, though `send` has not counted them yet.
-    fn committed(&self, _slot: usize) -> usize {
-        0
-    }
     /// What has come, of at most [`RECEIVE_BYTES`] from the kernel: whoever floods a connection keeps the others waiting for no longer than
     /// that takes. `WouldBlock`: nothing has; `UnexpectedEof`: the stream was cut, where its peer would have said that it is over.
     fn receive(&mut self, slot: usize) -> io::Result<Received<'_>>;
@@ -129,11 +125,6 @@ pub trait Driver {
 
     /// Whether nothing of the slot's request was sent on its connection: it waits for a stream there, or will have none.
     fn is_unsent(&self, _slot: usize) -> bool {
-        false
-    }
-
-    /// Whether the slot's last reply was complete before its request had left this side.
-    fn was_early(&self, _slot: usize) -> bool {
         false
     }
 

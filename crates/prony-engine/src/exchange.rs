@@ -30,7 +30,7 @@ pub fn encode_request(target: &Target, request: &Request) -> Result<Vec<u8>, Err
     let body = body.as_deref();
     Ok(match target.wire {
         Wire::Http2 { .. } => return Err(Error::InvalidSpec(IS_A_CONVERSATION.to_owned())),
-        Wire::Http { version, .. } => rendered(Http1::new(version, request, body, &target.authority())),
+        Wire::Http { version } => rendered(Http1::new(version, request, body, &target.authority())),
         Wire::Fastcgi {} => rendered(FastCgi::new(request, body, target)?),
         Wire::Uwsgi { modifier1 } => rendered(Uwsgi::new(request, body, target, modifier1)?),
         Wire::Scgi {} => rendered(Scgi::new(request, body, target)?),
@@ -119,8 +119,7 @@ impl Reading {
                 self.end = Some(EndOfStream::Refused("the server reset the stream"));
             }
             News::Broken(why) => self.end = Some(EndOfStream::Refused(why)),
-            // The others are of connections that this is none of.
-            _ => {}
+            News::Bytes | News::Room => {}
         }
     }
 }
@@ -138,7 +137,7 @@ fn rendered(mut protocol: impl Protocol) -> Vec<u8> {
 pub fn decode_reply(wire: Wire, method: &str, data: &[u8], ended: bool) -> Result<Option<Reply>, Error> {
     let is_head = method == "HEAD";
     match wire {
-        Wire::Http { version, .. } => decode(http1::ReplyReader::new(version, is_head), data, ended),
+        Wire::Http { version } => decode(http1::ReplyReader::new(version, is_head), data, ended),
         Wire::Fastcgi {} => decode(fastcgi::ReplyReader::new(is_head), data, ended),
         Wire::Uwsgi { .. } | Wire::Scgi {} => decode(scgi::reader(is_head), data, ended),
         Wire::Http2 { .. } => Err(Error::InvalidSpec(IS_A_CONVERSATION.to_owned())),

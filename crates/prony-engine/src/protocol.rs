@@ -6,14 +6,12 @@ pub mod http1;
 pub mod http2;
 mod mixed;
 pub mod scgi;
-mod session;
 pub mod uwsgi;
 
 pub use fastcgi::FastCgi;
 pub use http2::Http2;
 pub use mixed::Mixed;
 pub use scgi::Scgi;
-pub use session::{News, Session};
 pub use uwsgi::Uwsgi;
 
 use crate::expect::ExpectedHeader;
@@ -28,8 +26,8 @@ pub enum Progress {
     More,
     /// The reply is complete.
     Complete {
-        /// How many of the bytes that were fed lie behind the reply. Without pipelining nothing was asked for
-        /// that could answer with them.
+        /// How many of the bytes that were fed lie behind the reply: nothing was asked for that could answer
+        /// with them.
         surplus: usize,
     },
     /// The peer said that the reply is over, and it is not complete (FastCGI's END_REQUEST).

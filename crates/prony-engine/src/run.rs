@@ -8,9 +8,7 @@ use crate::event::{Event, LastSecond, Phase};
 use crate::generator::{Generator, Thread};
 use crate::limit::{Limits, SPARE_DESCRIPTORS};
 use crate::mix::Draw;
-use crate::protocol::http1::Pipeline;
-use crate::protocol::http2::Connection;
-use crate::protocol::{FastCgi, Http1, Http2, Mixed, Protocol, Same, Scgi, Session, Uwsgi};
+use crate::protocol::{FastCgi, Http1, Http2, Mixed, Protocol, Same, Scgi, Uwsgi};
 use crate::recorder::{
     raw_rows, seconds, Ledger, PathLedger, RawRows, Recorder, Seconds, StageLedger, StreamTimes,
 };
@@ -24,7 +22,6 @@ use crate::worker::{
     margin, pacing_of, task, worker_count, Common, Gauges, Meter, Opening, Task, Times, Worker,
 };
 use std::fs::File;
-use std::marker::PhantomData;
 use std::net::ToSocketAddrs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -269,40 +266,30 @@ impl Drive for Client {
     }
 }
 
-/// With several requests at once on its connections, which are of this kind.
-struct Multiplexed<W, S> {
+/// With streams of HTTP/2 on its connections.
+#[derive(Clone)]
+struct Multiplexed<W> {
     inner: W,
-    at_once: usize,
+    streams: usize,
     is_head: bool,
-    kind: PhantomData<fn() -> S>,
 }
 
-impl<W, S> Multiplexed<W, S> {
+impl<W> Multiplexed<W> {
     fn new(inner: W, spec: &Spec) -> Self {
         Self {
             inner,
-            at_once: spec.target.wire.streams(),
+            streams: spec.target.wire.streams(),
             is_head: spec.workload.request.method == "HEAD",
-            kind: PhantomData,
         }
     }
 }
 
-impl<W: Clone, S> Clone for Multiplexed<W, S> {
-    fn clone(&self) -> Self {
-        Self {
-            inner: self.inner.clone(),
-            ..*self
-        }
-    }
-}
-
-impl<W: Drive, S: Session + 'static> Drive for Multiplexed<W, S> {
-    type Driver = driver::Shared<W::Driver, S>;
+impl<W: Drive> Drive for Multiplexed<W> {
+    type Driver = driver::Http2<W::Driver>;
 
     fn driver(self, address: Address, first: usize) -> std::io::Result<Self::Driver> {
         let inner = self.inner.driver(address, first)?;
-        Ok(driver::Shared::new(inner, Monotonic, self.at_once, self.is_head))
+        Ok(driver::Http2::new(inner, Monotonic, self.streams, self.is_head))
     }
 }
 
@@ -310,13 +297,8 @@ fn start(crew: &Crew<'_>, tls: Option<Client>, raw: Vec<RawRows>) -> Result<Vec<
     let (target, body) = (&crew.spec.target, crew.spec.request_body()?);
     let body = body.as_deref();
     match target.wire {
-        Wire::Http {
-            version, pipeline, ..
-        } => {
+        Wire::Http { version } => {
             let rendered = |request: &Request| Ok(Http1::new(version, request, body, &target.authority()));
-            if pipeline > 1 {
-                return crew.share::<Pipeline, _>(rendered, tls, raw);
-            }
             match tls {
                 None => crew.send(rendered, &Plain, raw),
                 Some(client) => crew.send(rendered, &client, raw),
@@ -324,7 +306,7 @@ fn start(crew: &Crew<'_>, tls: Option<Client>, raw: Vec<RawRows>) -> Result<Vec<
         }
         Wire::Http2 { .. } => {
             let rendered = |request: &Request| Http2::new(request, body, target);
-            crew.share::<Connection, _>(rendered, tls, raw)
+            crew.multiplex(rendered, tls, raw)
         }
         Wire::Fastcgi {} => crew.send(|request| FastCgi::new(request, body, target), &Plain, raw),
         Wire::Uwsgi { modifier1 } => {
@@ -346,16 +328,16 @@ struct Crew<'r> {
 }
 
 impl Crew<'_> {
-    /// Starts the load with several requests at once on each connection.
-    fn share<S: Session + 'static, P: Protocol<Request = Same> + Clone + Send + 'static>(
+    /// Starts the load over HTTP/2.
+    fn multiplex(
         &self,
-        rendered: impl Fn(&Request) -> Result<P, Error>,
+        rendered: impl Fn(&Request) -> Result<Http2, Error>,
         tls: Option<Client>,
         raw: Vec<RawRows>,
     ) -> Result<Vec<Member>, Error> {
         match tls {
-            None => self.send(rendered, &Multiplexed::<_, S>::new(Plain, self.spec), raw),
-            Some(client) => self.send(rendered, &Multiplexed::<_, S>::new(client, self.spec), raw),
+            None => self.send(rendered, &Multiplexed::new(Plain, self.spec), raw),
+            Some(client) => self.send(rendered, &Multiplexed::new(client, self.spec), raw),
         }
     }
 

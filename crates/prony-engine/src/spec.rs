@@ -1,7 +1,6 @@
 //! The specification of a run. The JSON form is public: `docs/reference/engine-wire.md`.
 
 use crate::error::Error;
-use crate::protocol::is_idempotent;
 use crate::schedule::Share;
 use crate::tls::{is_of_tls12, CIPHERS};
 use base64::engine::general_purpose::STANDARD;
@@ -150,12 +149,6 @@ pub enum Wire {
         /// Its version.
         #[serde(default, skip_serializing_if = "HttpVersion::is_usual")]
         version: HttpVersion,
-        /// Requests at once on each connection.
-        #[serde(default = "one", skip_serializing_if = "is_one")]
-        pipeline: usize,
-        /// Several at once also of those that are not safe to be sent twice.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        any_method: bool,
     },
     /// FastCGI.
     Fastcgi {},
@@ -205,11 +198,6 @@ fn one() -> usize {
     1
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref)] // serde's form
-fn is_one(count: &usize) -> bool {
-    *count == 1
-}
-
 // More than any server takes.
 const MOST_STREAMS: usize = 10_000;
 
@@ -217,8 +205,6 @@ impl Default for Wire {
     fn default() -> Self {
         Self::Http {
             version: HttpVersion::default(),
-            pipeline: 1,
-            any_method: false,
         }
     }
 }
@@ -227,7 +213,7 @@ impl Wire {
     /// The version of HTTP/1 that requests have; of other wires, whose own versions are not its, the usual one.
     pub fn version(self) -> HttpVersion {
         match self {
-            Self::Http { version, .. } => version,
+            Self::Http { version } => version,
             _ => HttpVersion::default(),
         }
     }
@@ -236,7 +222,6 @@ impl Wire {
     pub fn streams(self) -> usize {
         match self {
             Self::Http2 { streams } => streams,
-            Self::Http { pipeline, .. } => pipeline,
             _ => 1,
         }
     }
@@ -293,11 +278,7 @@ impl Target {
         }
         let streams = self.wire.streams();
         let fits = (1..=MOST_STREAMS).contains(&streams);
-        let field = match self.wire {
-            Wire::Http { .. } => "target.wire.pipeline",
-            _ => "target.wire.streams",
-        };
-        require(fits, field, streams, "1 to 10,000")?;
+        require(fits, "target.wire.streams", streams, "1 to 10,000")?;
         match self.socket {
             Socket::Tcp => require(self.port != 0, "target.port", self.port, "1 to 65535"),
             Socket::Unix => {
@@ -696,7 +677,6 @@ impl Spec {
         let field = "workload.request.keep_alive";
         require(is_kept, field, false, "true with HTTP/2")?;
         self.check_version()?;
-        self.check_pipeline()?;
         if let Some(mix) = &load.mix {
             mix.check(&load.request)?;
         }
@@ -716,27 +696,6 @@ impl Spec {
             let expected = "none of that name with HTTP/1.0";
             require(false, "workload.request.headers", name, expected)
         })
-    }
-
-    /// Several requests at once go over kept connections of HTTP/1.1, and only such that may be sent again, where nobody asks for others
-    /// (RFC 9112 section 9.3.2).
-    fn check_pipeline(&self) -> Result<(), Error> {
-        let (pipeline, any_method) = match self.target.wire {
-            Wire::Http {
-                pipeline, any_method, ..
-            } if pipeline > 1 => (pipeline, any_method),
-            _ => return Ok(()),
-        };
-        let (request, field) = (&self.workload.request, "target.wire.pipeline");
-        let is_new = self.target.wire.version() == HttpVersion::V1_1;
-        require(is_new, field, pipeline, "1 with HTTP/1.0")?;
-        require(request.keep_alive, field, pipeline, "1 without keep-alive")?;
-        let is_option = |name: &str| name.eq_ignore_ascii_case("connection");
-        let has_options = request.headers.iter().any(|(name, _)| is_option(name));
-        require(!has_options, field, pipeline, "1 with a header `Connection`")?;
-        let is_safe = any_method || is_idempotent(&request.method);
-        let expected = "one that may be sent again with a pipeline, or `any_method`";
-        require(is_safe, "workload.request.method", &request.method, expected)
     }
 
     /// Each generator has something to do.
@@ -998,42 +957,6 @@ mod tests {
     }
 
     #[test]
-    fn a_pipeline_is_of_requests_that_may_be_sent_again_unless_others_are_asked_for() {
-        let piped = |more: &str| {
-            PLAIN.replace(
-                "\"port\": 8000",
-                &format!("\"port\": 8000, \"wire\": {{\"kind\": \"http\", \"pipeline\": 4{more}}}"),
-            )
-        };
-        let post = |text: &str| text.replace("\"GET\"", "\"POST\"");
-        assert!(Spec::from_json(&piped("")).is_ok());
-        assert!(Spec::from_json(&post(&piped(", \"any_method\": true"))).is_ok());
-        for (text, expected) in [
-            (
-                post(&piped("")),
-                "`workload.request.method` is `POST`; expected one that may be sent again",
-            ),
-            (
-                piped("").replace("\"keep_alive\": true", "\"keep_alive\": false"),
-                "expected 1 without keep-alive",
-            ),
-            (
-                piped("").replace("\"a\", \"b\"", "\"connection\", \"close\""),
-                "expected 1 with a header `Connection`",
-            ),
-        ] {
-            let error = Spec::from_json(&text).unwrap_err().to_string();
-            assert!(error.contains(expected), "{error}");
-        }
-        let wire: Wire = serde_json::from_str(r#"{"kind":"http","pipeline":4}"#).unwrap();
-        assert_eq!(wire.streams(), 4);
-        assert_eq!(
-            serde_json::to_string(&wire).unwrap(),
-            r#"{"kind":"http","pipeline":4}"#
-        );
-    }
-
-    #[test]
     fn a_unix_socket_is_an_absolute_path_without_a_port() {
         let target = |host: &str, port| Target {
             host: host.to_owned(),
@@ -1123,16 +1046,6 @@ mod tests {
                 "\"port\": 8000}, \"workload\": {",
                 "\"port\": 8000, \"wire\": {\"kind\": \"http\", \"version\": \"2\"}}, \"workload\": {",
                 "unknown variant `2`, expected `1.0` or `1.1`",
-            ),
-            (
-                "\"port\": 8000",
-                "\"port\": 8000, \"wire\": {\"kind\": \"http\", \"pipeline\": 10001}",
-                "`target.wire.pipeline` is `10001`; expected 1 to 10,000",
-            ),
-            (
-                "\"port\": 8000",
-                "\"port\": 8000, \"wire\": {\"kind\": \"http\", \"pipeline\": 2, \"version\": \"1.0\"}",
-                "`target.wire.pipeline` is `2`; expected 1 with HTTP/1.0",
             ),
             (
                 "\"port\": 8000",

@@ -429,10 +429,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                 self.connect_failed(slot, Class::ConnectTimedOut, now_ns, detail);
             } else {
                 let (class, detail) = if self.take_back_unsent(slot) {
-                    (
-                        Class::NotSentQueue,
-                        "its connection had no room before the time-out",
-                    )
+                    (Class::NotSentQueue, "no stream was free before the time-out")
                 } else {
                     (Class::TimedOut, "no complete reply before the time-out")
                 };

@@ -6,7 +6,6 @@
 mod connection;
 mod mutation;
 mod outcome;
-mod pipeline;
 
 pub use mutation::Mutator;
 pub use outcome::{outcome, Outcome};
@@ -31,20 +30,17 @@ pub enum Wire {
     Scgi,
     /// HTTP/2: a connection with several requests, in place of a single reply.
     Http2,
-    /// HTTP/1.1 with several requests in order, in place of a single reply.
-    Pipeline,
 }
 
 impl Wire {
     /// All of them.
-    pub const ALL: [Wire; 7] = [
+    pub const ALL: [Wire; 6] = [
         Wire::Http1,
         Wire::Http10,
         Wire::FastCgi,
         Wire::Uwsgi,
         Wire::Scgi,
         Wire::Http2,
-        Wire::Pipeline,
     ];
 
     /// Its name, also of its corpus.
@@ -56,7 +52,6 @@ impl Wire {
             Wire::Uwsgi => "uwsgi",
             Wire::Scgi => "scgi",
             Wire::Http2 => "http2",
-            Wire::Pipeline => "pipeline",
         }
     }
 
@@ -68,7 +63,7 @@ impl Wire {
     /// A reply that every reader takes.
     fn sound(self) -> &'static [u8] {
         match self {
-            Wire::Http1 | Wire::Pipeline => b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+            Wire::Http1 => b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
             Wire::Http10 => b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nhi",
             Wire::FastCgi => {
                 b"\x01\x06\x00\x01\x00\x15\x00\x00Status: 200 OK\r\n\r\n\nhi\x01\x03\x00\x01\x00\x08\x00\x00\0\0\0\0\0\0\0\0"
@@ -118,7 +113,6 @@ pub fn check(wire: Wire, input: &[u8]) {
             seed,
         ),
         Wire::Http2 => connection::check(is_head, data, seed),
-        Wire::Pipeline => pipeline::check(is_head, data, seed),
     }
 }
 

@@ -43,8 +43,3 @@ fn scgi_holds() {
 fn http2_holds() {
     shake(Wire::Http2, include_str!("../corpus/http2.txt"));
 }
-
-#[test]
-fn pipeline_holds() {
-    shake(Wire::Pipeline, include_str!("../corpus/pipeline.txt"));
-}

@@ -96,8 +96,6 @@ Examples:
 
   prony load http://127.0.0.1:8000/ --http1.0 -c 50           HTTP/1.0, a connection a request
 
-  prony load http://127.0.0.1:8000/ -c 10 --pipeline 16       16 requests at once on each
-
   prony load unix:/run/app.sock:/cart                         HTTP over a Unix socket
 
   prony load fcgi://unix:/run/app.sock:/cart                  another protocol over a Unix socket

@@ -1,6 +1,5 @@
 """What `prony load` takes, as options in panels."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -27,8 +26,6 @@ __all__ = [
 
 # The engine's largest count; a day at its highest rate has fewer requests.
 _MAX_REQUESTS = 10**15
-# RFC 9110 section 9.2.2.
-_SAFE_TO_REPEAT = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"})
 # With fewer there is no verdict.
 _LEAST_PAIRS = 5
 
@@ -69,21 +66,6 @@ class RequestOptions:
         int | None,
         typer.Option(min=1, max=MAX_STREAMS, help="With --http2: requests at once on each connection (1)."),
     ] = None
-    pipeline: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=MAX_STREAMS,
-            help="HTTP/1.1: requests at once on each connection, answered in their order (1).",
-        ),
-    ] = None
-    pipeline_any_method: Annotated[
-        bool,
-        typer.Option(
-            "--pipeline-any-method",
-            help="With --pipeline: also methods that are not safe to repeat, such as POST.",
-        ),
-    ] = False
     allow_host: Annotated[
         list[str] | None,
         typer.Option(help="Allow load on this host, which is not this machine; may be repeated."),
@@ -98,7 +80,7 @@ class RequestOptions:
         if self.streams is not None and not self.http2:
             raise UsageError(
                 "`--streams` only works with `--http2`: otherwise a connection has one request at a time",
-                hint="add --http2, ask for more connections with -c, or for a pipeline with --pipeline",
+                hint="add --http2, or ask for more connections with -c",
             )
         return self.streams or 1
 
@@ -113,14 +95,9 @@ class RequestOptions:
 
         *Errors*: UsageError for options that do not fit together.
         """
-        if self.pipeline_any_method and self.pipeline is None:
-            raise UsageError(
-                "`--pipeline-any-method` only works with `--pipeline`", hint="add --pipeline, or leave it out"
-            )
-        if self.pipeline is not None:
-            return self._pipelined(self.pipeline)
         if self.http1_0:
-            _refuse_beside("--http1.0", {"--http2": self.http2})
+            if self.http2:
+                raise UsageError("`--http1.0` and `--http2` exclude each other", hint="leave out one of them")
             return HttpForm("--http1.0", version=HttpVersion.HTTP_1_0)
         if self.http2:
             if self.keep_alive is False:
@@ -131,32 +108,10 @@ class RequestOptions:
             return HttpForm("--http2", Wire.HTTP2)
         return HttpForm()
 
-    def _pipelined(self, pipeline: int) -> HttpForm:
-        typed = {
-            "--http1.0": self.http1_0,
-            "--http2": self.http2,
-            "--no-keepalive": self.keep_alive is False,
-        }
-        _refuse_beside("--pipeline", typed)
-        if self.method not in _SAFE_TO_REPEAT and not self.pipeline_any_method:
-            raise UsageError(
-                f"`--pipeline` with `{self.method}`: a connection that ends leaves several requests without "
-                "replies, and these are not safe to repeat",
-                hint="add --pipeline-any-method; they are counted as failed then",
-            )
-        return HttpForm("--pipeline", pipeline=pipeline, any_method=self.pipeline_any_method)
-
     @property
     def is_mix(self) -> bool:
         """Whether several paths are typed."""
         return len(self.path or ()) > 1
-
-
-def _refuse_beside(option: str, others: Mapping[str, bool]) -> None:
-    """Refuse an option beside those of the others that were typed."""
-    for other, is_typed in others.items():
-        if is_typed:
-            raise UsageError(f"`{option}` and `{other}` exclude each other", hint="leave out one of them")
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,17 +43,11 @@ _USUAL_TLS = Tls()
 
 @dataclass(frozen=True, slots=True)
 class HttpForm:
-    """How HTTP is spoken, and the ``option`` that asks for it; null: HTTP/1.1, as URLs mean it.
-
-    ``pipeline``: with HTTP/1.1, how many requests a connection has at once; ``any_method``: also those that
-    are not safe to repeat.
-    """
+    """How HTTP is spoken, and the ``option`` that asks for it; null: HTTP/1.1, as URLs mean it."""
 
     option: str | None = None
     wire: Wire = Wire.HTTP
     version: HttpVersion = HttpVersion.HTTP_1_1
-    pipeline: int = 1
-    any_method: bool = False
 
 
 _USUAL_FORM = HttpForm()
@@ -88,14 +82,7 @@ class LoadTarget:
             found = Address(self.host, 0, AddressKind.UNIX)
         else:
             found = address_of(self.host, self.port, allowed)
-        return replace(
-            found,
-            tls=asked,
-            wire=wire,
-            version=form.version,
-            pipeline=form.pipeline,
-            any_method=form.any_method,
-        )
+        return replace(found, tls=asked, wire=wire, version=form.version)
 
     def _wire_in(self, form: HttpForm) -> Wire:
         if form.option is None:

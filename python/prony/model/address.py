@@ -106,8 +106,7 @@ class Tls:
 class Address:
     """Where a subject listens. ``host`` is a literal; for ``unix`` the socket's path, and ``port`` is 0.
 
-    ``tls``: null without it. ``version``: of HTTP/1. ``pipeline``: of HTTP/1.1, how many requests a
-    connection has at once; ``any_method``: it has also what is not safe to repeat.
+    ``tls``: null without it. ``version``: of HTTP/1.
     """
 
     host: str
@@ -116,8 +115,6 @@ class Address:
     tls: Tls | None = None
     wire: Wire = Wire.HTTP
     version: HttpVersion = HttpVersion.HTTP_1_1
-    pipeline: int = 1
-    any_method: bool = False
 
     @property
     def url(self) -> str:

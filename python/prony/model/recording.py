@@ -76,18 +76,14 @@ class Population(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SpokenWire:
-    """What was spoken; ``modifier1``: the plugin of uWSGI that was asked; ``streams`` of HTTP/2 and
-    ``pipeline`` of HTTP/1.1 (null: one): how many requests a connection had at once; ``version``: of HTTP/1,
-    null for 1.1.
-    ``any_method``: whether a pipeline took requests that are not safe to repeat; null: it did not.
+    """What was spoken; ``modifier1``: the plugin of uWSGI that was asked; ``streams`` of HTTP/2: how many
+    requests a connection had at once; ``version``: of HTTP/1, null for 1.1.
     """
 
     kind: Wire
     modifier1: int | None = field(default=None, metadata=OPTIONAL)
     streams: int | None = field(default=None, metadata=OPTIONAL)
     version: HttpVersion | None = field(default=None, metadata=OPTIONAL)
-    pipeline: int | None = field(default=None, metadata=OPTIONAL)
-    any_method: bool | None = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,9 +137,6 @@ def _asked(reading: LoadReading) -> Text:
 def _shared(target: Target | None) -> Text:
     """Return how many requests a connection has at once; empty where it is one."""
     wire = target.wire if target else None
-    if wire and wire.pipeline:
-        pipeline = Figure(wire.pipeline, as_typed, "/target/wire/pipeline")
-        return text(" with {} in a pipeline on each", counted(pipeline, "request"))
     if not wire or not wire.streams or wire.streams == 1:
         return EMPTY
     return text(" with {} each", counted(Figure(wire.streams, as_typed, "/target/wire/streams"), "stream"))

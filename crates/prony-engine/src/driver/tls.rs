@@ -367,11 +367,6 @@ impl<D: Driver> Driver for Tls<D> {
         }
     }
 
-    /// What is encrypted.
-    fn committed(&self, slot: usize) -> usize {
-        self.sessions.get(slot).map_or(0, |session| session.owed)
-    }
-
     /// Reads once. What brought no data is read on between two rounds, as a handshake goes on: the others have their turn before.
     fn receive(&mut self, slot: usize) -> io::Result<Received<'_>> {
         let Self {

@@ -20,11 +20,9 @@
 mod chunked;
 mod fields;
 mod head;
-mod pipeline;
 mod request;
 
 pub use super::{EndOfStream, Progress};
-pub use pipeline::Pipeline;
 pub use request::render_request;
 
 pub(super) use head::Grammar;
@@ -130,11 +128,6 @@ impl ReplyReader {
     /// `Connection`, and the framing. False before the final head is complete.
     pub fn keeps_alive(&self) -> bool {
         self.head.is_some_and(|head| head.keeps_alive)
-    }
-
-    /// Whether the peer says that it closes the connection after this reply: it looks at no further request then (RFC 9112 section 9.6).
-    pub fn says_close(&self) -> bool {
-        self.head.is_some_and(|head| head.says_close)
     }
 
     /// Whether any byte of this reply was seen.

@@ -28,10 +28,8 @@ mod head;
 mod hpack;
 mod huffman;
 mod reply;
-mod session;
 
-pub use super::session::News;
-pub use connection::Connection;
+pub use connection::{Connection, News};
 pub use frame::Code;
 pub use reply::ReplyReader;
 

@@ -4,9 +4,7 @@
 
 mod http2;
 mod network;
-mod pipeline;
 mod tls;
-mod websocket;
 
 use super::{task, Common, Edge, Gauges, Round, Times, Watch, Worker};
 use crate::clock::{Clock, Simulated};

@@ -24,8 +24,6 @@ enum Fate {
     SentAgain,
     /// Nothing of it was sent before.
     SentElsewhere,
-    /// Nor was here, and that may happen any number of times: each time another request has an end.
-    Moved,
 }
 
 impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
@@ -328,7 +326,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let now_ns = self.clock.now();
         let is_counted = self.is_counted(now_ns);
         let connection = &mut self.connections[slot];
-        let is_sent = connection.is_sent && !self.driver.was_early(slot);
+        let is_sent = connection.is_sent;
         // The rest of a request that was answered early would be taken for the next one.
         let stays = connection.reader.keeps_alive() && self.protocol.keeps_alive() && is_sent && !must_close;
         connection.has_answered = true;
@@ -351,7 +349,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     /// A connection failed, or a stream of it alone.
     fn failed(&mut self, slot: usize, error: &io::Error) {
         let fault = Fault::of(error);
-        let is_unsent = matches!(fault, Some(Fault::Unsent | Fault::Moved)) || self.driver.is_unsent(slot);
+        let is_unsent = fault == Some(Fault::Unsent) || self.driver.is_unsent(slot);
         self.counts.requests_sent -= u64::from(is_unsent);
         let class = fault.map_or_else(|| transfer_class(error), fault_class);
         match fault {
@@ -366,12 +364,6 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                 let class = if was_sent { class } else { Class::NotSentQueue };
                 let fate = self.refused(slot, Fate::SentElsewhere);
                 self.over(slot, class, &error.to_string(), fate);
-            }
-            Some(Fault::Moved) => self.over(slot, class, &error.to_string(), Fate::Moved),
-            // Each time another request has an end, or is the one at which its connection ended, which no request is twice.
-            Some(Fault::Skipped) => self.over(slot, class, &error.to_string(), Fate::SentAgain),
-            Some(Fault::Behind) if self.is_safe_to_repeat(slot) => {
-                self.over(slot, class, &error.to_string(), Fate::SentAgain);
             }
             Some(_) => self.over(slot, class, &error.to_string(), Fate::Ends),
         }
@@ -418,11 +410,10 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                 self.end(slot, class, now_ns, detail);
                 self.free(slot, now_ns);
             }
-            Fate::SentAgain | Fate::SentElsewhere | Fate::Moved => {
+            Fate::SentAgain | Fate::SentElsewhere => {
                 let is_again = fate == Fate::SentAgain && self.is_counted(now_ns);
                 self.counts.retried += u64::from(is_again);
-                let repeats = &mut self.connections[slot].repeats;
-                *repeats = repeats.saturating_add(u8::from(fate != Fate::Moved));
+                self.connections[slot].repeats += 1;
                 self.repeats.push_back(slot);
             }
         }
@@ -496,12 +487,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 fn fault_class(fault: Fault) -> Class {
     match fault {
         // As FastCGI's word that it does not serve a request.
-        Fault::Unprocessed
-        | Fault::Unsent
-        | Fault::Moved
-        | Fault::Skipped
-        | Fault::Behind
-        | Fault::Closed => Class::Eof,
+        Fault::Unprocessed | Fault::Unsent | Fault::Closed => Class::Eof,
         Fault::Reset(_) => Class::Reset,
         Fault::Short => Class::ShortBody,
         Fault::Broken(_) => Class::Parse,

@@ -22,8 +22,6 @@ pub(super) enum Framing {
 pub(super) struct Head {
     pub(super) status: u16,
     pub(super) keeps_alive: bool,
-    /// It has the option `close`.
-    pub(super) says_close: bool,
     pub(super) framing: Framing,
     /// The first expected field that it does not have, by number.
     pub(super) unmet: Option<u16>,
@@ -142,7 +140,6 @@ fn interpret(status: u16, version: u8, headers: &[Header<'_>], is_head_request: 
     Ok(Head {
         status,
         keeps_alive: fields.persists(version) && framing != Framing::UntilClose,
-        says_close: fields.close,
         framing,
         unmet: None,
     })

@@ -4,9 +4,33 @@ use super::frame::{self, Code, Header, HEADER_BYTES, LARGEST_BYTES, LARGEST_STRE
 use super::head::Head;
 use super::hpack::{Decoder, EMPTY_TABLE, TABLE_BYTES};
 use super::{free_if_large, KEPT_BYTES};
-use crate::protocol::session::News;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
+
+/// What a connection reports of one of its requests, by the key that it was begun with.
+///
+/// Beside it stands how many bytes of the connection brought it: all of them together are those of the request's reply, as they came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum News<'d> {
+    /// Bytes of frames that hold nothing for the reader of a reply.
+    Bytes,
+    /// A head, as HTTP/1 would write it; interim ones (1xx) too.
+    Head(&'d [u8]),
+    /// A piece of the body.
+    Body(&'d [u8]),
+    /// More of the request may be sent.
+    Room,
+    /// The reply is complete. This and what follows here end the request.
+    Complete,
+    /// The server ended the reply before the length that its head announced.
+    Short,
+    /// The server ended the stream, for this reason.
+    Reset(Code),
+    /// The server says that it has not looked at the request: it may be sent again, whatever it asks (RFC 9113 section 8.7).
+    Unprocessed,
+    /// The reply breaks a rule; the stream was reset.
+    Broken(&'static str),
+}
 
 /// Why a connection is of no more use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -282,6 +306,17 @@ impl Connection {
             self.out.drain(..self.sent);
             self.sent = 0;
         }
+    }
+
+    /// Begins the stream of a request as [`super::Http2`] renders it, and takes what fits of its body: how many bytes of the request.
+    pub fn begin_rendered(&mut self, key: usize, request: &[u8], is_head: bool) -> (Option<u32>, usize) {
+        let (head, body) = super::parts(request);
+        let id = self.begin(key, head, is_head, body.is_empty());
+        let mut taken = request.len() - body.len();
+        if let Some(id) = id.filter(|_| !body.is_empty()) {
+            taken += self.send(id, body);
+        }
+        (id, taken)
     }
 
     /// Begins a stream; null where none is free. `block`: the coded head; `ends`: there is no body.

@@ -496,7 +496,7 @@ fn a_server_may_take_fewer_streams_while_the_load_runs() {
 }
 
 #[test]
-fn one_slow_stream_of_ten_leaves_the_others_as_they_are() {
+fn t14_one_slow_stream_of_ten_leaves_the_others_as_they_are() {
     let alone = run(&timed(1, None, 2000 * MS), 10, no_limit(), prompt());
     let mut slow_until_ns = 0;
     let with_slow = move |asked: Asked| {

@@ -5,10 +5,9 @@
 
 use super::http2::{frame, good};
 use super::network::Script;
-use super::pipeline::{reply, whole};
-use super::{well, Case, Passed, CALL_NS, EPOCH_NS, MS};
+use super::{well, Case, Passed, BODY, CALL_NS, EPOCH_NS, MS};
 use crate::clock::{Clock, Simulated};
-use crate::driver::{self, Driver, Pipelined, Ready, Received, Tls, RECEIVE_BYTES};
+use crate::driver::{self, Driver, Ready, Received, Tls, RECEIVE_BYTES};
 use crate::protocol::{Http1, Http2, Protocol};
 use crate::recorder::{seconds, Recorder, StreamTimes};
 use crate::spec::{HttpVersion, Spec, Wire};
@@ -32,6 +31,15 @@ const FOREIGN: [u8; 25] = [
     23, 3, 3, 0, 20, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9,
 ];
 const JUNK: [u8; 5] = *b"junk!";
+
+fn reply() -> String {
+    format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{BODY}", BODY.len())
+}
+
+/// The length of the first request, a head without a body, if all of it is there.
+fn whole(input: &[u8]) -> Option<usize> {
+    Some(memchr::memmem::find(input, b"\r\n\r\n")? + 4)
+}
 
 fn file(name: &str) -> String {
     format!("{}/../../tests/certificates/{name}", env!("CARGO_MANIFEST_DIR"))
@@ -133,7 +141,7 @@ impl Socket {
         if !self.is_http2 {
             let length = whole(&self.input)?;
             self.input.drain(..length);
-            return Some(reply("").into_bytes());
+            return Some(reply().into_bytes());
         }
         if !self.has_preface {
             self.has_preface = self.input.len() >= PREFACE_BYTES;
@@ -487,7 +495,6 @@ impl Driver for Wires {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Over {
     Http1,
-    Pipelines,
     Http2,
 }
 
@@ -503,11 +510,7 @@ fn run(case: &Case, over: Over) -> Run {
     spec.target.tls = Some(serde_json::from_str(r#"{"verify": false}"#).unwrap());
     spec.target.wire = match over {
         Over::Http2 => Wire::Http2 { streams: 3 },
-        Over::Http1 | Over::Pipelines => Wire::Http {
-            version: HttpVersion::V1_1,
-            pipeline: if over == Over::Http1 { 1 } else { 3 },
-            any_method: true,
-        },
+        Over::Http1 => Wire::default(),
     };
     let clock = Simulated::default();
     clock.advance_to(EPOCH_NS);
@@ -527,13 +530,11 @@ fn run(case: &Case, over: Over) -> Run {
         Client::new(&spec.target, spec.target.tls.as_ref().unwrap()).unwrap(),
     );
     let request = &spec.workload.request;
-    let http1 = || Http1::new(HttpVersion::V1_1, request, None, "x");
     let recorder = match over {
-        Over::Http1 => ran(&spec, http1(), tls, &clock),
-        Over::Pipelines => ran(
+        Over::Http1 => ran(
             &spec,
-            http1(),
-            Pipelined::new(tls, clock.clone(), 3, false),
+            Http1::new(HttpVersion::V1_1, request, None, "x"),
+            tls,
             &clock,
         ),
         Over::Http2 => ran(
@@ -591,7 +592,7 @@ impl Run {
 }
 
 fn cases() -> impl Strategy<Value = (Case, Over)> {
-    let over = prop_oneof![Just(Over::Http1), Just(Over::Pipelines), Just(Over::Http2)];
+    let over = prop_oneof![Just(Over::Http1), Just(Over::Http2)];
     let load = (1usize..4, 1u64..25, proptest::option::of(20u64..2000));
     let choices = proptest::collection::vec(any::<u8>(), 0..400);
     (over, load, choices).prop_map(|(over, (connections, requests, rate_per_s), choices)| {

@@ -1,28 +1,19 @@
-//! Several requests at once on each connection of any other driver: a slot is a place for one of them, and several share a connection.
-//! What is spoken there is a [`Session`]: HTTP/2 with its streams, or a pipeline of HTTP/1.1, whose requests are called streams here too.
+//! HTTP/2 over the connections of any other driver: a slot is a place for a stream, and several share a connection.
 //!
 //! Slots are counted through: the first connection has the first of them. A slot is open when its connection is; it takes one request at a
-//! time, which waits here while the server takes no more streams. What is to be sent goes to the kernel before the next wait, all requests
-//! that were begun meanwhile in one call.
+//! time, which waits here while the server takes no more streams. What is to be sent goes to the kernel before the next wait, the heads of
+//! all requests that were begun meanwhile in one call.
 
 use super::{Driver, OpenedAs, Ready, Received};
 use crate::clock::{Clock, Monotonic, NS_PER_S};
-use crate::protocol::http1::Pipeline;
-use crate::protocol::http2::{Code, Connection};
-use crate::protocol::{News, Session};
+use crate::protocol::http2::{Code, Connection, News};
 use crate::tls::Handshakes;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 
-/// With streams of HTTP/2.
-pub type Http2<D, C = Monotonic> = Shared<D, Connection, C>;
-
-/// With requests of HTTP/1.1 in order.
-pub type Pipelined<D, C = Monotonic> = Shared<D, Pipeline, C>;
-
-/// Connections of another driver, with several requests on each.
+/// Connections of another driver, with streams on them.
 #[derive(Debug)]
-pub struct Shared<D, S, C = Monotonic> {
+pub struct Http2<D, C = Monotonic> {
     inner: D,
     clock: C,
     per_connection: usize,
@@ -30,7 +21,7 @@ pub struct Shared<D, S, C = Monotonic> {
     slots: Vec<Slot>,
     groups: Vec<Group>,
     // By the slots of the inner driver.
-    links: Vec<Link<S>>,
+    links: Vec<Link>,
     free: Vec<usize>,
     events: VecDeque<Event>,
     fresh: Vec<Ready>,
@@ -38,8 +29,6 @@ pub struct Shared<D, S, C = Monotonic> {
     unread: VecDeque<Event>,
     // Connections with something to send.
     owing: Vec<usize>,
-    // How often slots have asked for a connection, or for a request to be sent.
-    turns: u64,
     board: Board,
     given: Vec<u8>,
     figures: Figures,
@@ -64,18 +53,16 @@ struct Group {
     /// The one that new streams are begun on.
     link: Option<usize>,
     has_opened: bool,
-    /// The next one has to find out what it can be trusted with.
-    is_careful: bool,
 }
 
 /// A connection. One that the server leaves stays until its last stream has ended, beside the next one.
 #[derive(Debug)]
-struct Link<S> {
+struct Link {
     // An event of a connection that was closed and replaced since must not be taken for one of the new connection.
     generation: u32,
     group: usize,
     stage: Stage,
-    connection: S,
+    connection: Connection,
     /// Slots that are on it.
     slots: usize,
     /// Those of them whose requests wait for a stream, who waits longest first.
@@ -111,8 +98,6 @@ struct Event {
 #[derive(Debug, Default)]
 struct Slot {
     link: Option<usize>,
-    /// When it asked last, among all: who came first has the first turn.
-    turn: u64,
     stream: Option<u32>,
     /// Since when its request waits for a stream.
     waits_since_ns: Option<u64>,
@@ -124,8 +109,6 @@ struct Slot {
     received: usize,
     sent: u64,
     is_complete: bool,
-    /// Its reply was complete before its request was sent.
-    is_early: bool,
     ending: Option<Ending>,
     is_readable: bool,
     is_writable: bool,
@@ -152,15 +135,6 @@ pub enum Fault {
     /// Nothing of it was sent.
     #[error("refused: the server left the connection before the request had a stream")]
     Unsent,
-    /// Nor was of this one, where requests go one after the other: whoever was first there has an end of its own.
-    #[error("the connection ended before the request was sent")]
-    Moved,
-    /// It may be sent again, whatever it asks: the connection has answered another one.
-    #[error("the server closed the connection before it looked at the request")]
-    Skipped,
-    /// It was sent behind one whose reply did not come, and so are replies.
-    #[error("the connection ended at a request before this one")]
-    Behind,
     /// Nor was of this one: its connection ended as soon as it was there.
     #[error("closed before the request had a stream")]
     Closed,
@@ -267,16 +241,10 @@ impl Board {
                 self.readable(number, slot);
             }
             News::Room => self.writable(number, slot),
-            News::Complete | News::Early => {
-                slot.is_early = news == News::Early;
+            News::Complete => {
                 slot.is_complete = true;
                 self.readable(number, slot);
             }
-            News::Unsent => self.end(number, slot, Ending::Stream(Fault::Moved)),
-            News::Skipped => self.end(number, slot, Ending::Stream(Fault::Skipped)),
-            News::Behind => self.end(number, slot, Ending::Stream(Fault::Behind)),
-            // How, its driver knows.
-            News::Lost => {}
             News::Unprocessed => {
                 figures.refused += 1;
                 self.end(number, slot, Ending::Stream(Fault::Unprocessed));
@@ -291,7 +259,7 @@ impl Board {
     }
 }
 
-impl<S: Session> Link<S> {
+impl Link {
     fn is_joinable(&self) -> bool {
         match self.stage {
             Stage::Connecting => true,
@@ -322,22 +290,13 @@ impl<S: Session> Link<S> {
         false
     }
 
-    /// How one of its requests ends of which nothing was sent.
-    fn unsent(&self) -> Fault {
-        if S::IS_IN_ORDER {
-            Fault::Moved
-        } else {
-            Fault::Unsent
-        }
-    }
-
     /// Or was.
     fn has_opened(&self) -> bool {
         matches!(self.stage, Stage::Open | Stage::Lost(_))
     }
 }
 
-impl<D: Driver, S: Session, C: Clock> Shared<D, S, C> {
+impl<D: Driver, C: Clock> Http2<D, C> {
     /// Over a driver without sockets, with so many slots on each of its connections; `is_head`: all requests are HEAD.
     pub fn new(inner: D, clock: C, per_connection: usize, is_head: bool) -> Self {
         Self {
@@ -353,7 +312,6 @@ impl<D: Driver, S: Session, C: Clock> Shared<D, S, C> {
             fresh: Vec::new(),
             unread: VecDeque::new(),
             owing: Vec::new(),
-            turns: 0,
             board: Board::default(),
             given: Vec::new(),
             figures: Figures::default(),
@@ -378,7 +336,7 @@ impl<D: Driver, S: Session, C: Clock> Shared<D, S, C> {
             generation,
             group,
             stage: Stage::Closed,
-            connection: S::open(self.is_head, self.groups[group].is_careful),
+            connection: Connection::new(),
             slots: 0,
             waiting: VecDeque::new(),
             is_new: true,
@@ -451,19 +409,7 @@ impl<D: Driver, S: Session, C: Clock> Shared<D, S, C> {
     /// A connection is of no more use: what was under way ends so, and what waits for a stream was not sent.
     fn lost(&mut self, number: usize, mut ending: impl FnMut() -> Ending) {
         self.inner.close(number);
-        let Self {
-            links,
-            slots,
-            board,
-            figures,
-            ..
-        } = self;
-        let link = &mut links[number];
-        link.stage = Stage::Lost(ending());
-        link.connection.abandon(&mut |place, bytes, news| match news {
-            News::Lost => board.end(place, &mut slots[place], ending()),
-            news => board.take(place, &mut slots[place], bytes, news, figures),
-        });
+        self.links[number].stage = Stage::Lost(ending());
         self.turn_away(number);
         self.report_all(number, |board, place, slot| {
             if slot.stream.is_some() {
@@ -504,14 +450,12 @@ impl<D: Driver, S: Session, C: Clock> Shared<D, S, C> {
             ..
         } = self;
         let link = &mut links[number];
-        let unsent = link.unsent();
         for place in link.waiting.drain(..) {
             let slot = &mut slots[place];
             slot.waits_since_ns = None;
-            board.end(place, slot, Ending::Stream(unsent));
+            board.end(place, slot, Ending::Stream(Fault::Unsent));
         }
         let group = &mut groups[link.group];
-        group.is_careful = link.connection.asks_for_care();
         group.link = group.link.filter(|&current| current != number);
     }
 
@@ -535,10 +479,7 @@ impl<D: Driver, S: Session, C: Clock> Shared<D, S, C> {
         while link.is_open() && !link.connection.pending().is_empty() {
             match self.inner.send(number, link.connection.pending()) {
                 Ok(count) => link.connection.advance(count),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    link.connection.commit(self.inner.committed(number));
-                    break;
-                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) => return self.broke(number, &error),
             }
         }
@@ -593,9 +534,6 @@ impl<D: Driver, S: Session, C: Clock> Shared<D, S, C> {
                     board.take(place, &mut slots[place], bytes, news, figures);
                 };
                 let taken = link.connection.take(received.bytes, &mut on_news);
-                if S::IS_IN_ORDER && taken.is_err() {
-                    note_surplus(number, received.bytes, slots, board);
-                }
                 (taken, may_have_more)
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
@@ -606,10 +544,8 @@ impl<D: Driver, S: Session, C: Clock> Shared<D, S, C> {
         };
         let is_more = may_have_more || link.hangup;
         if let Err(why) = taken {
-            if !S::IS_IN_ORDER {
-                // Says why, if the server still listens.
-                let _ = self.inner.send(number, self.links[number].connection.pending());
-            }
+            // Says why, if the server still listens.
+            let _ = self.inner.send(number, self.links[number].connection.pending());
             self.lost(number, || Ending::Stream(Fault::Broken(why)));
             return false;
         }
@@ -630,7 +566,7 @@ impl<D: Driver, S: Session, C: Clock> Shared<D, S, C> {
             self.owe(number);
         }
         if is_leaving {
-            let was_announced = self.links[number].connection.was_announced();
+            let was_announced = self.links[number].connection.going().is_some();
             self.figures.goaways += u64::from(was_announced && !self.links[number].is_leaving);
             self.leave(number);
         } else {
@@ -719,17 +655,8 @@ impl<D: Driver, S: Session, C: Clock> Shared<D, S, C> {
         }
     }
 
-    fn take_turn(&mut self, place: usize) {
-        self.turns += 1;
-        self.slots[place].turn = self.turns;
-    }
-
-    /// Reports slots with news to the worker; where requests are in order, in that order, in which they go to the next connection too.
+    /// Reports slots with news to the worker.
     fn hand_over(&mut self, ready: &mut Vec<Ready>) {
-        if S::IS_IN_ORDER {
-            let slots = &self.slots;
-            self.board.listed.sort_by_key(|&place| slots[place].turn);
-        }
         for number in self.board.listed.drain(..) {
             let slot = &mut self.slots[number];
             slot.is_listed = false;
@@ -754,14 +681,11 @@ impl<D: Driver, S: Session, C: Clock> Shared<D, S, C> {
 
     /// Begins the stream of a request, or lets it wait for one.
     fn begin(&mut self, number: usize, place: usize, request: &[u8]) -> io::Result<usize> {
-        if self.slots[place].waits_since_ns.is_none() {
-            self.take_turn(place);
-        }
         let (link, slot) = (&mut self.links[number], &mut self.slots[place]);
         match &link.stage {
             Stage::Lost(ending) => return Err(ending.error()),
             Stage::Open if link.is_joinable() => {}
-            _ => return Err(link.unsent().error()),
+            _ => return Err(Fault::Unsent.error()),
         }
         let is_next = match slot.waits_since_ns {
             Some(_) => link.waiting.front() == Some(&place),
@@ -783,9 +707,8 @@ impl<D: Driver, S: Session, C: Clock> Shared<D, S, C> {
             None => 0,
         };
         slot.heard = link.heard;
-        slot.is_early = false;
         let before = link.connection.pending().len();
-        let (stream, taken) = link.connection.begin(place, request, self.is_head);
+        let (stream, taken) = link.connection.begin_rendered(place, request, self.is_head);
         slot.stream = stream;
         slot.sent += (link.connection.pending().len() - before) as u64;
         self.owe(number);
@@ -807,14 +730,11 @@ impl<D: Driver, S: Session, C: Clock> Shared<D, S, C> {
             return Err(ErrorKind::WouldBlock.into());
         }
         self.owe(number);
-        if taken == rest.len() {
-            self.wake_next(number);
-        }
         Ok(taken)
     }
 
-    /// Takes a slot off its connection; a request that is under way there is cancelled. A connection that cannot do without it, or on which
-    /// nothing comes any more, is left.
+    /// Takes a slot off its connection; a request that is under way there is cancelled. A connection on which nothing comes any more is
+    /// left.
     fn detach(&mut self, place: usize) {
         let slot = &mut self.slots[place];
         let Some(number) = slot.link.take() else {
@@ -826,19 +746,16 @@ impl<D: Driver, S: Session, C: Clock> Shared<D, S, C> {
             link.waiting.retain(|&other| other != place);
         }
         let (stream, heard) = (slot.stream.take(), slot.heard);
-        (slot.is_complete, slot.is_early, slot.ending) = (false, false, None);
+        (slot.is_complete, slot.ending) = (false, None);
         (slot.received, slot.sent) = (0, 0);
         (slot.is_readable, slot.is_writable) = (false, false);
         self.board.take_back(std::mem::take(&mut slot.inbox));
         link.slots -= 1;
         if is_busy && link.is_open() {
             if let Some(id) = stream {
-                self.cancel(number, id);
+                link.connection.cancel(id);
             }
-            let link = &mut self.links[number];
-            let is_spent =
-                !link.connection.is_usable() || link.is_stuck(heard, stream.is_some(), &self.clock);
-            if is_spent && !link.is_leaving {
+            if link.is_stuck(heard, stream.is_some(), &self.clock) && !link.is_leaving {
                 return self.leave(number);
             }
             self.owe(number);
@@ -852,36 +769,12 @@ impl<D: Driver, S: Session, C: Clock> Shared<D, S, C> {
         }
     }
 
-    /// Nobody waits for the reply to a request any more.
-    fn cancel(&mut self, number: usize, id: u32) {
-        let Self {
-            links,
-            slots,
-            board,
-            figures,
-            ..
-        } = self;
-        links[number].connection.cancel(id, &mut |place, bytes, news| {
-            board.take(place, &mut slots[place], bytes, news, figures);
-        });
-    }
-
     /// A slot that has no connection is closed once more: it is not wanted back, and neither is a connection that was kept for it.
     fn shut_if_lonely(&mut self, place: usize) {
         let link = self.groups[place / self.per_connection].link;
         if let Some(number) = link.filter(|&number| self.links[number].slots == 0) {
             self.shut(number);
         }
-    }
-}
-
-/// Bytes came that answer nothing: a slot without a request, if there is one, hands on the first of them.
-fn note_surplus(number: usize, bytes: &[u8], slots: &mut [Slot], board: &mut Board) {
-    let is_idle =
-        |slot: &Slot| slot.link == Some(number) && slot.stream.is_none() && slot.waits_since_ns.is_none();
-    if let Some(place) = slots.iter().position(is_idle) {
-        board.keep(&mut slots[place], &bytes[..1]);
-        board.readable(place, &mut slots[place]);
     }
 }
 
@@ -897,7 +790,7 @@ fn not_connected() -> io::Error {
     io::Error::from_raw_os_error(libc::ENOTCONN)
 }
 
-impl<D: Driver, S: Session, C: Clock> Driver for Shared<D, S, C> {
+impl<D: Driver, C: Clock> Driver for Http2<D, C> {
     const NAME: &'static str = D::NAME;
 
     fn connect(&mut self, slot: usize) -> io::Result<bool> {
@@ -919,7 +812,6 @@ impl<D: Driver, S: Session, C: Clock> Driver for Shared<D, S, C> {
             None => self.open(group)?,
         };
         self.slots[slot].link = Some(number);
-        self.take_turn(slot);
         self.links[number].slots += 1;
         Ok(self.links[number].is_open())
     }
@@ -1040,15 +932,11 @@ impl<D: Driver, S: Session, C: Clock> Driver for Shared<D, S, C> {
 
     fn is_unsent(&self, slot: usize) -> bool {
         self.slots.get(slot).is_some_and(|slot| {
-            let is_turned_away = matches!(slot.ending, Some(Ending::Stream(Fault::Unsent | Fault::Moved)));
+            let is_turned_away = matches!(slot.ending, Some(Ending::Stream(Fault::Unsent)));
             let link = slot.link.map(|number| &self.links[number]);
             let is_too_late = link.is_some_and(|link| matches!(link.stage, Stage::Lost(_)));
             slot.waits_since_ns.is_some() || is_turned_away || (is_too_late && slot.stream.is_none())
         })
-    }
-
-    fn was_early(&self, slot: usize) -> bool {
-        self.slots.get(slot).is_some_and(|slot| slot.is_early)
     }
 
     fn waited_for_stream_ns(&self, slot: usize) -> Option<u64> {
@@ -1060,7 +948,7 @@ impl<D: Driver, S: Session, C: Clock> Driver for Shared<D, S, C> {
     }
 }
 
-impl<D: Driver, S: Session, C: Clock> Shared<D, S, C> {
+impl<D: Driver, C: Clock> Http2<D, C> {
     fn collect(&mut self) {
         for ready in self.fresh.drain(..) {
             let generation = self.links[ready.slot].generation;
