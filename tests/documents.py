@@ -27,7 +27,7 @@ from prony.host.checks import HostCheck
 from prony.listing.calibration import calibration_document
 from prony.listing.host import host_document, host_json
 from prony.listing.servers import check_json, checks_document
-from prony.model import ConnectionStage, Interface, RateStage
+from prony.model import ConnectionStage, Interface, Limit, LimitKind, RateStage
 from prony.model.shapes import encode
 from prony.reading.load import read_load
 from prony.report.document import Document, Section
@@ -58,7 +58,7 @@ def load(loop, ok, errors=None, censored=(), conditions=CONDITIONS, **changes):
 SPREAD = [MS + 7919 * k % (20 * MS) for k in range(12_000)]
 SAMPLES = [{"class": "reset", "detail": f"os error {104 + k % 2}", "at_ns": k} for k in range(5)]
 COSTS = {
-    "limit": {"kind": "late", "lag_ns": 12_500_000},
+    **build.told_limit(Limit(LimitKind.LATE, lag_ns=12_500_000, percentile=99)),
     "cpu_ns_per_request": 9100.5,
     "spin_share": 0.31,
 }

@@ -34,7 +34,7 @@ def wire_of_mix(workload, ok_by_path, errors_by_path=()):
     errors = dict(errors_by_path)
     paths = [one.path for one in workload.mix.paths]
     every = sorted(value for path in paths for value in ok_by_path[path])
-    whole = build.wire(workload, every, _sum(errors.values()), (), "no", ())
+    whole = build.wire(workload, every, _sum(errors.values()), (), None, ())
     whole["spec"] = {**whole["spec"], "workload": encode(workload)}
     whole["paths"] = [
         _path(workload, one, ok_by_path[one.path], errors.get(one.path, {})) for one in workload.mix.paths

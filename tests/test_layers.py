@@ -14,10 +14,10 @@ from modules import ROOT, imports, modules, offered, own_imports, tree
 # where it imports late.
 LAYERS = (
     *("units", "glossary", "escapes", "errors", "version", "itself", "drafts", "metrics"),
-    *("kernel_settings", "model", "runas", "seat", "specification", "archive"),
+    *("kernel_settings", "model", "runas", "seat", "specification"),
     # Pure: values in, values out.
     *("schedule", "factors", "study_document", "workloads", "plan", "cross_check"),
-    *("analysis", "diagnosis", "reading", "report"),
+    *("analysis", "diagnosis", "archive", "reading", "report"),
     # Measuring.
     *("survey", "host", "certificates", "catalog", "sandbox", "monitor", "engine", "assembly"),
     *("trial", "study", "check", "calibration"),

@@ -29,7 +29,7 @@ from prony.analysis.summary import figures
 from prony.archive import open_archive
 from prony.errors import ArchiveError
 from prony.faces.json_load import load_result
-from prony.model import Limit, Limited, LimitKind
+from prony.model import GeneratorVerdict, Limit, Limited, LimitKind
 from prony.model.recording import Account, CarriedIn, Distribution, Recording, decode_recording
 from prony.model.shapes import ShapeError, encode
 from prony.reading.load import read_load
@@ -139,6 +139,24 @@ def test_a_whole_number_stays_one_where_any_number_may_stand():
     assert json.dumps(encode(recording_of(generator={"spin_share": 0}).generator.spin_share)) == "0"
 
 
+# --- the generator's verdict ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("told", [{}, {"limited": None}, {"limited": "no", "evidence": []}])
+def test_a_generator_that_says_nothing_of_itself_was_not_the_limit(told):
+    assert recording_of(generator=told).generator.verdict == GeneratorVerdict()
+
+
+def test_a_verdict_has_all_its_evidence_the_strongest_first():
+    evidence = [
+        {"level": "yes", "kind": "throttled", "share": 0.5},
+        {"level": "suspect", "kind": "late", "share": 0.3, "percentile": 99, "lag_ns": 70},
+    ]
+    found = recording_of(generator={"limited": "yes", "evidence": evidence}).generator.verdict
+    assert found.strongest == Limit(LimitKind.THROTTLED, Limited.YES, share=0.5)
+    assert found.evidence[1].numbers == {"share": 0.3, "percentile": 99, "lag_ns": 70}
+
+
 # --- what is refused --------------------------------------------------------------------------------------
 
 
@@ -157,7 +175,17 @@ def test_a_whole_number_stays_one_where_any_number_may_stand():
             "series[0].second: expected a whole number of at least 0, found nothing",
         ),
         ({"little": {"residual": float("nan")}}, "recording.little.residual: expected a number, found NaN"),
-        ({"generator": {"limited": 3}}, "recording.generator.limited: expected text, found 3"),
+        ({"generator": {"limited": "slow"}}, "generator.limited: expected one of no, suspect, yes"),
+        ({"generator": {"evidence": ["busy"]}}, "generator.evidence[0]: expected an object"),
+        ({"generator": {"evidence": [{"kind": "tired"}]}}, "evidence[0].kind: expected one of in_flight"),
+        (
+            {"generator": {"evidence": [{"kind": "busy"}]}},
+            "generator.evidence[0].share: expected a number, as the kind is busy",
+        ),
+        (
+            {"generator": {"evidence": [{"kind": "late", "share": 0.1}]}},
+            "generator.evidence[0].lag_ns: expected a number, as the kind is late",
+        ),
         (
             {"distributions": {"connect": {"count": 1}}},
             "distributions.connect.min_ns: expected a value",

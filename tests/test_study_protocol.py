@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from golden import generators
-from golden.build import recording
+from golden.build import BUSY, recording, told_limit
 from prony.analysis.compare import Verdict
 from prony.archive import open_archive
 from prony.catalog.schema.loader import load_catalog
@@ -368,7 +368,7 @@ def test_below_a_limit_of_the_generator_the_search_goes_on_and_finds_a_bound(wor
         rate = workload.loop.rate_per_s if isinstance(workload.loop, OpenLoop) else 0
         late = rate > 1000
         count = min(round(rate * workload.stop.duration_ns / 1e9), 3000)
-        return recording(workload, [(90 if late else 2) * MS] * count, limited="cpu" if late else None)
+        return recording(workload, [(90 if late else 2) * MS] * count, limited=BUSY if late else None)
 
     world.replies = limited
     search(world)
@@ -383,7 +383,7 @@ def test_below_a_limit_of_the_generator_the_search_goes_on_and_finds_a_bound(wor
 def cpu_of(recording):
     """Return a Recording of a generator that its CPU limited, and that sent half of what was due."""
     sent = recording.account.scheduled // 2
-    return with_parts(recording, generator={"limited": "cpu", "sent_in_window": sent})
+    return with_parts(recording, generator={**told_limit(BUSY), "sent_in_window": sent})
 
 
 def test_cpu_that_a_limited_generator_left_free_does_not_make_the_search_double_on(world):
@@ -406,7 +406,7 @@ def test_too_few_requests_end_the_search_whatever_else_may_have_been_the_limit(w
     def few(launch, workload):
         rate = workload.loop.rate_per_s if isinstance(workload.loop, OpenLoop) else 0
         replies = [2 * MS] * (3000 if rate <= 1000 else 900)
-        return recording(workload, replies, limited="cpu" if rate > 1000 else None)
+        return recording(workload, replies, limited=BUSY if rate > 1000 else None)
 
     world.replies = few
     search(world)

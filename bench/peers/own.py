@@ -113,7 +113,7 @@ def spec(order: Order) -> dict[str, object]:
         "threads": 1,
         "cpus": [GENERATOR_CPU],
         # What a user gets who chooses nothing, but for a rate: there it is the least that the load costs.
-        "pacing": "economical" if cell.rate else "auto",
+        "pacing": "economical" if cell.rate else "precise",
     }
 
 

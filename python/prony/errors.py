@@ -112,7 +112,7 @@ class EngineError(PronyError):
 
 
 class ArchiveError(PronyError):
-    """A file is not an archive, is damaged, or is of a version that this Prony does not read."""
+    """A file is not an archive, or is damaged."""
 
     exit_code = ExitCode.COULD_NOT_MEASURE
 

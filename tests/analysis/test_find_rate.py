@@ -115,7 +115,7 @@ def test_the_same_steps_give_the_same_next_rate():
 
 
 def test_what_only_the_generator_leaves_open_sends_the_search_down_and_other_doubt_says_nothing():
-    limit = Limit(LimitKind.OTHER, reason="cpu")
+    limit = Limit(LimitKind.BUSY, share=0.95)
     assert next_rate([RateStep(100.0, None, limit=limit)], 100, 1e4) == 50
     assert next_rate([RateStep(100.0, None, "it slept")], 100, 1e4) == 100
 

@@ -15,7 +15,7 @@ from prony.model.facts import FoundRate, RateStep, RateTest
 from recordings import with_parts
 
 CELL = cell_of("a+hello", OpenLoop(1000))
-CPU = Limit(LimitKind.OTHER, reason="cpu")
+CPU = Limit(LimitKind.BUSY, share=0.93)
 MEASURED = build.trial(CELL, 0, 0, [1_000_000] * 2000)
 
 
@@ -70,7 +70,7 @@ def test_of_a_trial_that_is_not_valid_nothing_can_be_told():
     ],
 )
 def test_what_misses_the_objective_under_a_limit_of_the_generator_decides_nothing(objective, met):
-    found = judged(build.trial(CELL, 0, 0, [1_000_000] * 2000, limited="cpu"), objective)
+    found = judged(build.trial(CELL, 0, 0, [1_000_000] * 2000, limited=CPU), objective)
     assert (found.met, found.limit) == (met, CPU)
 
 
@@ -79,7 +79,7 @@ def test_what_misses_the_objective_under_a_limit_of_the_generator_decides_nothin
     [("errors < 1%", None), ("success > 99%", None), ("cpu < 80%", None), ("cpu < 20%", False)],
 )
 def test_cpu_and_errors_do_not_meet_it_where_the_generator_sent_less_than_was_due(objective, met):
-    trial = build.trial(CELL, 0, 0, [1_000_000] * 2000, limited="cpu")
+    trial = build.trial(CELL, 0, 0, [1_000_000] * 2000, limited=CPU)
     late = with_parts(trial.recording, generator={"sent_in_window": 1200})
     found = judged(replace(trial, recording=late), objective)
     assert (found.met, found.limit, found.unmet is None) == (met, CPU, met is None)
@@ -87,24 +87,24 @@ def test_cpu_and_errors_do_not_meet_it_where_the_generator_sent_less_than_was_du
 
 @pytest.mark.parametrize("objective", ["p99.99 < 2ms", "p99 < 0.5ms, p99.99 < 2ms"])
 def test_the_limit_is_no_cause_where_too_few_requests_leave_it_open_too(objective):
-    found = judged(build.trial(CELL, 0, 0, [1_000_000] * 2000, limited="cpu"), objective)
+    found = judged(build.trial(CELL, 0, 0, [1_000_000] * 2000, limited=CPU), objective)
     assert found == RateStep(1000.0, None, "fewer than 10 requests lie above it")
 
 
 def test_the_limit_is_no_cause_where_the_trial_is_not_valid():
-    trial = build.trial(CELL, 0, 0, [1_000_000] * 2000, limited="cpu")
+    trial = build.trial(CELL, 0, 0, [1_000_000] * 2000, limited=CPU)
     found = judged(replace(trial, outcome=Invalid("the machine slept")))
     assert found == RateStep(1000.0, None, "the machine slept")
 
 
 def test_errors_under_a_limit_of_the_generator_do_not_meet_it():
-    failing = build.trial(CELL, 0, 0, [1_000_000] * 1900, errors={"reset": 100}, limited="cpu")
+    failing = build.trial(CELL, 0, 0, [1_000_000] * 1900, errors={"reset": 100}, limited=CPU)
     found = judged(failing, "p50 < 0.5ms, errors < 1%")
     assert (found.met, found.unmet.condition) == (False, "errors < 1%")
 
 
 def test_what_cannot_be_decided_says_what_was_measured_and_why():
-    found = judged(build.trial(CELL, 0, 0, [1_000_000] * 2000, limited="cpu"), "p99 < 0.5ms")
+    found = judged(build.trial(CELL, 0, 0, [1_000_000] * 2000, limited=CPU), "p99 < 0.5ms")
     assert found.unmet.condition == "p99 < 0.5ms"
     assert found.unmet.value == pytest.approx(1e6, rel=0.001)
     assert found.reason == "the generator may have been the limit"

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from golden import build
+from golden.faults import FAULTS
 from prony.archive import create, open_archive, resume
 from prony.errors import ArchiveError
 from prony.model import (
@@ -24,6 +25,7 @@ from prony.model import (
     Design,
     EngineChoice,
     Failed,
+    FaultKind,
     Fingerprint,
     Invalid,
     Needs,
@@ -71,6 +73,16 @@ def closed_trial(block=0, **kwargs):
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "a.prony"
+
+
+def test_faults_of_every_kind_read_as_they_were_written(path):
+    with create(path, plan_of(WORKLOAD), Fingerprint()) as writer:
+        for attempt, fault in enumerate(FAULTS):
+            spoilt = closed_trial(attempt=attempt, outcome=Invalid("spoilt"))
+            writer.append(replace(spoilt, fault=fault))
+    with open_archive(path) as archive:
+        assert tuple(one.trial.fault for one in archive.trials()) == FAULTS
+    assert {fault.kind for fault in FAULTS} == set(FaultKind)
 
 
 def test_a_plan_reads_as_it_was_written(path):

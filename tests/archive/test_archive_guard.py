@@ -10,7 +10,7 @@ import pytest
 from test_archive import WORKLOAD, closed_trial, plan_of
 
 from histograms import Histogram
-from prony.archive import create, leftovers, open_archive
+from prony.archive import create, leftovers, open_archive, resume
 from prony.archive.guard import check_histogram
 from prony.errors import ArchiveError, UsageError
 from prony.model import Fingerprint
@@ -61,10 +61,16 @@ def test_a_foreign_database_is_refused_and_its_journal_is_left_alone(tmp_path):
     assert journal.read_bytes() == b"x"
 
 
-def test_a_later_format_says_so(path):
-    tamper(path, ("PRAGMA user_version = 9",))
-    with pytest.raises(ArchiveError, match="has archive format 9; this Prony reads formats 1 to 3"):
-        open_archive(path)
+@pytest.mark.parametrize("format", [0, 2, 9])
+@pytest.mark.parametrize("opened", [open_archive, lambda path: resume(path, Fingerprint())])
+def test_another_format_is_refused_in_one_line_and_the_file_stays_as_it_is(path, format, opened):
+    tamper(path, (f"PRAGMA user_version = {format}",))
+    before = path.read_bytes()
+    with pytest.raises(UsageError) as refused:
+        opened(path)
+    assert str(refused.value) == f"`{path}` has archive format {format}; this Prony reads format 1"
+    assert refused.value.hint == "run it again with this Prony"
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize(

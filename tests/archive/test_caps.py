@@ -10,8 +10,7 @@ from test_archive import WORKLOAD, closed_trial, plan_of
 
 from prony.archive import caps, create, deadline, open_archive, rows
 from prony.archive.caps import MOST_ROWS, MOST_ROWS_OF_A_TRIAL
-from prony.archive.guard import FORMAT_VERSION
-from prony.archive.schema import columns_of, schema
+from prony.archive.schema import columns, schema
 from prony.errors import ArchiveError
 from prony.model import Fingerprint
 
@@ -98,10 +97,9 @@ def test_a_refused_schema_is_named(path, statement, words):
     assert words in str(refused.value)
 
 
-@pytest.mark.parametrize("version", range(1, FORMAT_VERSION + 1))
-def test_every_format_has_its_declarations(version):
-    assert set(columns_of(version)) >= {"meta", "plan", "run", "cell", "trial"}
-    assert schema(version).count("CREATE TABLE") == len(columns_of(version))
+def test_every_declaration_is_found():
+    assert set(columns()) >= {"meta", "plan", "run", "cell", "trial"}
+    assert schema().count("CREATE TABLE") == len(columns())
 
 
 # --- sizes ------------------------------------------------------------------------------------------------
@@ -221,7 +219,7 @@ MANY = "WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i <
 
 
 def test_more_trials_than_any_study_has_are_refused(path):
-    rest = ", ".join(list(columns_of(FORMAT_VERSION)["trial"])[1:])
+    rest = ", ".join(list(columns()["trial"])[1:])
     tamper(path, f"INSERT INTO trial {MANY.format(200_000)} SELECT i, {rest} FROM n, trial")
     with pytest.raises(ArchiveError, match="its table `trial` has 200,000 rows; expected at most 10,000"):
         open_archive(path)
@@ -292,8 +290,8 @@ def with_a_false_index(path, trials, processes):
     """Let every trial have the same sample, of many processes, by an index that says so."""
     (ours,) = asked(path, "SELECT sql FROM sqlite_schema WHERE name = 'sample_of_trial'")
     (sample,) = asked(path, "SELECT max(sample_id) FROM sample")
-    rest = ", ".join(list(columns_of(FORMAT_VERSION)["trial"])[1:])
-    usage = ", ".join(list(columns_of(FORMAT_VERSION)["process_sample"])[2:])
+    rest = ", ".join(list(columns()["trial"])[1:])
+    usage = ", ".join(list(columns()["process_sample"])[2:])
     many = [
         f"INSERT INTO trial {MANY.format(trials)} SELECT i, {rest} FROM n, trial",
         f"INSERT INTO process {MANY.format(processes)} SELECT i + 1000, 1, i, 1, 'x', 'x' FROM n",

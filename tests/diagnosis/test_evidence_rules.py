@@ -496,7 +496,7 @@ def sick():
         "conntrack.dropped": 1,
         "machine.huge_pages": 99,
     }
-    limited = build.trial(CELL, 0, 0, [1] * 9, limited="worker CPU 95 %").recording
+    limited = build.trial(CELL, 0, 0, [1] * 9, limited=build.BUSY).recording
     return observed(
         sample(0, row(1), row(2, "master"), gauges=FULL),
         sample(5, row(1, cpu_s=5), row(2, "master"), row(4)),

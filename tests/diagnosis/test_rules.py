@@ -8,7 +8,7 @@ import pytest
 from golden import build
 from histograms import distribution
 from prony.diagnosis import RULES, Advice, Confidence, Evidence, Finding, Symptom, diagnose
-from prony.model import Cell, Failed, Invalid, Network, SandboxFacts, SubjectRecord
+from prony.model import Cell, Failed, Invalid, Limit, LimitKind, Network, SandboxFacts, SubjectRecord
 from prony.report.findings import advice_words, finding_words, shared_words
 from recordings import with_parts
 
@@ -65,27 +65,32 @@ def test_overflows_on_the_hosts_network_are_the_machines_and_only_possibly_the_s
 
 
 def test_a_limited_generator_may_hide_throughput_and_add_latency():
-    (found,) = findings(build.trial(CELL, 0, 0, [1] * 9, limited="worker CPU 95 %"))
+    (found,) = findings(build.trial(CELL, 0, 0, [1] * 9, limited=Limit(LimitKind.THROTTLED, share=0.095)))
     assert found.rule == "D23"
-    assert "worker CPU 95 %" in sentence(found)
+    assert "a quota of CPU stopped it for 9.5 % of the time" in sentence(found)
     assert "throughput may be higher, and latency lower, than shown" in sentence(found)
     assert "thread" not in advice(found)
 
 
 @pytest.mark.parametrize(
-    ("reason", "alike"),
+    ("limit", "words", "alike"),
     [
-        ("a worker thread was busy 95 % of the time", "(a worker thread was busy)"),
-        ("others kept a worker thread waiting for its CPU 3.4 % of the time", "(others kept a worker thread"),
-        ("requests went out 12.5 ms late at p99", "(requests went out late)"),
+        (build.BUSY, "a worker thread was busy 93 % of the time", "(a worker thread was busy)"),
+        (
+            Limit(LimitKind.KEPT_WAITING, share=0.034),
+            "others kept a worker thread waiting for its CPU 3.4 % of the time",
+            "(others kept a worker thread",
+        ),
+        (
+            Limit(LimitKind.LATE, lag_ns=12_500_000, percentile=99),
+            "requests went out 12.5 ms late at p99",
+            "(requests went out late)",
+        ),
     ],
 )
-def test_subjects_with_the_same_kind_of_limit_share_it_without_its_figures(reason, alike):
-    engines = reason.replace(
-        "requests went out 12.5 ms late at p99", "1 % of the requests went out more than 12.5 ms late"
-    )
-    (found,) = findings(build.trial(CELL, 0, 0, [1] * 9, limited=engines))
-    assert reason in sentence(found)
+def test_subjects_with_the_same_kind_of_limit_share_it_without_its_figures(limit, words, alike):
+    (found,) = findings(build.trial(CELL, 0, 0, [1] * 9, limited=limit))
+    assert words in sentence(found)
     said = str(shared_words(found, ""))
     assert alike in said and not re.search("[0-9]", said)
 
@@ -113,7 +118,7 @@ def test_waits_of_the_generator_are_shown_with_their_length_and_the_replies_that
 @pytest.mark.parametrize("sent", [99, 98])
 def test_a_rate_that_was_kept_says_nothing_of_more_throughput(sent):
     cell = replace(CELL, workload=build.Workload(build.OpenLoop(100), CELL.workload.stop))
-    trial = build.trial(cell, 0, 0, [1] * 100, limited="worker CPU 95 %")
+    trial = build.trial(cell, 0, 0, [1] * 100, limited=build.BUSY)
     parts = {"limited": "yes", "evidence": [{"level": "yes", "kind": "busy", "share": 0.96}]}
     recording = with_parts(trial.recording, generator={**parts, "sent_in_window": sent})
     (found,) = findings(replace(trial, recording=recording))
@@ -140,7 +145,7 @@ def test_one_overflow_is_one_connection():
 
 @pytest.mark.parametrize("outcome", [Failed("load", "died"), Invalid("steal")])
 def test_trials_that_do_not_count_accuse_neither_the_generator_nor_the_server(outcome):
-    limited = build.trial(CELL, 0, 0, [1] * 9, limited="worker CPU 95 %").recording
+    limited = build.trial(CELL, 0, 0, [1] * 9, limited=build.BUSY).recording
     recording = answered(without_reply=9, most=200, limited=limited)
     found = findings(replace(HEALTHY, recording=recording, outcome=outcome))
     assert not {"D10", "D23"} & {each.rule for each in found}

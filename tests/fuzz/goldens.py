@@ -3,7 +3,6 @@
 ``prepare`` writes them into a folder, each by its name.
 """
 
-import gzip
 import shutil
 import sqlite3
 from contextlib import closing
@@ -11,8 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from golden import build, generators, studies
-from golden.archives import FAULTS
 from golden.build import SECOND
+from golden.faults import FAULTS
+from mixes import study_of_mix
 from prony.analysis.validity import in_words
 from prony.archive import create, resume
 from prony.catalog.schema.loader import load_catalog
@@ -60,7 +60,6 @@ from prony.model.facts import (
 )
 from prony.units import DAY_NS
 
-ARCHIVES = Path(__file__).parents[1] / "golden" / "archives"
 SERVERS = {"gunicorn": {"workers": 2}, "waitress": {"threads": 2}}
 USAGE = ListenerUsage("server", AddressKind.TCP4, "127.0.0.1:8000", 71, 9, 128, 3)
 STEPS = (
@@ -80,11 +79,9 @@ def prepare(folder: Path) -> dict[str, Path]:
         "checked": generators.checked_study(folder / "checked.prony"),
         "rich": rich(folder / "rich.prony"),
         "begun": begun(folder / "begun.prony"),
+        "mix": folder / "mix.prony",
     }
-    for old in sorted(ARCHIVES.glob("*.gz")):
-        path = folder / old.name.removesuffix(".gz")
-        path.write_bytes(gzip.decompress(old.read_bytes()))
-        made[path.stem] = path
+    study_of_mix(made["mix"])
     return made
 
 

@@ -4,10 +4,7 @@
 available, one that was killed once and one that is slow.
 """
 
-import json
 import random
-import sqlite3
-from contextlib import closing
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
@@ -24,6 +21,8 @@ from prony.model import (
     Fingerprint,
     Interface,
     Invalid,
+    Limit,
+    LimitKind,
     ListenerUsage,
     LogTail,
     Network,
@@ -51,6 +50,7 @@ from prony.model.shapes import encode
 
 MS = 1_000_000
 SECOND = 1_000_000_000
+BUSY = Limit(LimitKind.BUSY, share=0.93)
 STARTED = 1_790_000_000 * SECOND
 FINGERPRINT = Fingerprint(
     {
@@ -111,8 +111,13 @@ def recording(workload, ok, errors=None, censored=(), limited=None, error_sample
     return decode_recording(wire(workload, ok, errors, censored, limited, error_samples))
 
 
+def told_limit(limit):
+    """What a generator tells that this limits it; null: nothing."""
+    return {"limited": limit.level if limit else "no", "evidence": [encode(limit)] if limit else []}
+
+
 def wire(workload, ok, errors, censored, limited, error_samples):
-    """A Recording as a generator tells it."""
+    """A Recording as a generator tells it; ``limited``: the limit that it had."""
     open_loop = isinstance(workload.loop, OpenLoop)
     duration = workload.stop.duration_ns
     account = {**NO_ERRORS, **(errors or {})}
@@ -171,7 +176,7 @@ def wire(workload, ok, errors, censored, limited, error_samples):
             for k in range(seconds)
         ],
         "generator": {
-            "limited": limited,
+            **told_limit(limited),
             "cpu_work_ns": 9000 * len(ok),
             "cpu_spin_ns": duration // 10,
             "run_queue_ns": 5 * MS,
@@ -382,16 +387,6 @@ def study_two(path: Path, blocks=3):
     return path
 
 
-def with_floors(path: Path, floors):
-    """An archive as older versions made them: with the noise floors that the machine knew when it began."""
-    kept = json.dumps([encode(floor) for floor in floors])
-    with closing(sqlite3.connect(path)) as database, database:
-        database.execute(
-            "UPDATE run SET facts_json = json_set(facts_json, '$.noise_floors', json(?))", [kept]
-        )
-    return path
-
-
 @built_once
 def closed_study(path: Path, blocks=6):
     """Two servers that are alike and a slower one of two listeners, of which one has the longer queue."""
@@ -411,7 +406,7 @@ def closed_study(path: Path, blocks=6):
             for position, cell in enumerate(cells):
                 count = int(speeds[cell.subject.name] * drift * (1 + 0.004 * rng.gauss(0, 1)))
                 values = latencies(rng, count, 20000 / count)
-                limited = "run-queue wait 3 % of the window" if position == 0 and block == 0 else None
+                limited = BUSY if position == 0 and block == 0 else None
                 seen = (
                     listeners(8 + block % 2, 1) if cell.subject.name.startswith("gunicorn") else NO_LISTENERS
                 )

@@ -94,8 +94,7 @@ def test_a_study_fits_one_screen(made, tmp_path):
 
 @pytest.mark.parametrize("count", [1, 2, 8, 12])
 def test_a_dozen_subjects_with_long_names_and_many_findings_fit_one_screen(tmp_path, count):
-    limited = "a worker thread was busy 93 % of the time"
-    path = study(tmp_path / "a.prony", LONG[:count], counters=OVERFLOWS, limited=limited)
+    path = study(tmp_path / "a.prony", LONG[:count], counters=OVERFLOWS, limited=build.BUSY)
     assert rows(shown(brief(path))) <= HEIGHT
 
 
@@ -213,14 +212,14 @@ def test_names_before_a_limit_leave_room_for_it(tmp_path):
 
 
 def test_what_the_generator_could_not_separate_may_be_better_than_shown(tmp_path):
-    path = study(tmp_path / "a.prony", ["a", "b"], limited="a worker thread was busy 93 % of the time")
+    path = study(tmp_path / "a.prony", ["a", "b"], limited=build.BUSY)
     text = " ".join(" ".join(shown(brief(path))).split())
     assert "is best as far as was seen; the generator limited it and 1 other (n = 5)" in text
     assert "≥ ≤ ?: bounds" in text
 
 
 def test_a_generator_that_was_the_limit_is_said_once(tmp_path):
-    path = study(tmp_path / "a.prony", ["a", "b"], limited="a worker thread was busy 93 % of the time")
+    path = study(tmp_path / "a.prony", ["a", "b"], limited=build.BUSY)
     lines = shown(brief(path))
     assert sum(line.startswith("generator") for line in lines) == 1
     assert any(line.startswith("b ") and line.endswith("?") for line in lines)

@@ -58,7 +58,6 @@ def disturbed(path):
         "ListenDrops": 1300,
         "softnet.dropped": 7,
     }
-    limited = "a worker thread was busy 93 % of the time"
     with build.create(path, build.Plan("study", "", "", "quick", cells, 5, 1), build.FINGERPRINT) as writer:
         for block in range(5):
             for k, cell in enumerate(cells):
@@ -68,7 +67,7 @@ def disturbed(path):
                         spoilt(build.trial(cell, block, k, [], attempt=attempt), 0.3 + 0.1 * attempt)
                     )
                 writer.append(
-                    build.trial(cell, block, k, values, counters=counters, limited=limited, attempt=2)
+                    build.trial(cell, block, k, values, counters=counters, limited=build.BUSY, attempt=2)
                 )
         # Of two more blocks nothing counts.
         for block in (5, 6):

@@ -5,8 +5,6 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-import pytest
-
 from golden import build
 from prony.archive import open_archive
 from prony.archive.codec import dump, encode_sandbox
@@ -32,18 +30,16 @@ def test_the_reason_why_no_stronger_sandbox_was_taken_is_told(tmp_path: Path) ->
     assert "Sandbox `process`: no control groups here: not root." in text
 
 
-TEXTS = {"cpus": "enforced: seen", "memory": "enforced: a hog was killed", "pids": "absent: why"}
-VALUES = {
+LIMITS = {
     "cpus": {"holding": "enforced", "reason": "seen"},
     "memory": {"holding": "enforced", "reason": "a hog was killed"},
     "pids": {"holding": "absent", "reason": "why"},
 }
 
 
-@pytest.mark.parametrize("limits", [TEXTS, VALUES], ids=["an older archive", "values"])
-def test_limits_are_shown_with_how_far_they_hold(tmp_path: Path, limits: object) -> None:
+def test_limits_are_shown_with_how_far_they_hold(tmp_path: Path) -> None:
     choice = SandboxChoice("cgroup", memory_bytes=2**29, pids=9)
-    text = told(tmp_path, choice, kind="cgroup", limits=limits)
+    text = told(tmp_path, choice, kind="cgroup", limits=LIMITS)
     assert (
         "A control group limited the server to its CPUs (enforced), 512 MiB of memory (enforced), "
         "9 processes and threads (absent)."
@@ -61,7 +57,10 @@ def test_what_a_server_could_exhaust_here_is_told(tmp_path: Path) -> None:
 
 def test_limits_of_a_study_are_told_without_control_groups_too(tmp_path: Path) -> None:
     choice = SandboxChoice(cpu_quota=1.0, memory_bytes=2**29)
-    limits = {"cpu_quota": "by affinity only: none", "memory": "absent: none"}
+    limits = {
+        "cpu_quota": {"holding": "by affinity only", "reason": "none"},
+        "memory": {"holding": "absent", "reason": "none"},
+    }
     text = told(tmp_path, choice, kind="process", limits=limits)
     assert "Requested limits: 1 CPU (by affinity only), 512 MiB of memory (absent)." in text
     assert "were requested; the server" not in text

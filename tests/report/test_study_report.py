@@ -498,7 +498,8 @@ def text_of(path, width=110):
 
 def test_a_finding_that_subjects_share_is_told_once(tmp_path):
     busy = "a worker thread was busy"
-    trials = [(name, {"limited": f"{busy} 9{k} % of the time"}) for k, name in enumerate(("a+x", "b+x"))]
+    limits = [Limit(LimitKind.BUSY, share=share) for share in (0.9, 0.91)]
+    trials = [(name, {"limited": limit}) for name, limit in zip(("a+x", "b+x"), limits, strict=True)]
     text = text_of(study(tmp_path / "a.prony", *trials, ("a+x", {}), ("b+x", {})))
     said = f"all subjects: the generator may have been the limit ({busy}): throughput may be higher"
     assert text.count(said) == text.count("the generator may have been the limit") == 1
@@ -506,14 +507,14 @@ def test_a_finding_that_subjects_share_is_told_once(tmp_path):
 
 
 def test_a_finding_of_some_subjects_names_them(tmp_path):
-    trials = [(name, {"limited": "waited 2 %"}) for name in ("a+x", "b+x")]
+    trials = [(name, {"limited": build.BUSY}) for name in ("a+x", "b+x")]
     text = text_of(study(tmp_path / "a.prony", *trials, ("c+x", {})))
-    assert "a+x, b+x: the generator may have been the limit (waited 2 %): throughput" in text
+    assert "a+x, b+x: the generator may have been the limit (a worker thread was busy): throughput" in text
 
 
 def test_findings_are_told_in_the_order_of_the_rules(tmp_path):
     counters = {"ListenOverflows": 3, "cgroup.server.oom_kills": 1}
-    trials = [("a+x", {"counters": counters}), ("b+x", {"limited": "waited 2 %"})]
+    trials = [("a+x", {"counters": counters}), ("b+x", {"limited": build.BUSY})]
     path = study(tmp_path / "a.prony", *trials)
     with open_archive(path) as opened:
         assert [found["rule"] for found in reading_json(read_archive(opened))["findings"]] == [

@@ -30,7 +30,7 @@ def test_each_claim_becomes_a_row_with_the_archives_digest(tmp_path):
     assert all(set(row) == set(claims.COLUMNS) for row in rows)
 
 
-def test_an_older_archive_is_judged_by_the_claims_of_today(tmp_path):
+def test_an_archive_is_judged_by_the_claims_of_today(tmp_path):
     def older(plan):
         return replace(plan, claims=tuple(replace(claim, low=0.5) for claim in plan.claims[:1]))
 

@@ -170,7 +170,6 @@ pub struct Account {
     pub client_no_descriptor: u64,
     pub client_no_buffer: u64,
     pub client_other: u64,
-    #[serde(default)]
     pub carried_in: CarriedIn,
 }
 

@@ -32,9 +32,7 @@ pub struct Thread {
     pub spin_margin_ns: Option<u64>,
     pub run_queue_ns: u64,
     pub turns: u64,
-    #[serde(default)]
     pub long_waits: u64,
-    #[serde(default)]
     pub long_wait_ns: u64,
     pub throttled_ns: Option<u64>,
 }

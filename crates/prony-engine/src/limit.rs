@@ -153,7 +153,7 @@ mod tests {
                 "request": {"method": "GET", "path": "/", "headers": [], "body": null, "keep_alive": true},
                 "expect": {"status": null, "body": null}
             },
-            "threads": threads, "cpus": null, "pacing": "auto"
+            "threads": threads, "cpus": null, "pacing": "precise"
         });
         Spec::from_json(&spec.to_string()).unwrap()
     }

@@ -110,10 +110,8 @@ pub struct Connections {
     pub connect_failures: u64,
     pub retried: u64,
     /// Connections that brought bytes which no request had asked for.
-    #[serde(default)]
     pub surplus: u64,
     /// Requests from the first connection to the last, with those of the warm-up, and again those that were sent again.
-    #[serde(default)]
     pub requests_sent: Option<u64>,
     /// Connections that the stages of a closed loop added, and took away; null where it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -149,10 +147,8 @@ pub struct Queue {
     pub waited: u64,
     pub max_length: u64,
     /// The most requests in flight; null in a closed loop.
-    #[serde(default)]
     pub limit: Option<u64>,
     /// When a request first waited because of it, from the opening of the window; null: never.
-    #[serde(default)]
     pub bound_at_ns: Option<u64>,
 }
 
@@ -162,9 +158,7 @@ pub struct Queue {
 pub struct Distributions {
     pub ok_response: Option<Distribution>,
     pub ok_service: Distribution,
-    #[serde(default)]
     pub carried_in_response: Option<Distribution>,
-    #[serde(default)]
     pub carried_in_service: Distribution,
     pub censored_response: Option<Distribution>,
     pub censored_service: Distribution,
@@ -224,9 +218,7 @@ pub struct Second {
     pub second: u64,
     pub scheduled: u64,
     /// Of those due in it (in a closed loop: begun), how many got a valid reply, whenever that was; null: not known.
-    #[serde(default)]
     pub due_ok: Option<u64>,
-    #[serde(default)]
     pub sent: u64,
     pub ok: u64,
     pub failed: u64,
@@ -442,7 +434,6 @@ pub struct ErrorSample {
     pub detail: String,
     pub at_ns: u64,
     /// The first bytes of the reply, base64; null: not one came.
-    #[serde(default)]
     pub received: Option<String>,
 }
 

@@ -791,7 +791,7 @@ mod tests {
                 "request": {"method": "GET", "path": "/", "headers": [], "body": null, "keep_alive": true},
                 "expect": {"status": 200, "body": null}
             },
-            "threads": 2, "cpus": null, "pacing": "auto"
+            "threads": 2, "cpus": null, "pacing": "precise"
         }"#;
         Spec::from_json(text).unwrap()
     }

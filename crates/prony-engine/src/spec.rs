@@ -564,8 +564,7 @@ fn is_on_one_line(value: &str) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pacing {
-    /// Sleep, then spin. Specifications of earlier versions say `auto`.
-    #[serde(alias = "auto")]
+    /// Sleep, then spin.
     Precise,
     /// Sleep only.
     Economical,
@@ -899,7 +898,7 @@ mod tests {
         "loop": {"kind": "closed", "connections": 10}, "stop": {"kind": "duration", "duration_ns": 1000},
         "warmup_ns": 0, "timeout_ns": 1000, "grace_ns": 0,
         "request": {"method": "GET", "path": "/", "headers": [["a", "b"]], "body": null, "keep_alive": true},
-        "expect": {"status": null, "body": null}}, "threads": 1, "cpus": null, "pacing": "auto"}"#;
+        "expect": {"status": null, "body": null}}, "threads": 1, "cpus": null, "pacing": "precise"}"#;
 
     fn message(find: &str, replace: &str) -> String {
         assert!(PLAIN.contains(find), "{find}");
@@ -1088,18 +1087,18 @@ mod tests {
                 "`workload.request.path` is `/`; expected the first path of the mix",
             ),
             (
-                "\"pacing\": \"auto\"",
-                "\"pacing\": \"auto\", \"share\": {\"index\": 3, \"of\": 3}",
+                "\"pacing\": \"precise\"",
+                "\"pacing\": \"precise\", \"share\": {\"index\": 3, \"of\": 3}",
                 "`share.index` is `3`; expected less than `share.of`",
             ),
             (
-                "\"pacing\": \"auto\"",
-                "\"pacing\": \"auto\", \"share\": {\"index\": 10, \"of\": 11}",
+                "\"pacing\": \"precise\"",
+                "\"pacing\": \"precise\", \"share\": {\"index\": 10, \"of\": 11}",
                 "`share.of` is `11`; expected a connection for each",
             ),
             (
-                "\"pacing\": \"auto\"",
-                "\"pacing\": \"auto\", \"more\": 1",
+                "\"pacing\": \"precise\"",
+                "\"pacing\": \"precise\", \"more\": 1",
                 "unknown field `more`",
             ),
         ];

@@ -66,12 +66,12 @@ def classes() -> Mapping[str, ClassKind]:
 
 
 def kind_of(name: str) -> ClassKind:
-    """Return the kind of a class; a class that this Prony does not know is an unspecified failure."""
+    """Return the kind of a class; any other is an unspecified failure."""
     return classes().get(name, ClassKind.UNSPECIFIED)
 
 
 def counts_by_class(account: Account) -> dict[str, int]:
-    """Return how many requests ended in each class, in the engine's order, then those of later versions."""
+    """Return how many requests ended in each class, in the engine's order, then any others."""
     names = dict.fromkeys((*classes(), *account.others))
     return {name: account.count(name) for name in names}
 

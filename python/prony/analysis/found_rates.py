@@ -16,7 +16,6 @@ from prony.analysis.find_rate import best_confirmed, boundary_of, rate_tests
 from prony.analysis.load_condition import ConditionResult, LoadCondition, judge_condition
 from prony.analysis.objective import Condition, Objective
 from prony.analysis.trial_metrics import trial_metrics
-from prony.archive.limits import decode_verdict
 from prony.metrics import PERCENTILES
 from prony.model import Failed, Invalid, Limit, Ok, Trial
 from prony.model.facts import FoundRate, RateStep, RateTest, Unmet
@@ -40,7 +39,7 @@ def judge_rate(trial: Trial, objective: Objective, rate_per_s: float) -> RateSte
     limit may have set, see `judge_condition`), unless another condition is not met. What is unknown has the
     generator's limit only where that alone leaves it open: then a lower rate can show more.
     """
-    limit = decode_verdict(trial.recording.generator).strongest if trial.recording else None
+    limit = trial.recording.generator.verdict.strongest if trial.recording else None
     match trial.outcome:
         case Failed(stage, reason):
             return RateStep(rate_per_s, False, reason=reason, stage=stage, limit=limit)

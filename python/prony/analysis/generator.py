@@ -40,10 +40,7 @@ def _known(value: float | None) -> Value:
 
 
 def _cpu_percent(recording: Recording) -> Value:
-    generator, window = recording.generator, recording.window
-    # Engines before 0.2 count the CPU of the drain too, and not what was sent in the window.
-    before = generator.sent_in_window is None
-    length_ns = window.drained_length_ns if before else window.length_ns
+    generator, length_ns = recording.generator, recording.window.length_ns
     if generator.cpu_work_ns is None:
         return _known((generator.processes or _UNKNOWN).cpu_percent)
     return _NOT_RECORDED if length_ns is None else 100 * generator.cpu_work_ns / length_ns

@@ -6,7 +6,6 @@ errno(3), EADDRNOTAVAIL; kernel, Documentation/networking/ip-sysctl.rst, ip_loca
 
 import re
 
-from prony.archive.limits import decode_verdict
 from prony.model import LimitKind, Trial
 from prony.model.recording import Recording
 
@@ -28,14 +27,14 @@ def server_lacked_ports(trial: Trial) -> bool:
 
 def generator_lacked_ports(trial: Trial) -> bool:
     """Return whether the generator says that it found no port."""
-    limits = () if trial.recording is None else decode_verdict(trial.recording.generator).evidence
+    limits = () if trial.recording is None else trial.recording.generator.evidence
     return any(one.kind is LimitKind.PORTS for one in limits)
 
 
 def own_waiting(trial: Trial) -> int:
     """Return the sockets in TIME_WAIT of its own, or its frontend's, connections to one other server.
 
-    In a network of the trial's own they are counted at the window's end. Elsewhere, and in earlier archives,
+    In a network of the trial's own they are counted at the window's end. Elsewhere
     at least so many: the kernel counts those of all programs together, of which those that were there before
     the trial, and one for each connection of the generator, are none of the server's.
     """

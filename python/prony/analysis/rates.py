@@ -35,8 +35,8 @@ def keeps_rate(recording: Recording) -> bool:
     """Return whether what was due in an open loop was sent within the window: then a generator's limit cannot
     have lowered the throughput.
 
-    *Definition*: sent / due >= 0.99; Recordings before 0.2 have no count of what was sent: of them, what was
-    completed in the window / due.
+    *Definition*: sent / due >= 0.99; of a generator that does not count what it sent, what was completed in
+    the window / due.
     """
     due, sent = recording.account.scheduled, recording.generator.sent_in_window
     in_time = recording.completed.all if sent is None else sent

@@ -26,7 +26,6 @@ from prony.analysis.starvation import starvation
 from prony.analysis.steadiness import Steadiness, steadiness
 from prony.analysis.steady_state import Paces, SteadyState, paces_of, steady_state
 from prony.analysis.trial_metrics import role_metrics, trial_metrics
-from prony.archive.limits import decode_verdict
 from prony.metrics import METRICS, Unit
 from prony.model import (
     Cell,
@@ -221,7 +220,7 @@ def _starved(recording: Recording | None) -> str | None:
 def figures(trial: Trial) -> TrialFigures:
     """Return the figures of one trial."""
     recording = trial.recording
-    verdict = decode_verdict(recording.generator) if recording else GeneratorVerdict()
+    verdict = recording.generator.verdict if recording else GeneratorVerdict()
     listeners = trial.facts.listeners
     # A disturbance that the user accepted bounds nothing: it is what this machine is like.
     is_discarded = isinstance(trial.outcome, Invalid) and recording is not None

@@ -12,10 +12,8 @@ from prony.archive import codec
 from prony.archive.caps import check_caps, check_subjects
 from prony.archive.database import reading
 from prony.archive.deadline import Deadline
-from prony.archive.guard import FORMAT_VERSION, check_header, check_pages, check_version
+from prony.archive.guard import check_header, check_pages, check_version
 from prony.archive.leftovers import connect_to_read
-from prony.archive.limits import decode_limit_states
-from prony.archive.migrations import migrated
 from prony.archive.rows import read_trial
 from prony.archive.schema import check_schema
 from prony.model import (
@@ -178,7 +176,7 @@ def _read_subject(row: tuple[Any, ...]) -> SubjectRecord:
         lock_digest=lock_digest,
         settings=codec.decode_settings(codec.load_object(settings), "settings"),
         command_line=command_line,
-        sandbox=decode(SandboxFacts, decode_limit_states(codec.load_object(sandbox)), "sandbox"),
+        sandbox=decode(SandboxFacts, codec.load_object(sandbox), "sandbox"),
         facts=decode(SubjectFacts, codec.load_object(facts), "facts"),
         unavailable=reason,
         entry_digest=entry_digest,
@@ -186,10 +184,10 @@ def _read_subject(row: tuple[Any, ...]) -> SubjectRecord:
 
 
 def open_archive(path: Path) -> Archive:
-    """Return the archive at ``path``, checked and read-only; one of an older format as a copy in this one.
+    """Return the archive at ``path``, checked and read-only.
 
-    *Errors*: UsageError when it is missing; ArchiveError when it is foreign, damaged, of a later format, or
-    holds more than any study.
+    *Errors*: UsageError when it is missing, or of another format; ArchiveError when it is foreign, damaged,
+    or holds more than any study.
     """
     check_header(path)
     # SQLite looks for a journal beside the target of a symbolic link.
@@ -197,13 +195,9 @@ def open_archive(path: Path) -> Archive:
     deadline = Deadline(path)
     with ExitStack() as undone, reading(path, deadline):
         database = undone.enter_context(closing(connect_to_read(place, deadline)))
-        version = check_version(database, path)
-        check_schema(database, path, version)
+        check_version(database, path)
+        check_schema(database, path)
         check_pages(database, path)
-        check_caps(database, path, version)
-        if version < FORMAT_VERSION:
-            older, database = database, migrated(database, version)
-            older.close()
-            deadline.watch(database)
+        check_caps(database, path)
         undone.pop_all()
     return Archive(path, database, deadline)

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from prony.archive.schema import columns_of
+from prony.archive.schema import columns
 from prony.errors import ArchiveError
 from prony.model import Cell
 from prony.units import KIB, MIB
@@ -114,15 +114,15 @@ def _of_column(table: str, column: str, kind: str) -> Iterator[_Cap]:
 
 
 @cache
-def _caps(version: int) -> Mapping[str, tuple[_Cap, ...]]:
+def _caps() -> Mapping[str, tuple[_Cap, ...]]:
     """Return the caps of the columns of each table."""
     return {
-        table: tuple(cap for column, kind in columns.items() for cap in _of_column(table, column, kind))
-        for table, columns in columns_of(version).items()
+        table: tuple(cap for column, kind in kinds.items() for cap in _of_column(table, column, kind))
+        for table, kinds in columns().items()
     }
 
 
-def check_caps(database: sqlite3.Connection, path: Path, version: int) -> None:
+def check_caps(database: sqlite3.Connection, path: Path) -> None:
     """Refuse a database of the right tables that holds more than any study, or numbers below 0.
 
     *Errors*: ArchiveError with table, column, what it has, and what was expected.
@@ -131,13 +131,13 @@ def check_caps(database: sqlite3.Connection, path: Path, version: int) -> None:
         (rows,) = database.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608 - names of our own
         if rows > most:
             raise _over(path, f"its table `{table}` has {rows:,} rows", f"at most {most:,}")
-    for caps in _caps(version).values():
+    for caps in _caps().values():
         _check_columns(database, path, caps)
     for measure, most, unit in (
         (_bytes, _MOST_KEPT_BYTES, "bytes"),
         (_values, _MOST_KEPT_VALUES, "values of JSON"),
     ):
-        found = sum(_total(database, version, table, measure) for table in MOST_ROWS)
+        found = sum(_total(database, table, measure) for table in MOST_ROWS)
         if found > most:
             raise _over(path, f"{', '.join(MOST_ROWS)} have {found:,} {unit} together", f"at most {most:,}")
 
@@ -170,16 +170,16 @@ def _check_columns(database: sqlite3.Connection, path: Path, caps: tuple[_Cap, .
         )
 
 
-def _total(database: sqlite3.Connection, version: int, table: str, measure: Callable[[str], str]) -> int:
+def _total(database: sqlite3.Connection, table: str, measure: Callable[[str], str]) -> int:
     """Return the sum of a measure over the texts of a table: its JSON for values, all for bytes."""
-    columns = [
+    counted = [
         column
-        for column, kind in columns_of(version)[table].items()
+        for column, kind in columns()[table].items()
         if kind == "TEXT" and (measure is _bytes or column.endswith("_json"))
     ]
-    if not columns:
+    if not counted:
         return 0
-    summed = " + ".join(f"coalesce(sum({measure(column)}), 0)" for column in columns)
+    summed = " + ".join(f"coalesce(sum({measure(column)}), 0)" for column in counted)
     (found,) = database.execute(f"SELECT {summed} FROM {table}").fetchone()  # noqa: S608 - names of our own
     return int(found)
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any
 
-from prony.archive.limits import decode_step_limits
 from prony.archive.secrets import masked
 from prony.escapes import shortened
 from prony.metrics import METRICS
@@ -194,9 +193,7 @@ class _StoredFrontend:
 
 @dataclass(frozen=True, slots=True)
 class _StoredSubject:
-    """A subject as it is written. Archives of the first versions have no frontend, and those before 0.2 no
-    levels.
-    """
+    """A subject as it is written: ``levels`` only where it has some."""
 
     name: str
     server: str
@@ -235,7 +232,6 @@ def _frontend(stored: _StoredFrontend) -> Frontend:
 
 def encode_subject(subject: Subject) -> Json:
     """Return a subject with its app; the values of the app's environment are left out."""
-    # Of a subject without levels nothing is written: it is the same as in archives that knew none.
     levels = {"levels": dict(subject.levels)} if subject.levels else {}
     return {
         "name": subject.name,
@@ -320,7 +316,7 @@ def encode_design(design: Design) -> str:
 
 
 def decode_design(text: str) -> Design:
-    """Return the design that ``encode_design`` wrote; archives of the first format have none."""
+    """Return the design that ``encode_design`` wrote."""
     return decode(Design, load_object(text), "design")
 
 
@@ -352,14 +348,14 @@ def decode_originals(text: str) -> tuple[Original, ...]:
 
 def decode_run_facts(text: str) -> RunFacts:
     """Return what a run decided."""
-    found = decode(RunFacts, decode_step_limits(load_object(text)), "facts")
+    found = decode(RunFacts, load_object(text), "facts")
     _check_steps([step for one in found.found_rates for step in one.steps])
     return found
 
 
 def decode_trial_facts(text: str) -> TrialFacts:
     """Return what was learnt of a trial's surroundings."""
-    found = decode(TrialFacts, decode_step_limits(load_object(text)), "facts")
+    found = decode(TrialFacts, load_object(text), "facts")
     _check_steps([found.find_rate.step] if found.find_rate else [])
     return found
 

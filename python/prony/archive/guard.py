@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 APPLICATION_ID = 0x50524E59  # "PRNY"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 1
 
 # *Source*: SQLite, "Defense Against The Dark Arts", and what our own statements need.
 _LIMITS: Mapping[int, int] = MappingProxyType(
@@ -121,20 +121,17 @@ def _head(path: Path) -> bytes:
         os.close(descriptor)
 
 
-def check_version(database: sqlite3.Connection, path: Path) -> int:
-    """Return the format of an archive, the present one or an older one.
+def check_version(database: sqlite3.Connection, path: Path) -> None:
+    """Refuse an archive of another format.
 
-    *Errors*: ArchiveError for any other.
+    *Errors*: UsageError.
     """
     (version,) = database.execute("PRAGMA user_version").fetchone()
-    if 1 <= version <= FORMAT_VERSION:
-        return int(version)
-    raise ArchiveError(
-        f"`{path}` has archive format {version}; this Prony reads formats 1 to {FORMAT_VERSION}",
-        "read it with the version of Prony that wrote it, or a later one"
-        if version > FORMAT_VERSION
-        else None,
-    )
+    if version != FORMAT_VERSION:
+        raise UsageError(
+            f"`{path}` has archive format {version}; this Prony reads format {FORMAT_VERSION}",
+            "run it again with this Prony",
+        )
 
 
 def check_pages(database: sqlite3.Connection, path: Path) -> None:

@@ -20,7 +20,7 @@ from prony.archive import codec
 from prony.archive.archive import open_archive
 from prony.archive.caps import check_caps, check_subjects
 from prony.archive.database import open_database
-from prony.archive.guard import APPLICATION_ID, FORMAT_VERSION, check_version
+from prony.archive.guard import APPLICATION_ID, FORMAT_VERSION
 from prony.archive.leftovers import OwnJournal, check_beside, looked_through, roll_back
 from prony.archive.rows import insert_trial
 from prony.archive.schema import schema
@@ -267,17 +267,11 @@ def check_free(path: Path) -> None:
 def resume(path: Path, fingerprint: Fingerprint) -> ArchiveWriter:
     """Open an existing archive to append to it, as a new run.
 
-    *Errors*: ArchiveError when it is not an archive, is damaged, of an older format, is being written, or
-    cannot be written.
+    *Errors*: UsageError when it is missing, or of another format; ArchiveError when it is not an archive, is
+    damaged, is being written, or cannot be written.
     """
     open_archive(path).close()
     with _holding(path, Path(os.path.realpath(path)), _rolled_back) as held:
-        version = check_version(held.database, path)
-        if version < FORMAT_VERSION:
-            raise ArchiveError(
-                f"`{path}` has archive format {version}, to which this Prony does not add",
-                "continue it with the version of Prony that wrote it",
-            )
         return ArchiveWriter.of_another_run(path, held, fingerprint)
 
 
@@ -314,7 +308,7 @@ def _first_content(path: Path, plan: Plan, fingerprint: Fingerprint, cross_check
             _insert_cell(database, cell, TrialRole.CROSS_CHECK)
         _insert_run(database, fingerprint)
         # What no reader would accept is not measured.
-        check_caps(database, path, FORMAT_VERSION)
+        check_caps(database, path)
         database.execute("COMMIT")
         return database.serialize()
 

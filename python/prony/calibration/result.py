@@ -15,7 +15,7 @@ from prony.model.shapes import ShapeError, decode
 
 __all__ = ["VERSION", "Calibration", "Change", "Holding", "PartFigure", "PartResult", "from_json", "to_json"]
 
-VERSION = 2
+VERSION = 1
 """The version of the JSON. A calibration of another version must be measured again."""
 
 

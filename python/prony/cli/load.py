@@ -33,7 +33,7 @@ from prony.cli.options import (
     write_html,
     write_output,
 )
-from prony.cli.pacing_option import PacingWish, pacing_of
+from prony.cli.pacing_option import pacing_of
 from prony.cli.paths import paths_of
 from prony.cli.tls_options import TlsOptions, refuse_without_tls, tls_of
 from prony.engine.target import LoadTarget, target_of
@@ -318,10 +318,9 @@ def _usual_warmup_ns(loop: Loop, stop: CountStop | DurationStop) -> int:
 
 def _strict_status(recording: "Recording", strict: bool) -> int:
     """Return 3 for a load whose generator was the limit, or may have been, where that is to fail."""
-    from prony.archive.limits import decode_verdict
     from prony.model import Limited
 
-    is_limited = strict and decode_verdict(recording.generator).limited is not Limited.NO
+    is_limited = strict and recording.generator.verdict.limited is not Limited.NO
     return ExitCode.COULD_NOT_MEASURE if is_limited else ExitCode.DONE
 
 
@@ -434,7 +433,7 @@ def _stop(pace: PaceOptions) -> CountStop | DurationStop:
     return DurationStop(duration_of("-d", duration or "10s"))
 
 
-def _pacing(wish: PacingWish | None) -> Pacing:
+def _pacing(wish: Pacing | None) -> Pacing:
     """Return the pacing as typed; with a single CPU the server needs what spinning would take."""
     one_cpu = len(os.sched_getaffinity(0)) == 1
     return pacing_of(wish, shares_cpus=one_cpu and wish is None)

@@ -1,6 +1,5 @@
 """The option ``--pacing``, and the pacing where nobody typed it."""
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -8,18 +7,11 @@ import typer
 from prony.errors import UsageError
 from prony.model import Pacing
 
-__all__ = ["PacingOption", "PacingWish", "pacing_of"]
-
-
-class PacingWish(StrEnum):
-    """The pacings that may be asked for: `Pacing.AUTO` is of old plans."""
-
-    PRECISE = Pacing.PRECISE.value
-    ECONOMICAL = Pacing.ECONOMICAL.value
+__all__ = ["PacingOption", "pacing_of"]
 
 
 PacingOption = Annotated[
-    PacingWish | None,
+    Pacing | None,
     typer.Option(
         "--pacing",
         help="Open loop: how to wait for the next send: sleep and spin (precise, the default), or only sleep "
@@ -28,14 +20,14 @@ PacingOption = Annotated[
 ]
 
 
-def pacing_of(wish: PacingWish | None, *, shares_cpus: bool) -> Pacing:
+def pacing_of(wish: Pacing | None, *, shares_cpus: bool) -> Pacing:
     """Return the pacing of a whole study.
 
     *Errors*: UsageError for precise pacing on the server's CPUs: what spins there slows the server.
     """
-    if wish is PacingWish.PRECISE and shares_cpus:
+    if wish is Pacing.PRECISE and shares_cpus:
         raise UsageError(
             "`--pacing precise` spins on the generator's CPUs, which `--share-cpus` gives to the server too",
             hint="leave out one of them",
         )
-    return Pacing.usual(shares_cpus=shares_cpus) if wish is None else Pacing(wish.value)
+    return Pacing.usual(shares_cpus=shares_cpus) if wish is None else wish

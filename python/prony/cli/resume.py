@@ -20,7 +20,7 @@ from prony.model import Contract, Interface
 if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
     from prony.engine.fleet.address import Fleet
-    from prony.model import App, Cell, EngineChoice, Plan, Request, Subject
+    from prony.model import App, Cell, Plan, Request, Subject
     from prony.study import Study
     from prony.survey.survey import Survey
 
@@ -154,24 +154,7 @@ def _here(cell: "Cell", known: "Catalog", wish: Resumption) -> "Cell":
     _check_sandbox(cell, wish)
     load = replace(cell.workload, request=_request(cell.workload.request, wish))
     app = with_variables(app, variables_of(cell.subject.levels))
-    return replace(cell, subject=replace(cell.subject, app=app), workload=load, engine=_engine(cell, wish))
-
-
-def _engine(cell: "Cell", wish: Resumption) -> "EngineChoice":
-    """Return the generator of a cell. A plan before 0.2 chose the pacing by the rate, which nothing does now.
-
-    *Errors*: UsageError for an open loop of such a plan, unless forced: its trials would not be comparable.
-    """
-    from prony.model import OpenLoop, Pacing
-
-    if cell.engine.pacing is not Pacing.AUTO:
-        return cell.engine
-    if isinstance(cell.workload.loop, OpenLoop) and not wish.force:
-        raise UsageError(
-            f"`{wish.file}` was measured with `auto` pacing, which this version does not have",
-            hint="start a new study with another --out; --force continues this one with one pacing",
-        )
-    return replace(cell.engine, pacing=Pacing.usual(shares_cpus=cell.sandbox.share_cpus))
+    return replace(cell, subject=replace(cell.subject, app=app), workload=load)
 
 
 def _check_load(cell: "Cell", wish: Resumption) -> None:

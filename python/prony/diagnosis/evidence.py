@@ -53,7 +53,6 @@ class Symptom(StrEnum):
     ``late_share``: of the replies, those that it took only then."""
     GENERATOR_LATE = "generator late"
     """``lag_ns``: the send lag at ``percentile``; ``share``: of the latency there."""
-    GENERATOR_LIMITED = "generator limited"
     """Name ``reason``: the generator's own words, when they match no known kind."""
     STRAYED = "strayed to other CPUs"
     """``strays``: processes of the server that chose other CPUs than the server's."""

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from prony.analysis.rates import keeps_rate
-from prony.archive.limits import decode_verdict
 from prony.diagnosis.clients import ENDED
 from prony.diagnosis.evidence import Advice, Affected, Confidence, Evidence, Finding, Symptom
 from prony.model import Limit, Limited, LimitKind, Ok
@@ -27,7 +26,6 @@ _FOUND: Mapping[LimitKind, tuple[Symptom, Advice]] = MappingProxyType(
         LimitKind.LATE: (Symptom.GENERATOR_LATE, Advice.PACE_PRECISELY),
         LimitKind.NEAR_CEILING: (Symptom.GENERATOR_NEAR_CEILING, Advice.ADD_GENERATOR_THREADS),
         LimitKind.RATE_MISSED: (Symptom.GENERATOR_MISSED_RATE, Advice.ADD_GENERATOR_THREADS),
-        LimitKind.OTHER: (Symptom.GENERATOR_LIMITED, Advice.LEAVE_CPUS_TO_GENERATOR),
     }
 )
 
@@ -46,7 +44,7 @@ def generator_limited(evidence: Evidence) -> list[Finding]:
     recording = evidence.trial.recording
     if recording is None or not isinstance(evidence.trial.outcome, Ok):
         return []
-    found = decode_verdict(recording.generator).strongest
+    found = recording.generator.verdict.strongest
     if found is None:
         return []
     kind, advice = _FOUND[found.kind]
@@ -56,7 +54,6 @@ def generator_limited(evidence: Evidence) -> list[Finding]:
             kind=kind,
             confidence=_sure(found, recording),
             numbers=found.numbers,
-            names={"reason": found.reason} if found.kind is LimitKind.OTHER else {},
             advice=advice,
             shareable=True,
             affected=_affected(recording),

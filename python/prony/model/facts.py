@@ -153,7 +153,7 @@ class FoundRate:
 
     ``met`` of ``of`` fresh trials at that rate, fixed before them, met it; of ``unknown`` more it is not
     known. ``tests``: these, and the other rates that fresh trials tested, in order. ``boundary``: what all
-    trials together say; null where none met it, or all did, and in archives before 0.2.
+    trials together say; null where none met it, or all did.
     """
 
     subject: str

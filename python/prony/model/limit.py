@@ -48,8 +48,6 @@ class LimitKind(StrEnum):
     """The throughput is so large a ``share`` of what it can reach on this machine, ``ceiling_per_s``."""
     RATE_MISSED = "rate_missed"
     """Of what was due, so large a ``share`` was not sent in the window; ``sent_per_s`` was."""
-    OTHER = "other"
-    """What its ``reason`` says: a generator has another limit than these."""
 
 
 _NEEDED: Mapping[LimitKind, tuple[str, ...]] = {
@@ -63,15 +61,13 @@ _NEEDED: Mapping[LimitKind, tuple[str, ...]] = {
     LimitKind.LATE: ("lag_ns",),
     LimitKind.NEAR_CEILING: ("share", "ceiling_per_s"),
     LimitKind.RATE_MISSED: ("share", "sent_per_s"),
-    LimitKind.OTHER: (),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
     """One piece of evidence that a generator was the limit. *Units*: shares 0 to 1, times nanoseconds, rates
-    per second; null where the kind has none. Recordings before 0.2 have no ``level``, and of `late` and
-    `kept_waiting` one number only.
+    per second; null where the kind has none.
     """
 
     kind: LimitKind
@@ -86,7 +82,6 @@ class Limit:
     at_ns: int | None = field(default=None, metadata=OPTIONAL)
     sent_per_s: float | None = field(default=None, metadata=OPTIONAL)
     ceiling_per_s: float | None = field(default=None, metadata=OPTIONAL)
-    reason: str = field(default="", metadata=OPTIONAL)
 
     def __post_init__(self) -> None:
         for name in _NEEDED[self.kind]:
@@ -100,7 +95,7 @@ class Limit:
         return {name: value for name, value in known.items() if value is not None}
 
 
-_NO_NUMBERS = frozenset(("kind", "level", "reason"))
+_NO_NUMBERS = frozenset(("kind", "level"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from enum import StrEnum
 
 from prony.model.address import HttpVersion, Tls, Wire
 from prony.model.facts import Fingerprint
-from prony.model.limit import Limit
+from prony.model.limit import GeneratorVerdict, Limit, Limited
 from prony.model.shapes import OPTIONAL, REST, ShapeError, at, decode
 from prony.model.workload import Pacing, Workload, fault_of_mix
 
@@ -268,7 +268,7 @@ class Queue:
 class ErrorSample:
     """One failure in full: its class of the account, what the system said, and the first bytes of the reply.
 
-    ``received``: at most 256 bytes, as they came; null: not one came, or an older engine did not keep them.
+    ``received``: at most 256 bytes, as they came; null: not one came.
     """
 
     kind: str = field(metadata=at("class"))
@@ -488,7 +488,7 @@ class WorkerThread:
     which ``long_wait_ns`` in ``long_waits``, of 0.2 ms and more each.
 
     ``spin_margin_ns``: how long before a due time it began to spin, as measured at the start (null: it only
-    slept); ``throttled_ns``: how long a quota stopped it. Before 0.2 the figures include the drain.
+    slept); ``throttled_ns``: how long a quota stopped it.
     """
 
     cpu: int | None
@@ -524,13 +524,12 @@ class GeneratorProcesses:
 class GeneratorCost:
     """What the load cost the generator within the window, and its verdict on itself.
 
-    ``limited``: `no`, `suspect` or `yes`, and ``evidence``; `archive.limits` reads what older Recordings have
-    instead: words in ``limited``, and ``limit``. ``sent_in_window``: requests that were sent in the window,
-    whenever they were due. ``start_late_ns``: how long after the agreed start of several generators its last
-    worker began.
+    ``limited``: null where it does not judge itself. ``sent_in_window``: requests that were sent in the
+    window, whenever they were due. ``start_late_ns``: how long after the agreed start of several generators
+    its last worker began.
     """
 
-    limited: str | None
+    limited: Limited | None
     cpu_work_ns: int | None
     cpu_spin_ns: int | None
     run_queue_ns: int | None
@@ -539,9 +538,13 @@ class GeneratorCost:
     threads: tuple[WorkerThread, ...] = ()
     evidence: tuple[Limit, ...] = ()
     sent_in_window: int | None = None
-    limit: Limit | None = field(default=None, metadata=OPTIONAL)
     processes: GeneratorProcesses | None = field(default=None, metadata=OPTIONAL)
     start_late_ns: int | None = field(default=None, metadata=OPTIONAL)
+
+    @property
+    def verdict(self) -> GeneratorVerdict:
+        """Whether it set the figures, and the evidence."""
+        return GeneratorVerdict(self.limited or Limited.NO, self.evidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -563,7 +566,7 @@ class GeneratorMachine:
     start_skew_ns: float | None = None
     clock_bound_ns: int | None = None
     clock_drift_ppm: tuple[float, ...] = ()
-    limited: str | None = None
+    limited: Limited | None = None
     evidence: tuple[Limit, ...] = ()
     lost: str | None = None
     lost_at_ns: int | None = None

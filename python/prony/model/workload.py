@@ -65,8 +65,6 @@ class Pacing(StrEnum):
     """It sleeps until shortly before, then spins: what it sends is not late."""
     ECONOMICAL = "economical"
     """It only sleeps: it leaves its CPU to others, and is as late as a sleep ends late."""
-    AUTO = "auto"
-    """Of plans before 0.2: one or the other by the rate. No plan has it now."""
 
     @classmethod
     def usual(cls, *, shares_cpus: bool) -> "Pacing":

@@ -14,7 +14,6 @@ from prony.analysis.latency import LatencySummary, latency_summaries, summarise
 from prony.analysis.load_condition import ConditionResult, LoadCondition, judge_condition
 from prony.analysis.paths import LoadPath, load_paths
 from prony.analysis.rates import keeps_rate, rates_of, window_s
-from prony.archive.limits import decode_verdict
 from prony.model import GeneratorVerdict, Limited
 from prony.model.recording import Distribution, Handshakes, Recording, StageFigures, Streams
 from prony.units import seconds
@@ -133,7 +132,7 @@ class LoadReading:
 def read_load(recording: Recording, conditions: Sequence[LoadCondition] = ()) -> LoadReading:
     """Return what a load run says, and whether each of ``conditions`` holds."""
     times, account = recording.distributions, tally(recording.account)
-    verdict = decode_verdict(recording.generator)
+    verdict = recording.generator.verdict
     is_limited = verdict.limited is not Limited.NO
     return LoadReading(
         recording=recording,

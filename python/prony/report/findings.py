@@ -84,7 +84,6 @@ _LIMITS: Mapping[LimitKind, _Sentence] = MappingProxyType(
         LimitKind.RATE_MISSED: _Sentence(
             "it sent {sent_per_s:rate}, {share:.1%} less than was due", "it sent less than was due"
         ),
-        LimitKind.OTHER: _Sentence("{reason}", "{reason}"),
     }
 )
 _LIMIT_OF: Mapping[Symptom, LimitKind] = MappingProxyType(
@@ -99,7 +98,6 @@ _LIMIT_OF: Mapping[Symptom, LimitKind] = MappingProxyType(
         Symptom.GENERATOR_LATE: LimitKind.LATE,
         Symptom.GENERATOR_NEAR_CEILING: LimitKind.NEAR_CEILING,
         Symptom.GENERATOR_MISSED_RATE: LimitKind.RATE_MISSED,
-        Symptom.GENERATOR_LIMITED: LimitKind.OTHER,
     }
 )
 _AFFECTED: Mapping[Affected, str] = MappingProxyType(
@@ -417,13 +415,12 @@ def verdict_words(verdict: GeneratorVerdict, affected: Affected, at: str) -> Tex
 
 def limit_words(limit: Limit, at: str) -> Text:
     """Return which part of a generator was the limit. ``at``: where the report's JSON has its numbers."""
-    names = {"reason": limit.reason}
-    return joined(_parts(_LIMITS[limit.kind].full, limit.numbers, names, (at, at)), by="")
+    return joined(_parts(_LIMITS[limit.kind].full, limit.numbers, {}, (at, at)), by="")
 
 
 def limit_kind_words(kind: LimitKind) -> str:
     """Return which part of a generator was the limit in several trials: without the numbers of one."""
-    return "for another reason" if kind is LimitKind.OTHER else _LIMITS[kind].shared
+    return _LIMITS[kind].shared
 
 
 def _filled(template: str, finding: Finding, at: str) -> Text:

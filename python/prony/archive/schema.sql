@@ -1,4 +1,4 @@
--- The Archive, format 2. docs/archive-format.md is normative and explains every column.
+-- The Archive, format 1. docs/archive-format.md is normative and explains every column.
 -- Conventions: the unit is in the name; *_json holds one JSON value; a value that is not known is NULL, never 0.
 
 CREATE TABLE meta (
@@ -76,7 +76,11 @@ CREATE TABLE trial (
     command_json TEXT NOT NULL,
     placement_json TEXT,
     nuisances_json TEXT NOT NULL,
-    facts_json TEXT NOT NULL
+    facts_json TEXT NOT NULL,
+    fault_kind TEXT,
+    fault_slept_ns INTEGER,
+    fault_share REAL,
+    fault_text TEXT
 ) STRICT;
 
 CREATE TABLE recording (
