@@ -8,7 +8,7 @@ from prony.analysis.all_pairs import Pair
 from prony.analysis.at_least import Bounded, heeded
 from prony.analysis.by_session import is_failed
 from prony.analysis.compare import LEAST_BLOCKS, Comparison, Terms, Verdict, compare_all, few_sessions
-from prony.analysis.logs import ratio_of
+from prony.analysis.logs import geometric_mean, ratio_of
 from prony.analysis.missing import Missing, Value
 from prony.analysis.rates import is_speed
 from prony.analysis.summary import CellSummary, Estimate, estimate_over
@@ -25,10 +25,10 @@ __all__ = [
     "bounded_by",
     "criterion",
     "deciding_metrics",
-    "geometric_mean",
     "is_frail",
     "log_ratios",
     "log_values",
+    "mean_of",
     "ranked_cells",
     "ranking",
     "unbeaten",
@@ -180,17 +180,13 @@ def deciding_metrics(cell: Cell) -> tuple[str, ...]:
     return _TAIL_FIRST if isinstance(cell.workload.loop, OpenLoop) else ("ok_per_s",)
 
 
-def geometric_mean(cell: CellSummary, metric: str) -> float | None:
+def mean_of(cell: CellSummary, metric: str) -> float | None:
     """Return the geometric mean of a metric over blocks, or sessions, by which subjects are ranked; null
-    without values.
-
-    *Definition*: exp of the mean of ln(value), 0 if any value is 0. Ratios of it are what comparisons test.
+    without values. Ratios of it are what comparisons test.
     """
     found = [metrics[metric] for metrics in cell.units.values()]
     values = [value for value in found if not isinstance(value, Missing)]
-    if not values or min(values) <= 0:
-        return 0.0 if values else None
-    return ratio_of(fsum(map(log, values)) / len(values))
+    return geometric_mean(values) if values else None
 
 
 def ranking(  # noqa: PLR0913 - what a ranking is made of
@@ -308,7 +304,7 @@ def _answered(metric: str, found: Ranking, terms: Terms) -> Answer:
 def ranked_cells(cells: Sequence[CellSummary], metric: str, terms: Terms) -> Ranking:
     """Return the ranking of ``cells`` (at least one) in ``metric``, by their names."""
     logs = {cell.name: log_values(cell, metric) for cell in cells}
-    places = {cell.name: geometric_mean(cell, metric) or 0.0 for cell in cells}
+    places = {cell.name: mean_of(cell, metric) or 0.0 for cell in cells}
     of = {cell.name: cell for cell in cells}
     frail = {cell.name for cell in cells if is_frail(cell, metric)}
 

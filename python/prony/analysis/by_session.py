@@ -8,11 +8,10 @@ Must not know groups or archives.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import fsum, log
 from typing import TypeVar
 
 from prony.analysis.failure_rates import Failures
-from prony.analysis.logs import ratio_of
+from prony.analysis.logs import geometric_mean
 from prony.analysis.missing import Missing, Value
 from prony.analysis.summary import CellSummary, Estimate, Estimated, TrialFigures, estimate_over
 from prony.metrics import METRICS
@@ -184,7 +183,7 @@ def _figure(trials: Sequence[TrialFigures], name: str, common: frozenset[int] | 
     values = _known(trial.metrics[name] for trial in known if common is None or trial.block in common)
     if not values:
         return _NONE_IN_COMMON if known else _NONE
-    return 0.0 if min(values) <= 0 else ratio_of(fsum(map(log, values)) / len(values))
+    return geometric_mean(values)
 
 
 def mean_of_sessions(value: Estimated, name: str, sessions: Iterable[Sequence[Value]]) -> Estimated:
