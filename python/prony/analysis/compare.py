@@ -28,6 +28,7 @@ __all__ = [
     "LEAST_BLOCKS",
     "MARGIN",
     "NO_VERDICT",
+    "OPEN",
     "Comparison",
     "Terms",
     "Verdict",
@@ -70,6 +71,9 @@ HELD_BACK = (Verdict.LIMITED, Verdict.DISTURBED, Verdict.SURVIVORS)
 """What was seen is not said, because of how it was seen: no block decides it."""
 
 NO_VERDICT = (Verdict.TOO_FEW, Verdict.TOO_FEW_SESSIONS)
+
+OPEN = (*NO_VERDICT, Verdict.TRIVIAL, Verdict.NOT_SHOWN)
+"""More blocks, or sessions, may decide it."""
 
 
 def few_sessions(sessions: int) -> str:

@@ -8,7 +8,7 @@ from prony.reading.groups import Group
 from prony.report.forms import confidence, signed_percent
 from prony.report.text import Figure, Name, Text, pointer, text
 
-__all__ = ["bounds_words", "effect_words", "range_words", "ratio_note", "ratios_to_first"]
+__all__ = ["bounds_words", "effect_words", "range_words", "ratio_note", "ratios_to_first", "spread_words"]
 
 
 def effect_words(found: Comparison, at: str) -> Text:
@@ -30,6 +30,12 @@ def bounds_words(found: Comparison, at: str) -> Text:
         return Text()
     low = Figure(found.low, signed_percent, at + pointer("low"))
     return text("{} to {}", low, Figure(found.high, signed_percent, at + pointer("high")))
+
+
+def spread_words(found: Comparison, at: str) -> Text:
+    """Return the ends of an interval, or the range of single sessions, called that; empty without either."""
+    spans = range_words(found, at)
+    return bounds_words(found, at) or (text("range {}", spans) if spans else spans)
 
 
 def ratios_to_first(group: Group, at: str) -> Mapping[str, Text]:
