@@ -175,19 +175,7 @@ def _pace(trial: TrialFigures) -> Json:
 
 def _answer(found: Answer, subjects: Mapping[str, SubjectRecord]) -> Json:
     record = subjects.get(found.leader or "")
-    return {
-        "metric": found.metric,
-        "leader": found.leader,
-        "ties": list(found.ties),
-        "blocks": found.blocks,
-        "decided": found.decided,
-        "reason": found.reason,
-        "first": found.first,
-        "by_session": found.by_session,
-        "figure": None if found.figure is None else asdict(found.figure),
-        "command_line": None if record is None else record.command_line,
-        "comparisons": {name: _comparison(comparison) for name, comparison in found.comparisons.items()},
-    }
+    return {**encode(found), "command_line": None if record is None else record.command_line}
 
 
 def _group(group: Group, reading: Reading) -> Json:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from prony.analysis.compare import HELD_BACK, NO_VERDICT, Comparison, Verdict
+from prony.analysis.compare import HELD_BACK, NO_VERDICT, Verdict
 from prony.analysis.failure_rates import FailureComparison, Failures
 from prony.analysis.versus import (
     ComparedFigure,
@@ -22,13 +22,12 @@ from prony.report.forms import (
     digits,
     in_metric,
     p_value,
-    signed_percent,
 )
-from prony.report.sections.effects import spread_words
+from prony.report.sections.effects import comparison_entries
 from prony.report.text import Figure, Name, Part, Quote, Text, counted, pointer, text
 from prony.report.words import workload_words
 
-__all__ = ["compare_document", "verdict_entry"]
+__all__ = ["compare_document"]
 
 # Less is not seen in figures of three digits.
 _NOTEWORTHY = 1.1
@@ -170,7 +169,7 @@ def _load(one: ComparedLoad, found: Versus, at: str) -> Section:
     return Section(text("{}: {}", Name(one.first), load) if same else load, tuple(blocks))
 
 
-_COLUMNS = ("metric", "effect", "interval", "verdict", "first", "second", "n")
+_COLUMNS = ("metric", "effect", "interval", "verdict", "n", "first", "second")
 
 
 def _table(rows: Mapping[str, ComparedFigure], at: str) -> Table:
@@ -180,27 +179,13 @@ def _table(rows: Mapping[str, ComparedFigure], at: str) -> Table:
 
 def _row(name: str, one: ComparedFigure, at: str) -> tuple[Entry, ...]:
     sides = (("first", one.first), ("second", one.second))
-    values = [
+    values = (
         Entry("—" if value is None else text("{}", Figure(value, in_metric(name), at + pointer(side))))
         for side, value in sides
-    ]
-    found, of = one.comparison, at + pointer("comparison")
-    title, dash = Entry(METRICS[name].title), Entry("—", Tone.QUIET)
-    if found is None or found.effect is None or not (spread := spread_words(found, of)):
-        why: Part = Quote(one.reason, at + pointer("reason")) if one.reason else "not compared"
-        return title, dash, dash, Entry(text("{}", why), Tone.QUIET), *values, dash
-    effect = Entry(text("{}", Figure(found.effect, signed_percent, of + pointer("effect"))))
-    number = Entry(text("{}", Figure(found.blocks, count, of + pointer("blocks"))))
-    return title, effect, Entry(spread), verdict_entry(name, found), *values, number
-
-
-def verdict_entry(metric: str, found: Comparison) -> Entry:
-    """Return a verdict in the tone of what it says of the second."""
-    tone = Tone.PLAIN
-    if found.verdict in (Verdict.HIGHER, Verdict.LOWER):
-        better = Verdict.HIGHER if METRICS[metric].better is Better.HIGHER else Verdict.LOWER
-        tone = Tone.GOOD if found.verdict is better else Tone.BAD
-    return Entry(text("{}", found.verdict.value), tone)
+    )
+    why = Quote(one.reason, at + pointer("reason")) if one.reason else None
+    compared = comparison_entries(name, one.comparison, at + pointer("comparison"), why)
+    return (Entry(METRICS[name].title), *compared, *values)
 
 
 def _failures(found: FailureComparison, at: str, *, by_session: bool) -> Paragraph:

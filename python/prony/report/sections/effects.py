@@ -2,13 +2,21 @@
 
 from collections.abc import Mapping
 
-from prony.analysis.compare import Comparison
-from prony.metrics import METRICS
+from prony.analysis.compare import Comparison, Verdict
+from prony.metrics import METRICS, Better
 from prony.reading.groups import Group
-from prony.report.forms import confidence, signed_percent
-from prony.report.text import Figure, Name, Text, pointer, text
+from prony.report.document import Entry, Tone
+from prony.report.forms import confidence, count, signed_percent
+from prony.report.text import Figure, Name, Part, Text, pointer, text
 
-__all__ = ["bounds_words", "effect_words", "range_words", "ratio_note", "ratios_to_first", "spread_words"]
+__all__ = [
+    "bounds_words",
+    "comparison_entries",
+    "effect_words",
+    "range_words",
+    "ratio_note",
+    "ratios_to_first",
+]
 
 
 def effect_words(found: Comparison, at: str) -> Text:
@@ -32,10 +40,30 @@ def bounds_words(found: Comparison, at: str) -> Text:
     return text("{} to {}", low, Figure(found.high, signed_percent, at + pointer("high")))
 
 
-def spread_words(found: Comparison, at: str) -> Text:
-    """Return the ends of an interval, or the range of single sessions, called that; empty without either."""
-    spans = range_words(found, at)
-    return bounds_words(found, at) or (text("range {}", spans) if spans else spans)
+def comparison_entries(
+    metric: str, found: Comparison | None, at: str, why: Part | None = None
+) -> tuple[Entry, Entry, Entry, Entry]:
+    """Return the entries of a comparison in a table: effect, interval (or the range of single sessions,
+    called that), verdict in the tone of what it says of the second, and how many blocks. ``why``: there is
+    none.
+    """
+    dash, spread = Entry("—", Tone.QUIET), Text()
+    if found is not None:
+        spans = range_words(found, at)
+        spread = bounds_words(found, at) or (text("range {}", spans) if spans else spans)
+    if found is None or found.effect is None or not spread:
+        return dash, dash, Entry(text("{}", why), Tone.QUIET) if why else dash, dash
+    effect = text("{}", Figure(found.effect, signed_percent, at + pointer("effect")))
+    number = text("{}", Figure(found.blocks, count, at + pointer("blocks")))
+    verdict = Entry(text("{}", found.verdict.value), _tone(metric, found.verdict))
+    return Entry(effect), Entry(spread), verdict, Entry(number)
+
+
+def _tone(metric: str, verdict: Verdict) -> Tone:
+    if verdict not in (Verdict.HIGHER, Verdict.LOWER):
+        return Tone.PLAIN
+    better = Verdict.HIGHER if METRICS[metric].better is Better.HIGHER else Verdict.LOWER
+    return Tone.GOOD if verdict is better else Tone.BAD
 
 
 def ratios_to_first(group: Group, at: str) -> Mapping[str, Text]:
