@@ -11,7 +11,7 @@ from cells import cell_of, measured
 from cli.test_report_sessions import DAY, session
 from golden import build
 from prony.analysis.answer import answer
-from prony.analysis.by_session import in_sessions, is_failed, shares_of
+from prony.analysis.by_session import in_sessions, is_failed, more_often
 from prony.analysis.claims import ClaimVerdict, _more, evaluate
 from prony.analysis.compare import Terms, Verdict
 from prony.analysis.failure_rates import Failures
@@ -238,12 +238,14 @@ def test_each_pair_of_a_group_is_counted_over_the_blocks_that_both_have():
     assert (found["last+hello"].count, found["last+hello"].least) == (Failures(5, 5), Failures(0, 5))
     assert found["last+hello"].shown
     assert (found["rare+hello"].count, found["rare+hello"].least) == (Failures(1, 5), Failures(0, 5))
-    assert shares_of(*in_sessions([rare, last]), is_failed) == (Failures(1, 5), Failures(0, 5))
+    found = more_often(*in_sessions([rare, last]), is_failed)
+    assert (found.first, found.second) == (Failures(1, 5), Failures(0, 5))
 
 
 def test_a_session_without_a_block_that_both_have_says_nothing_of_failures():
     cells = in_sessions([tried("first", 1, [0, 1, 4, 8], (0, 4)), tried("second", 2, [2, 3, 4, 9], (9,))])
-    assert shares_of(*cells, is_failed) == (Failures(1, 1), Failures(0, 1))
+    found = more_often(*cells, is_failed)
+    assert (found.first, found.second) == (Failures(1, 1), Failures(0, 1))
 
 
 def test_a_session_without_a_block_that_all_have_has_no_figure():

@@ -17,10 +17,10 @@ from prony.analysis.answer import (
     without_survivors,
 )
 from prony.analysis.at_least import heeded
-from prony.analysis.by_session import in_common, in_sessions, is_failed, shares_of
+from prony.analysis.by_session import in_sessions, is_failed, more_often
 from prony.analysis.compare import LEAST_BLOCKS, OPEN, Comparison, Terms, compare_effects, with_range
 from prony.analysis.effects import Effect, paired, unpaired
-from prony.analysis.failure_rates import FailureComparison, compare_failures, compare_in_blocks
+from prony.analysis.failure_rates import FailureComparison
 from prony.analysis.missing import Missing
 from prony.analysis.rates import is_speed
 from prony.analysis.summary import CellSummary, Estimate
@@ -366,9 +366,6 @@ def _effect(match: Match, metric: str, is_paired: bool, widening: Widening) -> E
 
 
 def _failures(match: Match, is_paired: bool) -> FailureComparison:
-    if is_paired:
-        found = compare_in_blocks(*in_common(match.first, match.second, is_failed))
-    else:
-        found = compare_failures(*shares_of(match.first, match.second, is_failed, is_paired=False))
+    found = more_often(match.first, match.second, is_failed, is_paired=is_paired)
     few = min(found.first.total, found.second.total) < LEAST_BLOCKS
     return replace(found, differs=False) if few and _has_sessions(match) else found
