@@ -31,7 +31,6 @@ __all__ = [
     "mean_of",
     "ranked_cells",
     "ranking",
-    "unbeaten",
     "without_survivors",
 ]
 
@@ -215,7 +214,7 @@ def ranking(  # noqa: PLR0913 - what a ranking is made of
     if heed:
         pairs = {pair: heed(pair, found) for pair, found in pairs.items()}
     pairs = {pair: without_survivors(pair, found, better, frail) for pair, found in pairs.items()}
-    first = unbeaten(ranked, pairs, better)
+    first = _unbeaten(ranked, pairs, better)
     names = (first, *(name for name in ranked if name != first))
     fewest = min((pairs[first, name].blocks for name in names[1:]), default=len(logs[first]))
     equal = tuple(name for name in names[1:] if places[name] == places[first])
@@ -247,7 +246,7 @@ def _advantages(places: Mapping[str, float], pairs: Mapping[Pair, Comparison]) -
     }
 
 
-def unbeaten(names: Sequence[str], pairs: Mapping[Pair, Comparison], better: Better) -> str:
+def _unbeaten(names: Sequence[str], pairs: Mapping[Pair, Comparison], better: Better) -> str:
     """Return the first of ``names`` than which none is shown to be better; the first where there is none."""
     return next((name for name in names if not _is_beaten(name, names, pairs, better)), names[0])
 

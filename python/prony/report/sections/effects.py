@@ -13,7 +13,6 @@ __all__ = [
     "bounds_words",
     "comparison_entries",
     "effect_words",
-    "range_words",
     "ratio_note",
     "ratios_to_first",
 ]
@@ -26,7 +25,7 @@ def effect_words(found: Comparison, at: str) -> Text:
     effect = Figure(found.effect, signed_percent, at + pointer("effect"))
     bounds = bounds_words(found, at)
     if not bounds:
-        spans = range_words(found, at)
+        spans = _range_words(found, at)
         return text("{}, single sessions {}", effect, spans) if spans else text("{}", effect)
     level = Figure(found.level, confidence, at + pointer("level"))
     return text("{}, {} interval {}", effect, level, bounds)
@@ -49,7 +48,7 @@ def comparison_entries(
     """
     dash, spread = Entry("—", Tone.QUIET), Text()
     if found is not None:
-        spans = range_words(found, at)
+        spans = _range_words(found, at)
         spread = bounds_words(found, at) or (text("range {}", spans) if spans else spans)
     if found is None or found.effect is None or not spread:
         return dash, dash, Entry(text("{}", why), Tone.QUIET) if why else dash, dash
@@ -81,11 +80,11 @@ def _ratio(found: Comparison, at: str) -> Text:
     if found.effect is None:
         return text("not compared")
     effect = text("{}", Figure(found.effect, signed_percent, at + pointer("effect")))
-    bounds = bounds_words(found, at) or range_words(found, at)
+    bounds = bounds_words(found, at) or _range_words(found, at)
     return text("{} ({})", effect, bounds) if bounds else effect
 
 
-def range_words(found: Comparison, at: str) -> Text:
+def _range_words(found: Comparison, at: str) -> Text:
     """Return the range of an effect in single sessions; empty where there is one session."""
     if found.least is None or found.most is None:
         return Text()
