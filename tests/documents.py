@@ -15,13 +15,12 @@ from histograms import distribution
 from listing import test_calibration_report
 from prony.analysis.account import RequestClass
 from prony.analysis.load_condition import parse_load_condition
-from prony.analysis.load_pairs import compare_load_pairs
 from prony.calibration import to_json
 from prony.check import ServerCheck
 from prony.cli import main as entry
 from prony.errors import FailureStage
+from prony.faces.json_compare import compare_json
 from prony.faces.json_load import load_result
-from prony.faces.json_load_pairs import load_pairs_json
 from prony.faces.terminal import TerminalReporter
 from prony.host.checks import HostCheck
 from prony.listing.calibration import calibration_document
@@ -30,9 +29,9 @@ from prony.listing.servers import check_json, checks_document
 from prony.model import ConnectionStage, Interface, Limit, LimitKind, RateStage
 from prony.model.shapes import encode
 from prony.reading.load import read_load
+from prony.report.compare import compare_document
 from prony.report.document import Document, Section
 from prony.report.load import load_document
-from prony.report.load_pairs import ComparedLoads, load_pairs_document
 from prony.sandbox import StopReport
 from recordings import with_parts
 
@@ -89,8 +88,9 @@ CONNECTION_STAGE_FIGURES = [
 
 def load_pairs():
     pairs = test_load_pairs.pairs(test_load_pairs.CLOSED, 1.1, errors={"reset": 1})
-    compared = ComparedLoads("http://a/", "http://b/", 7, 20, compare_load_pairs(pairs), 3, dropped=2)
-    return load_pairs_document(compared), load_pairs_json(compared)
+    found = test_load_pairs.compare(pairs, dropped=2)
+    found = replace(found, windows=replace(found.windows, limited=3))
+    return compare_document(found), compare_json(found)
 
 
 MACHINES = [

@@ -42,6 +42,7 @@ FAMILIES = (
     "pairs",
     "throughput",
     "latency",
+    "mean latency",
     "errors",
     "CPU/request",
     "memory",

@@ -5,7 +5,7 @@ from math import log
 import pytest
 
 from cells import cell_of, measured
-from prony.analysis.answer import Answer, answer, criterion, geometric_mean, log_ratios
+from prony.analysis.answer import Answer, answer, criterion, log_ratios, mean_of
 from prony.analysis.missing import Missing
 from prony.model import ClosedLoop, OpenLoop
 
@@ -24,7 +24,7 @@ def test_log_ratios_are_of_the_blocks_in_which_both_have_a_figure_above_zero():
 
 @pytest.mark.parametrize(("values", "mean"), [([2.0, 8.0, Missing("x")], 4.0), ([2.0, 0.0], 0.0), ([], None)])
 def test_the_geometric_mean_is_of_the_values_that_there_are(values, mean):
-    assert geometric_mean(cell("a", ok_per_s=values), "ok_per_s") == (mean and pytest.approx(mean))
+    assert mean_of(cell("a", ok_per_s=values), "ok_per_s") == (mean and pytest.approx(mean))
 
 
 def test_throughput_decides_in_a_closed_loop_and_in_an_open_one_the_tail_that_all_have():

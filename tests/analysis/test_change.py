@@ -6,7 +6,7 @@ from cells import cell_of, measured
 from prony.analysis.change import held, parse_limit
 from prony.analysis.compare import Terms
 from prony.analysis.missing import Missing
-from prony.analysis.versus import Match, versus
+from prony.analysis.versus import Match, compared_loads
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,9 @@ def result(text, change, blocks=6, **others):
     changed = {name: [change * value for value in TEN[1 : blocks + 1]] for name in values} | others
     match = Match(measured(cell_of("a+hello"), **values), measured(cell_of("b+hello"), **changed))
     limit = parse_limit(text)
-    (found,) = held(limit, versus([match], True, Terms()))
-    assert (found.limit, found.match) == (limit, match)
+    (load,) = compared_loads([match], True, Terms())
+    found = held(limit, load)
+    assert (found.limit, found.load) == (text, load.load)
     return found
 
 
@@ -99,4 +100,4 @@ def test_of_the_metrics_that_a_limit_means_the_first_that_there_is_counts():
 
 def test_what_one_side_lacks_is_not_shown():
     found = result("rps < -5%", 0.5, ok_per_s=[Missing("x")] * 6)
-    assert (found.metric, found.shown, found.reason) == ("ok_per_s", None, "not measured on both sides")
+    assert (found.metric, found.shown, found.reason) == ("ok_per_s", None, "x")

@@ -389,6 +389,46 @@ def test_what_differs_less_from_block_to_block_is_steadier(spread, found):
     assert verdict(claim(ClaimKind.STEADIER, against="b+*"), *cells) is found
 
 
+DIED = [Failed("load", "it died")]
+
+
+@pytest.mark.parametrize(
+    ("speeds", "dies", "found"),
+    [
+        ((14, 10), "", HOLDS),
+        ((14, 10), "a", OPEN),
+        ((14, 10), "b", HOLDS),
+        ((8, 10), "a", NOT),
+        ((8, 10), "b", OPEN),
+    ],
+)
+@pytest.mark.parametrize("kind", [{"kind": ClaimKind.HIGHEST}, {"kind": ClaimKind.RATIO, "low": 1.1}])
+def test_a_server_is_not_faster_by_the_trials_that_it_did_not_fail(kind, speeds, dies, found):
+    cells = [
+        cell(name, around(speed, 10), others=DIED if name in dies else ())
+        for name, speed in zip("ab", speeds, strict=True)
+    ]
+    told = evaluate(claim(**kind, against="b+*"), cells)
+    assert told.verdict is found
+    assert ("trials that the server failed are missing" in told.reason) is (found is OPEN)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "found"), [({"low": 13}, OPEN), ({"high": 15}, HOLDS), ({"low": 15}, NOT)]
+)
+def test_a_speed_without_the_trials_that_failed_is_no_lower_bound(bounds, found):
+    assert verdict(claim(ClaimKind.VALUE, **bounds), cell("a", around(14, 10), others=DIED)) is found
+
+
+@pytest.mark.parametrize("dies", ["a", "b"])
+def test_a_spread_without_the_trials_that_failed_is_not_that_of_the_server(dies):
+    cells = (
+        cell(name, around(14, 10, spread), others=DIED if name == dies else ())
+        for name, spread in (("a", 0.01), ("b", 0.3))
+    )
+    assert verdict(claim(ClaimKind.STEADIER, against="b+*"), *cells) is OPEN
+
+
 @pytest.mark.parametrize("limited", [0, 1])
 def test_a_spread_under_a_limit_of_the_generator_may_be_its_own(limited):
     cells = [cell("a", around(14, 10, 0.01)), cell("b", around(14, 10, 0.3))]

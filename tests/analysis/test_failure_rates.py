@@ -96,9 +96,9 @@ def test_a_difference_that_blocks_hide_is_found_within_them():
 
 
 def by_pairs(counts):
-    """Each pair of names, the one that fails less first, with the counts of both."""
+    """The comparison of each pair of names, the one that fails less first."""
     ranked = sorted(counts, key=lambda name: counts[name].share)
-    return {pair: tuple(counts[name] for name in pair) for pair in combinations(ranked, 2)}
+    return {(a, b): compare_failures(counts[a], counts[b]) for a, b in combinations(ranked, 2)}
 
 
 def test_whoever_fails_least_by_chance_is_separated_from_nobody_in_19_of_20_studies():
@@ -114,7 +114,7 @@ MIXED = {
 
 @pytest.mark.parametrize("rates", MIXED.values(), ids=MIXED)
 @pytest.mark.parametrize("spread", [0.0, 1.0])
-@pytest.mark.parametrize(("subjects", "trials"), [(4, 5), (8, 5), (8, 10), (12, 10)])
+@pytest.mark.parametrize(("subjects", "trials"), [(4, 5), (8, 5), (8, 10), (12, 10), (4, 30)])
 def test_equals_are_not_separated_whatever_the_others_do(subjects, trials, rates, spread):
     most = 0.05 + 3 * (0.05 * 0.95 / 200) ** 0.5
     assert falsely_separated(rates(subjects), trials, 200, spread) <= most
@@ -126,10 +126,15 @@ def falsely_separated(rates, trials, studies=500, spread=0.0):
     random, found = Random(3), 0
     for _ in range(studies):
         states = [exp(spread * random.gauss(0, 1)) for _ in range(trials)]
-        failed = [sum(random.random() < _in_state(rate, one) for one in states) for rate in rates]
-        counts = {str(k): Failures(one, trials) for k, one in enumerate(failed)}
-        found += any(rates[int(a)] == rates[int(b)] for a, b in separated(by_pairs(counts)))
+        failed = [[random.random() < _in_state(rate, one) for one in states] for rate in rates]
+        ranked = sorted(range(len(rates)), key=lambda k: sum(failed[k]))
+        both = {(str(a), str(b)): _in_blocks(failed[a], failed[b]) for a, b in combinations(ranked, 2)}
+        found += any(rates[int(a)] == rates[int(b)] for a, b in separated(both))
     return found / studies
+
+
+def _in_blocks(first, second):
+    return compare_in_blocks(dict(enumerate(first)), dict(enumerate(second)))
 
 
 def _in_state(rate, odds):
@@ -148,11 +153,13 @@ def test_what_fails_in_all_trials_is_separated_from_what_fails_in_none():
     assert separated(by_pairs(counts)) == {("a", "b"), ("c", "b")}
 
 
-def test_of_two_the_p_value_is_fishers_and_only_of_the_one_that_fails_less():
-    both = {("a", "b"): (Failures(1, 9), Failures(6, 10))}
-    fishers = compare_failures(*both["a", "b"]).p_value
-    assert adjusted(both) == {("a", "b"): pytest.approx(fishers, abs=1e-12)}
-    assert adjusted({("b", "a"): both["a", "b"][::-1]}) == {("b", "a"): 1.0}
+@pytest.mark.parametrize("blocks", [10, 20])
+def test_of_two_the_p_value_is_that_of_their_comparison_and_only_of_the_one_that_fails_less(blocks):
+    often = {k: k % 2 == 0 or k < 8 for k in range(blocks)}
+    found = compare_in_blocks({k: k % 2 == 0 for k in range(blocks)}, often)
+    assert adjusted({("a", "b"): found}) == {("a", "b"): pytest.approx(found.p_value, abs=1e-12)}
+    turned = compare_in_blocks(often, {k: k % 2 == 0 for k in range(blocks)})
+    assert adjusted({("b", "a"): turned}) == {("b", "a"): 1.0}
 
 
 def test_none_is_separated_within_two_that_are_not():
@@ -165,5 +172,6 @@ def test_none_is_separated_within_two_that_are_not():
 def test_who_ran_in_no_block_with_another_is_not_separated_from_it():
     pairs = by_pairs({"a": Failures(0, 5), "b": Failures(5, 5)})
     nothing = Failures(0, 0)
-    found = separated({**pairs, ("a", "c"): (nothing, nothing), ("c", "b"): (nothing, Failures(3, 5))})
+    none, three = (compare_failures(nothing, one) for one in (nothing, Failures(3, 5)))
+    found = separated({**pairs, ("a", "c"): none, ("c", "b"): three})
     assert found == {("a", "b")}

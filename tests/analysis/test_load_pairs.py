@@ -6,7 +6,9 @@ import pytest
 
 from golden import build
 from prony.analysis.compare import Verdict
-from prony.analysis.load_pairs import LoadPair, _compared, _resemblance, compare_load_pairs
+from prony.analysis.effects import paired
+from prony.analysis.load_pairs import LoadPair, LoadSide, PairedLoads, compare_load_pairs, resemblance
+from prony.analysis.versus import Family
 
 MS = 1_000_000
 CLOSED = build.Workload(build.ClosedLoop(10), build.DurationStop(2 * build.SECOND))
@@ -34,53 +36,67 @@ def pairs(workload, ratio, drift=0.2, noise=0.01, number=10, errors=None):
     return found
 
 
+def compare(pairs, workload=CLOSED, dropped=0):
+    sides = (LoadSide(f"http://{name}/", workload, None) for name in "ab")
+    return compare_load_pairs(PairedLoads(*sides, pairs=20, seed=7), pairs, dropped)
+
+
+def figures(found):
+    return found.loads[0].metrics
+
+
 def verdicts(found):
-    return {one.metric: one.comparison.verdict for one in found.figures}
+    return {name: one.comparison.verdict for name, one in figures(found).items() if one.comparison}
 
 
 def test_a_difference_smaller_than_the_drift_is_told_apart():
-    found = compare_load_pairs(pairs(CLOSED, 1.1, number=20))
-    assert found.figures[0].metric == "ok_per_s"
-    assert found.figures[0].comparison.verdict is Verdict.HIGHER
-    low, high = found.figures[0].comparison.low, found.figures[0].comparison.high
+    found = compare(pairs(CLOSED, 1.1, number=20))
+    rate = figures(found)["ok_per_s"].comparison
+    assert (found.loads[0].deciding[0], rate.verdict) == ("ok_per_s", Verdict.HIGHER)
+    low, high = rate.low, rate.high
     assert low < 0.1 < high
     assert high - low < 0.1
 
 
 def test_two_that_are_alike_are_not_told_apart():
-    assert verdicts(compare_load_pairs(pairs(CLOSED, 1.0, number=30)))["ok_per_s"] is Verdict.EQUIVALENT
-    assert verdicts(compare_load_pairs(pairs(CLOSED, 1.0, noise=0.2)))["ok_per_s"] is Verdict.NOT_SHOWN
+    assert verdicts(compare(pairs(CLOSED, 1.0, number=30)))["ok_per_s"] is Verdict.EQUIVALENT
+    assert verdicts(compare(pairs(CLOSED, 1.0, noise=0.2)))["ok_per_s"] is Verdict.NOT_SHOWN
 
 
-def test_in_an_open_loop_the_tail_comes_first_and_the_rate_is_not_compared():
-    found = compare_load_pairs(pairs(OPEN, 1.3))
-    assert [one.metric for one in found.figures] == ["response_ok_p99", "response_ok_p50", "response_ok_mean"]
-    assert set(verdicts(found).values()) == {Verdict.HIGHER}
+def test_in_an_open_loop_the_tail_decides():
+    found = compare(pairs(OPEN, 1.3), OPEN)
+    assert found.loads[0].deciding[0] == "response_ok_p99"
+    times = ("response_ok_p50", "response_ok_p99", "response_ok_mean")
+    assert {verdicts(found)[name] for name in times} == {Verdict.HIGHER}
 
 
 def test_a_figure_that_is_missing_says_why():
     few = [LoadPair(window(OPEN, 100, MS), window(OPEN, 100, MS), second_began=False) for _ in range(6)]
-    tail = compare_load_pairs(few).figures[0]
-    assert (tail.pairs, tail.first, tail.comparison.verdict) == (0, None, Verdict.TOO_FEW)
+    found = compare(few, OPEN)
+    tail = figures(found)["response_ok_p99"]
+    assert (tail.family, tail.first, tail.comparison) == (Family.PRIMARY, None, None)
     assert tail.reason == "fewer than 10 requests lie above it"
+    assert found.loads[0].deciding[0] == "response_ok_p50"
 
 
 def test_the_errors_of_all_windows_are_added_and_disqualify():
-    found = compare_load_pairs(pairs(CLOSED, 1.0, errors={"reset": 30}))
-    assert found.first.errors == found.second.errors == 300
-    assert not found.first.is_qualified
-    assert compare_load_pairs(pairs(CLOSED, 1.0)).first.is_qualified
+    found = compare(pairs(CLOSED, 1.0, errors={"reset": 30}))
+    assert found.windows.first.errors == found.windows.second.errors == 300
+    rate = figures(found)["ok_per_s"]
+    assert (rate.comparison, rate.reason) == (None, "speed does not qualify: its requests fail")
+    assert figures(compare(pairs(CLOSED, 1.0)))["ok_per_s"].reason is None
 
 
 def test_no_pair_at_all_is_no_verdict():
-    found = compare_load_pairs([])
-    assert (found.pairs, found.first.requests) == (0, 0)
-    assert set(verdicts(found).values()) == {Verdict.TOO_FEW}
+    found = compare([])
+    assert (found.windows.pairs, found.windows.first.requests) == (0, 0)
+    assert verdicts(found) == {}
+    assert figures(found)["ok_per_s"].reason == "no trial ran"
 
 
-@pytest.mark.parametrize("number", [1, 4])
+@pytest.mark.parametrize("number", [2, 4])
 def test_with_fewer_than_five_pairs_there_is_no_verdict(number):
-    found = compare_load_pairs(pairs(CLOSED, 2.0, number=number))
+    found = compare(pairs(CLOSED, 2.0, number=number))
     assert verdicts(found)["ok_per_s"] is Verdict.TOO_FEW
 
 
@@ -100,9 +116,9 @@ def misses(number, correlation, studies=1000):
     random, found = Random(f"{number} {correlation}"), 0
     for _ in range(studies):
         both = (lasting(random, number, correlation) for _ in range(2))
-        logs = {"x": [0.05 * (one - other) for one, other in zip(*both, strict=True)]}
-        compared = _compared(logs, {"x": _resemblance(logs["x"])})["x"]
-        found += not compared.low <= 0 <= compared.high
+        logs = [0.05 * (one - other) for one, other in zip(*both, strict=True)]
+        low, high = paired(logs, resemblance(logs).widening).interval(0.05)
+        found += not low <= 0 <= high
     return found / studies
 
 
@@ -116,19 +132,24 @@ def test_states_that_last_for_several_windows_are_no_difference(number, correlat
 
 
 def test_the_resemblance_of_pairs_is_as_defined():
-    found = _resemblance([0.0, 1.0] * 5)
+    found = resemblance([0.0, 1.0] * 5)
     assert (found.correlation, found.most, found.widening) == (-1.0, 0.0, 1.0)
     # r = 0.05 of twenty, for of 19 neighbours 10 are alike: (0.05 + 0.05) / (1 - 0.15), and 0.2 more.
-    found = _resemblance([0.0, 0.0, 1.0, 1.0] * 5)
+    found = resemblance([0.0, 0.0, 1.0, 1.0] * 5)
     assert (found.correlation, found.most) == (pytest.approx(0.1 / 0.85), pytest.approx(0.1 / 0.85 + 0.2))
     inflation = 1 + 2 * sum((1 - j / 20) * found.most**j for j in range(1, 20))
     assert found.widening == pytest.approx((inflation / (1 - (inflation - 1) / 19)) ** 0.5)
-    assert _resemblance([0.0] * 10 + [1.0] * 10).most == 0.9
-    assert _resemblance([0.0] * 4) is None
-    assert _resemblance([0.0] * 5).correlation == 0.0
+    assert resemblance([0.0] * 10 + [1.0] * 10).most == 0.9
+    assert resemblance([0.0] * 4) is None
+    assert resemblance([0.0] * 5).correlation == 0.0
 
 
 def test_the_interval_of_figures_is_as_wide_as_said():
-    found = compare_load_pairs(pairs(CLOSED, 1.0, number=30)).figures[0]
-    assert found.resemblance.widening == pytest.approx(1.5, abs=0.1)
-    assert compare_load_pairs(pairs(CLOSED, 1.0, number=4)).figures[0].resemblance is None
+    found = compare(pairs(CLOSED, 1.0, number=30))
+    assert found.windows.resemblance["ok_per_s"].widening == pytest.approx(1.5, abs=0.1)
+    assert compare(pairs(CLOSED, 1.0, number=4)).windows.resemblance == {}
+
+
+@pytest.mark.parametrize(("noise", "then"), [(0.01, None), (0.2, "the same command with `--pairs 40`")])
+def test_what_is_open_names_what_may_decide_it(noise, then):
+    assert compare(pairs(CLOSED, 1.1, noise=noise, number=20)).then == then

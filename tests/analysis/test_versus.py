@@ -8,7 +8,7 @@ from cells import cell_of, measured
 from prony.analysis.compare import Terms, Verdict, compare
 from prony.analysis.failure_rates import Failures
 from prony.analysis.missing import Missing
-from prony.analysis.versus import Match, differing_parts, matches, versus
+from prony.analysis.versus import Family, Match, compared_loads, differing_parts, matches
 from prony.model import ClosedLoop, EngineChoice, OpenLoop, SandboxChoice
 
 SIX = [1000.0, 1003.0, 997.0, 1002.0, 998.0, 1001.0]
@@ -24,11 +24,8 @@ def ratios(second, first=SIX):
 
 
 def compared(first, second, is_paired=True, terms=None, primary=()):
-    return versus([Match(first, second)], is_paired, terms or Terms(), primary)
-
-
-def by_metric(found):
-    return {row.metric: row for row in found.rows}
+    (found,) = compared_loads([Match(first, second)], is_paired, terms or Terms(), primary)
+    return found
 
 
 # --- which cells ------------------------------------------------------------------------------------------
@@ -70,18 +67,18 @@ def test_within_an_archive_a_comparison_is_that_of_the_log_ratios_by_block():
     first = measured(cell_of("a+hello"), ok_per_s=SIX)
     second = measured(cell_of("b+hello"), ok_per_s=times(1.5))
     found = compared(first, second)
-    (row,) = found.rows
-    assert (row.metric, row.screens, row.reason) == ("ok_per_s", False, None)
+    (row,) = found.metrics.values()
+    assert (list(found.metrics), row.family, row.reason) == (["ok_per_s"], Family.PRIMARY, None)
     assert row.comparison == compare(ratios(times(1.5)))
     assert row.comparison.verdict is Verdict.HIGHER
-    assert (found.matches, found.paired) == ((Match(first, second),), True)
+    assert (found.first, found.second) == ("a+hello", "b+hello")
 
 
 def test_between_archives_it_is_welchs_of_the_logarithms():
     first, second = (measured(cell_of("a+hello"), ok_per_s=values) for values in (SIX, times(1.5)[:5]))
     found = compared(first, second, is_paired=False)
-    row = by_metric(found)["ok_per_s"]
-    assert (found.paired, row.comparison.method) == (False, "Welch on logarithms, unpaired")
+    row = found.metrics["ok_per_s"]
+    assert row.comparison.method == "Welch on logarithms, unpaired"
     assert (row.comparison.blocks, row.comparison.effect) == (5, pytest.approx(0.5, rel=2e-3))
 
 
@@ -94,8 +91,8 @@ def test_what_decides_is_primary_and_all_else_a_screening(loop, metric):
         measured(cell_of(name, loop), **dict.fromkeys(names, values))
         for name, values in (("a+hello", SIX), ("b+hello", times(1.5)))
     )
-    rows = by_metric(compared(first, second))
-    assert {name: row.screens for name, row in rows.items()} == {name: name != metric for name in names}
+    rows = compared(first, second).metrics
+    assert [name for name, row in rows.items() if row.family is Family.PRIMARY] == [metric]
 
 
 def test_metrics_that_the_comparison_is_made_for_are_one_family_over_all_loads():
@@ -106,17 +103,18 @@ def test_metrics_that_the_comparison_is_made_for_are_one_family_over_all_loads()
             (100, {"a+hello": SIX, "b+hello": times(1)}),
         )
     ]
-    rows = versus(found, True, Terms()).rows
+    loads = compared_loads(found, True, Terms())
+    rows = [load.metrics["ok_per_s"] for load in loads]
     # Holm: the smaller of two p-values is held to half of the level.
     assert [row.comparison.level for row in rows] == [0.025, 0.05]
     assert [row.comparison.verdict for row in rows] == [Verdict.HIGHER, Verdict.EQUIVALENT]
-    assert [row.match for row in rows] == found
+    assert [load.load["connections"] for load in loads] == [10, 100]
 
 
 def test_screenings_do_not_take_from_the_level_of_what_was_asked():
     first = measured(cell_of("a+hello"), ok_per_s=SIX, pss_end=SIX, rss_peak=SIX)
     second = measured(cell_of("b+hello"), ok_per_s=times(1.5), pss_end=times(1.5), rss_peak=times(1.0))
-    rows = by_metric(compared(first, second))
+    rows = compared(first, second).metrics
     assert rows["ok_per_s"].comparison.level == 0.05
     # Benjamini and Hochberg: one of two is found.
     assert {rows[name].comparison.level for name in ("pss_end", "rss_peak")} == {0.025}
@@ -125,15 +123,15 @@ def test_screenings_do_not_take_from_the_level_of_what_was_asked():
 def test_metrics_that_are_asked_for_take_the_place_of_the_one_that_decides():
     first = measured(cell_of("a+hello"), ok_per_s=SIX, pss_end=SIX)
     second = measured(cell_of("b+hello"), ok_per_s=times(1.5), pss_end=times(1.5))
-    rows = by_metric(compared(first, second, primary=["pss_end"]))
-    assert (rows["ok_per_s"].screens, rows["pss_end"].screens) == (True, False)
+    rows = compared(first, second, primary=["pss_end"]).metrics
+    assert (rows["ok_per_s"].family, rows["pss_end"].family) == (Family.SCREENING, Family.PRIMARY)
 
 
 def test_the_terms_are_those_of_all_loads_and_metrics():
     first = measured(cell_of("a+hello"), ok_per_s=SIX, pss_end=SIX)
     second = measured(cell_of("b+hello"), ok_per_s=times(1.05), pss_end=times(1.05))
     for margin, verdict in ((0.02, Verdict.HIGHER), (0.2, Verdict.EQUIVALENT)):
-        rows = by_metric(compared(first, second, terms=Terms(margin=margin)))
+        rows = compared(first, second, terms=Terms(margin=margin)).metrics
         assert {row.comparison.verdict for row in rows.values()} == {verdict}
     assert [row.comparison.level for row in rows.values()] == [0.05, 0.05]
 
@@ -144,14 +142,14 @@ def test_the_terms_are_those_of_all_loads_and_metrics():
 def test_a_metric_that_one_has_not_is_not_compared():
     first = measured(cell_of("a+hello"), ok_per_s=SIX, pss_end=SIX, rss_peak=[0.0] * 6)
     second = measured(cell_of("b+hello"), ok_per_s=SIX, rss_peak=SIX)
-    assert list(by_metric(compared(first, second))) == ["ok_per_s"]
+    assert list(compared(first, second).metrics) == ["ok_per_s"]
 
 
 def test_a_speed_that_does_not_qualify_is_not_compared_and_says_why():
     first = measured(cell_of("a+hello"), ok_per_s=SIX, pss_end=SIX)
     second = measured(cell_of("b+hello"), lost=200, ok_per_s=SIX, pss_end=SIX)
     for sides in ((first, second), (second, first)):
-        rows = by_metric(compared(*sides))
+        rows = compared(*sides).metrics
         assert rows["ok_per_s"].comparison is None
         assert rows["ok_per_s"].reason == "speed does not qualify: its requests fail"
         assert (rows["pss_end"].comparison.blocks, rows["pss_end"].reason) == (6, None)
@@ -169,7 +167,7 @@ def test_a_speed_that_does_not_qualify_is_not_compared_and_says_why():
 def test_one_block_has_no_interval_and_two_have(blocks, is_paired, reason):
     first = measured(cell_of("a+hello"), ok_per_s=SIX)
     second = measured(cell_of("b+hello"), ok_per_s=times(1.5)[:blocks])
-    (row,) = compared(first, second, is_paired).rows
+    row = compared(first, second, is_paired).metrics["ok_per_s"]
     assert (row.reason, row.comparison is None) == (reason, reason is not None)
 
 
@@ -177,14 +175,14 @@ def test_a_value_that_is_missing_in_one_block_leaves_the_others():
     first = measured(cell_of("a+hello"), ok_per_s=SIX)
     second = measured(cell_of("b+hello"), ok_per_s=[*times(1.5)[:5], Missing("no request")])
     for is_paired in (True, False):
-        (row,) = compared(first, second, is_paired).rows
+        row = compared(first, second, is_paired).metrics["ok_per_s"]
         assert row.comparison.blocks == 5
 
 
 def test_trials_that_failed_are_counted_on_both_sides():
     first = measured(cell_of("a+hello"), failed=1, ok_per_s=SIX)
     second = measured(cell_of("b+hello"), failed=4, ok_per_s=SIX)
-    (found,) = compared(first, second, False).failures
+    found = compared(first, second, False).failed_trials
     assert (found.first, found.second) == (Failures(1, 7), Failures(4, 10))
 
 
@@ -194,7 +192,7 @@ def test_trials_that_failed_are_counted_on_both_sides():
 def test_a_server_is_not_faster_by_the_trials_that_it_did_not_fail(failed, verdict):
     first = measured(cell_of("a+hello"), failed=failed[0], ok_per_s=[1000.0, 1001.0, 1002.0] * 3)
     second = measured(cell_of("b+hello"), failed=failed[1], ok_per_s=[1200.0, 1202.0, 1201.0] * 3)
-    (row,) = [row for row in compared(first, second).rows if row.metric == "ok_per_s"]
+    row = compared(first, second).metrics["ok_per_s"]
     assert row.comparison.verdict is verdict
 
 
@@ -202,7 +200,7 @@ def test_within_one_archive_failures_are_counted_in_the_blocks_that_both_have():
     # A bad hour, in which the first alone ran: both never fail in the ten blocks before it.
     first = measured(cell_of("a+hello"), failed=10, ok_per_s=[1000.0] * 10)
     second = measured(cell_of("b+hello"), ok_per_s=[1000.0] * 10)
-    (found,) = compared(first, second).failures
+    found = compared(first, second).failed_trials
     assert (found.first, found.second, found.differs) == (Failures(0, 10), Failures(0, 10), False)
-    (found,) = compared(first, second, False).failures
+    found = compared(first, second, False).failed_trials
     assert found.differs

@@ -72,7 +72,8 @@ def test_two_subjects_of_a_study_are_compared_by_block(said, tmp_path):
     assert "b+hello against a+hello" in done.out
     assert "Paired by block" in done.out
     assert "intervals are of differences within one session." in " ".join(done.out.split())
-    line = next(line for line in done.out.splitlines() if "valid replies per second" in line)
+    assert "b+hello is better than a+hello in valid replies per second." in done.out
+    line = next(line for line in done.out.splitlines() if line.startswith("valid replies per second"))
     assert "+50.0 %" in line and "higher" in line
     assert "Screening" in done.out
 

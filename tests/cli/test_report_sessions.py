@@ -84,16 +84,16 @@ def test_several_archives_of_one_plan_are_its_sessions(said, three):
 
 def test_fewer_than_five_sessions_have_no_leader(said, three):
     out = words(said("report", *three).out)
-    assert "bjoern+hello has the highest mean of 3 sessions" in out
-    assert "Nobody leads over fewer than 5 sessions." in out
-    assert "+hello leads over" not in out
-    assert json.loads(said("report", *three, "--json").out)["loads"][0]["leader"] is None
+    assert "no answer: 3 sessions are too few for a verdict, which needs five." in out
+    assert "bjoern+hello has the best mean" in out
+    assert "is best" not in out
+    assert json.loads(said("report", *three, "--json").out)["loads"][0]["answer"]["leader"] is None
 
 
 def test_over_five_sessions_the_leader_leads_alone_where_all_others_are_separated(said, tmp_path):
     files = [session(tmp_path / f"{k}.prony", k) for k in range(5)]
     out = words(said("report", *files).out)
-    assert "bjoern+hello leads over 5 sessions and in each of them" in out
+    assert "bjoern+hello is best (n = 5 sessions)" in out
 
 
 def failing(*names):
@@ -112,41 +112,35 @@ def absent(tmp_path, count, *lacking):
     return [session(tmp_path / f"{k}.prony", k, moved=moved) for k, moved in enumerate(own)]
 
 
-def test_the_leader_leads_over_its_own_sessions_and_who_has_fewer_than_five_is_not_compared(said, tmp_path):
-    fast, _, slow = SPEEDS
-    files = absent(tmp_path, 7, (fast, slow), (fast, slow), (slow,))
+def test_who_failed_in_more_than_one_in_five_trials_is_not_compared(said, tmp_path):
+    fast, middle, slow = SPEEDS
+    files = absent(tmp_path, 7, (slow,), (slow,))
     out = words(said("report", *files).out)
-    assert f"{fast} leads over 5 of 7 sessions:" in out
-    assert f"With fewer than 5 sessions, so not compared: {slow}." in out
+    assert f"{fast} is best (n = 7 sessions)" in out
+    assert f"Not compared, with too few trials or sessions that count: {slow}." in out
     (load,) = json.loads(said("report", *files, "--json").out)["loads"]
     assert [(row["name"], row["sessions"], row["letters"]) for row in load["rows"]] == [
-        (fast, 5, "a"),
-        ("meinheld+hello", 7, "b"),
-        (slow, 4, ""),
+        (fast, 7, "a"),
+        (middle, 7, "b"),
     ]
 
 
-def test_the_only_one_with_five_sessions_leads_nobody(said, tmp_path):
+def test_nobody_leads_by_the_sessions_in_which_it_did_not_fail(said, tmp_path):
     fast, middle, _ = SPEEDS
-    files = absent(tmp_path, 6, (fast, middle), (fast, middle))
-    out = words(said("report", *files).out)
-    assert "gunicorn+hello is the only one that has 5 sessions, so nobody leads:" in out
-    assert "+hello leads over" not in out and "not compared" not in out
+    files = absent(tmp_path, 6, (fast,))
     (load,) = json.loads(said("report", *files, "--json").out)["loads"]
-    assert (load["leader"], load["ties"]) == (None, [])
+    assert load["answer"]["leader"] == middle
+    row = next(row for row in load["rows"] if row["name"] == fast)
+    assert row["ratio"]["verdict"] == "not shown: its failed trials are missing"
 
 
-def test_a_mean_that_one_of_fewer_sessions_beats_is_the_best_of_the_most_sessions_alone(said, tmp_path):
-    fast, middle, _ = SPEEDS
-    out = words(said("report", *absent(tmp_path, 3, (fast,))).out)
-    assert f"{middle} has the highest mean of those in the most sessions (3 sessions):" in out
-    assert "Nobody leads over fewer than 5 sessions." in out
+def test_a_session_that_says_nothing_takes_no_figure_from_the_others(said, tmp_path):
+    def spoilt(trial):
+        return replace(trial, outcome=Invalid("the machine slept"))
 
-
-def test_a_mean_is_of_the_sessions_in_which_its_subject_qualifies(said, tmp_path):
-    fast, middle, slow = SPEEDS
-    out = words(said("report", *absent(tmp_path, 3, (fast, middle, slow))).out)
-    assert f"{fast} has the highest mean of 2 of 3 sessions:" in out
+    files = [session(tmp_path / "0.prony", 0, moved=spoilt), session(tmp_path / "1.prony", 1)]
+    (load,) = json.loads(said("report", *files, "--json").out)["loads"]
+    assert [row["sessions"] for row in load["rows"]] == [1, 1, 1]
 
 
 def test_over_five_sessions_those_not_separated_from_the_leader_are_named(said, tmp_path):
@@ -154,9 +148,9 @@ def test_over_five_sessions_those_not_separated_from_the_leader_are_named(said, 
     days = (1.2, 1.0, 1.15, 1.25, 1.05)
     files = [session(tmp_path / f"{k}.prony", k, (1, day, 1)) for k, day in enumerate(days)]
     out = words(said("report", *files).out)
-    assert "shares the first place over 5 sessions with" in out
+    assert "shares the first place with 1 other (n = 5 sessions)" in out
     (load,) = json.loads(said("report", *files, "--json").out)["loads"]
-    assert {load["leader"], *load["ties"]} == {"bjoern+hello", "meinheld+hello"}
+    assert {load["answer"]["leader"], *load["answer"]["ties"]} == {"bjoern+hello", "meinheld+hello"}
     assert [row["letters"] for row in load["rows"]] == ["a", "a", "b"]
     said("report", *files, "--csv", tmp_path / "tables")
     assert [row["letters"] for row in table(tmp_path / "tables" / "across.csv")] == ["a", "a", "b"]
@@ -349,7 +343,7 @@ def table(path):
 def test_the_page_of_one_plan_shows_its_sessions_together(said, three, tmp_path):
     assert said("report", *three, "--html", tmp_path / "a.html", "--redact").status == 0
     page = (tmp_path / "a.html").read_text()
-    assert "bjoern+hello has the highest mean of" in page
+    assert "bjoern+hello has the best mean" in page
     assert "over the sessions" in page
     assert "The same cells" not in page
 

@@ -11,14 +11,14 @@ from cells import cell_of, measured
 from cli.test_report_sessions import DAY, session
 from golden import build
 from prony.analysis.answer import answer
-from prony.analysis.by_session import in_sessions, is_failed, shares_of
+from prony.analysis.by_session import in_sessions, is_failed, more_often
 from prony.analysis.claims import ClaimVerdict, _more, evaluate
 from prony.analysis.compare import Terms, Verdict
 from prony.analysis.failure_rates import Failures
 from prony.analysis.missing import Missing
 from prony.analysis.standings import standings
 from prony.analysis.summary import summarise_cell
-from prony.analysis.versus import Match, versus
+from prony.analysis.versus import Match, compared_loads
 from prony.archive import open_archive, resume
 from prony.faces.json_report import reading_json
 from prony.faces.markdown import markdown
@@ -238,12 +238,14 @@ def test_each_pair_of_a_group_is_counted_over_the_blocks_that_both_have():
     assert (found["last+hello"].count, found["last+hello"].least) == (Failures(5, 5), Failures(0, 5))
     assert found["last+hello"].shown
     assert (found["rare+hello"].count, found["rare+hello"].least) == (Failures(1, 5), Failures(0, 5))
-    assert shares_of(*in_sessions([rare, last]), is_failed) == (Failures(1, 5), Failures(0, 5))
+    found = more_often(*in_sessions([rare, last]), is_failed)
+    assert (found.first, found.second) == (Failures(1, 5), Failures(0, 5))
 
 
 def test_a_session_without_a_block_that_both_have_says_nothing_of_failures():
     cells = in_sessions([tried("first", 1, [0, 1, 4, 8], (0, 4)), tried("second", 2, [2, 3, 4, 9], (9,))])
-    assert shares_of(*cells, is_failed) == (Failures(1, 1), Failures(0, 1))
+    found = more_often(*cells, is_failed)
+    assert (found.first, found.second) == (Failures(1, 1), Failures(0, 1))
 
 
 def test_a_session_without_a_block_that_all_have_has_no_figure():
@@ -304,7 +306,8 @@ def test_a_check_by_another_generator_compares_the_blocks_that_both_have(lost):
 
 
 def rows(first, second, *, is_paired=True):
-    return versus([Match(first, second)], is_paired, Terms(by_session=True), ["ok_per_s"])
+    (found,) = compared_loads([Match(first, second)], is_paired, Terms(by_session=True), ["ok_per_s"])
+    return found
 
 
 def test_two_subjects_of_one_study_are_compared_over_the_blocks_that_both_have():
@@ -313,14 +316,14 @@ def test_two_subjects_of_one_study_are_compared_over_the_blocks_that_both_have()
     half = in_days(cell_of("b+hello", number=2), {k: v for k, v in RISING.items() if k % 4 in (1, 3)})
     first, second, _ = in_sessions([whole, half, tried("c", 3, range(0, 20, 4), ())])
     assert isinstance(second.by_session[0]["ok_per_s"], Missing)
-    (row,) = (one for one in rows(first, second).rows if one.metric == "ok_per_s")
+    row = rows(first, second).metrics["ok_per_s"]
     assert row.comparison.effect == pytest.approx(0, abs=1e-9)
 
 
 def test_failures_of_two_archives_are_of_equally_many_trials_a_session():
     # Five sessions of four blocks and five of two: their blocks have nothing to do with each other.
     dead, well = tried("a", 1, range(20), range(20)), tried("a", 1, range(10), (), each=2)
-    (found,) = rows(*(in_sessions([one])[0] for one in (dead, well)), is_paired=False).failures
+    found = rows(*(in_sessions([one])[0] for one in (dead, well)), is_paired=False).failed_trials
     assert (found.first, found.second, found.differs) == (Failures(5, 5), Failures(0, 5), True)
 
 
@@ -332,7 +335,7 @@ def test_more_trials_a_session_are_no_more_failures_of_an_archive(blocks):
         often = tried("a", 1, range(40), [block for block in range(40) if rng.random() < 0.3])
         few = range(10 * blocks)
         once = tried("a", 1, few, [block for block in few if rng.random() < 0.3], each=blocks)
-        (found,) = rows(*(in_sessions([one])[0] for one in (often, once)), is_paired=False).failures
+        found = rows(*(in_sessions([one])[0] for one in (often, once)), is_paired=False).failed_trials
         shown += found.differs
     assert shown / studies <= 0.05 + 3 * (0.05 * 0.95 / studies) ** 0.5
 

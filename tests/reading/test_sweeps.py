@@ -10,7 +10,8 @@ from golden.studies import with_levels
 from prony.analysis.compare import Terms, Verdict
 from prony.analysis.interactions import Dependent
 from prony.archive import open_archive
-from prony.model import Cell, ClosedLoop, DurationStop, SandboxChoice, Workload
+from prony.errors import FailureStage
+from prony.model import Cell, ClosedLoop, DurationStop, Failed, SandboxChoice, Workload
 from prony.reading.groups import groups_of
 from prony.reading.study import read_archive
 from prony.reading.sweeps import sweeps_of
@@ -136,6 +137,16 @@ def test_the_best_of_one_setting_depends_on_the_other_where_that_is_shown(sweep)
     assert found.everywhere == ()
     assert found.steps[0, 1].effect == pytest.approx(500 / 300 - 1, abs=0.01)
     assert found.found[2, 1].effect == pytest.approx((560 / 598) / (500 / 300) - 1, abs=0.01)
+
+
+def test_a_server_that_failed_trials_shows_no_dependence_by_the_others(reading, sweep):
+    (group, *others), crossed = reading.groups, sweep.crossed[0]
+    dead = replace(group.cells[0].counted[0], outcome=Failed(FailureStage.LOAD, "it died"))
+    cells = tuple(replace(cell, others=(*cell.others, dead)) for cell in group.cells)
+    found = sweeps_of([replace(group, cells=cells), *others], reading.subjects, lambda _: Terms())
+    (changed,) = found[0].crossed
+    assert Verdict.SURVIVORS in {one.verdict for one in changed.found.values()}
+    assert (crossed.verdict, changed.verdict) == (Dependent.YES, Dependent.NOT_SHOWN)
 
 
 def test_the_steps_around_the_best_are_those_of_each_setting(sweep):

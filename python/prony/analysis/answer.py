@@ -8,7 +8,7 @@ from prony.analysis.all_pairs import Pair
 from prony.analysis.at_least import Bounded, heeded
 from prony.analysis.by_session import is_failed
 from prony.analysis.compare import LEAST_BLOCKS, Comparison, Terms, Verdict, compare_all, few_sessions
-from prony.analysis.logs import ratio_of
+from prony.analysis.logs import geometric_mean, ratio_of
 from prony.analysis.missing import Missing, Value
 from prony.analysis.rates import is_speed
 from prony.analysis.summary import CellSummary, Estimate, estimate_over
@@ -25,13 +25,12 @@ __all__ = [
     "bounded_by",
     "criterion",
     "deciding_metrics",
-    "geometric_mean",
     "is_frail",
     "log_ratios",
     "log_values",
+    "mean_of",
     "ranked_cells",
     "ranking",
-    "unbeaten",
     "without_survivors",
 ]
 
@@ -180,17 +179,13 @@ def deciding_metrics(cell: Cell) -> tuple[str, ...]:
     return _TAIL_FIRST if isinstance(cell.workload.loop, OpenLoop) else ("ok_per_s",)
 
 
-def geometric_mean(cell: CellSummary, metric: str) -> float | None:
+def mean_of(cell: CellSummary, metric: str) -> float | None:
     """Return the geometric mean of a metric over blocks, or sessions, by which subjects are ranked; null
-    without values.
-
-    *Definition*: exp of the mean of ln(value), 0 if any value is 0. Ratios of it are what comparisons test.
+    without values. Ratios of it are what comparisons test.
     """
     found = [metrics[metric] for metrics in cell.units.values()]
     values = [value for value in found if not isinstance(value, Missing)]
-    if not values or min(values) <= 0:
-        return 0.0 if values else None
-    return ratio_of(fsum(map(log, values)) / len(values))
+    return geometric_mean(values) if values else None
 
 
 def ranking(  # noqa: PLR0913 - what a ranking is made of
@@ -219,7 +214,7 @@ def ranking(  # noqa: PLR0913 - what a ranking is made of
     if heed:
         pairs = {pair: heed(pair, found) for pair, found in pairs.items()}
     pairs = {pair: without_survivors(pair, found, better, frail) for pair, found in pairs.items()}
-    first = unbeaten(ranked, pairs, better)
+    first = _unbeaten(ranked, pairs, better)
     names = (first, *(name for name in ranked if name != first))
     fewest = min((pairs[first, name].blocks for name in names[1:]), default=len(logs[first]))
     equal = tuple(name for name in names[1:] if places[name] == places[first])
@@ -251,7 +246,7 @@ def _advantages(places: Mapping[str, float], pairs: Mapping[Pair, Comparison]) -
     }
 
 
-def unbeaten(names: Sequence[str], pairs: Mapping[Pair, Comparison], better: Better) -> str:
+def _unbeaten(names: Sequence[str], pairs: Mapping[Pair, Comparison], better: Better) -> str:
     """Return the first of ``names`` than which none is shown to be better; the first where there is none."""
     return next((name for name in names if not _is_beaten(name, names, pairs, better)), names[0])
 
@@ -308,7 +303,7 @@ def _answered(metric: str, found: Ranking, terms: Terms) -> Answer:
 def ranked_cells(cells: Sequence[CellSummary], metric: str, terms: Terms) -> Ranking:
     """Return the ranking of ``cells`` (at least one) in ``metric``, by their names."""
     logs = {cell.name: log_values(cell, metric) for cell in cells}
-    places = {cell.name: geometric_mean(cell, metric) or 0.0 for cell in cells}
+    places = {cell.name: mean_of(cell, metric) or 0.0 for cell in cells}
     of = {cell.name: cell for cell in cells}
     frail = {cell.name for cell in cells if is_frail(cell, metric)}
 

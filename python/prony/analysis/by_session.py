@@ -8,17 +8,21 @@ Must not know groups or archives.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import fsum, log
 from typing import TypeVar
 
-from prony.analysis.failure_rates import Failures
-from prony.analysis.logs import ratio_of
+from prony.analysis.failure_rates import (
+    FailureComparison,
+    Failures,
+    compare_failures,
+    compare_in_blocks,
+)
+from prony.analysis.logs import geometric_mean
 from prony.analysis.missing import Missing, Value
 from prony.analysis.summary import CellSummary, Estimate, Estimated, TrialFigures, estimate_over
 from prony.metrics import METRICS
 from prony.model import Failed
 
-__all__ = ["in_common", "in_sessions", "is_failed", "judged_in_common", "mean_of_sessions", "shares_of"]
+__all__ = ["in_sessions", "is_failed", "judged_in_common", "mean_of_sessions", "more_often", "share_of"]
 
 _NONE = Missing("no trial of the session has it")
 _NONE_IN_COMMON = Missing("the session has no block that all of them have")
@@ -42,20 +46,21 @@ def is_failed(trial: TrialFigures) -> bool:
     return isinstance(trial.outcome, Failed)
 
 
-def shares_of(
+def more_often(
     first: CellSummary,
     second: CellSummary,
     is_one: Callable[[TrialFigures], bool],
     *,
     is_paired: bool = True,
-) -> tuple[Failures, Failures]:
-    """Return for each of two cells in how many trials something is so, of those that say something about the
-    server; where sessions count, in how many of these it is so in some trial.
+) -> FailureComparison:
+    """Return whether something is so in more trials of one of two cells, of those that say something about
+    the server; where sessions count, in more of these, each of which counts once it is so in some trial.
 
-    *Definition*: the blocks count that both have: a bad hour in which one alone ran is no difference, and
-    more trials of a session are more chances. Of two archives, whose blocks have nothing to do with each
-    other (``is_paired`` false), all trials, or the first ones of each session, as many as the session with
-    the fewest has. A session without such trials does not count.
+    *Definition*: `failure_rates.compare_in_blocks` of the blocks that both have: a bad hour in which one
+    alone ran is no difference, and more trials of a session are more chances. Of two archives, whose blocks
+    have nothing to do with each other (``is_paired`` false), Fisher's exact test of all trials, or of the
+    first ones of each session, as many as the session with the fewest has. A session without such trials does
+    not count.
     """
     by_trial = first.by_session is None and second.by_session is None
     if is_paired:
@@ -64,20 +69,16 @@ def shares_of(
         kept = list(first.judged), list(second.judged)
     else:
         kept = _equally_many(first, second)
-    one, other = (_by_unit(trials, is_one, by_trial=by_trial).values() for trials in kept)
-    return Failures(sum(one), len(one)), Failures(sum(other), len(other))
-
-
-def in_common(
-    first: CellSummary, second: CellSummary, is_one: Callable[[TrialFigures], bool]
-) -> tuple[dict[int, bool], dict[int, bool]]:
-    """Return for each of two cells whether something is so, by the blocks that both have; where sessions
-    count, by session, whether it is so in some trial.
-    """
-    by_trial = first.by_session is None and second.by_session is None
-    kept = judged_in_common(first, second)
     mine, theirs = (_by_unit(trials, is_one, by_trial=by_trial) for trials in kept)
-    return mine, theirs
+    if is_paired:
+        return compare_in_blocks(mine, theirs)
+    one, other = (Failures(sum(side.values()), len(side)) for side in (mine, theirs))
+    return compare_failures(one, other)
+
+
+def share_of(cell: CellSummary, is_one: Callable[[TrialFigures], bool]) -> float:
+    """Return in which share of its trials, or sessions, something is so."""
+    return more_often(cell, cell, is_one).first.share
 
 
 def judged_in_common(
@@ -184,7 +185,7 @@ def _figure(trials: Sequence[TrialFigures], name: str, common: frozenset[int] | 
     values = _known(trial.metrics[name] for trial in known if common is None or trial.block in common)
     if not values:
         return _NONE_IN_COMMON if known else _NONE
-    return 0.0 if min(values) <= 0 else ratio_of(fsum(map(log, values)) / len(values))
+    return geometric_mean(values)
 
 
 def mean_of_sessions(value: Estimated, name: str, sessions: Iterable[Sequence[Value]]) -> Estimated:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from prony.analysis.compare import NO_VERDICT, Verdict
 from prony.analysis.objective import ALIASES
-from prony.analysis.versus import METRICS_COMPARED, Match, Versus
+from prony.analysis.versus import METRICS_COMPARED, ComparedLoad, LimitResult
 from prony.units import parse_percent
 
-__all__ = ["ChangeLimit", "LimitResult", "held", "parse_limit"]
+__all__ = ["ChangeLimit", "held", "parse_limit"]
 
 _LIMIT = re.compile(r"\s*([a-z][a-z0-9_.]*)\s*(<|>)\s*([+-]?)\s*(\S.*?)\s*")
 _EXAMPLE = "such as `rps < -5%` or `p99 > +10%`"
@@ -61,37 +61,20 @@ def _comparable(name: str) -> tuple[str, ...]:
     return found if found[0] in METRICS_COMPARED else ()
 
 
-@dataclass(frozen=True, slots=True)
-class LimitResult:
-    """A limit under one load. ``shown``: as `ChangeLimit.shown`, null too where nothing is known."""
-
-    limit: ChangeLimit
-    match: Match
-    metric: str
-    shown: bool | None
-    reason: str
-
-
 _WORDS = {True: "shown to be beyond it", False: "shown to be within it", None: "not shown either way"}
 
 
-def held(limit: ChangeLimit, found: Versus) -> tuple[LimitResult, ...]:
-    """Return the result of a limit for each load, from the comparisons.
-
-    Below 5 blocks nothing is shown either way.
-    """
-    return tuple(_held(limit, match, found) for match in found.matches)
-
-
-def _held(limit: ChangeLimit, match: Match, found: Versus) -> LimitResult:
-    rows = [row for row in found.rows if row.match is match and row.metric in limit.metrics]
-    row = min(rows, key=lambda row: limit.metrics.index(row.metric), default=None)
-    if row is None or row.comparison is None:
-        reason = row.reason if row else "not measured on both sides"
-        return LimitResult(limit, match, limit.metrics[0], None, reason or "not compared")
-    compared = row.comparison
+def held(limit: ChangeLimit, load: ComparedLoad) -> LimitResult:
+    """Return whether a limit holds under one load. Below 5 blocks nothing is shown either way."""
+    known = {name: load.metrics[name] for name in limit.metrics if name in load.metrics}
+    found = {name: one.comparison for name, one in known.items() if one.comparison is not None}
+    if not found:
+        reasons = (one.reason for one in known.values() if one.reason)
+        reason = next(reasons, "not measured on both sides")
+        return LimitResult(limit.text, load.load, next(iter(known), limit.metrics[0]), None, reason)
+    metric, compared = next(iter(found.items()))
     if compared.low is None or compared.high is None or compared.verdict in NO_VERDICT:
         units = "blocks" if compared.verdict is Verdict.TOO_FEW else "sessions"
-        return LimitResult(limit, match, row.metric, None, f"{compared.blocks} {units} are too few")
+        return LimitResult(limit.text, load.load, metric, None, f"{compared.blocks} {units} are too few")
     shown = limit.shown((compared.low, compared.high))
-    return LimitResult(limit, match, row.metric, shown, _WORDS[shown])
+    return LimitResult(limit.text, load.load, metric, shown, _WORDS[shown])

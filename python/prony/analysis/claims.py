@@ -14,6 +14,7 @@ from math import fsum, inf, log
 from types import MappingProxyType
 
 from prony.analysis.account import ending_named
+from prony.analysis.answer import is_frail
 from prony.analysis.at_least import Bounded, Open, ends_of, open_end
 from prony.analysis.by_session import judged_in_common
 from prony.analysis.ceiling import is_at_ceiling
@@ -35,6 +36,7 @@ from prony.analysis.failure_rates import Failures, clopper_pearson, compare_in_b
 from prony.analysis.missing import Missing
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO, is_speed
 from prony.analysis.summary import CellSummary, TrialFigures
+from prony.metrics import METRICS, Better
 from prony.model import Claim, ClaimKind, Failed
 from prony.units import format_percent
 
@@ -140,9 +142,30 @@ def _compared(
         ratios, name = _units(_ratios(claim, cell, other), terms), f"{where(cell)}, to {other.name}"
         lost = _unqualified(claim, cell) or _unqualified(claim, other)
         ends = ends_of(claim.metric, Bounded(cell.reach(claim.metric), other.reach(claim.metric)))
-        part = of_effect(ratios, name, lost, ends)
+        part = _with_survivors(of_effect(ratios, name, lost, ends), claim, cell, other)
         parts.append(_with_ceiling(part, claim, cell, other))
     return judged(parts, bounds, terms, blocks_needed(claim))
+
+
+_SURVIVORS = "trials that the server failed are missing, and may have been the slow ones"
+
+
+def _with_survivors(part: Part, claim: Claim, cell: CellSummary, *others: CellSummary) -> Part:
+    """Return the part as a bound where the server failed trials of a side: by the rest it may seem better."""
+    ends = _worse_end(claim, cell)
+    for other in others:
+        ends |= _worse_end(claim, other).turned
+    if ends == Open():
+        return part
+    limit = _SURVIVORS if part.open == Open() else f"{part.limit}; {_SURVIVORS}"
+    return replace(part, open=part.open | ends, limit=limit)
+
+
+def _worse_end(claim: Claim, cell: CellSummary) -> Open:
+    """Return where the true value may lie, had the server not failed trials of the cell."""
+    if not is_frail(cell, claim.metric):
+        return Open()
+    return Open(below=inf) if METRICS[claim.metric].better is Better.HIGHER else Open(above=inf)
 
 
 def _with_ceiling(part: Part, claim: Claim, cell: CellSummary, other: CellSummary) -> Part:
@@ -195,7 +218,7 @@ def _single_core(
 def _means(claim: Claim, own: Sequence[CellSummary], terms: Terms) -> list[Part]:
     found = (of_values(_units(by_block(cell, claim), terms), where(cell)) for cell in own)
     return [
-        replace(part, lost=_lost(claim, cell), open=_end(claim, cell))
+        _with_survivors(replace(part, lost=_lost(claim, cell), open=_end(claim, cell)), claim, cell)
         for part, cell in zip(found, own, strict=True)
     ]
 
@@ -224,10 +247,11 @@ def _steadier(
         replace(
             of_spreads(_both(claim, cell, other, terms), f"{where(cell)}, to {other.name}"),
             lost=_unqualified(claim, cell) or _unqualified(claim, other),
-            open=_UNKNOWN if any(_is_bound(claim, one) for one in (cell, other)) else Open(),
-            limit=_LIMITED_SPREAD,
+            open=Open() if spoilt is None else _UNKNOWN,
+            limit=spoilt or "",
         )
         for cell, other in _pairs(claim, own, cells)
+        for spoilt in [_spoilt_spread(claim, cell, other)]
     ]
     fewest = blocks_for_spreads(terms.nominal(terms.level / max(1, len(parts))))
     return judged(parts, Bounds(None, 1.0), terms, max(fewest, blocks_needed(claim)))
@@ -241,8 +265,11 @@ def _both(claim: Claim, cell: CellSummary, other: CellSummary, terms: Terms) -> 
     return list(zip(_units(own, terms), _units(others, terms), strict=True))
 
 
-def _is_bound(claim: Claim, cell: CellSummary) -> bool:
-    return open_end(claim.metric, at_least=cell.at_least) != Open()
+def _spoilt_spread(claim: Claim, *cells: CellSummary) -> str | None:
+    """Return why the spread of one of these may be another one than that of its server; null if none is."""
+    if any(open_end(claim.metric, at_least=cell.at_least) != Open() for cell in cells):
+        return _LIMITED_SPREAD
+    return _SURVIVORS if any(is_frail(cell, claim.metric) for cell in cells) else None
 
 
 # --- growth -----------------------------------------------------------------------------------------------
@@ -283,7 +310,9 @@ def _growth(claim: Claim, cells: Sequence[CellSummary], name: str, terms: Terms)
     growths = [span * slope for slope in _units(slopes, terms)]
     lost = next((lost for cell in cells if (lost := _unqualified(claim, cell))), None)
     title = f"{cells[0].cell.subject.name}, from {min(sizes):g} to {max(sizes):g} {name}"
-    return of_effect(growths, title, lost, _ends_of_growth(claim, cells, sizes))
+    part = of_effect(growths, title, lost, _ends_of_growth(claim, cells, sizes))
+    failed = any(is_frail(cell, claim.metric) for cell in cells)
+    return replace(part, limit=_SURVIVORS) if failed else part
 
 
 def _end(claim: Claim, cell: CellSummary) -> Open:
@@ -294,7 +323,7 @@ def _ends_of_growth(claim: Claim, cells: Sequence[CellSummary], sizes: Sequence[
     """Return where the true growth may lie: what is higher under a load above the middle adds to it."""
     middle, ends = fsum(map(log, sizes)) / len(sizes), Open()
     for cell, size in zip(cells, sizes, strict=True):
-        own = open_end(claim.metric, at_least=cell.at_least)
+        own = open_end(claim.metric, at_least=cell.at_least) | _worse_end(claim, cell)
         ends |= own if log(size) > middle else own.turned
     return ends
 

@@ -28,6 +28,7 @@ __all__ = [
     "LEAST_BLOCKS",
     "MARGIN",
     "NO_VERDICT",
+    "OPEN",
     "Comparison",
     "Terms",
     "Verdict",
@@ -36,7 +37,6 @@ __all__ = [
     "compare_effects",
     "compare_family",
     "few_sessions",
-    "paired_effects",
     "with_range",
 ]
 
@@ -70,6 +70,9 @@ HELD_BACK = (Verdict.LIMITED, Verdict.DISTURBED, Verdict.SURVIVORS)
 """What was seen is not said, because of how it was seen: no block decides it."""
 
 NO_VERDICT = (Verdict.TOO_FEW, Verdict.TOO_FEW_SESSIONS)
+
+OPEN = (*NO_VERDICT, Verdict.TRIVIAL, Verdict.NOT_SHOWN)
+"""More blocks, or sessions, may decide it."""
 
 
 def few_sessions(sessions: int) -> str:
@@ -207,7 +210,7 @@ def compare(log_ratios: Sequence[float], terms: Terms | None = None) -> Comparis
     return compare_family({"": log_ratios}, terms)[""]
 
 
-def paired_effects(family: Mapping[Key, Sequence[float]]) -> dict[Key, Effect]:
+def _paired_effects(family: Mapping[Key, Sequence[float]]) -> dict[Key, Effect]:
     """Return the effects of those members that have two blocks."""
     return {key: paired(ratios) for key, ratios in family.items() if len(ratios) >= 2}
 
@@ -222,7 +225,7 @@ def compare_family(
     *Errors*: none; fewer than 5 blocks give TOO_FEW.
     """
     agreed = terms or Terms()
-    compared = compare_effects(paired_effects(family), agreed)
+    compared = compare_effects(_paired_effects(family), agreed)
     return {key: compared.get(key) or _alone(ratios, agreed) for key, ratios in family.items()}
 
 

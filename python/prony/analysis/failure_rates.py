@@ -5,7 +5,7 @@ True
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from math import comb, floor
 from typing import TYPE_CHECKING
@@ -118,26 +118,27 @@ def _fisher(first: Failures, second: Failures) -> float:
     return sum(count for count in ways.values() if count <= observed) / comb(total, failed)
 
 
-def separated(pairs: Mapping[Pair, tuple[Failures, Failures]], level: float = 0.05) -> set[Pair]:
+def separated(pairs: Mapping[Pair, FailureComparison], level: float = 0.05) -> set[Pair]:
     """Return the pairs of which the first is shown to fail less often than the second: those whose
     ``adjusted`` p-value is at most ``level``.
 
-    >>> none, one, all_ = Failures(0, 10), Failures(1, 10), Failures(10, 10)
-    >>> sorted(separated({("b", "a"): (none, all_), ("c", "a"): (one, all_), ("b", "c"): (none, one)}))
+    >>> failed = {"b": Failures(0, 10), "c": Failures(1, 10), "a": Failures(10, 10)}
+    >>> pairs = (("b", "a"), ("c", "a"), ("b", "c"))
+    >>> sorted(separated({(x, y): compare_failures(failed[x], failed[y]) for x, y in pairs}))
     [('b', 'a'), ('c', 'a')]
     """
     return {pair for pair, p_value in adjusted(pairs).items() if p_value <= level}
 
 
-def adjusted(pairs: Mapping[Pair, tuple[Failures, Failures]]) -> dict[Pair, float]:
+def adjusted(pairs: Mapping[Pair, FailureComparison]) -> dict[Pair, float]:
     """Return the p-value of each pair's second failing no more often than the first, over all pairs of
     several subjects: separating those of at most 5 % separates any two equal ones in at most 5 % of studies,
     whatever the others do.
 
     *Definition*: a closed test. Two differ if every set of m subjects that holds both is shown not to be of
     equals. The p-value of a set whose extremes are these two is m (m - 1) / 2 times the chance that two of m
-    equals lie so far apart, given how many trials of the set failed; of two subjects it is that of Fisher's
-    exact test. Beside a set of equals there may be others, and each has the share of the level that w has in
+    equals lie so far apart, given how many trials of the set failed; of two subjects it is that of their
+    comparison. Beside a set of equals there may be others, and each has the share of the level that w has in
     the sum of theirs, w the smaller of its numbers of failures and of successes: p becomes 1 - (1 - p)^(1 +
     w' / w), with w' of all subjects outside, 0 of a single one. Taken is the largest p over m, each with the
     number of failures nearest to half of the trials that m - 2 others between the two allow, and over all
@@ -152,13 +153,16 @@ def adjusted(pairs: Mapping[Pair, tuple[Failures, Failures]]) -> dict[Pair, floa
     discrete data", Biometrics 46 (1990), that what cannot be separated takes no level.
 
     >>> five = {str(k): Failures(5 * (k == 7), 5) for k in range(8)}
-    >>> found = adjusted({(a, b): (five[a], five[b]) for a in five for b in five if a < b})
+    >>> both = ((a, b) for a in five for b in five if a < b)
+    >>> found = adjusted({(a, b): compare_failures(five[a], five[b]) for a, b in both})
     >>> [pair for pair, p_value in found.items() if p_value <= 0.05] == [(str(k), "7") for k in range(7)]
     True
     """
     shares = _shares(pairs)
     names = sorted(shares, key=lambda name: shares[name])
-    known = {**pairs} | {(b, a): (more, less) for (a, b), (less, more) in pairs.items()}
+    known = {**pairs} | {
+        (b, a): replace(one, first=one.second, second=one.first) for (a, b), one in pairs.items()
+    }
     found: dict[Pair, float] = {}
     around = dict.fromkeys(names, 0.0)
     for place, low in enumerate(names):
@@ -166,25 +170,26 @@ def adjusted(pairs: Mapping[Pair, tuple[Failures, Failures]]) -> dict[Pair, floa
         wider = 0.0
         for high in reversed(names[place + 1 :]):
             others = tuple(shares[name] for name in names if name not in (low, high))
-            wider = around[high] = max(wider, around[high], _of_sets(*known[low, high], others))
+            wider = around[high] = max(wider, around[high], _of_sets(known[low, high], others))
             found[low, high] = wider
     return {pair: found.get(pair, 1.0) for pair in pairs}
 
 
-def _shares(pairs: Mapping[Pair, tuple[Failures, Failures]]) -> dict[str, float]:
+def _shares(pairs: Mapping[Pair, FailureComparison]) -> dict[str, float]:
     """Return the share of each subject, over all its pairs: their blocks may differ."""
     counts: dict[str, list[Failures]] = {}
     for pair, both in pairs.items():
-        for name, one in zip(pair, both, strict=True):
+        for name, one in zip(pair, (both.first, both.second), strict=True):
             counts.setdefault(name, []).append(one)
     return {name: sum(one.share for one in each) / len(each) for name, each in counts.items()}
 
 
 @lru_cache(maxsize=4096)
-def _of_sets(less: Failures, more: Failures, others: tuple[float, ...]) -> float:
+def _of_sets(both: FailureComparison, others: tuple[float, ...]) -> float:
     """Return the largest p-value of the sets whose extremes are these two, among ``others`` with shares."""
     import numpy as np
 
+    less, more = both.first, both.second
     if less.share >= more.share or not less.total:
         return 1.0
     n, pair = min(less.total, more.total), less.share + more.share
@@ -194,7 +199,7 @@ def _of_sets(less: Failures, more: Failures, others: tuple[float, ...]) -> float
     failed = np.clip(sizes * n / 2, fewest, most)
     apart = floor((more.share - less.share) * n + _ROUNDING)
     p_values = _chances(n, sizes, np.rint(failed), apart) * sizes * (sizes - 1) / 2
-    p_values[0] = _fisher(less, more)
+    p_values[0] = both.p_value
     without = len(others) + 2 - sizes
     elsewhere = np.where(without > 1, _weight(n * (pair + sum(others)) - failed, n * without), 0.0)
     level = 1 + elsewhere / _weight(failed, n * sizes)

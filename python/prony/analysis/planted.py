@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log1p
 
-from prony.analysis.answer import block_ratios, geometric_mean
+from prony.analysis.answer import block_ratios, mean_of
 from prony.analysis.compare import Comparison, Terms, Verdict, compare_family
 from prony.analysis.failure_rates import clopper_pearson
 from prony.analysis.noise_floor import BLOCKS
@@ -223,7 +223,7 @@ def _in_metric(
     if len(ranked) < 2:
         return
     (work, base), *others = ranked
-    mean = geometric_mean(base, metric)
+    mean = mean_of(base, metric)
     expected = {
         more: expected_effect(metric, mean, MICROSECOND_NS * (more - work)) if mean else None
         for more, _ in others

@@ -4,17 +4,17 @@
 ['throughput', 'latency', 'mean latency', 'errors', 'CPU/request', 'memory']
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 from prony.analysis.answer import ranked_cells
-from prony.analysis.by_session import is_failed, shares_of
+from prony.analysis.by_session import is_failed, more_often, share_of
 from prony.analysis.compare import LEAST_BLOCKS, Terms, few_sessions
-from prony.analysis.failure_rates import Failures, separated
+from prony.analysis.failure_rates import separated
 from prony.analysis.groups import friedman, letters
 from prony.analysis.missing import Missing
-from prony.analysis.summary import CellSummary, Estimate, lost_trials
+from prony.analysis.summary import CellSummary, Estimate, TrialFigures, lost_trials
 from prony.model import ClosedLoop
 
 __all__ = ["GENERATOR_MEASURES", "MEASURES", "Measure", "Standing", "standing", "standings"]
@@ -154,7 +154,7 @@ def _complete_blocks(cells: Sequence[CellSummary], metric: str) -> list[dict[str
 
 
 def _by_errors(cells: Sequence[CellSummary], terms: Terms) -> Standing:
-    ranked = sorted(cells, key=lambda cell: (_losing(cell, cell)[0].share, cell.error_ratio or 0.0))
+    ranked = sorted(cells, key=lambda cell: (share_of(cell, _loses(cell)), cell.error_ratio or 0.0))
     names = tuple(cell.name for cell in ranked)
     clean = tuple(cell.name for cell in ranked if _is_clean(cell))
     blocks = min(len(cell.units) for cell in ranked)
@@ -167,8 +167,9 @@ def _by_errors(cells: Sequence[CellSummary], terms: Terms) -> Standing:
         return Standing("", "error_ratio", names, blocks=blocks, reason=few_sessions(blocks))
     if blocks < LEAST_BLOCKS:
         return Standing("", "error_ratio", names, clean, None, blocks)
+    pairs = combinations(ranked, 2)
     different = separated(
-        {(one.name, other.name): _losing(one, other) for one, other in combinations(ranked, 2)}
+        {(one.name, other.name): more_often(one, other, _loses(one)) for one, other in pairs}
     )
     best = tuple(name for name in names if (names[0], name) not in different)
     marks = letters(names, different)
@@ -177,14 +178,9 @@ def _by_errors(cells: Sequence[CellSummary], terms: Terms) -> Standing:
     return Standing("", "error_ratio", names, best, marks, blocks)
 
 
-def _losing(first: CellSummary, second: CellSummary) -> tuple[Failures, Failures]:
-    """Return for each of two in how many trials, or sessions, its server failed or lost more requests than
-    are allowed.
-    """
-    allowed = first.allowed_errors
-    return shares_of(
-        first, second, lambda trial: is_failed(trial) or (trial.account.error_ratio or 0.0) > allowed
-    )
+def _loses(cell: CellSummary) -> Callable[[TrialFigures], bool]:
+    """Return what tells whether the server failed in a trial, or lost more requests than are allowed."""
+    return lambda trial: is_failed(trial) or (trial.account.error_ratio or 0.0) > cell.allowed_errors
 
 
 def _is_clean(cell: CellSummary) -> bool:

@@ -17,7 +17,7 @@ from prony.analysis.environment_faults import disturbed_reach
 from prony.analysis.handshakes import Agreed, AgreedInBlocks, agreed_by_all, agreed_in, differing
 from prony.analysis.latency import latency_summaries
 from prony.analysis.listeners import SharedAddress, shared_addresses
-from prony.analysis.logs import ratio_of
+from prony.analysis.logs import geometric_mean, ratio_of
 from prony.analysis.missing import Missing, Value
 from prony.analysis.paths import LoadPath, load_paths
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO, is_speed
@@ -311,8 +311,7 @@ def estimate_geometric(values: Sequence[float], level: float = 0.05) -> Estimate
     *Source*: Student, "The probable error of a mean", Biometrika 6 (1908), on logarithms.
     """
     found = estimate_mean([log(value) for value in values], level)
-    # Equal values have themselves as their mean, whatever logarithms are rounded to.
-    mean = min(max(ratio_of(found.mean), min(values)), max(values))
+    mean = geometric_mean(values)
     low = None if found.low is None else min(ratio_of(found.low), mean)
     high = None if found.high is None else max(ratio_of(found.high), mean)
     return Estimate(len(values), mean, low, high, float(median(values)), min(values), max(values))

@@ -1,10 +1,11 @@
-"""Two subjects, or one subject in two archives: effect, interval and verdict in each metric at each load.
+"""One comparison of two sides: subjects of a plan, archives, or loads in turns, in each metric at each load.
 
-Must not know archives or the command line.
+Its values are its document: `shapes.encode` writes them. Must not know archives or the command line.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from math import log
 
 from prony.analysis.answer import (
@@ -16,17 +17,33 @@ from prony.analysis.answer import (
     without_survivors,
 )
 from prony.analysis.at_least import heeded
-from prony.analysis.by_session import in_common, in_sessions, is_failed, shares_of
-from prony.analysis.compare import LEAST_BLOCKS, Comparison, Terms, compare_effects, with_range
+from prony.analysis.by_session import in_sessions, is_failed, more_often
+from prony.analysis.compare import LEAST_BLOCKS, OPEN, Comparison, Terms, compare_effects, with_range
 from prony.analysis.effects import Effect, paired, unpaired
-from prony.analysis.failure_rates import FailureComparison, compare_failures, compare_in_blocks
+from prony.analysis.failure_rates import FailureComparison
 from prony.analysis.missing import Missing
 from prony.analysis.rates import is_speed
-from prony.analysis.summary import CellSummary
+from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS
-from prony.model import Workload
+from prony.model import ClosedLoop, Workload
 
-__all__ = ["METRICS_COMPARED", "Match", "Row", "Versus", "differing_parts", "matches", "versus"]
+__all__ = [
+    "METRICS_COMPARED",
+    "UNPAIRED",
+    "ComparedFigure",
+    "ComparedLoad",
+    "Family",
+    "LimitResult",
+    "Match",
+    "Resemblance",
+    "SideTotals",
+    "Versus",
+    "Windows",
+    "compared_loads",
+    "differing_parts",
+    "matches",
+    "then_of",
+]
 
 METRICS_COMPARED = (
     "ok_per_s",
@@ -34,6 +51,15 @@ METRICS_COMPARED = (
     *("cpu_ns_per_request", "pss_end", "rss_peak"),
 )
 """In the order of reports."""
+
+UNPAIRED = "unpaired: includes machine drift"
+
+
+class Family(StrEnum):
+    """Whether the comparison was made for a metric."""
+
+    PRIMARY = "primary"
+    SCREENING = "screening"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,29 +71,104 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One metric of one match; ``comparison`` null: there is none, and ``reason`` says why. ``screens``: the
-    comparison was not made for this metric.
-    """
+class ComparedFigure:
+    """One metric: the means of both sides, and how the second compares; null: ``reason`` says why not."""
 
-    match: Match
-    metric: str
+    family: Family
+    first: float | None
+    second: float | None
     comparison: Comparison | None
-    screens: bool
     reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Versus:
-    """All rows, and for each match how often trials failed. ``paired``: by block, within one archive.
-    ``by_session``: sessions are counted in place of blocks and trials.
+class ComparedLoad:
+    """Two subjects under one load, by metric, and how often their trials failed."""
+
+    first: str
+    second: str
+    load: Mapping[str, float]
+    workload: Workload
+    failed_trials: FailureComparison
+    metrics: Mapping[str, ComparedFigure]
+
+    @property
+    def deciding(self) -> tuple[str, ComparedFigure] | None:
+        """The first metric that the comparison was made for and that both have, else the first of these."""
+        made_for = [(name, one) for name, one in self.metrics.items() if one.family is Family.PRIMARY]
+        enough = (one for one in made_for if one[1].comparison and one[1].comparison.blocks >= LEAST_BLOCKS)
+        return next(enough, made_for[0] if made_for else None)
+
+
+@dataclass(frozen=True, slots=True)
+class LimitResult:
+    """A forbidden change under one load. ``shown``: whether it is shown to be beyond it, null where neither
+    is shown, or nothing is known.
     """
 
-    matches: tuple[Match, ...]
-    rows: tuple[Row, ...]
-    failures: tuple[FailureComparison, ...]
+    limit: str
+    load: Mapping[str, float]
+    metric: str
+    shown: bool | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resemblance:
+    """How neighbouring pairs resemble each other: ``correlation`` as estimated, ``most`` as allowed for, and
+    ``widening``, by which standard errors and intervals are multiplied.
+    """
+
+    correlation: float
+    most: float
+    widening: float
+
+
+@dataclass(frozen=True, slots=True)
+class SideTotals:
+    """All windows of one side together."""
+
+    requests: int
+    errors: int
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Loads in turns: how many ``pairs`` of windows there are of those ``asked``, in an order by ``seed``.
+    ``limited``: windows in which the generator may have been the limit; ``dropped``: of a comparison that was
+    interrupted, those of the pair that was under way; 0: it ran to its end. ``resemblance``: of pairs, by
+    metric.
+    """
+
+    seed: int
+    asked: int
+    pairs: int
+    dropped: int
+    limited: int
+    first: SideTotals
+    second: SideTotals
+    resemblance: Mapping[str, Resemblance]
+
+
+@dataclass(frozen=True, slots=True)
+class Versus:
+    """``second`` compared with ``first``: archives, subjects of one, or the addresses of loads.
+
+    ``paired``: by block, or by pair of ``windows``. ``by_session``: sessions are counted in place of blocks
+    and trials. ``forced``: differences that were accepted. ``limits``: each of the forbidden changes for each
+    load, in their order. ``then``: what may decide what is open, null where all is decided.
+    """
+
+    first: str
+    second: str
     paired: bool
-    by_session: bool = False
+    by_session: bool
+    remark: str | None
+    forced: tuple[str, ...]
+    loads: tuple[ComparedLoad, ...]
+    limits: tuple[LimitResult, ...] = ()
+    windows: Windows | None = None
+    then: str | None = None
 
 
 def matches(first: Iterable[CellSummary], second: Sequence[CellSummary], alike: bool) -> tuple[Match, ...]:
@@ -101,38 +202,94 @@ def _time_outs(workload: Workload) -> tuple[int, int | None]:
     return workload.timeout_ns, workload.connect_timeout_ns
 
 
-def versus(found: Sequence[Match], is_paired: bool, terms: Terms, primary: Sequence[str] = ()) -> Versus:
-    """Return the comparison of all matches in all metrics. ``primary``: those that it is made for.
+Key = tuple[int, str]
+"""The place of a match, and a metric."""
+
+Widening = Callable[[Sequence[float]], float | None]
+"""By how much the standard error of log ratios is multiplied; null: as that of blocks."""
+
+
+_NOT_ON_BOTH = Missing("not measured on both sides")
+
+
+def _of_blocks(_: Sequence[float]) -> None:
+    return None
+
+
+def compared_loads(
+    found: Sequence[Match],
+    is_paired: bool,
+    terms: Terms,
+    primary: Sequence[str] = (),
+    widening: Widening = _of_blocks,
+) -> tuple[ComparedLoad, ...]:
+    """Return the comparison of each match in all metrics. ``primary``: those that it is made for.
 
     *Definition*: primary are these, or the metric that decides (throughput in a closed loop, the tail in an
     open one): one family over all loads (Holm). All others are a screening (Benjamini and Hochberg). Paired
-    by block within an archive; between archives Welch's test on logarithms. Where one of both has several
-    sessions, these are counted, and fewer than five have no interval.
+    by block within an archive; between archives Welch's test on logarithms. Where sessions are counted
+    (``terms.by_session``), fewer than five have no interval.
     *Assumptions*: of two archives nothing but the subject changed. It did: the effect includes the machine's
     drift.
     """
-    by_session = any(_has_sessions(match) for match in found)
-    if by_session:
+    if terms.by_session:
         found = [_in_sessions(match, is_paired) for match in found]
-    wanted = {k: set(primary) or {_criterion(one)} for k, one in enumerate(found)}
-    effects = {
-        (k, metric): _effect(match, metric, is_paired)
+    asked = {
+        (k, metric): _Asked(family, _effect(match, metric, is_paired, widening))
         for k, match in enumerate(found)
-        for metric in METRICS_COMPARED
-        if _both_have(match, metric)
+        for metric, family in _metrics(match, primary)
     }
-    ranges = {
-        (k, metric): log_ratios(found[k].first, found[k].second, metric)
-        for k, metric in effects
-        if by_session and is_paired
-    }
-    compared = _families(found, effects, wanted, terms, ranges)
-    rows = tuple(
-        Row(found[k], metric, compared.get((k, metric)), metric not in wanted[k], _reason(effect))
-        for (k, metric), effect in effects.items()
+    compared = _judged(found, asked, terms, is_paired)
+    return tuple(
+        ComparedLoad(
+            match.first.cell.subject.name,
+            match.second.cell.subject.name,
+            match.first.cell.load,
+            match.first.cell.workload,
+            _failures(match, is_paired),
+            {
+                metric: _figure(match, metric, one, compared.get((place, metric)))
+                for (place, metric), one in asked.items()
+                if place == k
+            },
+        )
+        for k, match in enumerate(found)
     )
-    failures = tuple(_failures(match, is_paired) for match in found)
-    return Versus(tuple(found), rows, failures, is_paired, by_session)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    family: Family
+    effect: Effect | Missing
+
+
+def _metrics(match: Match, primary: Sequence[str]) -> Iterator[tuple[str, Family]]:
+    """Yield the metrics that the comparison is made for, and those that both have."""
+    wanted = primary or (_criterion(match),)
+    is_closed = isinstance(match.first.cell.workload.loop, ClosedLoop)
+    for metric in METRICS_COMPARED:
+        can_be = metric in wanted and not (is_closed and metric.startswith("response_"))
+        if can_be or _both_have(match, metric):
+            yield metric, Family.PRIMARY if metric in wanted else Family.SCREENING
+
+
+def _figure(match: Match, metric: str, asked: _Asked, found: Comparison | None) -> ComparedFigure:
+    reason = asked.effect.reason if isinstance(asked.effect, Missing) else None
+    return ComparedFigure(
+        asked.family, _mean(match.first, metric), _mean(match.second, metric), found, reason
+    )
+
+
+def then_of(loads: Iterable[ComparedLoad], more: str) -> str | None:
+    """Return ``more``, which may decide it, where a comparison is open that blocks can decide; else null."""
+    found = (one.deciding for one in loads)
+    verdicts = [one[1].comparison.verdict for one in found if one and one[1].comparison]
+    return more if any(one in OPEN for one in verdicts) else None
+
+
+def _mean(cell: CellSummary, metric: str) -> float | None:
+    value = cell.metrics[metric]
+    return value.mean if isinstance(value, Estimate) else None
 
 
 def _has_sessions(match: Match) -> bool:
@@ -149,34 +306,25 @@ def _in_sessions(match: Match, is_paired: bool) -> Match:
 
 
 def _criterion(match: Match) -> str:
-    """Return the metric that decides, or would if both had it: the first row then says that they lack it."""
+    """Return the metric that decides, or would if both had it."""
     return criterion([match.first, match.second]) or deciding_metrics(match.first.cell)[0]
 
 
-Key = tuple[int, str]
-
-
-def _families(
-    found: Sequence[Match],
-    effects: Mapping[Key, Effect | Missing],
-    wanted: Mapping[int, set[str]],
-    terms: Terms,
-    ranges: Mapping[Key, Sequence[float]],
+def _judged(
+    found: Sequence[Match], asked: Mapping[Key, _Asked], terms: Terms, is_paired: bool
 ) -> dict[Key, Comparison]:
-    """Return the comparisons. ``ranges``: the log ratios of single sessions, where these are counted."""
     compared: dict[Key, Comparison] = {}
-    for screens in (False, True):
-        family = {
-            key: effect
-            for key, effect in effects.items()
-            if isinstance(effect, Effect) and (key[1] not in wanted[key[0]]) is screens
+    for family in Family:
+        effects = {
+            key: one.effect
+            for key, one in asked.items()
+            if one.family is family and isinstance(one.effect, Effect)
         }
-        agreed = replace(terms, screens=screens)
-        judged = compare_effects(family, agreed)
-        for key in family:
-            compared[key] = with_range(
-                _heeded(found[key[0]], key[1], judged[key], terms), ranges.get(key, ())
-            )
+        compared |= compare_effects(effects, replace(terms, screens=family is Family.SCREENING))
+    for (k, metric), one in compared.items():
+        singles = log_ratios(found[k].first, found[k].second, metric)
+        ranged = with_range(one, singles if terms.by_session and is_paired else ())
+        compared[k, metric] = _heeded(found[k], metric, ranged, terms)
     return compared
 
 
@@ -197,14 +345,19 @@ def _values(cell: CellSummary, metric: str) -> list[float]:
     return [float(value) for value in found if not isinstance(value, Missing) and value > 0]
 
 
-def _effect(match: Match, metric: str, is_paired: bool) -> Effect | Missing:
+def _effect(match: Match, metric: str, is_paired: bool, widening: Widening) -> Effect | Missing:
     lost = match.first.unqualified or match.second.unqualified
     if lost and is_speed(metric):
         return Missing(f"speed does not qualify: {lost}")
+    if not _both_have(match, metric):
+        values = (side.metrics[metric] for side in (match.first, match.second))
+        return next((one for one in values if isinstance(one, Missing)), _NOT_ON_BOTH)
     if is_paired:
         ratios = log_ratios(match.first, match.second, metric)
         units = "sessions" if _has_sessions(match) else "blocks"
-        return paired(ratios) if len(ratios) >= 2 else Missing(f"{len(ratios)} common {units}: no interval")
+        if len(ratios) < 2:
+            return Missing(f"{len(ratios)} common {units}: no interval")
+        return paired(ratios, widening(ratios))
     first, second = (list(map(log, _values(cell, metric))) for cell in (match.first, match.second))
     if min(len(first), len(second)) < 2:
         units = "sessions" if _has_sessions(match) else "trials"
@@ -212,14 +365,7 @@ def _effect(match: Match, metric: str, is_paired: bool) -> Effect | Missing:
     return unpaired(first, second)
 
 
-def _reason(effect: Effect | Missing) -> str | None:
-    return effect.reason if isinstance(effect, Missing) else None
-
-
 def _failures(match: Match, is_paired: bool) -> FailureComparison:
-    if is_paired:
-        found = compare_in_blocks(*in_common(match.first, match.second, is_failed))
-    else:
-        found = compare_failures(*shares_of(match.first, match.second, is_failed, is_paired=False))
+    found = more_often(match.first, match.second, is_failed, is_paired=is_paired)
     few = min(found.first.total, found.second.total) < LEAST_BLOCKS
     return replace(found, differs=False) if few and _has_sessions(match) else found

@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prony.cli.talk import show
+from prony.cli.options import write_output
 from prony.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from prony.analysis.change import ChangeLimit, LimitResult
-    from prony.analysis.compare import Terms
+    from prony.analysis.change import ChangeLimit
     from prony.analysis.summary import CellSummary
-    from prony.analysis.versus import Match
+    from prony.analysis.versus import Match, Versus
     from prony.reading.study import Reading
-    from prony.report.compare import Sides
 
-__all__ = ["EPILOG", "compare"]
+__all__ = ["EPILOG", "compare", "show_comparison"]
 
 EPILOG = """\
 Examples:
@@ -49,14 +47,27 @@ def compare(
 ) -> int:
     """Show what changed between two archives, or how two subjects of one differ, and how sure that is."""
     limits = tuple(_limit(text) for text in fail_if or ())
-    if len(others) == 1:
-        return _archives(file, Path(others[0]), limits, force=force, as_json=as_json)
-    if len(others) == 2:
-        return _subjects(file, (others[0], others[1]), limits, force=force, as_json=as_json)
-    raise UsageError(
-        f"{len(others)} names after `{file}`; expected another archive, or two subjects of this one",
-        hint="prony compare --help",
-    )
+    if len(others) not in (1, 2):
+        raise UsageError(
+            f"{len(others)} names after `{file}`; expected another archive, or two subjects of this one",
+            hint="prony compare --help",
+        )
+    of = _archives if len(others) == 1 else _subjects
+    found = of(file, others, limits, force=force)
+    show_comparison(found, "-" if as_json else None)
+    return _status(found)
+
+
+def show_comparison(found: "Versus", json_to: str | None) -> None:
+    """Show a comparison, but beside JSON on standard output; ``json_to``: where that is written, if it is."""
+    from prony.faces.json_compare import compare_json
+    from prony.faces.terminal import TerminalReporter
+    from prony.report.compare import compare_document
+
+    if json_to != "-":
+        TerminalReporter().write_report(compare_document(found))
+    if json_to is not None:
+        write_output(json.dumps(compare_json(found), indent=2), json_to)
 
 
 def _limit(text: str) -> "ChangeLimit":
@@ -76,17 +87,14 @@ def _read(file: Path, *, force: bool) -> "Reading":
         return read_archive(archive, takes_unsteady=force)
 
 
-def _subjects(
-    file: Path, names: tuple[str, str], limits: Sequence["ChangeLimit"], *, force: bool, as_json: bool
-) -> int:
+def _subjects(file: Path, names: Sequence[str], limits: Sequence["ChangeLimit"], *, force: bool) -> "Versus":
     from prony.analysis.versus import matches
-    from prony.report.compare import Sides
 
     reading = _read(file, force=force)
     first, second = (_cells(reading, name, file) for name in names)
     found = matches(first, second, alike=False)
-    sides = Sides(first[0].cell.subject.name, second[0].cell.subject.name)
-    return _printed(reading, sides, found, limits, is_paired=True, as_json=as_json)
+    sides = first[0].cell.subject.name, second[0].cell.subject.name
+    return _compared(reading, sides, found, limits, is_paired=True)
 
 
 def _cells(reading: "Reading", name: str, file: Path) -> list["CellSummary"]:
@@ -102,11 +110,11 @@ def _cells(reading: "Reading", name: str, file: Path) -> list["CellSummary"]:
 
 
 def _archives(
-    first: Path, second: Path, limits: Sequence["ChangeLimit"], *, force: bool, as_json: bool
-) -> int:
+    first: Path, others: Sequence[str], limits: Sequence["ChangeLimit"], *, force: bool
+) -> "Versus":
     from prony.analysis.versus import matches
-    from prony.report.compare import Sides
 
+    second = Path(others[0])
     before, after = _read(first, force=force), _read(second, force=force)
     single = all(len(reading.plan.subjects()) == 1 for reading in (before, after))
     found = matches(before.cells, after.cells, alike=not single)
@@ -116,8 +124,7 @@ def _archives(
             f"`{first}` and `{second}` cannot be compared, because they differ: {'; '.join(differ)}",
             hint="measure both in one study on one machine, or add --force and read the result with care",
         )
-    sides = Sides(str(first), str(second), differ)
-    return _printed(after, sides, found, limits, is_paired=False, as_json=as_json)
+    return _compared(after, (str(first), str(second)), found, limits, is_paired=False, forced=differ)
 
 
 def _differences(before: "Reading", after: "Reading", found: Sequence["Match"]) -> tuple[str, ...]:
@@ -131,52 +138,46 @@ def _differences(before: "Reading", after: "Reading", found: Sequence["Match"]) 
     return (*machines, *(f"the {what} of what was measured" for what in cells))
 
 
-def _printed(
+def _compared(
     reading: "Reading",
-    sides: "Sides",
+    sides: tuple[str, str],
     found: Sequence["Match"],
     limits: Sequence["ChangeLimit"],
     *,
     is_paired: bool,
-    as_json: bool,
-) -> int:
+    forced: tuple[str, ...] = (),
+) -> "Versus":
     from prony.analysis.change import held
-    from prony.analysis.versus import versus
-    from prony.faces.json_compare import compare_json
-    from prony.faces.terminal import TerminalReporter
-    from prony.report.compare import compare_document
-
-    if not found:
-        raise UsageError(
-            f"`{sides.first}` and `{sides.second}` have no load in common",
-            hint="prony report FILE shows the content of an archive",
-        )
-    primary = tuple(metric for limit in limits for metric in limit.metrics)
-    by_session = any(cell.by_session is not None for match in found for cell in (match.first, match.second))
-    agreed = _terms(reading, is_paired=is_paired, by_session=by_session)
-    compared = versus(found, is_paired, agreed, primary)
-    results = [result for limit in limits for result in held(limit, compared)]
-    if as_json:
-        show(json.dumps(compare_json(sides, compared, results), indent=2))
-    else:
-        TerminalReporter().write_report(compare_document(sides, compared, results))
-    return _status(results)
-
-
-def _terms(reading: "Reading", *, is_paired: bool, by_session: bool) -> "Terms":
-    """Return the margin and levels of the study.
-
-    Only a study has looks: two archives are compared once. Sessions are counted as they are.
-    """
+    from prony.analysis.versus import UNPAIRED, Versus, compared_loads, then_of
     from prony.reading.groups import terms
 
-    agreed = terms(reading.plan, reading.blocks)
-    agreed = agreed if is_paired else replace(agreed, look=None)
-    return replace(agreed, by_session=True, look=None) if by_session else agreed
+    first, second = sides
+    if not found:
+        raise UsageError(
+            f"`{first}` and `{second}` have no load in common",
+            hint="prony report FILE shows the content of an archive",
+        )
+    by_session = any(cell.by_session is not None for match in found for cell in (match.first, match.second))
+    agreed = replace(terms(reading.plan, reading.blocks), by_session=by_session)
+    # Only a study has looks: two archives are compared once. Sessions are counted as they are.
+    agreed = agreed if is_paired and not by_session else replace(agreed, look=None)
+    loads = compared_loads(found, is_paired, agreed, [name for limit in limits for name in limit.metrics])
+    units = "sessions" if by_session else "blocks"
+    return Versus(
+        first=first,
+        second=second,
+        paired=is_paired,
+        by_session=by_session,
+        remark=None if is_paired else UNPAIRED,
+        forced=forced,
+        loads=loads,
+        limits=tuple(held(limit, load) for limit in limits for load in loads),
+        then=then_of(loads, f"more {units}" if is_paired else "one study of both, in which they take turns"),
+    )
 
 
-def _status(results: Sequence["LimitResult"]) -> int:
-    shown = [result.shown for result in results]
+def _status(found: "Versus") -> int:
+    shown = [one.shown for one in found.limits]
     if True in shown:
         return ExitCode.VERDICT_NEGATIVE
     return ExitCode.COULD_NOT_MEASURE if None in shown else ExitCode.DONE

@@ -56,7 +56,7 @@ from prony.units import SECOND_NS
 
 if TYPE_CHECKING:
     from prony.analysis.load_condition import LoadCondition
-    from prony.cli.load_pairs import LoadSide
+    from prony.analysis.load_pairs import LoadSide
     from prony.engine.base import Engine
     from prony.model import Recording
     from prony.reading.load import LoadReading
@@ -207,7 +207,7 @@ def _refuse_of_one_load(typed: Mapping[str, str]) -> None:
 def _side(
     url: str, pace: PaceOptions, request: RequestOptions, tls: TlsOptions, check: CheckOptions
 ) -> "LoadSide":
-    from prony.cli.load_pairs import LoadSide
+    from prony.analysis.load_pairs import LoadSide
 
     target = target_of(url)
     windows = replace(pace, warmup=pace.warmup or _PAIR_WARMUP)
@@ -219,11 +219,14 @@ def _side(
 
 
 def _compared(sides: "Sequence[LoadSide]", pairs: int, pace: PaceOptions, output: ResultOptions) -> int:
-    from prony.cli.load_pairs import PairedLoads, compare_loads
+    from prony.analysis.load_pairs import PairedLoads
+    from prony.cli.load_pairs import compare_loads
+    from prony.engine.local import LocalEngine
 
     first, second = sides
-    asked = PairedLoads(first, second, _engine(pace), pairs, pace.seed)
-    return compare_loads(asked, output.json_to)
+    return compare_loads(
+        PairedLoads(first, second, pairs, pace.seed), LocalEngine(_engine(pace)), output.json_to
+    )
 
 
 def _pair_window_ns(loop: Loop) -> int:

@@ -242,7 +242,7 @@ class PairOptions:
     pairs: Annotated[
         int,
         typer.Option(min=_LEAST_PAIRS, max=10_000, help="With --compare: how many windows of each."),
-    ] = 10
+    ] = 20
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from dataclasses import asdict
 
 from prony.analysis.answer import Answer
 from prony.analysis.claims import ClaimResult
-from prony.analysis.compare import Comparison
 from prony.analysis.displayed import cell_trimmed_mean
 from prony.analysis.drift import CALIBRATED
 from prony.analysis.editions import Then
@@ -58,10 +57,6 @@ def _estimate(value: Estimate | Missing) -> Json:
 
 def _estimates(metrics: Mapping[str, Estimate | Missing]) -> Json:
     return {name: _estimate(value) for name, value in metrics.items()}
-
-
-def _comparison(found: Comparison) -> Json:
-    return {**asdict(found), "verdict": found.verdict.value}
 
 
 def _known(value: Value) -> float | None:
@@ -175,19 +170,7 @@ def _pace(trial: TrialFigures) -> Json:
 
 def _answer(found: Answer, subjects: Mapping[str, SubjectRecord]) -> Json:
     record = subjects.get(found.leader or "")
-    return {
-        "metric": found.metric,
-        "leader": found.leader,
-        "ties": list(found.ties),
-        "blocks": found.blocks,
-        "decided": found.decided,
-        "reason": found.reason,
-        "first": found.first,
-        "by_session": found.by_session,
-        "figure": None if found.figure is None else asdict(found.figure),
-        "command_line": None if record is None else record.command_line,
-        "comparisons": {name: _comparison(comparison) for name, comparison in found.comparisons.items()},
-    }
+    return {**encode(found), "command_line": None if record is None else record.command_line}
 
 
 def _group(group: Group, reading: Reading) -> Json:
@@ -267,7 +250,7 @@ def _check(check: CrossCheck) -> Json:
         "metric": check.metric,
         "own": _estimate(check.own.metrics[check.metric]),
         "other": _estimate(check.other.metrics[check.metric]),
-        "comparison": _comparison(check.comparison),
+        "comparison": encode(check.comparison),
     }
 
 
@@ -386,7 +369,7 @@ def reading_json(reading: Reading) -> Json:
             _position(trial) | asdict(placed)
             for trial, placed in zip(reading.trials, reading.order, strict=True)
         ],
-        "order_effect": None if order_effect is None else _comparison(order_effect),
+        "order_effect": encode(order_effect),
         "findings": [_finding(found) for found in reading.findings],
         "shared_findings": [
             {"subjects": one.subjects, "findings": one.found, "trials": one.trials, "of": one.of}

@@ -1,10 +1,9 @@
 """Sessions as JSON with stable keys (`prony report A.prony B.prony --json`)."""
 
-from dataclasses import asdict
-
 from prony.archive.codec import encode_workload
 from prony.faces.json_trend import metrics_json
 from prony.model import Json
+from prony.model.shapes import encode
 from prony.reading.across import LoadOver, SessionPart, Sessions
 from prony.reading.trend import SameLoad, same_loads
 from prony.report.words import machine_words
@@ -53,18 +52,11 @@ def _part(place: int, machine: int, one: SessionPart) -> Json:
 
 def _load(found: Sessions, one: LoadOver, same: SameLoad) -> Json:
     workload = encode_workload(found.parts[0].groups[one.place].workload)
-    rows = []
-    for row in one.found.rows:
-        ratio = row.ratio
-        own = None if ratio is None else {**asdict(ratio), "least": ratio.least, "most": ratio.most}
-        ends = {"sessions": row.sessions, "ratio": own and {**own, "changes": bool(ratio and ratio.changes)}}
-        rows.append({**asdict(row), **ends})
     return {
         "load": {key: value for key, value in workload.items() if key not in ("request", "expect")},
         "metric": one.metric,
-        "leader": one.found.leader,
-        "ties": list(one.found.ties),
-        "leaders": list(one.found.leaders),
-        "rows": rows,
+        "answer": encode(one.group.answer),
+        "leaders": list(one.leaders),
+        "rows": encode(one.rows),
         "metrics": metrics_json(same),
     }

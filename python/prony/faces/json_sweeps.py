@@ -2,8 +2,8 @@
 
 from dataclasses import asdict
 
-from prony.analysis.compare import Comparison
 from prony.model import Json
+from prony.model.shapes import encode
 from prony.reading.sweeps import Crossed, Sweep
 
 __all__ = ["sweep_json"]
@@ -27,12 +27,12 @@ def sweep_json(sweep: Sweep) -> Json:
                 "factor": one.factor,
                 "level": one.level,
                 "name": one.name,
-                "comparison": _compared(one.comparison),
+                "comparison": encode(one.comparison),
             }
             for one in sweep.neighbours
         ],
         "at_edge": list(sweep.at_edge),
-        "steps": {str(place): _compared(one) for place, one in sweep.steps.items()},
+        "steps": {str(place): encode(one) for place, one in sweep.steps.items()},
         "crossed": [_crossed(one) for one in sweep.crossed],
     }
 
@@ -41,13 +41,9 @@ def _crossed(one: Crossed) -> Json:
     return {
         "first": one.first,
         "second": one.second,
-        "steps": {f"{i},{j}": _compared(found) for (i, j), found in one.steps.items()},
-        "found": {f"{i},{j}": _compared(found) for (i, j), found in one.found.items()},
+        "steps": {f"{i},{j}": encode(found) for (i, j), found in one.steps.items()},
+        "found": {f"{i},{j}": encode(found) for (i, j), found in one.found.items()},
         "verdict": one.verdict.value,
         "best": None if one.best is None else [list(levels) for levels in one.best],
         "everywhere": list(one.everywhere),
     }
-
-
-def _compared(found: Comparison) -> Json:
-    return {**asdict(found), "verdict": found.verdict.value}

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from prony.analysis.compare import NO_VERDICT
 from prony.analysis.missing import Missing
 from prony.faces.sheet import ESTIMATE, UNITS, Row, Sheet, estimated, reason
 from prony.metrics import METRICS
@@ -71,8 +72,8 @@ def _words(found: Sessions, place: int) -> str:
 def _session_rows(found: Sessions) -> Iterator[Row]:
     for one in found.loads:
         words, unit = _words(found, one.place), UNITS[METRICS[one.metric].unit]
-        first = one.found.rows[0].name
-        for row in one.found.rows:
+        first = one.rows[0].name
+        for row in one.rows:
             for k, (part, value) in enumerate(zip(found.parts, row.values, strict=True)):
                 effect = None if row.ratio is None else row.ratio.effects[k]
                 verdict = None if row.ratio is None else row.ratio.verdicts[k]
@@ -83,13 +84,14 @@ def _session_rows(found: Sessions) -> Iterator[Row]:
 def _across_rows(found: Sessions) -> Iterator[Row]:
     for one in found.loads:
         words, unit = _words(found, one.place), UNITS[METRICS[one.metric].unit]
-        first = one.found.rows[0].name
-        for row in one.found.rows:
+        first = one.rows[0].name
+        for row in one.rows:
             letters = row.letters or None
             own = (words, one.metric, unit, row.name, row.mean, letters, row.within, row.between)
             ratio = row.ratio
             if ratio is None:
                 yield *own, *(None,) * 9
                 continue
-            ends = (ratio.effect, ratio.low, ratio.high, ratio.least, ratio.most, ratio.within, ratio.between)
-            yield *own, first, *ends, None if ratio.verdict is None else ratio.verdict.value
+            over = ratio.over
+            ends = (over.effect, over.low, over.high, over.least, over.most, ratio.within, ratio.between)
+            yield *own, first, *ends, None if over.verdict in NO_VERDICT else over.verdict.value

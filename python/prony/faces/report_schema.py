@@ -10,6 +10,7 @@ from typing import Literal
 
 from pydantic import JsonValue, TypeAdapter
 
+from prony.analysis.compare import Comparison
 from prony.analysis.drift import Drift
 from prony.analysis.editions import Then
 from prony.analysis.failure_rates import Failures
@@ -308,25 +309,6 @@ class CellShape:
 
 
 @dataclass(frozen=True, slots=True)
-class ComparisonShape:
-    """A subject against another."""
-
-    blocks: int
-    effect: float | None
-    low: float | None
-    high: float | None
-    level: float
-    p_value: float | None
-    method: str
-    verdict: str
-    spread: float | None
-    freedom: float | None
-    nominal: float | None
-    least: float | None
-    most: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class AnswerShape:
     """The best of a group."""
 
@@ -340,7 +322,7 @@ class AnswerShape:
     by_session: bool
     figure: EstimateShape | None
     command_line: str | None
-    comparisons: Mapping[str, ComparisonShape]
+    comparisons: Mapping[str, Comparison]
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,6 +351,7 @@ class FailureTestShape:
     least: Failures
     p_value: float
     level: float
+    method: str
     by_session: bool
     shown: bool
 
@@ -428,7 +411,7 @@ class NeighbourShape:
     factor: int
     level: int
     name: str
-    comparison: ComparisonShape
+    comparison: Comparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -437,8 +420,8 @@ class CrossedShape:
 
     first: int
     second: int
-    steps: Mapping[str, ComparisonShape]
-    found: Mapping[str, ComparisonShape]
+    steps: Mapping[str, Comparison]
+    found: Mapping[str, Comparison]
     verdict: str
     best: Sequence[Sequence[int]] | None
     everywhere: Sequence[int]
@@ -460,7 +443,7 @@ class SweepShape:
     decided: bool
     neighbours: Sequence[NeighbourShape]
     at_edge: Sequence[int]
-    steps: Mapping[str, ComparisonShape]
+    steps: Mapping[str, Comparison]
     crossed: Sequence[CrossedShape]
 
 
@@ -565,7 +548,7 @@ class CrossCheckShape:
     metric: str
     own: EstimateShape | MissingShape
     other: EstimateShape | MissingShape
-    comparison: ComparisonShape
+    comparison: Comparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -634,7 +617,7 @@ class ReportShape:
     repeated: Object | None
     unmeasured: Mapping[str, str]
     order: Sequence[PositionShape]
-    order_effect: ComparisonShape | None
+    order_effect: Comparison | None
     findings: Sequence[FindingShape]
     shared_findings: Sequence[SharedFindingShape]
 

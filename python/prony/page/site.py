@@ -11,6 +11,7 @@ from prony.reading.brief import brief_of
 from prony.reading.study import Reading
 from prony.report.forms import day
 from prony.report.sections.answer import leader_words
+from prony.report.text import pointer
 
 __all__ = ["Listed", "index_entry", "index_page"]
 
@@ -32,7 +33,7 @@ def index_entry(file: str, reading: Reading) -> Listed:
     """Return the entry of a study whose page is ``file``."""
     plan = reading.plan
     brief = None if reading.is_search else brief_of(reading)
-    said = leader_words(brief.group, brief.place) if brief else None
+    said = leader_words(brief.group, pointer("groups", brief.place, "answer")) if brief else None
     return Listed(
         file=file,
         title=plan.title or plan.name,

@@ -6,15 +6,13 @@ Must not know words, or how an archive is read.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from prony.analysis.across_sessions import Across, SessionFigures, across
+from prony.analysis.across_sessions import OverRow, over_rows
 from prony.analysis.all_pairs import Pair
 from prony.analysis.answer import log_values, ranked_cells
-from prony.analysis.at_least import Bounded, heeded
 from prony.analysis.claims import ClaimResult, ClaimVerdict
 from prony.analysis.compare import Comparison, Terms
 from prony.analysis.fingerprints import machine_key
 from prony.analysis.summary import TrialFigures
-from prony.metrics import METRICS
 from prony.model import Cell, Claim, Fingerprint, OpenLoop, Plan, SubjectRecord
 from prony.reading.groups import Group
 from prony.units import format_duration
@@ -62,15 +60,22 @@ class SessionPart:
 
 @dataclass(frozen=True, slots=True)
 class LoadOver:
-    """Subjects under one load over the sessions, in ``metric``; ``place``: of the group in each session.
-
-    ``bar``: a smaller difference is of no interest.
+    """Subjects under one load over the sessions, in the metric that decides; ``place``: of the group in each
+    session. ``group``: the cells over all sessions, each of which counts once. ``leaders``: of each session
+    alone. ``bar``: a smaller difference is of no interest.
     """
 
     place: int
+    group: Group
     metric: str
-    found: Across
+    rows: tuple[OverRow, ...]
+    leaders: tuple[str | None, ...]
     bar: float
+
+    @property
+    def leader_changes(self) -> bool:
+        """Whether not all sessions have the same leader."""
+        return len(set(self.leaders)) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,16 +160,20 @@ def _unseeded(cell: Cell) -> Cell:
     return replace(cell, id=0, workload=replace(cell.workload, loop=same))
 
 
-def over_sessions(parts: Sequence[SessionPart], margin: float, over: Sequence[ClaimResult]) -> Sessions:
-    """Return the sessions beside each other; their groups and claims are those of one plan, in its order.
-    ``over``: what all sessions together say of each claim.
+def over_sessions(
+    parts: Sequence[SessionPart], groups: Sequence[Group], margin: float, over: Sequence[ClaimResult]
+) -> Sessions:
+    """Return sessions beside each other, in the order in which they began; their groups and claims are those
+    of one plan, in its order. ``groups``: over all sessions, numbered as ``parts``; ``over``: what they say
+    of each claim together.
     """
-    ordered = tuple(sorted(parts, key=lambda one: one.started_unix_ns))
-    places = range(min(len(part.groups) for part in ordered))
-    loads = [_over(place, [part.groups[place] for part in ordered], margin) for place in places]
-    claims = zip(over, *(part.claims for part in ordered), strict=True)
+    loads = (
+        _over(place, group, [part.groups[place] for part in parts], margin)
+        for place, group in enumerate(groups)
+    )
+    claims = zip(over, *(part.claims for part in parts), strict=True)
     return Sessions(
-        ordered,
+        tuple(parts),
         tuple(one for one in loads if one is not None),
         tuple(
             ClaimOver(found[0][0], tuple(result.verdict for _, result in found), result)
@@ -173,29 +182,17 @@ def over_sessions(parts: Sequence[SessionPart], margin: float, over: Sequence[Cl
     )
 
 
-def _over(place: int, groups: Sequence[Group], margin: float) -> LoadOver | None:
-    metrics = [group.answer.metric for group in groups if group.answer.metric is not None]
-    if not metrics:
+def _over(place: int, group: Group, parts: Sequence[Group], margin: float) -> LoadOver | None:
+    metric = group.answer.metric
+    if metric is None:
         return None
-    metric = max(metrics, key=metrics.count)
     terms = Terms(margin=margin)
-    sessions = [_figures(group, metric, terms) for group in groups]
-    reaches: dict[str, float] = {}
-    for cell in (cell for group in groups for cell in group.cells):
-        reaches[cell.name] = max(cell.reach(metric), reaches.get(cell.name, 1.0))
-
-    def heed(pair: Pair, compared: Comparison) -> Comparison:
-        first, second = (reaches.get(name, 1.0) for name in pair)
-        return heeded(compared, metric, Bounded(first, second), margin)
-
-    leaders = [group.answer.leader for group in groups]
-    found = across(sessions, leaders, METRICS[metric].better, terms, heed)
-    return LoadOver(place, metric, found, margin) if found.rows else None
+    letters = next((one.letters for one in group.standings if one.metric == metric and one.letters), {})
+    sessions = [_pairs(part, metric, terms) for part in parts]
+    rows = over_rows(group.answer, group.cells, sessions, letters)
+    return LoadOver(place, group, metric, rows, tuple(part.answer.leader for part in parts), margin)
 
 
-def _figures(group: Group, metric: str, terms: Terms) -> SessionFigures:
-    cells = [cell for cell in group.cells if cell.unqualified is None]
-    logs = {cell.name: log_values(cell, metric) for cell in cells}
-    known = [cell for cell in cells if logs[cell.name]]
-    pairs = ranked_cells(known, metric, terms).pairs if known else {}
-    return SessionFigures({cell.name: logs[cell.name] for cell in known}, pairs)
+def _pairs(group: Group, metric: str, terms: Terms) -> Mapping[Pair, Comparison]:
+    known = [cell for cell in group.cells if cell.unqualified is None and log_values(cell, metric)]
+    return ranked_cells(known, metric, terms).pairs if known else {}

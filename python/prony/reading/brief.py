@@ -7,7 +7,7 @@ Must not know words.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from prony.analysis.answer import OF_GENERATORS, deciding_metrics, geometric_mean
+from prony.analysis.answer import OF_GENERATORS, deciding_metrics, mean_of
 from prony.analysis.compare import Comparison, Verdict, few_sessions
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
@@ -247,7 +247,7 @@ def _ranked(group: Group) -> list[tuple[int, CellSummary]]:
 
     def rank(one: tuple[int, CellSummary]) -> tuple[int, bool, float]:
         _, cell = one
-        value = geometric_mean(cell, metric)
+        value = mean_of(cell, metric)
         own = order.index(cell.name) if cell.name in order else len(order)
         return own, value is None, sign * (value or 0.0)
 
@@ -295,7 +295,7 @@ def _ahead(group: Group) -> Iterator[Ahead]:
     if found.metric is None:
         return
     sign = -1 if METRICS[found.metric].better is Better.HIGHER else 1
-    figures = {cell.name: geometric_mean(cell, found.metric) for cell in group.cells}
+    figures = {cell.name: mean_of(cell, found.metric) for cell in group.cells}
     known = {name: sign * value for name, value in figures.items() if value}
     lead = known.get(found.leader or "")
     for cell in sorted(group.cells, key=lambda cell: known.get(cell.name, 0.0)):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from prony.analysis.account import RequestClass, Tally
-from prony.analysis.by_session import is_failed, shares_of
+from prony.analysis.by_session import is_failed, more_often, share_of
 from prony.analysis.compare import LEAST_BLOCKS
 from prony.analysis.failure_rates import Failures, adjusted
 from prony.analysis.summary import CellSummary, TrialFigures
@@ -40,9 +40,9 @@ _MOST_KINDS = 3
 class FailureTest:
     """Whether the trials of ``name`` fail more often than those of ``against``, which fail least.
 
-    ``p_value``: over all pairs of one load (`failure_rates.adjusted`); of two subjects it is that of Fisher's
-    exact test. ``level``: its limit. Counted are the blocks that both have; ``by_session``: not trials but
-    the sessions in which some trial failed.
+    ``p_value``: over all pairs of one load (`failure_rates.adjusted`); of two subjects it is that of their
+    comparison. ``level``: its limit; ``method``: the test. Counted are the blocks that both have;
+    ``by_session``: not trials but the sessions in which some trial failed.
     """
 
     name: str
@@ -51,6 +51,7 @@ class FailureTest:
     least: Failures
     p_value: float
     level: float
+    method: str
     by_session: bool = False
 
     @property
@@ -68,16 +69,26 @@ def failure_tests(cells: Sequence[CellSummary]) -> tuple[FailureTest, ...]:
     """
     tried = [cell for cell in cells if cell.total]
     by_session = any(cell.by_session is not None for cell in cells)
-    ranked = sorted(tried, key=lambda cell: shares_of(cell, cell, is_failed)[0].share)
+    ranked = sorted(tried, key=lambda cell: share_of(cell, is_failed))
     pairs = {
-        (one.name, other.name): shares_of(one, other, is_failed) for one, other in combinations(ranked, 2)
+        (one.name, other.name): more_often(one, other, is_failed) for one, other in combinations(ranked, 2)
     }
     p_values = adjusted(pairs)
+    method = "exact test over all subjects"
     return tuple(
-        FailureTest(name, ranked[0].name, most, least, p_values[ranked[0].name, name], _LEVEL, by_session)
+        FailureTest(
+            name=name,
+            against=ranked[0].name,
+            count=found.second,
+            least=found.first,
+            p_value=p_values[ranked[0].name, name],
+            level=_LEVEL,
+            method=found.method if len(ranked) == 2 else method,
+            by_session=by_session,
+        )
         for name in (cell.name for cell in tried if cell is not ranked[0])
-        for least, most in [pairs[ranked[0].name, name]]
-        if most.share > least.share and (least.total >= LEAST_BLOCKS or not by_session)
+        for found in [pairs[ranked[0].name, name]]
+        if found.second.share > found.first.share and (found.first.total >= LEAST_BLOCKS or not by_session)
     )
 
 

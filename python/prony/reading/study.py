@@ -375,8 +375,7 @@ def read_archive(archive: Archive, *, takes_unsteady: bool = False, plan: Plan |
     parts = read_sessions(archive, "", takes_unsteady=takes_unsteady, plan=plan)
     if len(parts) == 1:
         return reading
-    over = [result for _, result in reading.claims]
-    return replace(reading, across=over_sessions(parts, plan.design.margin, over))
+    return replace(reading, across=read_over(plan, parts))
 
 
 def read_over(plan: Plan, parts: Sequence[SessionPart]) -> Sessions:
@@ -384,18 +383,24 @@ def read_over(plan: Plan, parts: Sequence[SessionPart]) -> Sessions:
     of all of them. A session counts once, also where one alone says something about servers. Subjects whose
     pace was not steady enter verdicts where all sessions take them.
     """
+    parts = sorted(parts, key=lambda one: one.started_unix_ns)
     trials = _joined(plan, parts)
     subjects = {name: one for part in reversed(parts) for name, one in part.trials.subjects.items()}
     takes_unsteady = all(part.trials.takes_unsteady for part in parts)
     agreed = replace(agreed_terms(plan, trials), by_session=True, look=None)
-    cells = _cells(groups_of(plan, trials, agreed, takes_unsteady=takes_unsteady), subjects)
-    return over_sessions(parts, plan.design.margin, [result for _, result in _claims(plan, cells, agreed)])
+    groups = groups_of(plan, trials, agreed, takes_unsteady=takes_unsteady)
+    claims = _claims(plan, _cells(groups, subjects), agreed)
+    return over_sessions(parts, groups, plan.design.margin, [result for _, result in claims])
 
 
 def _joined(plan: Plan, parts: Sequence[SessionPart]) -> list[TrialFigures]:
-    """Return the trials of sessions as those of one study: no two have a block in common."""
+    """Return the trials of sessions as those of one study: no two have a block in common. A session that says
+    nothing about servers takes no figure from the others.
+    """
     found: list[TrialFigures] = []
     for session, part in enumerate(parts):
+        if not judged_sessions(part.trials.figures):
+            continue
         ids = dict(zip(part.trials.cell_ids, (cell.id for cell in plan.cells), strict=True))
         begin = 1 + max((one.block for one in found), default=-1)
         found += [

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations, product
 from math import prod
 
-from prony.analysis.answer import Ranking, criterion, log_values, ranked_cells
-from prony.analysis.compare import LEAST_BLOCKS, Comparison, Terms, Verdict
+from prony.analysis.answer import Ranking, bounded_by, criterion, is_frail, log_values, ranked_cells
+from prony.analysis.compare import LEAST_BLOCKS, NO_VERDICT, Comparison, Terms, Verdict
 from prony.analysis.interactions import Dependent, Place, dependent, interactions
 from prony.analysis.summary import CellSummary
 from prony.factors import OF_SANDBOX, Value, short_keys, without_levels
@@ -197,6 +197,7 @@ def _sweep(
         by_place={by_name[one].at: one for one in ranked.names},
         ranked=ranked,
         logs={cell.name: log_values(cell, metric) for cell in qualified},
+        held_back={one.name: why for one in qualified if (why := _held_back(one, metric)) is not None},
         terms=agreed,
     )
     good = [by_name[one] for one in (best, *ties)]
@@ -269,12 +270,15 @@ def _point(
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """The subjects that qualify: their places in the grid, their order, and their logarithms by block."""
+    """The subjects that qualify: their places in the grid, their order, and their logarithms by block.
+    ``held_back``: the verdict on those whose figure is not all of their speed.
+    """
 
     factors: Sequence[Factor]
     by_place: Mapping[tuple[int, ...], str]
     ranked: Ranking
     logs: Mapping[str, Mapping[int, float]]
+    held_back: Mapping[str, Verdict]
     terms: Terms
 
 
@@ -350,7 +354,8 @@ def _grid(compared: _Compared, first: int, second: int) -> dict[Place, list[str]
 
 
 def _crossed(compared: _Compared, first: int, second: int, grid: Mapping[Place, Sequence[str]]) -> Crossed:
-    found = interactions(grid, compared.logs, compared.terms)
+    made = interactions(grid, compared.logs, compared.terms)
+    found = {place: _without_held_back(one, place, compared, grid) for place, one in made.items()}
     alone = len(compared.factors) == 2
     best = _best_at(compared, first, second, grid) if alone else None
     pairs = compared.ranked.pairs
@@ -363,6 +368,25 @@ def _crossed(compared: _Compared, first: int, second: int, grid: Mapping[Place, 
         best=best,
         everywhere=tuple(sorted(set.intersection(*map(set, best)))) if best else (),
     )
+
+
+def _without_held_back(
+    found: Comparison, place: Place, compared: _Compared, grid: Mapping[Place, Sequence[str]]
+) -> Comparison:
+    """Return an interaction without a verdict where one of its figures is a bound, or of the trials that a
+    server did not fail.
+    """
+    names = (name for at in product((0, place[0]), (0, place[1])) for name in grid[at])
+    held_back = next((compared.held_back[name] for name in names if name in compared.held_back), None)
+    is_open = found.verdict in (*NO_VERDICT, Verdict.NOT_SHOWN)
+    return found if held_back is None or is_open else replace(found, verdict=held_back)
+
+
+def _held_back(cell: CellSummary, metric: str) -> Verdict | None:
+    """Return the verdict that there is of a cell's speed when its own figure is not all of it."""
+    if is_frail(cell, metric):
+        return Verdict.SURVIVORS
+    return bounded_by(cell, cell, metric).verdict if cell.reach(metric) > 1 else None
 
 
 def _best_at(

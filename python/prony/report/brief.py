@@ -120,7 +120,7 @@ def _found(reading: Reading, space: Space) -> tuple[Section, ...]:
 
 
 def _answer(brief: Brief) -> Paragraph:
-    said = leader_words(brief.group, brief.place)
+    said = leader_words(brief.group, pointer("groups", brief.place, "answer"))
     if said is not None:
         return Paragraph(said, Tone.STRONG, _ANSWER_LINES)
     reason = Quote(brief.group.answer.reason or "", pointer("answer", "reason"))

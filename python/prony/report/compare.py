@@ -1,132 +1,191 @@
-"""The report of `prony compare`: effect, interval and verdict in each metric at each load."""
+"""The report of a comparison: what is shown, then effect, interval and verdict, by metric and load."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 
-from prony.analysis.change import LimitResult
-from prony.analysis.compare import Comparison, Verdict
+from prony.analysis.compare import HELD_BACK, NO_VERDICT, Verdict
 from prony.analysis.failure_rates import FailureComparison, Failures
-from prony.analysis.summary import CellSummary, Estimate
-from prony.analysis.versus import Match, Row, Versus
+from prony.analysis.versus import (
+    ComparedFigure,
+    ComparedLoad,
+    Family,
+    LimitResult,
+    SideTotals,
+    Versus,
+    Windows,
+)
 from prony.metrics import METRICS, Better
 from prony.report.document import Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
-from prony.report.forms import confidence, count, in_metric, p_value, signed_percent
-from prony.report.sections.effects import bounds_words, range_words
-from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, pointer, text
+from prony.report.forms import (
+    as_typed,
+    confidence,
+    count,
+    digits,
+    in_metric,
+    p_value,
+)
+from prony.report.sections.effects import comparison_entries
+from prony.report.text import Figure, Name, Part, Quote, Text, counted, pointer, text
 from prony.report.words import workload_words
 
-__all__ = ["UNPAIRED", "Sides", "compare_document"]
+__all__ = ["compare_document"]
 
-UNPAIRED = "unpaired: includes machine drift"
-
-
-@dataclass(frozen=True, slots=True)
-class Sides:
-    """What is compared, in words: ``second`` with ``first``. ``forced``: differences that were accepted."""
-
-    first: str
-    second: str
-    forced: tuple[str, ...] = ()
+# Less is not seen in figures of three digits.
+_NOTEWORTHY = 1.1
 
 
-def compare_document(sides: Sides, found: Versus, limits: Sequence[LimitResult]) -> Document:
+def compare_document(found: Versus) -> Document:
     """Return the comparison as a document."""
-    sections = [Section("", tuple(_head(sides, found)))]
-    sections += [_load(match, found, k) for k, match in enumerate(found.matches)]
+    sections = [Section("", tuple(_head(found)))]
+    sections += [_load(one, found, pointer("loads", k)) for k, one in enumerate(found.loads)]
     sections.append(Section("Notes", (Notes(tuple(("", note) for note in _notes(found))),)))
-    if limits:
-        shown = tuple(_limit(one, found, pointer("limits", k)) for k, one in enumerate(limits))
+    if found.limits:
+        shown = tuple(_limit(one, found, k) for k, one in enumerate(found.limits))
         sections.append(Section("Limits", shown))
-    return Document(text("{} against {}", Name(sides.second), Name(sides.first)), tuple(sections))
+    return Document(text("{} against {}", Name(found.second), Name(found.first)), tuple(sections))
 
 
-def _head(sides: Sides, found: Versus) -> Iterator[Block]:
+def _head(found: Versus) -> Iterator[Block]:
     if found.by_session:
         yield Paragraph(
             "Of several sessions (a pause, another day or machine) each counts once; fewer than five have "
             "the range of what they show, no interval and no verdict.",
             Tone.WARNING,
         )
-    if found.paired:
+    if found.windows is not None:
+        yield from _of_windows(found, found.windows)
+    elif found.paired:
         paired = "Paired by block: both ran in the same blocks, one after the other"
         within = "" if found.by_session else "; intervals are of differences within one session"
         yield Paragraph(f"{paired}{within}.", Tone.QUIET)
     else:
-        drift = f"From two archives, {UNPAIRED}; a difference may be that of two days."
-        yield Paragraph(drift, Tone.WARNING)
-    for k, difference in enumerate(sides.forced):
+        yield Paragraph(
+            f"From two archives, {found.remark}; a difference may be that of two days.", Tone.WARNING
+        )
+    for k, difference in enumerate(found.forced):
         words = text("Compared by force although they differ: {}.", Quote(difference, pointer("forced", k)))
         yield Paragraph(words, Tone.WARNING)
 
 
-_COLUMNS = ("metric", "effect", "interval", "verdict", "first", "second")
+# --- loads in turns ---------------------------------------------------------------------------------------
+
+
+def _of_windows(found: Versus, windows: Windows) -> Iterator[Block]:
+    if windows.dropped:
+        yield Paragraph(_interrupted(windows), Tone.WARNING)
+    if windows.limited:
+        limited = counted(Figure(windows.limited, count, "/windows/limited"), "window")
+        yield Paragraph(
+            text("The generator may have been the limit in {}: differences may be hidden.", limited),
+            Tone.WARNING,
+        )
+    sides = (("first", found.first, windows.first), ("second", found.second, windows.second))
+    for key, name, side in sides:
+        if side.errors:
+            yield Paragraph(_errors(name, side, pointer("windows", key)), Tone.BAD)
+
+
+def _interrupted(windows: Windows) -> Text:
+    """Return what is left of a comparison that was broken off: a window without its pair says nothing."""
+    return text(
+        "Interrupted: the figures are of the {} of {} that ran to their end; dropped: {} of the next one.",
+        Figure(windows.pairs, count, "/windows/pairs"),
+        counted(Figure(windows.asked, count, "/windows/asked"), "pair"),
+        counted(Figure(windows.dropped, count, "/windows/dropped"), "window"),
+    )
+
+
+def _errors(name: str, side: SideTotals, at: str) -> Text:
+    return text(
+        "{}: {} of {} were not answered as expected.",
+        Name(name),
+        Figure(side.errors, count, at + pointer("errors")),
+        counted(Figure(side.requests, count, at + pointer("requests")), "request"),
+    )
+
+
+def _alike(found: Versus, windows: Windows) -> Iterator[Text]:
+    """Yield how much wider the interval is that decides, because pairs may resemble their neighbours."""
+    deciding = found.loads[0].deciding
+    alike = windows.resemblance.get(deciding[0]) if deciding else None
+    if deciding is None or alike is None or alike.widening < _NOTEWORTHY:
+        return
+    at = pointer("windows", "resemblance", deciding[0])
+    parts = (
+        Figure(getattr(alike, key), digits(1), at + pointer(key))
+        for key in ("correlation", "most", "widening")
+    )
+    words = (
+        "Neighbouring pairs may resemble each other ({}: r = {}, taken as {}): its interval is {} times as"
+    )
+    yield text(f"{words} wide.", Name(METRICS[deciding[0]].title), *parts)
+
+
+# --- what is shown ----------------------------------------------------------------------------------------
+
+
+def _answer(load: ComparedLoad, found: Versus, at: str) -> Iterator[Block]:
+    """Yield whether the sides are separated, in the figure that the comparison was made for."""
+    if load.deciding is None:
+        return
+    name, one = load.deciding
+    verdict = one.comparison.verdict if one.comparison else None
+    of = at + pointer("metrics", name)
+    sides = Name(found.second), Name(found.first), Name(METRICS[name].title)
+    if verdict is None or verdict in NO_VERDICT:
+        why: Part = (
+            Quote(one.reason, of + pointer("reason")) if one.reason else Name(str(verdict or "not compared"))
+        )
+        words = text("No verdict on {} and {} in {}: {}.", *sides, why)
+    elif verdict in (Verdict.HIGHER, Verdict.LOWER):
+        is_better = METRICS[name].better is (Better.HIGHER if verdict is Verdict.HIGHER else Better.LOWER)
+        words = text(f"{{}} is {'better' if is_better else 'worse'} than {{}} in {{}}.", *sides)
+    elif verdict is Verdict.EQUIVALENT:
+        words = text("{} and {} are equivalent in {}.", *sides)
+    elif verdict in HELD_BACK:
+        words = text("{} and {} are not separated in {}; {}.", *sides, Name(verdict.value))
+    else:
+        words = text("{} and {} are not separated in {}.", *sides)
+    yield Paragraph(words, Tone.STRONG)
+
+
 _SCREENING = text(
     "Screening: not what the comparison was made for; of what it finds, about {} are false.", Name("5 %")
 )
 
 
-def _load(match: Match, found: Versus, place: int) -> Section:
-    at = pointer("loads", place)
-    rows = [row for row in found.rows if row.match is match]
-    primary, screened = ([row for row in rows if row.screens is screens] for screens in (False, True))
-    blocks: list[Block] = (
-        [_table(primary, at)] if primary else [Paragraph("Nothing to compare that both have.")]
-    )
-    if screened:
-        blocks += [Paragraph(_SCREENING, Tone.QUIET), _table(screened, at)]
-    failed = found.failures[place]
-    blocks.append(_failures(failed, at + pointer("failed_trials"), by_session=found.by_session))
-    return Section(_heading(match, at), tuple(blocks))
+def _load(one: ComparedLoad, found: Versus, at: str) -> Section:
+    blocks = list(_answer(one, found, at))
+    for family in Family:
+        rows = {name: figure for name, figure in one.metrics.items() if figure.family is family}
+        if rows and family is Family.SCREENING:
+            blocks.append(Paragraph(_SCREENING, Tone.QUIET))
+        if rows:
+            blocks.append(_table(rows, at))
+    if not found.windows:
+        at_failed = at + pointer("failed_trials")
+        blocks.append(_failures(one.failed_trials, at_failed, by_session=found.by_session))
+    load = workload_words(one.workload, at + pointer("workload"))
+    same = one.first == one.second
+    return Section(text("{}: {}", Name(one.first), load) if same else load, tuple(blocks))
 
 
-def _heading(match: Match, at: str) -> Text:
-    first, second = match.first.cell, match.second.cell
-    load = workload_words(first.workload, at + pointer("workload"))
-    same = first.subject.name == second.subject.name
-    return text("{}: {}", Name(first.subject.name), load) if same else load
+_COLUMNS = ("metric", "effect", "interval", "verdict", "n", "first", "second")
 
 
-def _table(rows: Sequence[Row], at: str) -> Table:
+def _table(rows: Mapping[str, ComparedFigure], at: str) -> Table:
     columns = tuple(Column(title, text=title in ("metric", "verdict")) for title in _COLUMNS)
-    return Table(columns, tuple(_row(row, at + pointer("metrics", row.metric)) for row in rows))
+    return Table(columns, tuple(_row(name, one, at + pointer("metrics", name)) for name, one in rows.items()))
 
 
-def _row(row: Row, at: str) -> tuple[Entry, ...]:
-    sides = (("first", row.match.first), ("second", row.match.second))
-    values = [_value(cell, row.metric, at + pointer(side)) for side, cell in sides]
-    title = Entry(METRICS[row.metric].title)
-    found, of = row.comparison, at + pointer("comparison")
-    spread = EMPTY if found is None else bounds_words(found, of) or _range(found, of)
-    if found is None or found.effect is None or not spread:
-        dash = Entry("—", Tone.QUIET)
-        why: Part = Quote(row.reason, at + pointer("reason")) if row.reason else "not compared"
-        return title, dash, dash, Entry(text("{}", why), Tone.QUIET), *values
-    effect = text("{}", Figure(found.effect, signed_percent, of + pointer("effect")))
-    return title, Entry(effect), Entry(spread), _verdict(row.metric, found, of), *values
-
-
-def _range(found: Comparison, at: str) -> Text:
-    """Return the range of single sessions, called that; empty where there is none."""
-    spans = range_words(found, at)
-    return text("range {}", spans) if spans else EMPTY
-
-
-def _value(cell: CellSummary, metric: str, at: str) -> Entry:
-    value = cell.metrics[metric]
-    return Entry(
-        text("{}", Figure(value.mean, in_metric(metric), at)) if isinstance(value, Estimate) else "—"
+def _row(name: str, one: ComparedFigure, at: str) -> tuple[Entry, ...]:
+    sides = (("first", one.first), ("second", one.second))
+    values = (
+        Entry("—" if value is None else text("{}", Figure(value, in_metric(name), at + pointer(side))))
+        for side, value in sides
     )
-
-
-def _verdict(metric: str, found: Comparison, at: str) -> Entry:
-    return Entry(text("{}", found.verdict.value), _tone(metric, found.verdict))
-
-
-def _tone(metric: str, verdict: Verdict) -> Tone:
-    if verdict not in (Verdict.HIGHER, Verdict.LOWER):
-        return Tone.PLAIN
-    better = Verdict.HIGHER if METRICS[metric].better is Better.HIGHER else Verdict.LOWER
-    return Tone.GOOD if verdict is better else Tone.BAD
+    why = Quote(one.reason, at + pointer("reason")) if one.reason else None
+    compared = comparison_entries(name, one.comparison, at + pointer("comparison"), why)
+    return (Entry(METRICS[name].title), *compared, *values)
 
 
 def _failures(found: FailureComparison, at: str, *, by_session: bool) -> Paragraph:
@@ -147,34 +206,37 @@ def _of(found: Failures, at: str) -> Text:
     return text("{} of {}", failed, Figure(found.total, count, at + pointer("total")))
 
 
+# --- how --------------------------------------------------------------------------------------------------
+
+
 def _notes(found: Versus) -> Iterator[Text]:
-    compared = [(_place(found, row), row.comparison) for row in found.rows if row.comparison]
-    methods = dict.fromkeys(one.method for _, one in compared)
-    if methods:
+    if found.windows is not None:
+        pairs = counted(Figure(found.windows.pairs, count, "/windows/pairs"), "pair")
+        seed = Figure(found.windows.seed, as_typed, "/windows/seed")
+        yield text("{} of windows, one of each side, in random order (seed {}).", pairs, seed)
+        yield from _alike(found, found.windows)
+    compared = [
+        (one.comparison, pointer("loads", k, "metrics", name, "comparison", "level"))
+        for k, load in enumerate(found.loads)
+        for name, one in load.metrics.items()
+        if one.comparison is not None
+    ]
+    if methods := dict.fromkeys(one.method for one, _ in compared):
         yield text("Effect: the second over the first, less one; {}.", Name(", ".join(methods)))
-    levels = sorted((one.level, at) for at, one in compared if one.low is not None)
-    if levels:
-        yield text("Intervals are at the level of each verdict: {}.", _levels(levels[0], levels[-1]))
+    if levels := sorted((one.level, at) for one, at in compared if one.low is not None):
+        least, most = (Figure(level, confidence, at) for level, at in (levels[-1], levels[0]))
+        shown = text("{}", least) if levels[0][0] == levels[-1][0] else text("{} to {}", least, most)
+        yield text("Intervals are at the level of each verdict: {}.", shown)
     yield text("What is not a screening is one family over all loads, its levels by Holm's procedure.")
+    if found.then is not None:
+        yield text("Next: {}.", Quote(found.then, "/then"))
 
 
-def _levels(lowest: tuple[float, str], highest: tuple[float, str]) -> Text:
-    most, least = (Figure(level, confidence, at + pointer("level")) for level, at in (lowest, highest))
-    return text("{}", least) if lowest[0] == highest[0] else text("{} to {}", least, most)
-
-
-def _place(found: Versus, row: Row) -> str:
-    """Return where the JSON has the comparison of a row."""
-    return pointer("loads", _number(found, row.match), "metrics", row.metric, "comparison")
-
-
-def _number(found: Versus, match: Match) -> int:
-    return [id(one) for one in found.matches].index(id(match))
-
-
-def _limit(one: LimitResult, found: Versus, at: str) -> Paragraph:
+def _limit(one: LimitResult, found: Versus, number: int) -> Paragraph:
+    """Return what came of a limit: each has a result for each load, in their order."""
+    place, at = number % len(found.loads), pointer("limits", number)
+    load = found.loads[place]
+    words = workload_words(load.workload, pointer("loads", place, "workload"))
     tone = {True: Tone.BAD, False: Tone.GOOD, None: Tone.WARNING}[one.shown]
-    at_load = pointer("loads", _number(found, one.match), "workload")
-    load, subject = workload_words(one.match.first.cell.workload, at_load), one.match.second.cell.subject
-    limit, reason = Quote(one.limit.text, at + pointer("limit")), Quote(one.reason, at + pointer("reason"))
-    return Paragraph(text("{}: {} ({}: {})", limit, reason, Name(subject.name), load), tone)
+    limit, reason = Quote(one.limit, at + pointer("limit")), Quote(one.reason, at + pointer("reason"))
+    return Paragraph(text("{}: {} ({}: {})", limit, reason, Name(load.second), words), tone)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from prony.analysis.answer import geometric_mean
+from prony.analysis.answer import mean_of
 from prony.analysis.displayed import cell_trimmed_mean
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
@@ -95,7 +95,7 @@ def ranked(cells: Sequence[CellSummary], metric: str | None, at: str) -> list[Pl
     sign = -1 if METRICS[metric].better is Better.HIGHER else 1
 
     def place(one: Place) -> tuple[bool, float]:
-        value = geometric_mean(one.cell, metric)
+        value = mean_of(one.cell, metric)
         return one.cell.unqualified is not None or value is None, sign * (value or 0.0)
 
     return sorted(ran, key=place)

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from prony.analysis.across_sessions import LEAST_SESSIONS, AcrossRatio
+from prony.analysis.across_sessions import OverRatio
+from prony.analysis.compare import LEAST_BLOCKS
 from prony.metrics import METRICS
 from prony.model import Json
 from prony.page.chart import Chart, Style, axis, coloured, quantity, shaped, slug, spec, tooltip
@@ -114,14 +115,14 @@ def session_ratios(look: Style, axis_of: Editions, one: LoadOver, same: SameLoad
     steps = axis_of.steps
     rows = [
         row
-        for k, found in enumerate(one.found.rows)
+        for k, found in enumerate(one.rows)
         if found.ratio is not None
         for row in _ratio_rows(found.name, found.ratio, steps, at + pointer("rows", k, "ratio"))
     ]
     if not rows:
         return None
     said = tooltip(name="subject", said="over the sessions", verdict="verdict")
-    first, few = one.found.rows[0].name, len(steps) < LEAST_SESSIONS
+    first, few = one.rows[0].name, len(steps) < LEAST_BLOCKS
     line = "their range, which is no interval" if few else "the 95 % interval over them"
     return Chart(
         _key("ratios", axis_of, same, at),
@@ -132,19 +133,19 @@ def session_ratios(look: Style, axis_of: Editions, one: LoadOver, same: SameLoad
     )
 
 
-def _ratio_rows(name: str, found: AcrossRatio, steps: Sequence[Step], at: str) -> Iterator[Json]:
-    has_interval = found.low is not None and found.high is not None
-    low, high = (found.low, found.high) if has_interval else (found.least, found.most)
+def _ratio_rows(name: str, found: OverRatio, steps: Sequence[Step], at: str) -> Iterator[Json]:
+    over, effect = found.over, found.over.effect or 0.0
+    has_interval = over.low is not None and over.high is not None
+    low, high = (over.low, over.high) if has_interval else (over.least, over.most)
     ends = (float(low or 0.0), float(high or 0.0))
-    said = f"{signed_percent(found.effect)} ({signed_percent(ends[0])} to {signed_percent(ends[1])})"
-    verdict = found.verdict.value if found.verdict else "too few sessions for a verdict"
+    said = f"{signed_percent(effect)} ({signed_percent(ends[0])} to {signed_percent(ends[1])})"
     yield {
-        **{"name": name, "value": found.effect, "said": said, "verdict": verdict, "at": at},
-        **{"ratio": 1 + found.effect, "ratio_low": 1 + ends[0], "ratio_high": 1 + ends[1]},
+        **{"name": name, "value": effect, "said": said, "verdict": over.verdict.value, "at": at},
+        **{"ratio": 1 + effect, "ratio_low": 1 + ends[0], "ratio_high": 1 + ends[1]},
     }
-    for k, (effect, step) in enumerate(zip(found.effects, steps, strict=True)):
-        if effect is not None:
-            own = {"value": effect, "said": signed_percent(effect), "single": 1 + effect}
+    for k, (single, step) in enumerate(zip(found.effects, steps, strict=True)):
+        if single is not None:
+            own = {"value": single, "said": signed_percent(single), "single": 1 + single}
             yield {"name": name, "session": step.label, "at": at + pointer("effects", k)} | own
 
 

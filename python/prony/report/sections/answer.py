@@ -17,7 +17,7 @@ from prony.report.sections.rates import rate_answers
 from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, pointer, text
 from prony.report.words import bound_sign
 
-__all__ = ["answer_section", "is_limited", "leader_words", "limited_ties"]
+__all__ = ["answer_lines", "answer_section", "is_limited", "leader_words", "limited_ties"]
 
 _LEVEL = Name("95 %")
 
@@ -92,12 +92,11 @@ def is_limited(group: Group) -> bool:
     return any(cell.at_least and cell.limited for cell in group.cells if cell.name == group.answer.leader)
 
 
-def leader_words(group: Group, place: int) -> Text | None:
-    """Return who leads a group, how sure that is, and its figure; null where nobody leads.
-
-    ``place``: among the Reading's groups.
+def leader_words(group: Group, at: str) -> Text | None:
+    """Return who leads a group, how sure that is, and its figure; null where nobody leads. ``at``: where the
+    JSON has its answer.
     """
-    found, at = group.answer, pointer("groups", place, "answer")
+    found = group.answer
     if found.leader is None or found.metric is None:
         return None
     cell = next(cell for cell in group.cells if cell.name == found.leader)
@@ -107,19 +106,34 @@ def leader_words(group: Group, place: int) -> Text | None:
 
 
 def _answer_blocks(reading: Reading, group: Group) -> Iterator[Block]:
-    found, place = group.answer, reading.place(group)
-    at = pointer("groups", place, "answer")
-    where = EMPTY
+    place, where = reading.place(group), EMPTY
     if len(reading.measured) > 1:
         where = text("{}{}: ", group_heading(group, place), "" if group.primary else " (screening)")
-    said = leader_words(group, place)
+    yield from answer_lines(group, pointer("groups", place, "answer"), where, _power_line(group, place))
+
+
+def answer_lines(group: Group, at: str, where: Text, more: Iterable[Text] = ()) -> Iterator[Block]:
+    """Yield who leads a group and how the others compare, or why nobody does. ``at``: where the JSON has its
+    answer; ``where``: what stands before it; ``more``: what follows of a load that verdicts were planned for.
+    """
+    found, said = group.answer, leader_words(group, at)
     if said is None:
         reason = Quote(found.reason or "", at + pointer("reason"))
         yield Paragraph(text("{}no answer: {}.", where, reason), Tone.WARNING)
+        if found.by_session and found.first is not None:
+            yield Notes(tuple(("", line) for line in _of_few(found, at)))
         return
     yield Paragraph(text("{}{}", where, said), Tone.STRONG)
     if group.primary:
-        yield Notes(tuple(("", line) for line in (*_comparison_lines(found, at), *_power_line(group, place))))
+        yield Notes(tuple(("", line) for line in (*_comparison_lines(found, at), *more)))
+
+
+def _of_few(found: Answer, at: str) -> Iterator[Text]:
+    """Yield whose mean is best over sessions that are too few for a verdict, and how the next compares."""
+    yield text("{} has the best mean", Name(found.first or ""))
+    for name in list(found.comparisons)[:1]:
+        where = at + pointer("comparisons", name)
+        yield text("next: {} ({})", Name(name), effect_words(found.comparisons[name], where))
 
 
 def _power_line(group: Group, place: int) -> Iterator[Text]:

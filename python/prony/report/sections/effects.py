@@ -2,13 +2,20 @@
 
 from collections.abc import Mapping
 
-from prony.analysis.compare import Comparison
-from prony.metrics import METRICS
+from prony.analysis.compare import Comparison, Verdict
+from prony.metrics import METRICS, Better
 from prony.reading.groups import Group
-from prony.report.forms import confidence, signed_percent
-from prony.report.text import Figure, Name, Text, pointer, text
+from prony.report.document import Entry, Tone
+from prony.report.forms import confidence, count, signed_percent
+from prony.report.text import Figure, Name, Part, Text, pointer, text
 
-__all__ = ["bounds_words", "effect_words", "range_words", "ratio_note", "ratios_to_first"]
+__all__ = [
+    "bounds_words",
+    "comparison_entries",
+    "effect_words",
+    "ratio_note",
+    "ratios_to_first",
+]
 
 
 def effect_words(found: Comparison, at: str) -> Text:
@@ -18,7 +25,7 @@ def effect_words(found: Comparison, at: str) -> Text:
     effect = Figure(found.effect, signed_percent, at + pointer("effect"))
     bounds = bounds_words(found, at)
     if not bounds:
-        spans = range_words(found, at)
+        spans = _range_words(found, at)
         return text("{}, single sessions {}", effect, spans) if spans else text("{}", effect)
     level = Figure(found.level, confidence, at + pointer("level"))
     return text("{}, {} interval {}", effect, level, bounds)
@@ -30,6 +37,32 @@ def bounds_words(found: Comparison, at: str) -> Text:
         return Text()
     low = Figure(found.low, signed_percent, at + pointer("low"))
     return text("{} to {}", low, Figure(found.high, signed_percent, at + pointer("high")))
+
+
+def comparison_entries(
+    metric: str, found: Comparison | None, at: str, why: Part | None = None
+) -> tuple[Entry, Entry, Entry, Entry]:
+    """Return the entries of a comparison in a table: effect, interval (or the range of single sessions,
+    called that), verdict in the tone of what it says of the second, and how many blocks. ``why``: there is
+    none.
+    """
+    dash, spread = Entry("—", Tone.QUIET), Text()
+    if found is not None:
+        spans = _range_words(found, at)
+        spread = bounds_words(found, at) or (text("range {}", spans) if spans else spans)
+    if found is None or found.effect is None or not spread:
+        return dash, dash, Entry(text("{}", why), Tone.QUIET) if why else dash, dash
+    effect = text("{}", Figure(found.effect, signed_percent, at + pointer("effect")))
+    number = text("{}", Figure(found.blocks, count, at + pointer("blocks")))
+    verdict = Entry(text("{}", found.verdict.value), _tone(metric, found.verdict))
+    return Entry(effect), Entry(spread), verdict, Entry(number)
+
+
+def _tone(metric: str, verdict: Verdict) -> Tone:
+    if verdict not in (Verdict.HIGHER, Verdict.LOWER):
+        return Tone.PLAIN
+    better = Verdict.HIGHER if METRICS[metric].better is Better.HIGHER else Verdict.LOWER
+    return Tone.GOOD if verdict is better else Tone.BAD
 
 
 def ratios_to_first(group: Group, at: str) -> Mapping[str, Text]:
@@ -47,11 +80,11 @@ def _ratio(found: Comparison, at: str) -> Text:
     if found.effect is None:
         return text("not compared")
     effect = text("{}", Figure(found.effect, signed_percent, at + pointer("effect")))
-    bounds = bounds_words(found, at) or range_words(found, at)
+    bounds = bounds_words(found, at) or _range_words(found, at)
     return text("{} ({})", effect, bounds) if bounds else effect
 
 
-def range_words(found: Comparison, at: str) -> Text:
+def _range_words(found: Comparison, at: str) -> Text:
     """Return the range of an effect in single sessions; empty where there is one session."""
     if found.least is None or found.most is None:
         return Text()

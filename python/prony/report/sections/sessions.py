@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 
-from prony.analysis.across_sessions import LEAST_SESSIONS, AcrossRatio, AcrossRow
-from prony.analysis.compare import Verdict
+from prony.analysis.across_sessions import OverRatio, OverRow
+from prony.analysis.compare import LEAST_BLOCKS, NO_VERDICT, Verdict
 from prony.metrics import METRICS
 from prony.reading.across import LoadOver, SessionPart, Sessions
 from prony.report.document import Column, Entry, Notes, Paragraph, Section, Table, Tone
-from prony.report.forms import count, day, in_metric, percent, signed_percent
+from prony.report.forms import count, day, in_metric, percent
+from prony.report.sections.effects import comparison_entries
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, joined, pointer, text
 from prony.report.words import heading, load_words, machine_words
 
@@ -17,7 +18,7 @@ _FEW = "Fewer than {} sessions: their range, no interval, and no verdict over th
 _ENOUGH = "Intervals are over sessions, each of which counts once; they hold for all pairs together ({})."
 _TIE = "tie"
 _SPREAD = ("mean", "least", "most", "within", "between")
-_COLUMNS = ("subject", _TIE, *_SPREAD, "to the first", "from", "to", "verdict")
+_COLUMNS = ("subject", _TIE, *_SPREAD, "to the first", "interval", "verdict", "n")
 
 
 def session_sections(found: Sessions, at: str) -> Iterator[Section]:
@@ -31,8 +32,8 @@ def session_sections(found: Sessions, at: str) -> Iterator[Section]:
 
 
 def _how(found: Sessions) -> Text:
-    if len(found.parts) < LEAST_SESSIONS:
-        return text(_FEW, Name(str(LEAST_SESSIONS)))
+    if len(found.parts) < LEAST_BLOCKS:
+        return text(_FEW, Name(str(LEAST_BLOCKS)))
     return text(_ENOUGH, Name("95 %"))
 
 
@@ -80,46 +81,34 @@ def session_load(found: Sessions, one: LoadOver, at: str) -> Text:
 
 def _load(found: Sessions, one: LoadOver, at: str) -> Section:
     load = session_load(found, one, at)
-    own = _COLUMNS if one.found.decided else tuple(name for name in _COLUMNS if name != _TIE)
+    own = _COLUMNS if one.group.answer.decided else tuple(name for name in _COLUMNS if name != _TIE)
     columns = tuple(Column(name, text=name in ("subject", _TIE, "verdict")) for name in own)
-    rows = tuple(_row(row, one, at + pointer("rows", k)) for k, row in enumerate(one.found.rows))
+    rows = tuple(_row(row, one, at + pointer("rows", k)) for k, row in enumerate(one.rows))
     head = text("{}{}", Name(heading(METRICS[one.metric].title)), text(", {}", load) if str(load) else EMPTY)
     note = text(
         "within: standard deviation of a trial in its session; between: of sessions, beyond what their "
-        "trials explain; least and most, from and to: of single sessions, or the interval where there is one."
+        "trials explain; least and most: of single sessions; n: sessions in which it is compared."
     )
     ties = ((_TIE, text("subjects that share a letter are not separated from each other.")),)
-    notes = Notes((("", note), *(ties if one.found.decided else ())))
+    notes = Notes((("", note), *(ties if one.group.answer.decided else ())))
     return Section(head, (Table(columns, rows), notes))
 
 
-def _row(row: AcrossRow, one: LoadOver, at: str) -> tuple[Entry, ...]:
+def _row(row: OverRow, one: LoadOver, at: str) -> tuple[Entry, ...]:
     known = [value for value in row.values if value is not None]
     form = in_metric(one.metric)
     places = [row.values.index(value) for value in (min(known), max(known))]
     mean = text("{}", Figure(row.mean, form, at + pointer("mean")))
     ends = [text("{}", Figure(row.values[k] or 0.0, form, at + pointer("values", k))) for k in places]
     spread = [_share(getattr(row, key), at + pointer(key)) for key in ("within", "between")]
-    tie = (Name(row.letters),) if one.found.decided else ()
-    words = (Name(row.name), *tie, mean, *ends, *spread, *_ratio(row.ratio, at + pointer("ratio")))
-    return tuple(Entry(text("{}", each)) for each in words)
+    tie = (Name(row.letters),) if one.group.answer.decided else ()
+    words = (Name(row.name), *tie, mean, *ends, *spread)
+    compared = comparison_entries(one.metric, row.ratio.over if row.ratio else None, at + pointer("ratio"))
+    return (*(Entry(text("{}", each)) for each in words), *compared)
 
 
 def _share(value: float | None, at: str) -> Part:
     return "—" if value is None else Figure(value, percent, at)
-
-
-def _ratio(found: AcrossRatio | None, at: str) -> tuple[Part, ...]:
-    if found is None:
-        return ("—",) * 4
-    if found.low is None or found.high is None or found.verdict is None:
-        low, high = (found.least, "least"), (found.most, "most")
-        verdict: Part = "—"
-    else:
-        low, high = (found.low, "low"), (found.high, "high")
-        verdict = Quote(found.verdict.value, at + pointer("verdict"))
-    ends = (Figure(value, signed_percent, at + pointer(key)) for value, key in (low, high))
-    return (Figure(found.effect, signed_percent, at + pointer("effect")), *ends, verdict)
 
 
 # --- what changes -----------------------------------------------------------------------------------------
@@ -128,15 +117,15 @@ def _ratio(found: AcrossRatio | None, at: str) -> tuple[Part, ...]:
 def _changes(found: Sessions, at: str) -> Iterator[Text]:
     for place, one in enumerate(found.loads):
         own = at + pointer("loads", place)
-        if one.found.leader_changes:
-            leaders = [_named(name, own + pointer("leaders", k)) for k, name in enumerate(one.found.leaders)]
+        if one.leader_changes:
+            leaders = [_named(name, own + pointer("leaders", k)) for k, name in enumerate(one.leaders)]
             yield text(
                 "{}: the leader of the sessions in turn: {}",
                 METRICS[one.metric].title,
                 joined(leaders, " / "),
             )
-        first = one.found.rows[0].name
-        for k, row in enumerate(one.found.rows):
+        first = one.rows[0].name
+        for k, row in enumerate(one.rows):
             if row.ratio is not None and row.ratio.changes:
                 where = own + pointer("rows", k, "ratio")
                 said = joined([_verdict(v, where, j) for j, v in enumerate(row.ratio.verdicts)], " / ")
@@ -165,7 +154,7 @@ def _verdict(found: Verdict | None, at: str, place: int) -> Part:
     return "none" if found is None else Quote(found.value, at + pointer("verdicts", place))
 
 
-def _over(found: AcrossRatio, at: str) -> Part:
-    if found.verdict is None:
+def _over(found: OverRatio, at: str) -> Part:
+    if found.over.verdict in NO_VERDICT:
         return EMPTY
-    return text("; over the sessions: {}", Quote(found.verdict.value, at + pointer("verdict")))
+    return text("; over the sessions: {}", Quote(found.over.verdict.value, at + pointer("verdict")))

@@ -93,8 +93,7 @@ def _tests(reading: Reading) -> Iterator[Text]:
             counts = text(f"{{}} of {{}} {units}, and {{}} of {{}}", failed, of, least_failed, least_of)
             p = Figure(one.p_value, p_value, at + pointer("p_value"))
             parts = (Name(one.name), Name(one.against), under, counts, p)
-            test = "Fisher's exact test" if len(group.cells) == 2 else "exact test over all subjects"
-            yield text(f"{{}} {words} {{}}{{}}: {{}} ({test}, p = {{}}).", *parts)
+            yield text(f"{{}} {words} {{}}{{}}: {{}} ({one.method}, p = {{}}).", *parts)
 
 
 def _counts(found: Failures, at: str) -> tuple[Figure, Figure]:
