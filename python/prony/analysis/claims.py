@@ -141,8 +141,16 @@ def _compared(
         lost = _unqualified(claim, cell) or _unqualified(claim, other)
         ends = ends_of(claim.metric, Bounded(cell.reach(claim.metric), other.reach(claim.metric)))
         part = of_effect(ratios, name, lost, ends)
+        part = replace(part, limit=_hidden_by(cell, other))
         parts.append(_with_ceiling(part, claim, cell, other))
     return judged(parts, bounds, terms, blocks_needed(claim))
+
+
+def _hidden_by(*cells: CellSummary) -> str:
+    """Return why figures of these cells are bounds, if they are."""
+    if any(cell.generator_share and not cell.limited for cell in cells):
+        return "the generator ran on its CPUs, so the figure is a bound"
+    return "the generator was the limit, so the figure is a bound"
 
 
 def _with_ceiling(part: Part, claim: Claim, cell: CellSummary, other: CellSummary) -> Part:
@@ -195,7 +203,7 @@ def _single_core(
 def _means(claim: Claim, own: Sequence[CellSummary], terms: Terms) -> list[Part]:
     found = (of_values(_units(by_block(cell, claim), terms), where(cell)) for cell in own)
     return [
-        replace(part, lost=_lost(claim, cell), open=_end(claim, cell))
+        replace(part, lost=_lost(claim, cell), open=_end(claim, cell), limit=_hidden_by(cell))
         for part, cell in zip(found, own, strict=True)
     ]
 
@@ -210,7 +218,7 @@ def _lost(claim: Claim, cell: CellSummary) -> str | None:
 # --- spread -----------------------------------------------------------------------------------------------
 
 _UNKNOWN = Open(below=inf, above=inf)
-_LIMITED_SPREAD = "the generator was the limit, so the spread may be its own"
+_LIMITED_SPREAD = "the generator limited it or ran on its CPUs, so the spread may be its own"
 
 
 def _steadier(
