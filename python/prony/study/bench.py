@@ -36,6 +36,7 @@ from prony.sandbox.journal import RunFolder
 from prony.schedule import Nuisances, Position, Turn, nuisances, with_arrivals
 from prony.study.base import Study, StudyListener
 from prony.study.preparing import Ready
+from prony.study.quiet import Patience
 from prony.study.seats import placement_of_subject
 from prony.study.sharing import with_taken
 from prony.trial import Task, run_trial
@@ -66,6 +67,7 @@ class Bench:
     fitness: GeneratorFitness | None = None
     warmups: Mapping[int, int] = field(default_factory=dict)
     sharing: float | None = None
+    patience: Patience = field(default_factory=Patience)
 
     def has(self, turn: Turn) -> bool:
         """Return whether the turn's subject can be started and its load be sent."""

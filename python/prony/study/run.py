@@ -102,7 +102,7 @@ def _run_study(study: Study, listener: StudyListener, groups: Groups | None) -> 
         )
         writer.record_facts(began)
         shared = (placement, cpus, Authority(run.folder), groups, absent, fitness)
-        sharing = calibrated_sharing(placement, listener)
+        sharing = None if plan.sandbox.listen else calibrated_sharing(placement, listener)
         bench = Bench(study, run, ready, prepared.environments, *shared, sharing=sharing)
         ledger = Ledger(writer, dict(earlier.entries) if earlier else {})
         if not ledger.entries:
