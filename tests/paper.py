@@ -167,6 +167,8 @@ class World:
         monkeypatch.setattr("prony.study.preparing.prepare", self._prepare)
         monkeypatch.setattr("prony.study.run.fingerprint", _fingerprint)
         monkeypatch.setattr(preflight, "watch_machine", lambda: Activity({}, {}, 0))
+        monkeypatch.setattr("prony.study.run.calibrated_sharing", lambda _placement, _listener: None)
+        monkeypatch.setattr("prony.study.quiet.Patience.wait", lambda *_: None)
         # Windows of no length say nothing of the machine.
         monkeypatch.setattr("prony.analysis.validity.environment_fault", self._fault)
         monkeypatch.setitem(

@@ -14,7 +14,7 @@ PAGE = Path(__file__).parent.parent.parent / "docs" / "concepts" / "verdicts.md"
 VERDICTS = bench("verdicts")
 COUNT = 1000
 # Studies of a cell, where they are fewer.
-FEWER = {"paces": 100, "latency": 100, "stalls": 100, "open": 100, "stops": 100, "whole": 50}
+FEWER = {"paces": 100, "latency": 100, "stalls": 100, "open": 100, "stops": 100, "whole": 50, "noise": 20}
 
 # Rows that are quick to make; of those whose studies Prony itself judges, one by one, the smallest.
 ROWS = {
@@ -30,6 +30,7 @@ ROWS = {
     "stalls": [(5, 3)],
     "open": [(5, 6)],
     "whole": [("open loop", 8, 5)],
+    "noise": [("compiler",)],
 }
 
 

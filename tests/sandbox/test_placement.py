@@ -45,8 +45,12 @@ def test_one_cpu_is_refused_unless_it_may_be_shared() -> None:
     assert place([Cpu(0, 0)], share=True) == Placement((0,), (0,), shared=True)
 
 
-def test_cpus_that_may_be_shared_belong_to_both() -> None:
-    assert place([Cpu(0, 0), Cpu(1, 1)], share=True) == Placement((0, 1), (0, 1), shared=True)
+@pytest.mark.parametrize(("threads", "generator"), [(1, (1,)), (2, (0, 1)), (8, (0, 1))])
+def test_where_cpus_are_shared_the_server_has_all_and_the_generator_the_last_of_them(
+    threads: int, generator: tuple[int, ...]
+) -> None:
+    cpus = [Cpu(0, 0), Cpu(1, 1)]
+    assert place(cpus, share=True, engine_threads=threads) == Placement((0, 1), generator, shared=True)
 
 
 @pytest.mark.parametrize(

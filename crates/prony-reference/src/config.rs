@@ -44,6 +44,8 @@ pub struct Config {
     pub write_gap_ns: u64,
     /// The time between a request and its reply.
     pub delay: Delay,
+    /// The CPU time that a thread works on each request, before its reply.
+    pub work_ns: u64,
     /// A time in which the whole server stands still.
     pub stall: Option<Stall>,
     /// Every n-th request of the server gets `error_status`.
@@ -147,6 +149,7 @@ impl Default for Config {
             write_bytes: None,
             write_gap_ns: 0,
             delay: Delay::None,
+            work_ns: 0,
             stall: None,
             error_every: None,
             error_status: 503,

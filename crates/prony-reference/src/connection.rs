@@ -8,7 +8,7 @@ use crate::desk::Desk;
 use crate::reply::Reply;
 use crate::request::{Progress, Request, RequestReader};
 use crate::script::{fate, Ending, Fate};
-use crate::system::{reset_on_close, Event, BROKEN, READABLE, WRITABLE};
+use crate::system::{reset_on_close, work, Event, BROKEN, READABLE, WRITABLE};
 
 /// Pipelined input beyond this is left in the kernel until replies have gone.
 const INPUT_LIMIT_BYTES: usize = 1 << 20;
@@ -214,6 +214,7 @@ impl Connection {
 
     fn answer(&mut self, request: &Request, desk: &mut Desk) {
         let number = desk.count_request(request.body_bytes);
+        work(desk.shared.config.work_ns);
         let Fate::Answered(variant, ending) = fate(&desk.shared.config, request, number, self.replies + 1)
         else {
             desk.counts.silent += 1;

@@ -243,6 +243,21 @@ pub(crate) fn pin_to_cpu(cpu: usize) -> io::Result<()> {
     Ok(())
 }
 
+/// Uses so much CPU time of the calling thread: time that others have its CPU does not count.
+pub(crate) fn work(cpu_ns: u64) {
+    let end_ns = thread_cpu_ns().saturating_add(cpu_ns);
+    while cpu_ns > 0 && thread_cpu_ns() < end_ns {
+        std::hint::spin_loop();
+    }
+}
+
+fn thread_cpu_ns() -> u64 {
+    let mut used = timespec(0);
+    // SAFETY: `used` is live; the calling thread's own clock always exists.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut used) };
+    used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64
+}
+
 fn timespec(ns: u64) -> libc::timespec {
     const NS_PER_S: u64 = 1_000_000_000;
     libc::timespec {

@@ -326,8 +326,15 @@ def bounded_by(first: CellSummary, second: CellSummary, metric: str) -> Bounded:
     """
     common = max(1, len(first.units.keys() & second.units.keys()))
     one, other = (ratio_of(log(cell.reach(metric)) * len(cell.units) / common) for cell in (first, second))
-    limited = any(cell.at_least and cell.limited for cell in (first, second))
-    return Bounded(one, other, verdict=Verdict.LIMITED if limited else Verdict.DISTURBED)
+    return Bounded(one, other, verdict=_hidden_by((first, second)))
+
+
+def _hidden_by(cells: Sequence[CellSummary]) -> Verdict:
+    """Return what may have hidden a difference between cells whose figures are bounds."""
+    if any(cell.at_least and cell.limited for cell in cells):
+        return Verdict.LIMITED
+    disturbed = any(trial.disturbed for cell in cells for trial in cell.counted)
+    return Verdict.DISTURBED if disturbed else Verdict.SHARED
 
 
 def _without_answer(cells: Sequence[CellSummary], qualified: Sequence[CellSummary]) -> str:

@@ -142,7 +142,8 @@ def _compared(
         ratios, name = _units(_ratios(claim, cell, other), terms), f"{where(cell)}, to {other.name}"
         lost = _unqualified(claim, cell) or _unqualified(claim, other)
         ends = ends_of(claim.metric, Bounded(cell.reach(claim.metric), other.reach(claim.metric)))
-        part = _with_survivors(of_effect(ratios, name, lost, ends), claim, cell, other)
+        part = replace(of_effect(ratios, name, lost, ends), limit=_hidden_by(cell, other))
+        part = _with_survivors(part, claim, cell, other)
         parts.append(_with_ceiling(part, claim, cell, other))
     return judged(parts, bounds, terms, blocks_needed(claim))
 
@@ -166,6 +167,13 @@ def _worse_end(claim: Claim, cell: CellSummary) -> Open:
     if not is_frail(cell, claim.metric):
         return Open()
     return Open(below=inf) if METRICS[claim.metric].better is Better.HIGHER else Open(above=inf)
+
+
+def _hidden_by(*cells: CellSummary) -> str:
+    """Return why figures of these cells are bounds, if they are."""
+    if any(cell.generator_share and not cell.limited for cell in cells):
+        return "the generator ran on its CPUs, so the figure is a bound"
+    return "the generator was the limit, so the figure is a bound"
 
 
 def _with_ceiling(part: Part, claim: Claim, cell: CellSummary, other: CellSummary) -> Part:
@@ -217,10 +225,12 @@ def _single_core(
 
 def _means(claim: Claim, own: Sequence[CellSummary], terms: Terms) -> list[Part]:
     found = (of_values(_units(by_block(cell, claim), terms), where(cell)) for cell in own)
-    return [
-        _with_survivors(replace(part, lost=_lost(claim, cell), open=_end(claim, cell)), claim, cell)
-        for part, cell in zip(found, own, strict=True)
-    ]
+    return [_bounded(part, claim, cell) for part, cell in zip(found, own, strict=True)]
+
+
+def _bounded(part: Part, claim: Claim, cell: CellSummary) -> Part:
+    bound = replace(part, lost=_lost(claim, cell), open=_end(claim, cell), limit=_hidden_by(cell))
+    return _with_survivors(bound, claim, cell)
 
 
 def _lost(claim: Claim, cell: CellSummary) -> str | None:
@@ -233,7 +243,7 @@ def _lost(claim: Claim, cell: CellSummary) -> str | None:
 # --- spread -----------------------------------------------------------------------------------------------
 
 _UNKNOWN = Open(below=inf, above=inf)
-_LIMITED_SPREAD = "the generator was the limit, so the spread may be its own"
+_LIMITED_SPREAD = "the generator limited it or ran on its CPUs, so the spread may be its own"
 
 
 def _steadier(

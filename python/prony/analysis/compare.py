@@ -25,6 +25,7 @@ from prony.analysis.studentized import pair_level
 
 __all__ = [
     "HELD_BACK",
+    "HIDDEN",
     "LEAST_BLOCKS",
     "MARGIN",
     "NO_VERDICT",
@@ -61,12 +62,16 @@ class Verdict(StrEnum):
     NOT_SHOWN = "not shown"
     LIMITED = "not shown: the generator was the limit"
     DISTURBED = "not shown: other programs may have hidden it"
+    SHARED = "not shown: the generator on its CPUs may have hidden it"
     SURVIVORS = "not shown: its failed trials are missing"
     TOO_FEW = "too few blocks for a verdict"
     TOO_FEW_SESSIONS = "too few sessions for a verdict"
 
 
-HELD_BACK = (Verdict.LIMITED, Verdict.DISTURBED, Verdict.SURVIVORS)
+HIDDEN = (Verdict.LIMITED, Verdict.DISTURBED, Verdict.SHARED)
+"""A figure is a bound, and what it leaves open is not said."""
+
+HELD_BACK = (*HIDDEN, Verdict.SURVIVORS)
 """What was seen is not said, because of how it was seen: no block decides it."""
 
 NO_VERDICT = (Verdict.TOO_FEW, Verdict.TOO_FEW_SESSIONS)

@@ -10,6 +10,7 @@ from prony.model import Fault, FaultKind, Trial
 from prony.units import MILLISECOND_NS
 
 __all__ = [
+    "MOST_OTHER_LOAD",
     "counted_apart",
     "disturbed_reach",
     "environment_fault",
@@ -29,7 +30,7 @@ _MOST_STEAL = 0.10
 # Other programs share the CPUs with the trial. A smaller share may be an error of the kernel's accounts: it
 # counts a CPU's time by the process that it finds there at each tick, and a process's time by its clock. On
 # two CPUs the two accounts differ by up to 3 % of their time.
-_MOST_OTHER_LOAD = 0.20
+MOST_OTHER_LOAD = 0.20
 
 # A server that had next to nothing of its CPUs shows nothing.
 _MOST_BOUNDED = 0.95
@@ -119,7 +120,7 @@ def environment_fault(trial: Trial) -> Fault | None:
     steal, other = steal_share(trial.counters), other_load(trial.counters)
     if not isinstance(steal, Missing) and steal > _MOST_STEAL:
         return Fault(FaultKind.STOLEN_TIME, share=steal)
-    if not isinstance(other, Missing) and other > _MOST_OTHER_LOAD:
+    if not isinstance(other, Missing) and other > MOST_OTHER_LOAD:
         return Fault(FaultKind.OTHER_LOAD, share=other)
     return None
 

@@ -22,6 +22,7 @@ from prony.analysis.missing import Missing, Value
 from prony.analysis.paths import LoadPath, load_paths
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO, is_speed
 from prony.analysis.resources import window_samples
+from prony.analysis.sharing import generator_share, share_reach
 from prony.analysis.starvation import starvation
 from prony.analysis.steadiness import Steadiness, steadiness
 from prony.analysis.steady_state import Paces, SteadyState, paces_of, steady_state
@@ -29,6 +30,7 @@ from prony.analysis.trial_metrics import role_metrics, trial_metrics
 from prony.metrics import METRICS, Unit
 from prony.model import (
     Cell,
+    ClosedLoop,
     Failed,
     Fault,
     GeneratorVerdict,
@@ -77,6 +79,7 @@ class TrialFigures:
     agreed on, null without TLS. ``machines``: of a load that several generators sent, or one elsewhere.
     ``session``: the number of the session that it is of, from 0. ``disturbed``: by other programs or the
     hypervisor, so that its figures of speed are bounds: it counts, and ``rate_reach`` says how far.
+    ``generator_share``: as of `sharing.generator_share`.
     """
 
     cell_id: int
@@ -107,6 +110,7 @@ class TrialFigures:
     machines: tuple[GeneratorMachine, ...] = ()
     session: int = 0
     disturbed: bool = False
+    generator_share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +151,7 @@ class CellSummary:
     `at_least.rate_reach` and `at_least.capacity_reach`). ``steadiness``: over the trials together, or why it
     is unknown. ``counted``: the trials that count, ``by_block``: their metrics. ``by_session``: those of its
     sessions, null where all trials are of one. ``most_per_s``: as of `ceiling.most_per_s`.
+    ``generator_share``: the largest of its trials' where the load saturates the server; else 0.
     """
 
     cell: Cell
@@ -169,6 +174,7 @@ class CellSummary:
     allowed_errors: float = QUALIFIED_ERROR_RATIO
     by_session: Mapping[int, Mapping[str, Value]] | None = None
     most_per_s: float | None = None
+    generator_share: float = 0.0
 
     @property
     def units(self) -> Mapping[int, Mapping[str, Value]]:
@@ -239,8 +245,9 @@ def figures(trial: Trial) -> TrialFigures:
         account=tally(recording.account) if recording else Tally(),
         censored_from=_censored_from(trial.recording),
         limited=verdict.strongest,
-        rate_reach=min(rate_reach(verdict.evidence) * (disturbed or 1.0), capacity_reach(_busy(trial))),
+        rate_reach=_rate_reach(trial, rate_reach(verdict.evidence) * (disturbed or 1.0)),
         disturbed=disturbed is not None,
+        generator_share=generator_share(trial),
         starved=_starved(trial.recording),
         steady=steady_state(trial.recording),
         paces=paces_of(trial.recording),
@@ -254,6 +261,14 @@ def figures(trial: Trial) -> TrialFigures:
         tls=agreed_in(recording),
         machines=recording.machines if recording else (),
     )
+
+
+def _rate_reach(trial: Trial, others: float) -> float:
+    """Return the factor by which a trial's throughput may have been higher: what ``others`` hid is no more
+    than its CPUs had left, but a generator on these CPUs made each request cost more.
+    """
+    shared = share_reach(generator_share(trial)) or inf
+    return max(shared, min(others * shared, capacity_reach(_busy(trial))))
 
 
 def _busy(trial: Trial) -> float | None:
@@ -394,6 +409,9 @@ def summarise_cell(
     account = together(trial.account for trial in counted)
     error_ratio = account.error_ratio
     lost = lost_trials(len(counted), len(own)) if counted else None
+    # What an open loop asks for, the server gives: nothing is taken from its throughput.
+    is_saturated = isinstance(cell.workload.loop, ClosedLoop)
+    taken = max((one.generator_share for one in counted), default=0.0) if is_saturated else 0.0
     roles = sorted({role for trial in counted for role in trial.roles})
     return CellSummary(
         cell=cell,
@@ -410,13 +428,16 @@ def summarise_cell(
         censored_from=min((t.censored_from for t in counted if t.censored_from is not None), default=None),
         unqualified=_unqualified(counted, len(own), account, allowed_errors),
         limited=next((trial.limited for trial in counted if trial.limited), None),
-        at_least=is_at_least(trial.limited for trial in counted) or any(one.disturbed for one in counted),
+        at_least=is_at_least(trial.limited for trial in counted)
+        or any(one.disturbed for one in counted)
+        or taken > 0,
         rate_reach=_mean_reach(counted),
         steadiness=steadiness([trial.paces for trial in counted], margin),
         others=tuple(trial for trial in own if not isinstance(trial.outcome, Ok)),
         counted=tuple(counted),
         by_block={trial.block: trial.metrics for trial in counted},
         allowed_errors=allowed_errors,
+        generator_share=taken,
     )
 
 

@@ -25,6 +25,8 @@ Examples:
 
   prony reference --delay 5ms --distribution exponential   service times that vary
 
+  prony reference --work 100us --threads 2                 100 us of CPU a request
+
   prony reference --error-every 20                         5 % of 503
 
   prony reference --stall-after 3s --stall-for 2s          a freeze
@@ -42,6 +44,7 @@ def reference(
     distribution: Annotated[
         str, typer.Option(help="How the delay varies: fixed or exponential (then --delay is the mean).")
     ] = "fixed",
+    work: Annotated[str, typer.Option(help="CPU time that each request takes, such as 100us.")] = "0ms",
     body: Annotated[str, typer.Option(help="Size of the body, such as 64KiB.")] = "13B",
     framing: Annotated[
         str, typer.Option(help="content_length, chunked or close_delimited.")
@@ -71,6 +74,7 @@ def reference(
         "framing": _framing(framing),
         "body_bytes": _size(body),
         "delay": _delay(delay, distribution),
+        "work_ns": wait_of("--work", work),
         "error_every": error_every,
         "silent_every": silent_every,
         "close_after": close_after,

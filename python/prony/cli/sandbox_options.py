@@ -63,7 +63,7 @@ class SandboxOptions:
         str | None, typer.Option(help="The user that servers run as, when Prony runs as root.")
     ] = None
     share_cpus: Annotated[
-        bool, typer.Option("--share-cpus", help="Let server and generator run on the same CPUs.")
+        bool, typer.Option("--share-cpus", help="Give the server all CPUs, also the generator's.")
     ] = False
 
     def limits(self) -> "dict[LimitName, str]":

@@ -93,6 +93,7 @@ def _cell(cell: CellSummary, diagnosis: Diagnosis | None) -> Json:
         "unqualified_reason": cell.unqualified,
         "generator_limited": None if cell.limited is None else str(limit_words(cell.limited, "")),
         "at_least": cell.at_least,
+        "generator_share": cell.generator_share,
         "error_ratio": cell.error_ratio,
         "success_ratio": cell.success_ratio,
         "censored_from": cell.censored_from,

@@ -286,6 +286,7 @@ class CellShape:
     unqualified_reason: str | None
     generator_limited: str | None
     at_least: bool
+    generator_share: float
     error_ratio: float | None
     success_ratio: float | None
     censored_from: float | None

@@ -70,13 +70,14 @@ class Ceiling:
 class SandboxChoice:
     """How subjects are isolated.
 
-    ``network``: the requested one; privileges may not allow an isolated one. ``share_cpus`` lets generator
-    and server run on one CPU. ``run_as``: the user that subjects run as when Prony is root; null: the
-    caller of sudo, else ``nobody``. The limits apply to the server only, to all its processes together:
-    ``cpu_quota`` in CPUs, such as 0.5, also bounds how many CPUs it gets; ``memory_bytes`` without swap;
-    ``pids`` counts threads. Reports name each limit that the kind of sandbox cannot enforce. ``sysctl``:
-    settings of the kernel in the subject's own network, with their values, such as `net.core.somaxconn`.
-    ``listen``: the address of this machine at which the subject takes the load; null: its loopback.
+    ``network``: the requested one; privileges may not allow an isolated one. ``share_cpus`` gives the server
+    all CPUs, also those that the generator is on. ``run_as``: the user that subjects run as when Prony is
+    root; null: the caller of sudo, else ``nobody``. The limits apply to the server only, to all its processes
+    together: ``cpu_quota`` in CPUs, such as 0.5, also bounds how many CPUs it gets; ``memory_bytes`` without
+    swap; ``pids`` counts threads. Reports name each limit that the kind of sandbox cannot enforce.
+    ``sysctl``: settings of the kernel in the subject's own network, with their values, such as
+    `net.core.somaxconn`. ``listen``: the address of this machine at which the subject takes the load; null:
+    its loopback.
     """
 
     kind: SandboxKind = SandboxKind.PROCESS
@@ -113,7 +114,7 @@ class SandboxFacts:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The CPUs of server and generator; disjoint unless ``shared``."""
+    """The CPUs of server and generator; where ``shared``, the server has the generator's too."""
 
     server_cpus: tuple[int, ...]
     generator_cpus: tuple[int, ...]

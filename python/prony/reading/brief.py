@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from prony.analysis.answer import OF_GENERATORS, deciding_metrics, mean_of
-from prony.analysis.compare import Comparison, Verdict, few_sessions
+from prony.analysis.compare import HIDDEN, Comparison, few_sessions
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.diagnosis import Symptom
@@ -231,7 +231,7 @@ def _rows(group: Group) -> Iterator[Ranked]:
     best = {found.leader, *found.ties} if len(group.cells) > 1 and found.decided else {found.leader}
     for place, cell in _ranked(group):
         compared = found.comparisons.get(cell.name)
-        limited = compared is not None and compared.verdict in (Verdict.LIMITED, Verdict.DISTURBED)
+        limited = compared is not None and compared.verdict in HIDDEN
         own = (letters or {}).get(cell.name, "")
         yield Ranked(
             *(place, cell, _ratio(compared), own, cell.name in best, limited), first=cell.name == found.first

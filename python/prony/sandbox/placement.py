@@ -40,30 +40,30 @@ def place(
 ) -> Placement:
     """Return a placement that gives each side whole cores: half of them to the server, rounded up.
 
-    A single core is split between its hardware threads. ``share``: both sides may use every CPU. The
-    generator gets at least ``engine_threads`` CPUs as long as the server keeps one core. ``most``: the
-    largest number of CPUs for the server, each on a core of its own as far as there are cores; the rest of
-    these cores stays idle.
+    A single core is split between its hardware threads. ``share``: the server may use every CPU, and
+    the generator the last ``engine_threads`` of them. Else it gets at least so many as long as the server
+    keeps one core. ``most``: the largest number of CPUs for the server, each on a core of its own as far as
+    there are cores; the rest of these cores stays idle.
 
     *Errors*: HostError when there is one CPU and it may not be shared.
     """
     ordered = sorted(available, key=lambda cpu: (cpu.core, cpu.number))
     if share or len(ordered) < 2:
-        return _shared(ordered, share)
+        return _shared(ordered, share, engine_threads)
     cores = [tuple(cpu.number for cpu in group) for _, group in groupby(ordered, key=lambda cpu: cpu.core)]
     cores = sorted(cores) if len(cores) > 1 else [(number,) for number in cores[0]]
     server = _cores_of_server(cores, engine_threads)
     return Placement(_spread(cores[:server], most), _numbers(cores[server:]))
 
 
-def _shared(cpus: Sequence[Cpu], share: bool) -> Placement:
+def _shared(cpus: Sequence[Cpu], share: bool, engine_threads: int) -> Placement:
     if not share:
         raise HostError(
             f"Prony may use {len(cpus)} CPU; server and generator need one each, or they disturb each other",
             hint="give Prony two CPUs, or accept the disturbance with `--share-cpus`",
         )
     numbers = tuple(sorted(cpu.number for cpu in cpus))
-    return Placement(numbers, numbers, shared=True)
+    return Placement(numbers, numbers[-engine_threads:], shared=True)
 
 
 def _cores_of_server(cores: Sequence[tuple[int, ...]], engine_threads: int) -> int:

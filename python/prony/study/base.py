@@ -24,7 +24,7 @@ __all__ = ["MOST_RETRIES", "Study", "StudyListener"]
 
 _AS_PLANNED = Chosen()
 
-MOST_RETRIES = 2
+MOST_RETRIES = 1
 """How often to repeat a trial that the environment disturbed."""
 
 

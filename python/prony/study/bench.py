@@ -36,7 +36,9 @@ from prony.sandbox.journal import RunFolder
 from prony.schedule import Nuisances, Position, Turn, nuisances, with_arrivals
 from prony.study.base import Study, StudyListener
 from prony.study.preparing import Ready
+from prony.study.quiet import Patience
 from prony.study.seats import placement_of_subject
+from prony.study.sharing import with_taken
 from prony.trial import Task, run_trial
 
 __all__ = ["Bench", "beside_the_generator", "measure"]
@@ -49,7 +51,8 @@ class Bench:
     ``placement``: the widest of all trials, whose generator has the same CPUs. ``authority``: the study's
     own, for subjects that speak TLS. ``left_out``: why a cell cannot
     be measured here, by its id. ``fitness``: the load engine's calibration here.
-    ``warmups``: what a pilot found, by the cell's id, in nanoseconds; else the cell's own holds.
+    ``warmups``: what a pilot found, by the cell's id, in nanoseconds; else the cell's own holds. ``sharing``:
+    what a server loses to a generator on its CPUs (`calibrated_sharing`).
     """
 
     study: Study
@@ -63,6 +66,8 @@ class Bench:
     left_out: Mapping[int, str] = field(default_factory=dict)
     fitness: GeneratorFitness | None = None
     warmups: Mapping[int, int] = field(default_factory=dict)
+    sharing: float | None = None
+    patience: Patience = field(default_factory=Patience)
 
     def has(self, turn: Turn) -> bool:
         """Return whether the turn's subject can be started and its load be sent."""
@@ -123,7 +128,7 @@ def measure(bench: Bench, turn: Turn, listener: StudyListener) -> Trial:
     with beside_the_generator(task.placement):
         trial = run_trial(task, partial(listener.trial_event, turn.cell))
     bench.run.remove_trial_folder(task.sandbox.folder.name)
-    return trial
+    return with_taken(trial, bench.sharing)
 
 
 @contextmanager

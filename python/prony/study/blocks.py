@@ -29,7 +29,7 @@ def run_turns(
 ) -> None:
     """Run those of ``turns``, all of one block, that are not in the archive yet.
 
-    Trials that the environment disturbed are repeated at the end of the block, at most twice; every attempt
+    Trials that the environment disturbed are repeated at the end of the block, once; every attempt
     is archived as a trial of its own. A subject's own failures are data and are not repeated. Nor is
     calibration: at another place in the block it would mean nothing.
     """
@@ -53,7 +53,9 @@ def _repeats(count: int, fault: Fault | None) -> str:
 
 
 def _run_turn(bench: Bench, turn: Turn, ledger: Ledger, listener: StudyListener, judge: Judge | None) -> None:
-    """Run one trial, archive it, and report it."""
+    """Run one trial, archive it, and report it. By force, nothing is waited for."""
+    if not bench.study.force and bench.study.retries:
+        bench.patience.wait(turn.cell.workload, listener)
     listener.trial_started(turn.cell, *_shown(turn, bench.study.plan.blocks))
     trial = measure(bench, turn, listener)
     trial = judge(trial) if judge else trial

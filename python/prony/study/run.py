@@ -43,6 +43,7 @@ from prony.study.rates import find_rates
 from prony.study.replies import compare_replies
 from prony.study.resume import Earlier, changes, read_earlier, refuse
 from prony.study.seats import placement_of_subject
+from prony.study.sharing import calibrated_sharing
 
 __all__ = ["run_study"]
 
@@ -101,7 +102,8 @@ def _run_study(study: Study, listener: StudyListener, groups: Groups | None) -> 
         )
         writer.record_facts(began)
         shared = (placement, cpus, Authority(run.folder), groups, absent, fitness)
-        bench = Bench(study, run, ready, prepared.environments, *shared)
+        sharing = None if plan.sandbox.listen else calibrated_sharing(placement, listener)
+        bench = Bench(study, run, ready, prepared.environments, *shared, sharing=sharing)
         ledger = Ledger(writer, dict(earlier.entries) if earlier else {})
         if not ledger.entries:
             compare_replies(bench, listener)

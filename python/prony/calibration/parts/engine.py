@@ -4,12 +4,8 @@ It loads the reference server, each on its own CPUs, as in a trial but without a
 command line or reports.
 """
 
-import contextlib
-import os
-import re
-import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import exp, log
@@ -20,29 +16,20 @@ from prony.analysis.latency import LatencySummary, summarise
 from prony.calibration.bench import CalibrationBench
 from prony.calibration.parts.sampler import with_interval
 from prony.calibration.result import PartFigure, PartResult
-from prony.engine.registry import open_engine
 from prony.errors import HostError
-from prony.itself import own_command
 from prony.model import (
-    Address,
     ClosedLoop,
     CountStop,
     DurationStop,
-    EngineChoice,
     Fitness,
     GeneratorFitness,
-    Loop,
     OpenLoop,
-    Pacing,
-    Placement,
     Recording,
-    Stop,
-    Workload,
 )
 from prony.model.recording import Distribution
-from prony.seat import EngineSeat
 from prony.study import StudyListener
-from prony.units import MICROSECOND_NS, MILLISECOND_NS, SECOND_NS, seconds
+from prony.study.reference_load import drive, ok_per_s, reference_server
+from prony.units import MICROSECOND_NS, MILLISECOND_NS, SECOND_NS
 
 __all__ = ["CONNECTIONS", "Seen", "delays_ns", "engine_fitness", "judge_engine", "known_percentiles"]
 
@@ -79,17 +66,17 @@ def judge_engine(bench: CalibrationBench, listener: StudyListener, seed: int) ->
     """
     del seed
     listener.notice("measuring the load engine against known delays")
-    window_ns = bench.effort.window_ns // 2
+    window_ns, cpus = bench.effort.window_ns // 2, bench.placement.server_cpus
     figures: list[PartFigure] = []
-    with _server(bench.placement) as port:
-        drive = partial(_drive, bench.placement, port)
-        ceilings = {count: _ceiling(drive, count, window_ns, figures) for count in CONNECTIONS}
-        noise = _noise(drive, window_ns, figures)
-    with _server(bench.placement, "--delay", "10ms") as port:
-        drive = partial(_drive, bench.placement, port)
-        lags = {key: lag for rate in _RATES for key, lag in _lags(drive, rate, figures)}
-    with _server(bench.placement, "--delay", "20ms", "--distribution", "exponential") as port:
-        off = dict(_known(partial(_drive, bench.placement, port), figures))
+    with reference_server(cpus) as server:
+        load = partial(drive, bench.placement, server)
+        ceilings = {count: _ceiling(load, count, window_ns, figures) for count in CONNECTIONS}
+        noise = _noise(load, window_ns, figures)
+    with reference_server(cpus, "--delay", "10ms") as server:
+        load = partial(drive, bench.placement, server)
+        lags = {key: lag for rate in _RATES for key, lag in _lags(load, rate, figures)}
+    with reference_server(cpus, "--delay", "20ms", "--distribution", "exponential") as server:
+        off = dict(_known(partial(drive, bench.placement, server), figures))
     fitness = engine_fitness(Seen(ceilings, lags, off, noise), int(time.time()))
     return PartResult("Is the load engine fit to measure with", figures=tuple(figures), fitness=fitness)
 
@@ -116,63 +103,25 @@ def engine_fitness(seen: Seen, made_unix_s: int) -> GeneratorFitness:
     return GeneratorFitness(level, reasons, ceilings, made_unix_s)
 
 
-# --- one load ---------------------------------------------------------------------------------------------
-
-
-def _drive(placement: Placement, port: int, loop: Loop, stop: Stop, warmup_ns: int = 0) -> Recording:
-    """Return the Recording of a load on the reference server."""
-    pacing = Pacing.usual(shares_cpus=placement.shared)
-    engine = open_engine(EngineChoice(pacing=pacing))
-    load = Workload(loop, stop, warmup_ns=warmup_ns, timeout_ns=2 * SECOND_NS, grace_ns=SECOND_NS)
-    seat = EngineSeat(cpus=placement.generator_cpus)
-    return engine.run(load, Address("127.0.0.1", port), seat, lambda _event: None)
-
-
-_Drive = partial[Recording]
-
-
-@contextlib.contextmanager
-def _server(placement: Placement, *options: str) -> Iterator[int]:
-    """Run the reference server on the server's CPUs within the block; yield its port.
-
-    *Errors*: HostError when it does not start.
-    """
-    command = own_command("reference", "--port", "0", *options)
-    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
-        # Long before it starts its threads, which inherit them.
-        os.sched_setaffinity(process.pid, placement.server_cpus)
-        assert process.stderr, "it is a pipe"
-        try:
-            said = process.stderr.readline()
-            found = re.search(r":(\d+)$", said.strip())
-            if found is None:
-                raise HostError(f"the reference server did not start: {said.strip()}")
-            yield int(found[1])
-        finally:
-            process.terminate()
+_Load = Callable[..., Recording]
 
 
 # --- what is measured -------------------------------------------------------------------------------------
 
 
-def _rate(recording: Recording) -> float:
-    length_ns = recording.window.length_ns
-    return recording.completed.ok / seconds(length_ns) if length_ns else 0.0
-
-
-def _ceiling(drive: _Drive, connections: int, window_ns: int, figures: list[PartFigure]) -> float:
+def _ceiling(load: _Load, connections: int, window_ns: int, figures: list[PartFigure]) -> float:
     """Return the replies per second in a closed loop: the server is the fastest there is."""
-    load = ClosedLoop(connections), DurationStop(window_ns), window_ns // 4
-    found = [_rate(drive(*load)) for _ in range(3)]
+    asked = ClosedLoop(connections), DurationStop(window_ns), window_ns // 4
+    found = [ok_per_s(load(*asked)) for _ in range(3)]
     noun = "connection" if connections == 1 else "connections"
     figures.append(with_interval(f"ceiling with {connections} {noun}", "rate", found))
     return median(found)
 
 
-def _noise(drive: _Drive, window_ns: int, figures: list[PartFigure]) -> float:
+def _noise(load: _Load, window_ns: int, figures: list[PartFigure]) -> float:
     """Return half the width of the interval of the ratio between equal loads, in pairs."""
-    load = ClosedLoop(10), DurationStop(window_ns), window_ns // 4
-    ratios = [log(_rate(drive(*load)) / _rate(drive(*load))) for _ in range(_PAIRS)]
+    asked = ClosedLoop(10), DurationStop(window_ns), window_ns // 4
+    ratios = [log(ok_per_s(load(*asked)) / ok_per_s(load(*asked))) for _ in range(_PAIRS)]
     found = with_interval("", "ratio", ratios)
     value, low, high = (exp(one) - 1 for one in (found.value, found.low, found.high))
     figures.append(PartFigure("difference between equal loads", "ratio", value, low, high, found.count))
@@ -180,10 +129,10 @@ def _noise(drive: _Drive, window_ns: int, figures: list[PartFigure]) -> float:
 
 
 def _lags(
-    drive: _Drive, rate_per_s: float, figures: list[PartFigure]
+    load: _Load, rate_per_s: float, figures: list[PartFigure]
 ) -> Iterator[tuple[tuple[float, str], float]]:
     """Yield the send lag at a rate, by percentile."""
-    found = drive(OpenLoop(rate_per_s), DurationStop(_RATE_WINDOW_NS), _RATE_WINDOW_NS // 4)
+    found = load(OpenLoop(rate_per_s), DurationStop(_RATE_WINDOW_NS), _RATE_WINDOW_NS // 4)
     lag = _summary(found.distributions.send_lag)
     for name in _LAG_NS:
         value = float(lag.percentiles[name] or 0.0)
@@ -191,9 +140,9 @@ def _lags(
         yield (rate_per_s, name), value
 
 
-def _known(drive: _Drive, figures: list[PartFigure]) -> Iterator[tuple[str, float]]:
+def _known(load: _Load, figures: list[PartFigure]) -> Iterator[tuple[str, float]]:
     """Yield how far the percentiles of known delays are off, in units of what they may be."""
-    found = drive(ClosedLoop(_KNOWN_CONNECTIONS), CountStop(_KNOWN_REQUESTS))
+    found = load(ClosedLoop(_KNOWN_CONNECTIONS), CountStop(_KNOWN_REQUESTS))
     measured = _summary(found.distributions.ok_service)
     truth = known_percentiles(delays_ns(_KNOWN_NS, 1, _KNOWN_REQUESTS))
     for name in _PERCENTILES:

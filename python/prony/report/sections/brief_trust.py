@@ -18,6 +18,7 @@ from prony.report.forms import TENFOLD, about_percent, count, signed_percent
 from prony.report.places import cell_at
 from prony.report.sections.head import limited_words
 from prony.report.sections.pace import unknown_at
+from prony.report.sections.sandbox import placed_together, taken_words
 from prony.report.text import Figure, Name, Quote, Text, counted, joined, pointer, text
 
 __all__ = ["trust_lines"]
@@ -29,6 +30,7 @@ _MOST_DRIFT = 0.1
 def trust_lines(reading: Reading) -> Iterator[Judgement]:
     """Yield a line on the generator, one on the machine, one on the trials."""
     yield from _generator(reading)
+    yield from _on_its_cpus(reading)
     yield _machine(reading)
     yield from _trials(reading)
 
@@ -40,6 +42,13 @@ def _generator(reading: Reading) -> Iterator[Judgement]:
     elif trials:
         of = counted(Figure(trials, count, "/extent/limited/of"), "trial")
         yield Judgement("generator", Tone.PLAIN, text("was not the limit in any of {}", of))
+
+
+def _on_its_cpus(reading: Reading) -> Iterator[Judgement]:
+    """Yield for how many CPUs the figures hold, where the generator was on the server's."""
+    taken = taken_words(reading)
+    if taken and len(reading.placements) == 1:
+        yield Judgement("", Tone.PLAIN, text("{}{}, so speeds are bounds", placed_together(reading), taken))
 
 
 # --- the machine ------------------------------------------------------------------------------------------

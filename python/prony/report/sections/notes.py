@@ -97,6 +97,11 @@ def _bound_notes(reading: Reading) -> Iterator[Text]:
             "without what the generator can have taken from it",
             lambda cell: cell.at_least and cell.limited,
         ),
+        (
+            "the generator ran on its CPUs",
+            "with all CPU time that this took",
+            lambda cell: cell.generator_share > 0,
+        ),
     )
     for reason, spared, has in reasons:
         found = dict.fromkeys(cell.name for cell in reading.cells if has(cell))

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from prony.model import LimitHolding, LimitState, Network, SandboxChoice, SandboxFacts, SandboxKind
 from prony.reading.study import Reading
-from prony.report.forms import as_typed, byte_size, count
-from prony.report.text import Figure, Name, Part, Text, counted, joined, pointer, text
+from prony.report.forms import as_typed, byte_size, count, percent
+from prony.report.text import EMPTY, Figure, Name, Part, Text, counted, joined, pointer, text
 
-__all__ = ["sandbox_notes"]
+__all__ = ["placed_together", "sandbox_notes", "taken_words"]
 
 _HOLDERS = {
     SandboxKind.PROCESS: "Requested limits:",
@@ -74,10 +74,31 @@ def _placement_notes(reading: Reading) -> Iterator[Text]:
     if reading.plan.sandbox.listen is not None:
         yield text("Server on {}, generators on other machines.", server)
     elif placement.shared:
-        yield text("Server and generator shared {}: they slow each other down.", server)
+        yield text("{}{}.", placed_together(reading), taken_words(reading))
     else:
         generator = _cpus(placement.generator_cpus, "generator_cpus")
         yield text("Server on {}, generator on {}.", server, generator)
+
+
+def placed_together(reading: Reading) -> Text:
+    """Return which CPUs the server has, and on which of them the generator is."""
+    sides = reading.placements[0]
+    server, generator = (_cpus(getattr(sides, name), name) for name in ("server_cpus", "generator_cpus"))
+    return text("Server on {}, and the generator on {} of them", server, generator)
+
+
+def taken_words(reading: Reading) -> Text:
+    """Return what a generator took at most from a server whose CPUs it is on; empty where that is unknown."""
+    shares = [
+        (cell.generator_share, pointer("groups", k, "cells", place, "generator_share"))
+        for k, group in enumerate(reading.groups)
+        for place, cell in enumerate(group.cells)
+    ]
+    most, at = max(shares, default=(0.0, ""))
+    if most <= 0:
+        return EMPTY
+    share = Figure(most, percent, at)
+    return text(": it took up to {} of the CPU time of both", share)
 
 
 def _limit_notes(reading: Reading) -> Iterator[Text]:

@@ -1,0 +1,53 @@
+"""Waits a little before a trial while other programs take the CPUs: a burst ends, and some never do."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from prony.analysis.environment_faults import MOST_OTHER_LOAD
+from prony.host.facts.activity import Activity, watch_machine
+from prony.model import DurationStop, Workload
+from prony.study.base import StudyListener
+from prony.units import seconds
+
+__all__ = ["Patience"]
+
+_WINDOW_S = 1.0
+_MOST_OF_TRIAL_S = 10.0
+_MOST_OF_STUDY_S = 60.0
+
+
+@dataclass(slots=True)
+class Patience:
+    """How long a study still waits for quiet, all trials together. ``look``: watches the machine so long."""
+
+    left_s: float = _MOST_OF_STUDY_S
+    look: Callable[[float], Activity] = watch_machine
+
+    def wait(self, load: Workload, listener: StudyListener) -> None:
+        """Return once other programs leave the CPUs alone, or after as long as waiting is worth: 10 s, what
+        the trial itself takes, and what is left for the study.
+        """
+        most_s = min(_MOST_OF_TRIAL_S, _length_s(load), self.left_s)
+        waited_s, seen = 0.0, self.look(_WINDOW_S / 4) if most_s > 0 else None
+        while seen is not None and _is_busy(seen) and waited_s < most_s:
+            listener.paused(most_s - waited_s, f"the next trial ({_names(seen)})")
+            window_s = min(_WINDOW_S, most_s - waited_s)
+            seen = self.look(window_s)
+            waited_s += window_s
+        self.left_s -= waited_s
+
+
+def _length_s(load: Workload) -> float:
+    """Return how long a load takes; of one with a number of requests, that is not known."""
+    stop = load.stop
+    return seconds(load.warmup_ns + stop.duration_ns) if isinstance(stop, DurationStop) else _MOST_OF_TRIAL_S
+
+
+def _is_busy(seen: Activity) -> bool:
+    return seen.cpu.get("busy", 0.0) > MOST_OTHER_LOAD
+
+
+def _names(seen: Activity) -> str:
+    """Return who takes the CPUs, such as ``chromium uses 31 % of a CPU``."""
+    each = [f"{name} uses {100 * share:.0f} % of a CPU" for name, share in seen.busiest.items()]
+    return ", ".join(each[:1]) or "short-lived programs run"

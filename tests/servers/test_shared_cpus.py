@@ -1,0 +1,47 @@
+"""A server that shares its CPUs with the generator has all of them, and what the generator takes is known."""
+
+import os
+
+import pytest
+
+from prony.archive import open_archive
+from prony.host import available_cpus
+from prony.model import ClosedLoop, CountStop, Placement, TrialRole
+from prony.sandbox.placement import place
+from prony.study.reference_load import drive, reference_server
+from prony.study.sharing import calibrated_sharing
+
+pytestmark = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+CPUS = tuple(sorted(os.sched_getaffinity(0)))
+
+
+class Listener:
+    def notice(self, text):
+        """Hear what is measured."""
+
+
+def test_the_server_has_every_cpu_and_the_generator_the_last(prony, folder):
+    done = prony(
+        *("run", "--app", "hello", "--servers", "wsgiref", "--share-cpus", "--force", "--no-calibration"),
+        *("--duration", "500ms", "--warmup", "100ms", "--repeats", "1", "--no-html", "--out", "out.prony"),
+        timeout_s=180,
+    )
+    assert done.status == 0, done.err
+    with open_archive(folder / "out.prony") as archive:
+        known = [record.trial for record in archive.trials()]
+    trial = next(one for one in known if one.role is TrialRole.SUBJECT and one.counters)
+    assert trial.placement == Placement(CPUS, CPUS[-1:], shared=True)
+    assert trial.facts.strays == 0
+    assert trial.counters["generator.taken_ns"] >= trial.counters["prony.cpu_ns"] > 0
+
+
+def test_the_loss_is_at_least_what_the_generator_used_and_not_many_times_as_much():
+    assert 1 <= calibrated_sharing(place(available_cpus(), share=True), Listener()) < 3
+
+
+def test_known_work_takes_a_threads_cpu_time_and_no_more_beside_others():
+    with reference_server(CPUS[-1:], "--work", "2ms") as server:
+        found = drive(Placement(CPUS, CPUS[-1:], shared=True), server, ClosedLoop(2), CountStop(100))
+    assert found.completed.ok == 100
+    length_ns = found.window.length_ns
+    assert length_ns >= 100 * 2_000_000
