@@ -4,7 +4,9 @@ import ast
 import re
 from collections import Counter, defaultdict
 from functools import cache
+from pathlib import Path
 
+import lab as lab_of_faults
 from modules import modules, tree
 
 # Names that several modules have on purpose, each with its reason.
@@ -57,10 +59,10 @@ def is_passive(statement):
     return False
 
 
-def spoken(module):
-    """Yield the names that a module uses, also in texts such as `"Plan | None"` and `"faces.csv:write"`."""
-    passive = {id(inner) for node in ast.walk(tree(module)) if is_passive(node) for inner in ast.walk(node)}
-    for node in ast.walk(tree(module)):
+def spoken(text):
+    """Yield the names that a module's text uses, also in strings such as `"Plan | None"`."""
+    passive = {id(inner) for node in ast.walk(text) if is_passive(node) for inner in ast.walk(node)}
+    for node in ast.walk(text):
         match node:
             case _ if id(node) in passive:
                 continue
@@ -74,7 +76,9 @@ def spoken(module):
 
 @cache
 def used():
-    return Counter(name for module in modules() for name in spoken(module))
+    """Return how often each name is used, in the package and in the lab of planted faults."""
+    lab = (ast.parse(file.read_text()) for file in Path(lab_of_faults.__file__).parent.glob("*.py"))
+    return Counter(name for text in (*map(tree, modules()), *lab) for name in spoken(text))
 
 
 def test_no_function_or_class_is_there_for_tests_alone():

@@ -179,7 +179,7 @@ def _by_errors(cells: Sequence[CellSummary], terms: Terms) -> Standing:
 
 
 def _loses(cell: CellSummary) -> Callable[[TrialFigures], bool]:
-    """Return what tells whether the server failed in a trial, or lost more requests than are allowed."""
+    """Return what says whether the server failed in a trial, or lost more requests than are allowed."""
     return lambda trial: is_failed(trial) or (trial.account.error_ratio or 0.0) > cell.allowed_errors
 
 
