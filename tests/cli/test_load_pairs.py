@@ -1,7 +1,6 @@
 """`prony load A --compare B` from outside: alternating windows, a verdict, what is refused."""
 
 import json
-import re
 import signal
 
 import pytest
@@ -42,17 +41,17 @@ def test_its_json_has_ratio_and_interval_and_repeats_the_order_by_seed(said, ref
 
 
 @pytest.mark.parametrize("reference", [{"delay": {"kind": "fixed", "ns": MS}}], indirect=True)
+@pytest.mark.quiet  # where the generator may have been the limit, what is worse is not said
 def test_two_rates_are_compared_by_latency_and_without_a_p99_by_the_p50(said, folder, reference, slow):
     windows = ("--rate", "200", "-d", "200ms", "--warmup", "0s", "--pairs", "20")
     done = said("load", reference, "--compare", slow, *windows, "--json", "result.json")
-    # On a busy machine the generator may have been the limit, and what is worse is then not said.
-    answer = r"(is worse than|are not separated).* in response time of valid replies, p50"
-    assert re.search(answer, " ".join(done.out.split()))
+    answer = f"{slow} is worse than {reference} in response time of valid replies, p50"
+    assert answer in " ".join(done.out.split())
     metrics = json.loads((folder / "result.json").read_text())["loads"][0]["metrics"]
     p99, p50 = metrics["response_ok_p99"], metrics["response_ok_p50"]["comparison"]
     assert (p99["family"], p99["comparison"]) == ("primary", None)
     assert p99["reason"] == "fewer than 10 requests lie above it"
-    assert 0 < p50["low"] < p50["effect"] < p50["high"]
+    assert 1 < p50["low"] < p50["effect"] < p50["high"]
 
 
 def test_a_side_that_answers_nothing_is_no_measurement(said, reference):

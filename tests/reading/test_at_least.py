@@ -120,7 +120,7 @@ def test_throughput_near_what_the_generator_can_do_is_a_bound_in_the_ranking(tmp
     assert found.leader == "fast+x"
     assert found.ties == (("held+x",) if hides else ())
     said = "is best of those that the generator did not limit; it limited 1 other" if hides else "is best ("
-    assert str(leader_words(reading.groups[0], 0)).startswith(f"fast+x {said}")
+    assert str(leader_words(reading.groups[0], "")).startswith(f"fast+x {said}")
     assert found.comparisons["held+x"].verdict is (Verdict.LIMITED if hides else Verdict.LOWER)
     letters = reading.groups[0].standings[0].letters
     assert letters["held+x"] == ("a" if hides else "b")

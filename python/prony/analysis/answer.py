@@ -25,6 +25,7 @@ __all__ = [
     "bounded_by",
     "criterion",
     "deciding_metrics",
+    "hidden_by",
     "is_frail",
     "log_ratios",
     "log_values",
@@ -326,15 +327,16 @@ def bounded_by(first: CellSummary, second: CellSummary, metric: str) -> Bounded:
     """
     common = max(1, len(first.units.keys() & second.units.keys()))
     one, other = (ratio_of(log(cell.reach(metric)) * len(cell.units) / common) for cell in (first, second))
-    return Bounded(one, other, verdict=_hidden_by((first, second)))
+    return Bounded(one, other, verdict=hidden_by((first, second)))
 
 
-def _hidden_by(cells: Sequence[CellSummary]) -> Verdict:
+def hidden_by(cells: Sequence[CellSummary]) -> Verdict:
     """Return what may have hidden a difference between cells whose figures are bounds."""
     if any(cell.at_least and cell.limited for cell in cells):
         return Verdict.LIMITED
-    disturbed = any(trial.disturbed for cell in cells for trial in cell.counted)
-    return Verdict.DISTURBED if disturbed else Verdict.SHARED
+    if any(trial.disturbed for cell in cells for trial in cell.counted):
+        return Verdict.DISTURBED
+    return Verdict.SHARED if any(cell.generator_share for cell in cells) else Verdict.LIMITED
 
 
 def _without_answer(cells: Sequence[CellSummary], qualified: Sequence[CellSummary]) -> str:

@@ -14,7 +14,7 @@ from math import fsum, inf, log
 from types import MappingProxyType
 
 from prony.analysis.account import ending_named
-from prony.analysis.answer import is_frail
+from prony.analysis.answer import hidden_by, is_frail
 from prony.analysis.at_least import Bounded, Open, ends_of, open_end
 from prony.analysis.by_session import judged_in_common
 from prony.analysis.ceiling import is_at_ceiling
@@ -31,7 +31,7 @@ from prony.analysis.claim_parts import (
     of_spreads,
     of_values,
 )
-from prony.analysis.compare import LEAST_BLOCKS, Terms, few_sessions
+from prony.analysis.compare import LEAST_BLOCKS, Terms, Verdict, few_sessions
 from prony.analysis.failure_rates import Failures, clopper_pearson, compare_in_blocks
 from prony.analysis.missing import Missing
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO, is_speed
@@ -142,7 +142,7 @@ def _compared(
         ratios, name = _units(_ratios(claim, cell, other), terms), f"{where(cell)}, to {other.name}"
         lost = _unqualified(claim, cell) or _unqualified(claim, other)
         ends = ends_of(claim.metric, Bounded(cell.reach(claim.metric), other.reach(claim.metric)))
-        part = replace(of_effect(ratios, name, lost, ends), limit=_hidden_by(cell, other))
+        part = replace(of_effect(ratios, name, lost, ends), limit=_bound_by(cell, other))
         part = _with_survivors(part, claim, cell, other)
         parts.append(_with_ceiling(part, claim, cell, other))
     return judged(parts, bounds, terms, blocks_needed(claim))
@@ -169,11 +169,16 @@ def _worse_end(claim: Claim, cell: CellSummary) -> Open:
     return Open(below=inf) if METRICS[claim.metric].better is Better.HIGHER else Open(above=inf)
 
 
-def _hidden_by(*cells: CellSummary) -> str:
+_HIDDEN = {
+    Verdict.LIMITED: "the generator was the limit",
+    Verdict.DISTURBED: "other programs ran",
+    Verdict.SHARED: "the generator ran on its CPUs",
+}
+
+
+def _bound_by(*cells: CellSummary) -> str:
     """Return why figures of these cells are bounds, if they are."""
-    if any(cell.generator_share and not cell.limited for cell in cells):
-        return "the generator ran on its CPUs, so the figure is a bound"
-    return "the generator was the limit, so the figure is a bound"
+    return f"{_HIDDEN[hidden_by(cells)]}, so the figure is a bound"
 
 
 def _with_ceiling(part: Part, claim: Claim, cell: CellSummary, other: CellSummary) -> Part:
@@ -229,7 +234,7 @@ def _means(claim: Claim, own: Sequence[CellSummary], terms: Terms) -> list[Part]
 
 
 def _bounded(part: Part, claim: Claim, cell: CellSummary) -> Part:
-    bound = replace(part, lost=_lost(claim, cell), open=_end(claim, cell), limit=_hidden_by(cell))
+    bound = replace(part, lost=_lost(claim, cell), open=_end(claim, cell), limit=_bound_by(cell))
     return _with_survivors(bound, claim, cell)
 
 
@@ -243,7 +248,6 @@ def _lost(claim: Claim, cell: CellSummary) -> str | None:
 # --- spread -----------------------------------------------------------------------------------------------
 
 _UNKNOWN = Open(below=inf, above=inf)
-_LIMITED_SPREAD = "the generator limited it or ran on its CPUs, so the spread may be its own"
 
 
 def _steadier(
@@ -278,7 +282,7 @@ def _both(claim: Claim, cell: CellSummary, other: CellSummary, terms: Terms) -> 
 def _spoilt_spread(claim: Claim, *cells: CellSummary) -> str | None:
     """Return why the spread of one of these may be another one than that of its server; null if none is."""
     if any(open_end(claim.metric, at_least=cell.at_least) != Open() for cell in cells):
-        return _LIMITED_SPREAD
+        return f"{_HIDDEN[hidden_by(cells)]}, so the spread may be its own"
     return _SURVIVORS if any(is_frail(cell, claim.metric) for cell in cells) else None
 
 
