@@ -50,9 +50,33 @@ def _own_imports(name):
             yield (full, None) if full in modules() else (module.removeprefix("prony."), imported)
 
 
-def offered(name):
+def listed(name):
+    """Return the names in a package's list of what it offers; null without one."""
     for node in tree(name).body:
         match node:
             case ast.Assign(targets=[ast.Name("__all__")], value=value):
                 return ast.literal_eval(value)
     return None
+
+
+@cache
+def offered(name):
+    """Return the names that others may take from a module: its own public ones, or those that it lists."""
+    names = listed(name)
+    return set(_defined(name) if names is None else names)
+
+
+def _defined(name):
+    for node in tree(name).body:
+        match node:
+            case ast.FunctionDef(name=own) | ast.AsyncFunctionDef(name=own) | ast.ClassDef(name=own):
+                found = [own]
+            case ast.Assign(targets=targets):
+                found = [
+                    one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)
+                ]
+            case ast.AnnAssign(target=ast.Name(own)):
+                found = [own]
+            case _:
+                found = []
+        yield from (own for own in found if not own.startswith("_"))

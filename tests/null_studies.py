@@ -14,7 +14,7 @@ import simulated
 from cells import cell_of
 from golden import build
 from histograms import Histogram
-from prony.analysis.claims import ClaimVerdict
+from prony.analysis.claim_parts import ClaimVerdict
 from prony.analysis.compare import Verdict
 from prony.model import (
     Claim,

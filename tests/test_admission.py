@@ -28,12 +28,13 @@ from prony.model import (
     SandboxChoice,
     SandboxFacts,
 )
-from prony.plan import PlanOptions, StudyDocument, make_plan
+from prony.plan import PlanOptions, make_plan
 from prony.reading.study import read_archive
 from prony.report.study import study_report
 from prony.runas import resolve_user
 from prony.study import Study, admission
 from prony.study.admission import admit, demand_of
+from prony.study_document import StudyDocument
 
 CATALOG = load_catalog()
 PLACEMENT = Placement((0, 1), (2, 3))

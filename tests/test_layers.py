@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from modules import ROOT, imports, modules, offered, own_imports, tree
+from modules import ROOT, imports, listed, modules, offered, own_imports, tree
 
 # From below to above, one rank each: a module imports from its own package and from those before it, also
 # where it imports late.
@@ -193,27 +193,26 @@ def with_list():
     return [name for name in sorted(modules()) if name not in ("__main__", "catalog.install.pip_settings")]
 
 
-def test_what_a_module_lists_is_there():
+def test_what_a_package_lists_is_there_once():
+    lists = {name: names for name in with_list() if (names := listed(name)) is not None}
     absent = [
         (name, entry)
-        for name in with_list()
-        for entry in offered(name) or []
+        for name, names in lists.items()
+        for entry in names
         if not hasattr(importlib.import_module(f"prony.{name}"), entry)
     ]
     assert absent == []
-    twice = [name for name in with_list() if len(set(offered(name) or [])) < len(offered(name) or [])]
-    assert twice == []
+    assert [name for name, names in lists.items() if len(set(names)) < len(names)] == []
 
 
-def test_what_others_take_from_a_module_is_listed():
-    listed = {name: offered(name) or [] for name in with_list()}
-    unlisted = [
+def test_what_others_take_from_a_module_is_public_and_its_own():
+    passed_on = [
         (other, module, imported)
         for other in modules()
         for module, imported in own_imports(other)
-        if module in listed and imported and imported not in listed[module]
+        if module in modules() and imported and imported not in offered(module)
     ]
-    assert unlisted == []
+    assert passed_on == []
 
 
 def test_every_module_says_what_it_is_for():
@@ -271,7 +270,7 @@ def test_the_engine_that_is_taken_by_default_is_listed():
 def test_every_command_is_listed():
     from prony.cli.main import COMMANDS
 
-    with_epilog = {name.removeprefix("cli.") for name in modules() if "EPILOG" in (offered(name) or [])}
+    with_epilog = {name.removeprefix("cli.") for name in modules() if "EPILOG" in offered(name)}
     assert set(COMMANDS) == with_epilog
 
 

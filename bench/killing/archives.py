@@ -10,8 +10,6 @@ from prony.errors import ArchiveError
 from prony.model import Plan, RunStatus
 from prony.schedule import block_turns
 
-__all__ = ["Kept", "kept", "said_done", "unlike_its_plan"]
-
 _DONE = re.compile(r"^  \[[0-9]+/[0-9]+\] ", re.MULTILINE)
 
 

@@ -13,18 +13,6 @@ from prony.sandbox.containers.engine import working_engines
 from prony.sandbox.identity import descendants
 from prony.sandbox.linux import become_subreaper
 
-__all__ = [
-    "Gone",
-    "Left",
-    "adopt_orphans",
-    "gone",
-    "groups_of",
-    "reap",
-    "seen",
-    "state_of",
-    "supervisors",
-]
-
 Left = Callable[[], list[str]]
 
 

@@ -11,8 +11,6 @@ from typing import Self
 
 from killing.remains import reap
 
-__all__ = ["Ended", "Person", "Study", "Where"]
-
 _TEXT = """\
 format = 1
 name = "killed"

@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 
 from killing.archives import Kept
 
-__all__ = ["Tally"]
-
 _PHASES = ("before the archive", "between its start and its end", "after the last trial")
 
 

@@ -6,8 +6,6 @@ The version is printed before the commands are imported, which takes most of a s
 import sys
 from typing import NoReturn
 
-__all__ = ["main"]
-
 
 def main() -> NoReturn:
     """Print the version if that is the only argument; else call the command line."""

@@ -30,18 +30,6 @@ from prony.certificates import Authority
 from prony.model import Address, Launch, Subject, Tls, Wire
 from prony.runas import RunAs
 
-__all__ = [
-    "HOST",
-    "Site",
-    "SubjectNeeds",
-    "assemble",
-    "command_line",
-    "entrance_tls",
-    "entrance_wire",
-    "needs_of",
-    "why_unavailable",
-]
-
 HOST = "127.0.0.1"
 
 

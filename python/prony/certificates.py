@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-__all__ = ["Authority", "Certified", "certify_fleet", "fleet_fault"]
-
 # A trial takes minutes. The clock of a machine may be set a day on or back meanwhile, and a study take weeks.
 _OF_TRIAL, _OF_STUDY = timedelta(days=3), timedelta(days=365)
 _HOST, _NAME = "127.0.0.1", "localhost"

@@ -13,8 +13,6 @@ from types import MappingProxyType
 from prony.errors import UsageError
 from prony.model import Cell, EngineChoice, Plan
 
-__all__ = ["cross_check_cells", "with_generator"]
-
 
 def with_generator(plan: Plan, choice: EngineChoice) -> Plan:
     """Return the plan with one more generator: under each load of each subject, once.

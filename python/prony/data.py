@@ -40,8 +40,6 @@ from prony.reading.study import Reading, read_archive
 from prony.seat import EngineSeat
 from prony.units import SECOND_NS, nanoseconds
 
-__all__ = ["Library", "MeasuredStudy", "TimesOf", "histogram", "load", "open"]
-
 
 class Library(StrEnum):
     """A library of frames."""

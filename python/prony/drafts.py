@@ -16,8 +16,6 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["draft_of", "write_whole", "write_whole_bytes"]
-
 
 def draft_of(path: Path) -> Path:
     """Return where a file or folder may grow until it takes its name: beside it, and never twice the same."""

@@ -17,20 +17,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum, StrEnum
 
-__all__ = [
-    "OUT_OF_MEMORY",
-    "ArchiveError",
-    "EngineError",
-    "ExitCode",
-    "FailureStage",
-    "HostError",
-    "PronyError",
-    "SubjectError",
-    "UsageError",
-    "explained",
-    "refused_by",
-]
-
 
 class ExitCode(IntEnum):
     """What a command's exit status means. Public: scripts depend on it."""

@@ -23,30 +23,6 @@ from prony.kernel_settings import as_written
 from prony.model import App, Cell, SandboxChoice, Subject
 from prony.units import parse_bytes
 
-__all__ = [
-    "AS_FOUND",
-    "MOST_SUBJECTS",
-    "OF_APP",
-    "OF_SANDBOX",
-    "SYSCTL",
-    "Choice",
-    "Choices",
-    "Seated",
-    "Value",
-    "check_size",
-    "combinations",
-    "factors_of",
-    "grid_words",
-    "is_as_named",
-    "name_with",
-    "seated",
-    "shared_sandbox",
-    "short_keys",
-    "variables_of",
-    "with_variables",
-    "without_levels",
-]
-
 Value = int | str
 Choice = Value | tuple[Value, ...]
 """One value of a setting, or several: a factor."""

@@ -11,8 +11,6 @@ import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-__all__ = ["PLACE", "TERMS", "anchor", "replaced", "terms_in"]
-
 PLACE = "docs/glossary.md"
 """The page of the docs that defines the terms."""
 

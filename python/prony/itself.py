@@ -2,8 +2,6 @@
 
 import sys
 
-__all__ = ["own_command"]
-
 
 def own_command(*arguments: str) -> list[str]:
     """Return the command of this Prony, which takes no module from the folder that it is started in."""

@@ -11,8 +11,6 @@ True
 
 import re
 
-__all__ = ["OF_A_NAMESPACE", "as_written", "why_not"]
-
 OF_A_NAMESPACE = (
     "net.core.somaxconn",
     "net.ipv4.ip_local_port_range",

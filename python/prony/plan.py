@@ -43,8 +43,6 @@ from prony.study_document import (
 )
 from prony.workloads import asking, engines_of, in_profile, is_skipped, workloads_of
 
-__all__ = ["CALIBRATOR", "CatalogView", "PlanOptions", "calibrated", "make_plan", "narrowed"]
-
 CALIBRATOR, CALIBRATOR_APP = "reference", "hello"
 """The server, and the app whose replies it gives, whose figures show a drift of the machine."""
 

@@ -14,17 +14,6 @@ from pathlib import Path
 
 from prony.errors import HostError, UsageError
 
-__all__ = [
-    "SUBJECT_PATH",
-    "RunAs",
-    "builder_for",
-    "expanded",
-    "find_uv",
-    "generator_for",
-    "own_folder",
-    "resolve_user",
-]
-
 SUBJECT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Where subjects find programs: not the caller's PATH, so that two users measure the same."""
 

@@ -12,19 +12,6 @@ from random import Random
 
 from prony.model import Cell, ClosedLoop, OpenLoop, Plan, TrialRole, Workload
 
-__all__ = [
-    "MAX_PADDING_BYTES",
-    "Key",
-    "Nuisances",
-    "Position",
-    "Turn",
-    "again",
-    "block_order",
-    "block_turns",
-    "nuisances",
-    "with_arrivals",
-]
-
 # The padding variable of STATISTICS' designs (Mytkowicz et al. 2009): up to 4 KiB moves the stack by a page.
 MAX_PADDING_BYTES = 4096
 

@@ -5,8 +5,6 @@
 
 from dataclasses import dataclass
 
-__all__ = ["EngineSeat"]
-
 
 @dataclass(frozen=True, slots=True)
 class EngineSeat:

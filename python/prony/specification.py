@@ -28,8 +28,6 @@ from prony.model import (
 from prony.model.shapes import encode
 from prony.units import nanoseconds
 
-__all__ = ["encode_request", "encode_target", "hard_limit_ns", "to_spec"]
-
 
 def to_spec(
     workload: Workload,

@@ -45,25 +45,6 @@ from prony.model import (
 from prony.model.exchange import is_path
 from prony.units import DAY_NS, MILLISECOND_NS, SECOND_NS, parse_bytes, parse_duration, parse_rate
 
-__all__ = [
-    "MAX_THREADS",
-    "CalibrationDocument",
-    "ClaimDocument",
-    "CrossCheckDocument",
-    "DesignDocument",
-    "Generator",
-    "Load",
-    "NeedsDocument",
-    "PathDocument",
-    "ProfileDocument",
-    "SandboxDocument",
-    "SourceDocument",
-    "StudyDocument",
-    "SubjectDocument",
-    "WorkloadChange",
-    "WorkloadDocument",
-]
-
 Generator = Literal[
     "prony",
     "wrk",

@@ -63,8 +63,6 @@ from prony.sandbox.linux import in_network
 from prony.schedule import Position
 from prony.units import format_bytes
 
-__all__ = ["Position", "Task", "run_trial"]
-
 
 @dataclass(frozen=True, slots=True)
 class Task:

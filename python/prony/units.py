@@ -14,36 +14,6 @@ from collections.abc import Iterable
 from math import floor, isfinite, log10
 from typing import NamedTuple
 
-__all__ = [
-    "DAY_NS",
-    "GIB",
-    "HOUR_NS",
-    "KIB",
-    "MIB",
-    "MICROSECOND_NS",
-    "MILLISECOND_NS",
-    "MINUTE_NS",
-    "SECOND_NS",
-    "Scale",
-    "bytes_scale",
-    "duration_scale",
-    "format_bytes",
-    "format_count",
-    "format_duration",
-    "format_in",
-    "format_mean",
-    "format_percent",
-    "format_rate",
-    "nanoseconds",
-    "parse_bytes",
-    "parse_count",
-    "parse_duration",
-    "parse_percent",
-    "parse_rate",
-    "seconds",
-    "within",
-]
-
 MICROSECOND_NS = 1_000
 MILLISECOND_NS = 1_000_000
 SECOND_NS = 1_000_000_000

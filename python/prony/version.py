@@ -3,8 +3,6 @@
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
-__all__ = ["prony_version"]
-
 
 @cache
 def prony_version() -> str:

@@ -26,8 +26,6 @@ from prony.model import (
 )
 from prony.study_document import ProfileDocument, WorkloadChange, WorkloadDocument
 
-__all__ = ["asking", "engines_of", "in_profile", "is_skipped", "workloads_of"]
-
 
 def is_skipped(part: WorkloadDocument, profile: ProfileDocument) -> bool:
     """Return whether the profile leaves this load out."""

@@ -41,8 +41,6 @@ from packages import (
 )
 from rust import Rust, find_rust, has_linters, rust_folders
 
-__all__ = ["main", "missing", "provide"]
-
 HOST_ERROR = 3
 # The bundles of certificates that Debian's and Fedora's OpenSSL read.
 BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")

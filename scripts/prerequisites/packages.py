@@ -7,24 +7,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = [
-    "LEAST",
-    "PLAIN",
-    "WEB",
-    "Family",
-    "Need",
-    "Package",
-    "RefusedError",
-    "apt_packages",
-    "apt_rust",
-    "dnf_packages",
-    "install_line",
-    "parse_policy",
-    "release_rust",
-    "rust_version",
-    "versioned",
-]
-
 # The `rust-version` of Cargo.toml; a test compares them.
 LEAST = (1, 85)
 LEAST_TEXT = "1.85"

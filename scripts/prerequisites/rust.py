@@ -11,8 +11,6 @@ from pathlib import Path
 
 from packages import LEAST, rust_version
 
-__all__ = ["Rust", "environment_of", "find_rust", "has_linters", "rust_folders"]
-
 
 @dataclass(frozen=True, slots=True)
 class Rust:

@@ -10,7 +10,8 @@ from golden import build
 from prony.analysis.account import Tally
 from prony.analysis.claim_cells import rivals
 from prony.analysis.claim_needs import Lack
-from prony.analysis.claims import ClaimVerdict, evaluate
+from prony.analysis.claim_parts import ClaimVerdict
+from prony.analysis.claims import evaluate
 from prony.analysis.compare import Terms
 from prony.analysis.summary import estimate_mean, figures, summarise_cell
 from prony.model import (

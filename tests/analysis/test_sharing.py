@@ -7,7 +7,7 @@ import pytest
 
 from golden import build
 from prony.analysis.answer import bounded_by
-from prony.analysis.claims import ClaimVerdict
+from prony.analysis.claim_parts import ClaimVerdict
 from prony.analysis.compare import Verdict
 from prony.analysis.sharing import Costs, generator_share, loss_ratio, share_reach
 from prony.analysis.summary import figures

@@ -8,7 +8,7 @@ from prony.calibration import QUICK, USUAL
 from prony.calibration.bench import unwatched
 from prony.errors import EngineError, HostError, SubjectError
 from prony.model import ClosedLoop, DurationStop, Failed, Invalid, Ok, Request, Workload
-from prony.trial import Position
+from prony.schedule import Position
 from recordings import recording_of
 
 

@@ -8,7 +8,7 @@ import pytest
 from golden import build
 from prony.analysis.answer import bounded_by
 from prony.analysis.at_least import capacity_reach
-from prony.analysis.claims import ClaimVerdict
+from prony.analysis.claim_parts import ClaimVerdict
 from prony.analysis.compare import Verdict
 from prony.analysis.summary import figures
 from prony.analysis.validity import in_words

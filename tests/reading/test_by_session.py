@@ -12,7 +12,8 @@ from cli.test_report_sessions import DAY, session
 from golden import build
 from prony.analysis.answer import answer
 from prony.analysis.by_session import in_sessions, is_failed, more_often
-from prony.analysis.claims import ClaimVerdict, _more, evaluate
+from prony.analysis.claim_parts import ClaimVerdict
+from prony.analysis.claims import _more, evaluate
 from prony.analysis.compare import Terms, Verdict
 from prony.analysis.failure_rates import Failures
 from prony.analysis.missing import Missing

@@ -9,7 +9,7 @@ import pytest
 
 from null_studies import NullStudy, false_verdicts, rates, reading_of
 from prony.analysis import all_pairs, compare
-from prony.analysis.claims import ClaimVerdict
+from prony.analysis.claim_parts import ClaimVerdict
 
 STUDIES = 30
 MOST = 0.05 + 3 * (0.05 * 0.95 / STUDIES) ** 0.5

@@ -6,7 +6,7 @@ import pytest
 
 from cells import cell_of
 from golden import build
-from prony.analysis.claims import ClaimVerdict
+from prony.analysis.claim_parts import ClaimVerdict
 from prony.model import Claim, ClaimKind, Design, Fingerprint, Invalid, Plan, Run, TrialRecord
 from prony.model.facts import RunFacts
 from prony.model.recording import GeneratorMachine

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from golden import build
-from prony.analysis.claims import ClaimVerdict
+from prony.analysis.claim_parts import ClaimVerdict
 from prony.analysis.steady_state import Kind
 from prony.archive import open_archive
 from prony.faces.json_report import reading_json

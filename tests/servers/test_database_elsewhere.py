@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from commands import eventually, without_page
-from prony.catalog.schema.loader import BUILT_IN_APPS
+from prony.catalog.schema.apps import BUILT_IN_APPS
 from prony.model import Ok
 from servers.cable import BRIEF, GENERATORS, SERVER, installed
 

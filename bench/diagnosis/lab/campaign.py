@@ -35,18 +35,6 @@ from prony.study.extent import extent_of
 from prony.study.run import run_study
 from prony.version import prony_version
 
-__all__ = [
-    "FOLDER",
-    "Campaign",
-    "archive_of",
-    "begun_session",
-    "in_shard",
-    "is_finished",
-    "kept_trials",
-    "matching",
-    "run_plant",
-]
-
 FOLDER = Path(__file__).resolve().parent.parent
 """The catalogue of servers and apps that are there only to have a fault."""
 

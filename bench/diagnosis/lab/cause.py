@@ -14,8 +14,6 @@ from lab.setup import Pair
 from prony.diagnosis import Symptom
 from prony.units import SECOND_NS
 
-__all__ = ["Harm", "PlanPart", "Plant", "PlantedCause"]
-
 
 class Harm(StrEnum):
     """What a fault makes worse: against its twin in the same block, each plant must."""

@@ -34,8 +34,6 @@ from prony.runas import resolve_user
 from prony.study.extent import extent_of
 from prony.units import parse_duration, seconds
 
-__all__ = ["main", "read_evidence", "sessions_of"]
-
 _BLOCKS = 3
 _OUT = Path("planted-faults")
 _EXAMPLES = """\

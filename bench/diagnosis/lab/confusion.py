@@ -7,8 +7,6 @@ from prony.model import Json
 from prony.page.chart import FONT
 from prony.page.palette import INK, PAPER, QUIET
 
-__all__ = ["confusion"]
-
 _CELL = 20
 _RIGHT, _WRONG, _NOTHING = "#1a7f37", "#cf222e", "#9a6700"
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from lab.cause import PlantedCause
 from lab.servers import CALIBRATED_ON, SERVERS, ServerKind
 
-__all__ = ["Coverage", "coverage_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Coverage:

@@ -13,8 +13,6 @@ from lab.doubles import Double
 from lab.judge import JudgedPlant, Named
 from lab.matrix import Share
 
-__all__ = ["JudgedDouble", "judge_doubles", "share_of"]
-
 _LEAST = 1.1
 
 

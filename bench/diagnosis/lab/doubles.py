@@ -16,8 +16,6 @@ from lab.setup import Pair, PlantedSide, closed
 from prony.diagnosis import Symptom
 from prony.units import SECOND_NS
 
-__all__ = ["DOUBLES", "Double"]
-
 _Change = Callable[[PlantedSide, PlantedServer], PlantedSide]
 _CLIENTS = 24
 _LEVEL = "both"

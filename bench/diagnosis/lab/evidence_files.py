@@ -19,8 +19,6 @@ from prony.drafts import write_whole_bytes
 from prony.errors import UsageError
 from prony.model.shapes import decode, encode
 
-__all__ = ["SUFFIX", "SessionFile", "name_of", "read_file", "sessions_in", "write_session"]
-
 SUFFIX = ".jsonl.xz"
 _SESSION = "session"
 

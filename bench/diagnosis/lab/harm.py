@@ -22,8 +22,6 @@ from prony.analysis.trial_metrics import trial_metrics
 from prony.model import Ok, Trial
 from prony.model.recording import Distribution, Recording
 
-__all__ = ["harm_of", "hurts", "mean_gain"]
-
 # As a ratio to the twin, but for shares of failures: a difference.
 _LEAST: Mapping[Harm, float] = MappingProxyType(
     {Harm.RATE: 1.1, Harm.TAIL: 1.3, Harm.CPU: 1.1, Harm.MEMORY: 1.03, Harm.FAILED: 0.01}

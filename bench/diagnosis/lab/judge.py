@@ -18,8 +18,6 @@ from prony.diagnosis import Confidence, Diagnosis, DiagnosisKind, Frequent, Symp
 from prony.diagnosis.unequal_work import unequal_work
 from prony.model.recording import Recording
 
-__all__ = ["MOST_OF_A_CPU", "JudgedPlant", "Named", "judge_plants", "named_by"]
-
 MOST_OF_A_CPU = 0.1
 """What a generator may use beside a server that has all CPUs: with more, it may be the fault itself."""
 

@@ -45,8 +45,6 @@ from prony.model.recording import Distributions
 from prony.model.shapes import OPTIONAL, decode, encode
 from prony.units import KIB, MILLISECOND_NS
 
-__all__ = ["Kept", "decode_kept", "encode_kept", "slimmed"]
-
 # All of a window of nine seconds. Of a longer one both edges and some between: which workers came and went
 # is then known less well.
 _MOST_SAMPLES = 20

@@ -19,8 +19,6 @@ from lab.judge import JudgedPlant, Named
 from prony.analysis.failure_rates import clopper_pearson
 from prony.diagnosis import Symptom
 
-__all__ = ["HEALTHY", "CauseRow", "Macro", "Matrix", "Share", "matrix_of"]
-
 HEALTHY = "nothing"
 """The class of trials in which nothing is wrong, or named."""
 

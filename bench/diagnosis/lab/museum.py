@@ -12,8 +12,6 @@ from lab.setup import Pair, PlantedSide, closed
 from prony.diagnosis import Symptom
 from prony.units import MIB, SECOND_NS
 
-__all__ = ["MUSEUM"]
-
 
 def _on_the_loop(server: PlantedServer, clients: int) -> Pair:
     """The app runs on the event loop: one request at a time. Cure: an executor."""

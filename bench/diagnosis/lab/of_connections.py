@@ -12,8 +12,6 @@ from prony.diagnosis import Symptom
 from prony.model import Arrivals, OpenLoop
 from prony.units import SECOND_NS
 
-__all__ = ["OF_CONNECTIONS"]
-
 _LONG_QUEUE = 2048
 
 

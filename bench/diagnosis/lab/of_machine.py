@@ -11,8 +11,6 @@ from lab.setup import NeighbourOf, Pair, PlantedSide, closed, open_at
 from prony.diagnosis import Symptom
 from prony.units import MIB, SECOND_NS
 
-__all__ = ["OF_MACHINE"]
-
 
 def _setup(server: PlantedServer, page: str, number: int) -> PlantedSide:
     kept = server.kind is not ServerKind.PREFORK

@@ -11,8 +11,6 @@ from lab.setup import Pair, PlantedSide, closed, open_at
 from prony.diagnosis import Symptom
 from prony.units import MILLISECOND_NS, SECOND_NS
 
-__all__ = ["OF_WORKERS"]
-
 _SLOTS = 8
 
 

@@ -39,8 +39,6 @@ from prony.sandbox.placement import place_in
 from prony.study.base import StudyListener
 from prony.units import SECOND_NS
 
-__all__ = ["FAULTY", "HEALTHY", "PlantingListener", "plan_of_plant"]
-
 HEALTHY, FAULTY = 0, 1
 """The cells of a plant's plan."""
 

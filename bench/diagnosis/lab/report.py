@@ -10,8 +10,6 @@ from lab.judge import MOST_OF_A_CPU, JudgedPlant
 from lab.matrix import HEALTHY, CauseRow, Macro, Matrix, Share, matrix_of
 from lab.sessions import SessionFacts
 
-__all__ = ["planted_faults", "where_planted"]
-
 _PARTS = {
     PlanPart.HELD_OUT: "Held out",
     PlanPart.CALIBRATION: "Calibrated on",

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
-__all__ = ["CALIBRATED_ON", "RULES_CHANGED_FOR", "SERVERS", "PlantedServer", "ServerKind"]
-
 
 class ServerKind(StrEnum):
     """How a server works on several requests at a time."""

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from lab.cause import Plant
 from lab.kept import Kept
 
-__all__ = ["Session", "SessionFacts", "is_known", "spread_out", "trials_that_count"]
-
 
 @dataclass(frozen=True, slots=True)
 class SessionFacts:

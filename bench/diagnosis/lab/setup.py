@@ -14,8 +14,6 @@ from typing import Self
 from prony.model import ClosedLoop, Loop, OpenLoop
 from prony.units import SECOND_NS
 
-__all__ = ["CLOSED", "NeighbourOf", "Pair", "PlantedSide", "closed", "open_at"]
-
 CLOSED = ClosedLoop(20)
 
 

@@ -28,8 +28,6 @@ from prony.sandbox.linux import (
     write_network_settings,
 )
 
-__all__ = ["PEER_PORT", "StandIn", "stand_in_network"]
-
 PEER_PORT = 39_999
 """Where the peer listens that outlives each trial: no port that a server or a client is given."""
 

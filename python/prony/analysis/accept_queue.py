@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from prony.analysis.missing import Missing, Value
 from prony.model import Sample, Trial
 
-__all__ = ["AcceptQueue", "accept_queue_metrics", "accept_queues", "entrance", "overflows_of"]
-
 _NOT_READ = Missing("the listeners were not read in the window")
 
 

@@ -13,23 +13,6 @@ from types import MappingProxyType
 
 from prony.model.recording import Account, CarriedIn
 
-__all__ = [
-    "Carried",
-    "ClassKind",
-    "RequestClass",
-    "Tally",
-    "answered",
-    "classes",
-    "counts_by_class",
-    "ending_named",
-    "failed",
-    "kind_of",
-    "sent_and_failed",
-    "tally",
-    "together",
-    "without_own_failures",
-]
-
 _BAD_STATUS = "bad_status"
 
 

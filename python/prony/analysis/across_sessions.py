@@ -16,8 +16,6 @@ from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary
 from prony.model.shapes import INLINE
 
-__all__ = ["OverRatio", "OverRow", "over_rows"]
-
 
 @dataclass(frozen=True, slots=True)
 class OverRatio:

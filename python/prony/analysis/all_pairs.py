@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Pair", "Pairs", "all_pairs", "pairs_of", "table_of"]
-
 # A variance so small that chance makes one in a hundred smaller is no sign that pairs differ: values that
 # come in steps often do not vary at all.
 _RARE = 0.01

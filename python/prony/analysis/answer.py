@@ -15,26 +15,6 @@ from prony.analysis.summary import CellSummary, Estimate, estimate_over
 from prony.metrics import METRICS, Better
 from prony.model import Cell, OpenLoop
 
-__all__ = [
-    "OF_GENERATORS",
-    "Answer",
-    "Ranking",
-    "answer",
-    "block_logs",
-    "block_ratios",
-    "bounded_by",
-    "criterion",
-    "deciding_metrics",
-    "hidden_by",
-    "is_frail",
-    "log_ratios",
-    "log_values",
-    "mean_of",
-    "ranked_cells",
-    "ranking",
-    "without_survivors",
-]
-
 _LEVEL = 0.05
 _EQUAL = "the first are exactly equal"
 OF_GENERATORS = ("generator_ok_per_cpu_s", "ok_per_s")

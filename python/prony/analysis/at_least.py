@@ -21,20 +21,6 @@ from prony.analysis.rates import is_speed
 from prony.metrics import METRICS, Better
 from prony.model import Limit, Limited, LimitKind
 
-__all__ = [
-    "Bounded",
-    "Open",
-    "capacity_reach",
-    "ends_of",
-    "grows_with_load",
-    "heeded",
-    "is_at_least",
-    "is_bound",
-    "is_throughput",
-    "open_end",
-    "rate_reach",
-]
-
 # A single suspicion comes in 2 of 100 healthy loads; one that returns in most trials belongs to the load.
 _MOST = 0.5
 _COSTS = ("cpu_ns_per_request", "generator_cpu_ns_per_request")

@@ -22,8 +22,6 @@ from prony.analysis.summary import CellSummary, Estimate, Estimated, TrialFigure
 from prony.metrics import METRICS
 from prony.model import Failed
 
-__all__ = ["in_sessions", "is_failed", "judged_in_common", "mean_of_sessions", "more_often", "share_of"]
-
 _NONE = Missing("no trial of the session has it")
 _NONE_IN_COMMON = Missing("the session has no block that all of them have")
 

@@ -7,8 +7,6 @@ not know claims or reports.
 from prony.model import Cell, ClosedLoop, SubjectRecord
 from prony.units import MILLISECOND_NS, seconds
 
-__all__ = ["is_at_ceiling", "most_per_s"]
-
 # A generator of one process spends some per cent of 30 ms between a reply and its next request.
 _NEAR = 0.9
 

@@ -13,8 +13,6 @@ from prony.analysis.objective import ALIASES
 from prony.analysis.versus import METRICS_COMPARED, ComparedLoad, LimitResult
 from prony.units import parse_percent
 
-__all__ = ["ChangeLimit", "held", "parse_limit"]
-
 _LIMIT = re.compile(r"\s*([a-z][a-z0-9_.]*)\s*(<|>)\s*([+-]?)\s*(\S.*?)\s*")
 _EXAMPLE = "such as `rps < -5%` or `p99 > +10%`"
 

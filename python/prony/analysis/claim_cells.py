@@ -11,8 +11,6 @@ from prony.analysis.resources import LEAST_UNSAMPLED_PERCENT
 from prony.analysis.summary import CellSummary
 from prony.model import Cell, Claim, is_named
 
-__all__ = ["Place", "by_block", "claimed", "is_claimed", "is_rival", "rivals", "unsampled", "where"]
-
 
 def is_claimed(claim: Claim, cell: Cell) -> bool:
     """Return whether a cell is one of the claim's own."""

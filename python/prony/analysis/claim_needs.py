@@ -14,8 +14,6 @@ from prony.analysis.summary import CellSummary
 from prony.model import Cell, Claim, ClaimKind, CountStop, Plan, SandboxChoice
 from prony.units import seconds
 
-__all__ = ["Cpus", "Lack", "Tested", "UnmetNeed", "blocks_needed", "planned", "tested", "unmet"]
-
 _OF_GENERATORS = "generator_"
 _COMPARING = (ClaimKind.HIGHEST, ClaimKind.LOWEST, ClaimKind.RATIO, ClaimKind.STEADIER)
 _OF_BLOCKS = (*_COMPARING, ClaimKind.GROWS)

@@ -22,18 +22,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = [
-    "Bounds",
-    "ClaimResult",
-    "ClaimVerdict",
-    "Part",
-    "blocks_for_spreads",
-    "judged",
-    "of_effect",
-    "of_spreads",
-    "of_values",
-]
-
 _CLOSED = Open()
 # With two, the distance of one of them from the other is all that there is.
 _LEAST_SPREAD = 3

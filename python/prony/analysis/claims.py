@@ -40,8 +40,6 @@ from prony.metrics import METRICS, Better
 from prony.model import Claim, ClaimKind, Failed
 from prony.units import format_percent
 
-__all__ = ["ClaimResult", "ClaimVerdict", "evaluate"]
-
 _ONE_CORE_PERCENT = 100.0
 _MOST = 0.5
 # What connections set where the server waits before each reply.

@@ -23,24 +23,6 @@ from prony.analysis.multiplicity import holm, screening
 from prony.analysis.spending import Look
 from prony.analysis.studentized import pair_level
 
-__all__ = [
-    "HELD_BACK",
-    "HIDDEN",
-    "LEAST_BLOCKS",
-    "MARGIN",
-    "NO_VERDICT",
-    "OPEN",
-    "Comparison",
-    "Terms",
-    "Verdict",
-    "compare",
-    "compare_all",
-    "compare_effects",
-    "compare_family",
-    "few_sessions",
-    "with_range",
-]
-
 LEAST_BLOCKS = 5
 """Fewer blocks give no verdict, and fewer sessions neither where a study has several."""
 

@@ -10,8 +10,6 @@ from prony.analysis.generator import missing_reason
 from prony.analysis.missing import Missing, Value
 from prony.model.recording import Recording, WorkerThread
 
-__all__ = ["closes_each", "connection_metrics", "longest_wait_ns"]
-
 # Of the valid replies: the rest went over connections that were kept.
 _LEAST_CLOSED = 0.9
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Dependence", "dependence", "of_mean", "shown_by", "widenings"]
-
 # What is thought of the correlation before the blocks are seen: its mean and its standard deviation. With
 # them the procedure holds 5 % where each subject has a correlation of 0.2 (`bench/verdicts`).
 _USUAL = 0.2

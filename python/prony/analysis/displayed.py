@@ -10,8 +10,6 @@ from math import fsum
 from prony.analysis.missing import Missing, Value
 from prony.analysis.summary import CellSummary
 
-__all__ = ["cell_trimmed_mean", "trimmed_mean"]
-
 _LEAST = 3
 
 

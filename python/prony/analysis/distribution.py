@@ -9,8 +9,6 @@ from typing import Protocol, Self
 from prony.errors import ArchiveError
 from prony.model.recording import Distribution
 
-__all__ = ["EMPTY", "Histogram", "Times", "decode_histogram", "read_distribution"]
-
 
 class Histogram(Protocol):
     """An HdrHistogram of nanoseconds with three significant digits."""

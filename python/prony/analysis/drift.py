@@ -17,8 +17,6 @@ from statistics import median
 
 from prony.analysis.logs import change_of
 
-__all__ = ["CALIBRATED", "Drift", "drift"]
-
 CALIBRATED = ("response_ok_p50", "cpu_ns_per_request")
 """The metrics that show a drift: the latency at a fixed rate, and the CPU time of a request."""
 

@@ -8,12 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from prony.analysis.claims import ClaimResult, ClaimVerdict, evaluate
+from prony.analysis.claim_parts import ClaimResult, ClaimVerdict
+from prony.analysis.claims import evaluate
 from prony.analysis.compare import Terms
 from prony.analysis.summary import CellSummary
 from prony.model import Claim
-
-__all__ = ["Then", "VersionChange", "in_their_place", "of_the_time"]
 
 
 class VersionChange(StrEnum):

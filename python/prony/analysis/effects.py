@@ -13,8 +13,6 @@ from math import fsum, sqrt
 
 from prony.analysis.dependence import widenings
 
-__all__ = ["Effect", "paired", "student_t", "tail", "unpaired"]
-
 
 @dataclass(frozen=True, slots=True)
 class Effect:

@@ -9,18 +9,6 @@ from prony.analysis.missing import Missing, Value
 from prony.model import Fault, FaultKind, Trial
 from prony.units import MILLISECOND_NS
 
-__all__ = [
-    "MOST_OTHER_LOAD",
-    "counted_apart",
-    "disturbed_reach",
-    "environment_fault",
-    "environment_metrics",
-    "load_beside_generator",
-    "other_load",
-    "steal_share",
-    "subject_cpu_ns",
-]
-
 # Only a disturbance that pairing cannot remove makes Prony discard and repeat a trial. The margin is a few
 # per cent, and a study's blocks average over smaller disturbances: those are reported, not repeated.
 

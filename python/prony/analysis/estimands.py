@@ -11,8 +11,6 @@ from prony.metrics import METRICS
 from prony.model import Claim, ClaimKind
 from prony.units import format_percent
 
-__all__ = ["estimand"]
-
 
 def estimand(claim: Claim) -> str:
     """Return the quantity that the claim is tested on, in words."""

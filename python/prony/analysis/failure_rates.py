@@ -17,16 +17,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Integers = NDArray[np.int64]
 
-__all__ = [
-    "FailureComparison",
-    "Failures",
-    "adjusted",
-    "clopper_pearson",
-    "compare_failures",
-    "compare_in_blocks",
-    "separated",
-]
-
 Pair = tuple[str, str]
 
 _FISHER = "Fisher's exact test"

@@ -21,16 +21,6 @@ from numpy.typing import NDArray
 
 from prony.model.facts import RateBoundary, RateStep, RateTest
 
-__all__ = [
-    "MOST_TESTS",
-    "best_confirmed",
-    "boundary_of",
-    "is_confirmed",
-    "next_rate",
-    "next_test",
-    "rate_tests",
-]
-
 # From the first rate down to a thousandth of it: a server that passes at none of these cannot serve at all.
 _MOST_HALVINGS = 10
 # Windows between a rate that met it and one that did not, at most; fewer once the interval is this narrow.

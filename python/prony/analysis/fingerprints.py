@@ -15,8 +15,6 @@ from typing import NamedTuple
 
 from prony.model.facts import Fingerprint, Unknown
 
-__all__ = ["WHAT_MATTERS", "Difference", "comparable", "machine_key"]
-
 WHAT_MATTERS = {
     "CPU model": ("cpu", "model"),
     "kernel": ("kernel", "release"),

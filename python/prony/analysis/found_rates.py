@@ -20,8 +20,6 @@ from prony.metrics import PERCENTILES
 from prony.model import Failed, Invalid, Limit, Ok, Trial
 from prony.model.facts import FoundRate, RateStep, RateTest, Unmet
 
-__all__ = ["found_rate", "judge_rate", "least_rate", "window_for"]
-
 _FEWEST_ABOVE = 10
 """A percentile is a figure only when this many requests lie above it."""
 

@@ -11,8 +11,6 @@ from prony.metrics import PERCENTILES
 from prony.model.recording import GeneratorName, GeneratorProcesses, Population, Recording
 from prony.units import SECOND_NS
 
-__all__ = ["generator_metrics", "missing_reason", "reported_service"]
-
 _NOT_RECORDED = Missing("not recorded by this generator")
 _UNKNOWN = GeneratorProcesses(None, None, None, None, None, None, None, None)
 

@@ -8,8 +8,6 @@ from collections.abc import Collection, Mapping, Sequence
 from math import fsum
 from string import ascii_lowercase
 
-__all__ = ["friedman", "letters"]
-
 
 def letters(names: Sequence[str], different: Collection[tuple[str, str]]) -> dict[str, str]:
     """Return letters for each of ``names``, in their order: two share one unless their pair is ``different``.

@@ -15,8 +15,6 @@ from prony.metrics.handshakes import HANDSHAKES
 from prony.model import Tls
 from prony.model.recording import Distribution, Recording
 
-__all__ = ["Agreed", "AgreedInBlocks", "agreed_by_all", "agreed_in", "differing", "handshake_metrics"]
-
 _NO_TLS = Missing("there was no TLS")
 _NONE = Missing("there was no such handshake")
 _FEW = Missing("fewer than 10 handshakes lie above it")

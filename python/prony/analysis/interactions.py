@@ -17,8 +17,6 @@ from prony.analysis.all_pairs import Pair, all_pairs
 from prony.analysis.compare import Comparison, Terms, Verdict, compare_effects
 from prony.analysis.effects import Effect
 
-__all__ = ["Dependent", "Place", "dependent", "interactions"]
-
 Place = tuple[int, int]
 """A combination of levels of two factors, by their numbers; 0 is the first."""
 

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 
-__all__ = ["Point", "Saturation", "points", "saturation"]
-
 # The field's usual share: beyond it, more load adds latency and hardly any throughput.
 _NEARLY = 0.95
 

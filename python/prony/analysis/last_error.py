@@ -20,8 +20,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-__all__ = ["LastError", "last_error", "plain_lines"]
-
 # Enough to show the place in the app, and a message of several lines.
 _LINES_BEFORE, _LINES_AFTER = 6, 6
 # ECMA-48, section 5.4: a control sequence, colours among them.

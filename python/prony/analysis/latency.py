@@ -20,14 +20,6 @@ from prony.analysis.distribution import EMPTY, Histogram, Times, read_distributi
 from prony.metrics import PERCENTILES
 from prony.model.recording import Distribution, PathFigures, Recording
 
-__all__ = [
-    "LatencySummary",
-    "latency_summaries",
-    "nothing_measured",
-    "path_summaries",
-    "summarise",
-]
-
 # With fewer values above it, a handful of requests decide a percentile.
 _LEAST_ABOVE = 10
 _ALL = tuple(PERCENTILES.values())

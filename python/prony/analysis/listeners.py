@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from prony.model import ListenerUsage, Sample
 
-__all__ = ["SharedAddress", "shared_addresses"]
-
 
 @dataclass(frozen=True, slots=True)
 class SharedAddress:

@@ -24,8 +24,6 @@ from prony.analysis.trial_metrics import load_metrics
 from prony.metrics import METRICS, PERCENTILES, Unit
 from prony.model.recording import Recording
 
-__all__ = ["ConditionResult", "LoadCondition", "judge_condition", "parse_load_condition"]
-
 _POPULATIONS = ("ok", "all")
 _RATE, _ERRORS = "rate", "errors"
 _NAMES: Mapping[str, str] = {

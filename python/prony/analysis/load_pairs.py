@@ -39,8 +39,6 @@ from prony.model import (
     Workload,
 )
 
-__all__ = ["LoadPair", "LoadSide", "PairedLoads", "compare_load_pairs", "resemblance"]
-
 # Found by simulation: with it, intervals miss in at most 5 % of comparisons at a correlation of 0.5, and in
 # at most 10 % at 0.8, of 5 pairs and of 100. It stands for what few pairs cannot show.
 _MARGIN = 4.0

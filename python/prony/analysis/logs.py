@@ -14,8 +14,6 @@ True
 from collections.abc import Sequence
 from math import exp, expm1, fsum, log
 
-__all__ = ["change_of", "geometric_mean", "ratio_of"]
-
 # Its hundredfold and its square root are floats as well.
 _LARGEST = 600.0
 

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-__all__ = ["Missing", "Value"]
-
 
 @dataclass(frozen=True, slots=True)
 class Missing:

@@ -9,8 +9,6 @@
 from collections.abc import Callable, Hashable, Mapping
 from typing import TypeVar
 
-__all__ = ["holm", "screening"]
-
 Key = TypeVar("Key", bound=Hashable)
 
 

@@ -16,15 +16,6 @@ from prony.analysis.rerandomised import Logs, common_blocks, is_false
 from prony.model import Cell, OpenLoop
 from prony.model.facts import Floor
 
-__all__ = [
-    "BLOCKS",
-    "LEAST_STUDIES",
-    "SelfTest",
-    "floors_by_metric",
-    "load_class",
-    "self_test",
-]
-
 BLOCKS = (5, 10, 15, 20)
 """The numbers of blocks that floors are measured for: the least, and those of the looks."""
 

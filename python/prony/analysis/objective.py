@@ -18,8 +18,6 @@ from prony.analysis.missing import Missing, Value
 from prony.metrics import METRICS, PERCENTILES, Unit
 from prony.units import parse_bytes, parse_count, parse_duration, parse_percent, parse_rate
 
-__all__ = ["ALIASES", "Condition", "Objective", "parse_condition", "parse_objective"]
-
 # Of all requests, since a server that fails the slow ones must not look fast; in a closed loop, which has no
 # intended times, the service time.
 _LATENCIES = {

@@ -14,8 +14,6 @@ from math import fsum
 
 from prony.analysis.compare import Comparison, Terms, compare
 
-__all__ = ["InBlock", "order_effect"]
-
 _LEAST = 3
 """With two trials a block says only which of them ran first."""
 

@@ -10,8 +10,6 @@ from prony.analysis.account import Tally, tally
 from prony.analysis.latency import LatencySummary, path_summaries
 from prony.model.recording import PathFigures, Recording
 
-__all__ = ["LoadPath", "load_paths"]
-
 
 @dataclass(frozen=True, slots=True)
 class LoadPath:

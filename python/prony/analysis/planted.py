@@ -22,22 +22,6 @@ from prony.analysis.summary import CellSummary
 from prony.model import Cell
 from prony.units import MICROSECOND_NS, SECOND_NS
 
-__all__ = [
-    "APP",
-    "METRICS_PLANTED",
-    "Planted",
-    "PlantedVerdicts",
-    "Power",
-    "Wrong",
-    "expected_effect",
-    "is_right",
-    "planted",
-    "verdicts_of",
-    "work_path",
-    "work_us",
-    "wrong_by_blocks",
-]
-
 APP = "page-cpu"
 """The built-in app whose page computes as long as it is asked to."""
 

@@ -9,8 +9,6 @@ import re
 from prony.model import LimitKind, Trial
 from prony.model.recording import Recording
 
-__all__ = ["NEARLY_ALL_PORTS", "generator_lacked_ports", "own_waiting", "server_lacked_ports"]
-
 NEARLY_ALL_PORTS = 0.8
 """Of the ports that the kernel gives out: where so many wait, the rest are those of open connections."""
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Sight", "foreseen", "sight", "spread_of_floor"]
-
 _LEVEL = 0.05
 _OFTEN = 0.9
 # The quantile of a normal value for nine times in ten.

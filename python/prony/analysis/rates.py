@@ -12,8 +12,6 @@ from prony.metrics import METRICS, Unit
 from prony.model.recording import Recording
 from prony.units import SECOND_NS, seconds
 
-__all__ = ["KEPT_RATE", "QUALIFIED_ERROR_RATIO", "is_speed", "keeps_rate", "rates_of", "window_s"]
-
 QUALIFIED_ERROR_RATIO = 0.001
 """The largest error ratio with which a speed figure may be compared: beyond it, speed describes only the
 successes.

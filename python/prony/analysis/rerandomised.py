@@ -18,18 +18,6 @@ from prony.analysis.failure_rates import clopper_pearson
 from prony.analysis.logs import ratio_of
 from prony.metrics import Better
 
-__all__ = [
-    "STUDIES",
-    "Judged",
-    "Logs",
-    "Rerandomised",
-    "as_equals",
-    "common_blocks",
-    "is_false",
-    "judged_equals",
-    "rerandomised",
-]
-
 STUDIES = 2000
 """The studies that are drawn: three standard errors of a share of 5 % are then 1.5 %."""
 

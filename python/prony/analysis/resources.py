@@ -12,16 +12,6 @@ from prony.analysis.turnover import turnover_metrics
 from prony.model import Phase, ProcessRow, Sample
 from prony.units import SECOND_NS, seconds
 
-__all__ = [
-    "LEAST_UNSAMPLED_PERCENT",
-    "cpu_share",
-    "machine_metrics",
-    "memory_metrics",
-    "process_metrics",
-    "roles",
-    "window_samples",
-]
-
 LEAST_UNSAMPLED_PERCENT = 2.0
 """CPU that no sample shows is below this where no process starts or ends: samples and counters are not read
 at one moment and count in ticks of 10 ms. In windows of 2 s and 3 s both differed by up to 1.6 % of a core.

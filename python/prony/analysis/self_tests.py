@@ -14,8 +14,6 @@ from prony.analysis.rerandomised import Rerandomised, as_equals, rerandomised
 from prony.analysis.summary import CellSummary
 from prony.analysis.versus import METRICS_COMPARED
 
-__all__ = ["Namesakes", "Procedure", "namesakes", "procedures", "self_tests"]
-
 
 @dataclass(frozen=True, slots=True)
 class Namesakes:

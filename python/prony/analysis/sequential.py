@@ -20,8 +20,6 @@ from prony.analysis.effects import student_t
 from prony.analysis.spending import Look
 from prony.model import Precision
 
-__all__ = ["Decision", "Stop", "decide"]
-
 Key = TypeVar("Key", bound=Hashable)
 
 _DECIDED = (Verdict.HIGHER, Verdict.LOWER, Verdict.EQUIVALENT)

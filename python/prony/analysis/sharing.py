@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from prony.analysis.environment_faults import subject_cpu_ns
 from prony.model import Trial
 
-__all__ = ["Costs", "generator_share", "loss_ratio", "share_reach"]
-
 # A share from which on a figure says nothing about the server.
 _MOST = 0.95
 

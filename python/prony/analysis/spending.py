@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Look", "boundaries", "spent"]
-
 # Nodes of the quadrature: the integrand is a smooth normal density, and 128 give 12 digits.
 _NODES = 128
 # No boundary lies beyond: the normal tail there is below the smallest double.

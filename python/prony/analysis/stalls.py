@@ -13,8 +13,6 @@ from statistics import median
 from prony.analysis.compare import LEAST_BLOCKS
 from prony.analysis.logs import change_of
 
-__all__ = ["Stall", "stalled"]
-
 # What is 20 % worse is noticed by users; what is not further off than five deviations is noise.
 _LEAST_EFFECT = 0.2
 _FARTHEST = 5.0

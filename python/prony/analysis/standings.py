@@ -17,8 +17,6 @@ from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate, TrialFigures, lost_trials
 from prony.model import ClosedLoop
 
-__all__ = ["GENERATOR_MEASURES", "MEASURES", "Measure", "Standing", "standing", "standings"]
-
 _LATENCY, _MEAN = "latency", "mean latency"
 _ERRORS = ("error_ratio",)
 _NOT_SEPARATED = "not separated by the number of trials that lose requests"

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from prony.model.recording import Answered, Recording
 
-__all__ = ["Starvation", "are_many", "starvation", "starved_of"]
-
 # Beyond this share of connections without a single reply, figures describe only those that the server chose
 # to serve.
 _MOST_WITHOUT_REPLY = 0.1

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Steadiness", "steadiness"]
-
 _LATENCY = "latency"
 
 # Two trials have one difference: no change but a huge one would be shown. Shares of few requests are counts:

@@ -27,18 +27,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = [
-    "Kind",
-    "Paces",
-    "Segment",
-    "SteadyState",
-    "classify",
-    "pace_of",
-    "paces_of",
-    "segments",
-    "steady_state",
-]
-
 _LEAST_SEGMENT = 3
 # Two segments of the least length: with fewer seconds no change can be found.
 _LEAST_SECONDS = 2 * _LEAST_SEGMENT

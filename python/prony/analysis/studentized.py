@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["pair_level"]
-
 # Nodes of each quadrature: both integrands are smooth, and 96 give eight digits at levels down to 1e-5.
 _NODES = 96
 # Beyond eight standard deviations a normal variable has a probability of 1e-15.

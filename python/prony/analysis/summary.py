@@ -46,23 +46,6 @@ from prony.model import (
 )
 from prony.model.recording import GeneratorMachine, GeneratorName, Recording
 
-__all__ = [
-    "NOT_STEADY",
-    "CellSummary",
-    "Estimate",
-    "Estimated",
-    "TrialFigures",
-    "estimate_geometric",
-    "estimate_mean",
-    "estimate_over",
-    "figures",
-    "judged_sessions",
-    "latest_attempts",
-    "lost_trials",
-    "summarise_cell",
-    "without_unsteady",
-]
-
 # If a larger share of trials does not count, there is no figure of speed.
 _MOST_FAILED = 0.2
 _LONGEST_LOG = 32_768

@@ -10,8 +10,6 @@ from prony.analysis.missing import Missing, Value
 from prony.analysis.resources import window_samples
 from prony.model import Sample, ThreadUsage, Trial
 
-__all__ = ["ProcessThreads", "busiest_process", "thread_metrics"]
-
 
 @dataclass(frozen=True, slots=True)
 class ProcessThreads:

@@ -17,8 +17,6 @@ from prony.model import Trial
 from prony.model.recording import Recording
 from prony.units import SECOND_NS
 
-__all__ = ["has_roles", "load_metrics", "reply_bytes", "role_metrics", "trial_metrics"]
-
 _NO_LOAD = Missing("there was no load")
 _CLOSED = Missing("a closed loop has no intended times")
 _OPEN = Missing("in an open loop the generator sets the pace")

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from prony.analysis.missing import Missing, Value
 from prony.model import Sample
 
-__all__ = ["Turnover", "turnover", "turnover_metrics"]
-
 _Identity = tuple[int, int]
 _NAMES = ("processes_started", "processes_ended", "restarts")
 

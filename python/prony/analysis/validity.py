@@ -18,8 +18,6 @@ from prony.errors import FailureStage
 from prony.model import Failed, Fault, FaultKind, Invalid, Ok, Recording, Trial
 from prony.units import MILLISECOND_NS, seconds
 
-__all__ = ["FAULT_WORDS", "Circumstances", "in_words", "judge", "off_little"]
-
 # Little's law: the engine's integral of requests in flight against its own stamps. They measure the same
 # thing, so a larger difference means that one of them is wrong; no smaller one makes a trial invalid.
 MAX_LITTLE_RESIDUAL = 0.10

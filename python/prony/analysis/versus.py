@@ -27,24 +27,6 @@ from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS
 from prony.model import ClosedLoop, Workload
 
-__all__ = [
-    "METRICS_COMPARED",
-    "UNPAIRED",
-    "ComparedFigure",
-    "ComparedLoad",
-    "Family",
-    "LimitResult",
-    "Match",
-    "Resemblance",
-    "SideTotals",
-    "Versus",
-    "Windows",
-    "compared_loads",
-    "differing_parts",
-    "matches",
-    "then_of",
-]
-
 METRICS_COMPARED = (
     "ok_per_s",
     *(f"{kind}_ok_{suffix}" for kind in ("response", "service") for suffix in ("p50", "p95", "p99", "mean")),

@@ -19,8 +19,6 @@ from prony.model import Trial
 from prony.model.facts import PilotStep
 from prony.units import SECOND_NS
 
-__all__ = ["LEAST_SECONDS", "judge_pilot", "warm_after", "warmup_ns"]
-
 LEAST_SECONDS = 6
 """The shortest load of a pilot, in seconds: three parts of two."""
 

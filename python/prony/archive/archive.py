@@ -30,8 +30,6 @@ from prony.model import (
 )
 from prony.model.shapes import decode
 
-__all__ = ["Archive", "open_archive"]
-
 _CELL_COLUMNS = "cell_id, subject_json, workload_json, engine_json, sandbox_json"
 
 

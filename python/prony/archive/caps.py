@@ -17,8 +17,6 @@ from prony.errors import ArchiveError
 from prony.model import Cell
 from prony.units import KIB, MIB
 
-__all__ = ["MOST_ROWS", "MOST_ROWS_OF_A_TRIAL", "check_caps", "check_subjects"]
-
 MOST_ROWS: Mapping[str, int] = MappingProxyType(
     {"meta": 1, "plan": 1, "run": 1000, "cell": 2000, "subject": 1000, "trial": 10_000}
 )

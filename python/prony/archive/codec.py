@@ -43,33 +43,6 @@ from prony.model.exchange import fault_of
 from prony.model.facts import RateStep
 from prony.model.shapes import ShapeError, decode, encode
 
-__all__ = [
-    "decode_claims",
-    "decode_design",
-    "decode_engine",
-    "decode_names",
-    "decode_originals",
-    "decode_placement",
-    "decode_run_facts",
-    "decode_sandbox",
-    "decode_settings",
-    "decode_subject",
-    "decode_texts",
-    "decode_trial_facts",
-    "decode_workload",
-    "dump",
-    "encode_claims",
-    "encode_design",
-    "encode_engine",
-    "encode_originals",
-    "encode_placement",
-    "encode_sandbox",
-    "encode_subject",
-    "encode_workload",
-    "load_array",
-    "load_object",
-]
-
 _MOST_LEVELS = 100
 # 2**128 has 39.
 _MOST_DIGITS = 40

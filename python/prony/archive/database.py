@@ -10,8 +10,6 @@ from prony.archive.guard import limit
 from prony.errors import ArchiveError
 from prony.escapes import shortened
 
-__all__ = ["open_database", "reading"]
-
 # Another process may be reading: its quick_check of a large archive takes seconds.
 _WAIT_S = 30.0
 _LONGEST_REASON = 300

@@ -13,8 +13,6 @@ from pathlib import Path
 from prony.errors import ArchiveError
 from prony.units import MIB
 
-__all__ = ["Deadline"]
-
 _AT_LEAST_S = 8.0
 _FOR_EACH_MIB_S = 2.0
 _AT_MOST_S = 600.0

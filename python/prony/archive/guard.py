@@ -21,17 +21,6 @@ from prony.errors import ArchiveError, UsageError
 from prony.escapes import shortened
 from prony.units import GIB, HOUR_NS, KIB, MIB
 
-__all__ = [
-    "APPLICATION_ID",
-    "FORMAT_VERSION",
-    "check_header",
-    "check_histogram",
-    "check_pages",
-    "check_version",
-    "inflate_log",
-    "limit",
-]
-
 APPLICATION_ID = 0x50524E59  # "PRNY"
 FORMAT_VERSION = 1
 

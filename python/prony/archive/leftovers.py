@@ -31,8 +31,6 @@ from prony.archive.deadline import Deadline
 from prony.errors import ArchiveError
 from prony.units import GIB, MIB
 
-__all__ = ["OwnJournal", "check_beside", "connect_to_read", "looked_through", "roll_back"]
-
 _MAGIC = bytes.fromhex("d9d505f920a163d7")  # of a journal, and of a super-journal's name at its end
 _HEADER = struct.Struct(">8sIIIII")  # magic, records, nonce, pages before, bytes of a sector, of a page
 

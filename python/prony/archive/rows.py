@@ -51,8 +51,6 @@ from prony.model.recording import (
 )
 from prony.model.shapes import decode, encode
 
-__all__ = ["insert_trial", "read_trial"]
-
 _Row = tuple[Any, ...]
 _NO_TIMES = Distributions()
 # The table of seconds has no column for them.

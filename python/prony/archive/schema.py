@@ -14,8 +14,6 @@ from pathlib import Path
 from prony.errors import ArchiveError, explained
 from prony.escapes import shortened
 
-__all__ = ["check_schema", "columns", "schema"]
-
 # What it is (`table`, `index`), its name, its table's name, and its statement; null: SQLite's own index.
 _Declaration = tuple[str, str, str, str | None]
 

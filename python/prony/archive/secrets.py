@@ -8,8 +8,6 @@ from dataclasses import replace
 
 from prony.model import Request
 
-__all__ = ["REDACTED", "is_secret", "masked"]
-
 REDACTED = "<redacted>"
 
 _NAMES = frozenset(["authorization", "proxy-authorization", "cookie", "set-cookie"])

@@ -15,9 +15,6 @@ from prony.archive.caps import MOST_ROWS_OF_A_TRIAL
 from prony.model import Trial
 from prony.model.observation import Sample
 
-__all__ = ["thinned"]
-
-
 # Room for the ends of the phases, and for samples with more processes than the usual.
 _FILLED = 0.9
 

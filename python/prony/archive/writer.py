@@ -30,8 +30,6 @@ from prony.model import Cell, Fingerprint, Json, Plan, RunFacts, RunStatus, Subj
 from prony.model.shapes import encode
 from prony.version import prony_version
 
-__all__ = ["ArchiveWriter", "check_free", "create", "remove_unheld", "resume"]
-
 
 class ArchiveWriter:
     """The measuring side of an archive: one run. A context manager; leaving it closes the file.

@@ -40,11 +40,10 @@ from prony.runas import RunAs
 from prony.sandbox import open_sandbox
 from prony.sandbox.groups import Groups
 from prony.sandbox.journal import RunFolder
+from prony.schedule import Position
 from prony.study.bench import beside_the_generator
-from prony.trial import Position, Task, run_trial
+from prony.trial import Task, run_trial
 from prony.units import SECOND_NS, seconds
-
-__all__ = ["QUICK", "USUAL", "CalibrationBench", "Effort", "Runner", "open_bench", "unwatched", "watched"]
 
 _SERVER, _APP = "reference", "hello"
 

@@ -13,8 +13,6 @@ from typing import Any
 from prony.model import GeneratorFitness, Json
 from prony.model.shapes import ShapeError, decode
 
-__all__ = ["VERSION", "Calibration", "Change", "Holding", "PartFigure", "PartResult", "from_json", "to_json"]
-
 VERSION = 1
 """The version of the JSON. A calibration of another version must be measured again."""
 

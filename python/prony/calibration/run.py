@@ -26,8 +26,6 @@ from prony.sandbox.remains import clear_and_report
 from prony.study import StudyListener
 from prony.version import prony_version
 
-__all__ = ["Commission", "run_calibration"]
-
 
 @dataclass(frozen=True, slots=True)
 class Commission:

@@ -16,8 +16,6 @@ from prony.drafts import write_whole
 from prony.errors import HostError
 from prony.model import Fingerprint, GeneratorFitness
 
-__all__ = ["file_of", "keep", "kept", "kept_fitness"]
-
 
 def file_of(cache: Path, key: str) -> Path:
     """Return where the calibration of a machine is stored."""

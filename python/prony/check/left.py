@@ -13,8 +13,6 @@ from pathlib import Path
 from prony.model import Sample
 from prony.sandbox.identity import Identity, boot_id
 
-__all__ = ["still_running"]
-
 
 def still_running(samples: Sequence[Sample], folder: Path) -> list[str]:
     """Return the processes that were seen under load and still run, and all whose folder is this one."""

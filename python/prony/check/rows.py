@@ -19,8 +19,6 @@ from prony.model import App, Interface, Subject, TlsKey, Wire
 _WITH_TLS = MappingProxyType({TLS: str(TlsKey.ECDSA)})
 _OVER_HTTP2 = MappingProxyType({HTTP2: "true"})
 
-__all__ = ["names_to_check", "subjects_to_check"]
-
 
 def subjects_to_check(catalog: Catalog, names: Sequence[str], app: App) -> Iterator[Subject]:
     """Yield the rows of a check: each of ``names`` (see `names_to_check`) with each interface and wire, and

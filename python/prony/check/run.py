@@ -55,8 +55,6 @@ from prony.study import StudyListener
 from prony.trial import Task, run_trial
 from prony.units import SECOND_NS
 
-__all__ = ["CheckListener", "check_servers"]
-
 CheckListener = StudyListener
 
 APP = "hello"

@@ -15,8 +15,6 @@ from prony.model import Failed, Interface, Invalid, Ok, TlsKey, Trial, Wire
 from prony.sandbox import StopReport
 from prony.units import seconds
 
-__all__ = ["CONNECTIONS", "ServerCheck", "log_end", "verdict_of"]
-
 CONNECTIONS = 4
 """How many connections a check uses."""
 

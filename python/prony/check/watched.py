@@ -17,8 +17,6 @@ from prony.sandbox import RunningSubject, Sandbox, StopReport
 from prony.sandbox.cgroup.base import Counters
 from prony.seat import EngineSeat
 
-__all__ = ["WatchedSandbox"]
-
 
 class WatchedSandbox(Sandbox):
     """Wraps a sandbox and records how long its subject took to be ready, and how it ended."""

@@ -10,14 +10,6 @@ from prony.errors import UsageError
 if TYPE_CHECKING:
     from prony.cli.run_options import RunOptions
 
-__all__ = [
-    "given",
-    "refuse_closed_loop_options",
-    "refuse_options_beside_resume",
-    "refuse_options_of_another_run",
-    "refuse_options_of_servers",
-]
-
 # The options of a user's own app and its load, by parameter; a study's file sets these itself.
 _OF_OWN_APP = (
     *("servers", "streams", "rate", "arrivals", "duration", "warmup", "timeout", "path", "method"),

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from prony.calibration import Calibration, Effort
     from prony.calibration.run import Commission
 
-__all__ = ["EPILOG", "calibrate"]
-
 EPILOG = """\
 Examples:
 

@@ -9,8 +9,6 @@ from prony.cli.talk import show
 if TYPE_CHECKING:
     from prony.runas import RunAs
 
-__all__ = ["EPILOG", "clean"]
-
 EPILOG = """\
 Examples:
 

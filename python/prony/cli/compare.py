@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from prony.analysis.versus import Match, Versus
     from prony.reading.study import Reading
 
-__all__ = ["EPILOG", "compare", "show_comparison"]
-
 EPILOG = """\
 Examples:
 

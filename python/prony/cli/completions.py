@@ -9,8 +9,6 @@ from pathlib import Path
 
 from prony.catalog import DATA
 
-__all__ = ["engines_to", "server_to", "servers_to", "studies_to"]
-
 
 def _named(folder: str) -> list[str]:
     return sorted(path.stem for path in Path(DATA, folder).glob("*.toml"))

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
     from prony.model import App, Cell, Plan, SandboxChoice, Subject
 
-__all__ = ["Again", "Asked", "agree", "app_of", "commands_of", "is_of_catalogue", "typed_again"]
-
 
 @dataclass(frozen=True, slots=True)
 class Again:

@@ -13,8 +13,6 @@ from prony.errors import EngineError
 if TYPE_CHECKING:
     from prony.engine.external.tool import Tool
 
-__all__ = ["EPILOG", "engines"]
-
 EPILOG = """\
 Examples:
 

@@ -2,8 +2,6 @@
 
 from prony.errors import ExitCode
 
-__all__ = ["MEANINGS", "epilog"]
-
 MEANINGS = {
     ExitCode.DONE: "done; `run` and `load`: there are valid replies",
     ExitCode.VERDICT_NEGATIVE: (

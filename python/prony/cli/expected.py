@@ -5,8 +5,6 @@ from prony.cli.options import body_of, expected_header_of, optional, sha256_of, 
 from prony.errors import UsageError
 from prony.model import Check, Request
 
-__all__ = ["expected_of"]
-
 
 def expected_of(check: CheckOptions, request: Request) -> Check:
     """Return the reply that a request must get.

@@ -27,8 +27,6 @@ from typing import Annotated, get_args, get_origin, get_type_hints
 
 from typer.models import ParameterInfo
 
-__all__ = ["flattened"]
-
 
 def flattened(command: Callable[..., int]) -> Callable[..., int]:
     """Return ``command`` with each dataclass of options replaced by its fields.

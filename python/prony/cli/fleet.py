@@ -9,8 +9,6 @@ import typer
 
 from prony.cli.talk import show
 
-__all__ = ["EPILOG", "fleet"]
-
 EPILOG = """\
 Examples:
 

@@ -7,8 +7,6 @@ from prony.model import Fingerprint
 if TYPE_CHECKING:
     from prony.model.facts import Floor
 
-__all__ = ["floors_of"]
-
 
 def floors_of(fingerprint: Fingerprint) -> "tuple[Floor, ...]":
     """Return the stored floors of the machine with this fingerprint, often none: a user without a home and

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from typer._click import Context, HelpFormatter
     from typer._click.core import Parameter
 
-__all__ = ["PanelCommand"]
-
 _ARGUMENTS, _REST = "Arguments", "Options"
 
 

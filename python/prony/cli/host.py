@@ -7,8 +7,6 @@ import typer
 
 from prony.cli.talk import show
 
-__all__ = ["EPILOG", "host"]
-
 EPILOG = """\
 Examples:
 

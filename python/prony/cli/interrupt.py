@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["Terminated", "terminate_as_interrupt"]
-
 
 class Terminated(KeyboardInterrupt):
     """A signal other than Ctrl-C asked the process to end."""

@@ -61,8 +61,6 @@ if TYPE_CHECKING:
     from prony.model import Recording
     from prony.reading.load import LoadReading
 
-__all__ = ["EPILOG", "load"]
-
 Size = TypeVar("Size", int, float)
 
 # The engine's most: each stage has latencies of its own.

@@ -10,8 +10,6 @@ from prony.engine.fleet.address import Fleet, fleet_of
 from prony.errors import UsageError
 from prony.model import Address, AddressKind, EngineChoice, Pacing
 
-__all__ = ["fleet_engine"]
-
 
 def fleet_engine(options: FleetOptions, address: Address, choice: EngineChoice, pace: PaceOptions) -> Engine:
     """Return the generators that were asked for, as one.

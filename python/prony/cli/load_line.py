@@ -15,8 +15,6 @@ from collections.abc import Iterator
 from prony.model import ClosedLoop, CountStop, DurationStop, Json, Workload
 from prony.units import SECOND_NS, format_count, format_duration, format_rate
 
-__all__ = ["LoadLine", "progress_bar"]
-
 _BAR_WIDTH = 10
 # The rate is that of about the last second: four events, and the one before them.
 _EVENTS = 5

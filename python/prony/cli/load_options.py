@@ -14,16 +14,6 @@ from prony.engine.target import HttpForm
 from prony.errors import UsageError
 from prony.model import MAX_STREAMS, Arrivals, HttpVersion, Wire
 
-__all__ = [
-    "CheckOptions",
-    "FleetOptions",
-    "GateOptions",
-    "PaceOptions",
-    "PairOptions",
-    "RequestOptions",
-    "ResultOptions",
-]
-
 # The engine's largest count; a day at its highest rate has fewer requests.
 _MAX_REQUESTS = 10**15
 # With fewer there is no verdict.

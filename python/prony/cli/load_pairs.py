@@ -11,8 +11,6 @@ from prony.errors import ExitCode
 from prony.model import Recording
 from prony.seat import EngineSeat
 
-__all__ = ["compare_loads"]
-
 
 def compare_loads(asked: PairedLoads, engine: Engine, json_to: str | None) -> int:
     """Run both in alternating windows, show the comparison, and return the exit status."""

@@ -17,8 +17,6 @@ from prony.units import format_count
 if TYPE_CHECKING:
     from rich.live import Live
 
-__all__ = ["LiveLine", "LoadProgress"]
-
 REFRESH_PER_S = 4
 
 

@@ -17,8 +17,6 @@ from prony.cli.output import guard, to_nowhere
 from prony.cli.talk import say, show
 from prony.errors import ExitCode, PronyError, UsageError
 
-__all__ = ["COMMANDS", "app_with", "main"]
-
 SUMMARY = (
     "A dynamometer for web application servers: "
     "which server, how many workers, what it carries, and what stops it."

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from prony.model import Placement, Plan, Trial
     from prony.study import Study
 
-__all__ = ["Ending", "cpus_of", "dry_run", "end", "placement_of", "run_and_report"]
-
 
 @dataclass(frozen=True, slots=True)
 class Ending:

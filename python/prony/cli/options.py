@@ -15,29 +15,6 @@ from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, ConnectionStage, RateSt
 from prony.model.exchange import is_header_name, is_header_value, is_method, is_path
 from prony.units import DAY_NS, MIB, parse_bytes, parse_duration, parse_rate
 
-__all__ = [
-    "MAX_SEED",
-    "MAX_THREADS",
-    "body_of",
-    "check_output",
-    "connections_of",
-    "duration_of",
-    "expected_header_of",
-    "given_content",
-    "header_of",
-    "make_request",
-    "memory_of",
-    "optional",
-    "path_of",
-    "rate_of",
-    "sha256_of",
-    "stages_of",
-    "statuses_of",
-    "wait_of",
-    "write_html",
-    "write_output",
-]
-
 Parsed = TypeVar("Parsed")
 
 # Archive and engine store it as a signed whole number.

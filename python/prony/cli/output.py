@@ -8,8 +8,6 @@ from io import TextIOWrapper
 
 from prony.errors import HostError
 
-__all__ = ["guard", "to_nowhere"]
-
 
 class _Output(TextIOWrapper):
     """A stream that says when it is full; a reader that has gone stays a BrokenPipeError."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from prony.survey.program import Program
     from prony.survey.survey import Survey
 
-__all__ = ["own_app"]
-
 _REPEATS = 5
 _DURATION_NS, _WARMUP_NS = 10 * SECOND_NS, 3 * SECOND_NS
 _OF_REQUEST = ("path", "method", "header", "body")

@@ -7,9 +7,6 @@ import typer
 from prony.errors import UsageError
 from prony.model import Pacing
 
-__all__ = ["PacingOption", "pacing_of"]
-
-
 PacingOption = Annotated[
     Pacing | None,
     typer.Option(

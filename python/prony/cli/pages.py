@@ -16,16 +16,6 @@ if TYPE_CHECKING:
     from prony.reading.study import Reading
     from prony.reading.traces import Traces
 
-__all__ = [
-    "names_of",
-    "page_beside",
-    "place_beside",
-    "write_figures",
-    "write_page",
-    "write_pictures",
-    "write_site",
-]
-
 # A page of 60 cells takes a tenth of it.
 _LONGEST_S = 120
 

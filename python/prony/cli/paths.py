@@ -14,8 +14,6 @@ from prony.cli.options import path_of
 from prony.errors import UsageError
 from prony.model import MAX_PATHS, Mix, MixPath, fault_of_mix
 
-__all__ = ["paths_of"]
-
 _WEIGHT = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?")
 # A blank is in no path, so behind one stands a weight and nothing else.
 _APART = re.compile(r" +=")

@@ -16,8 +16,6 @@ from prony.model import Cell, Failed, Invalid, Json, Ok, Trial, TrialRole
 from prony.study import StudyListener
 from prony.units import format_count
 
-__all__ = ["StudyProgress"]
-
 _BAR_WIDTH = 24
 
 

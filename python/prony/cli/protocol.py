@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from prony.model import Cell, CloseLook, Plan, Precision
 
-__all__ = ["cross_checks_of", "with_protocol", "with_usual_pilot"]
-
 # A machine's neighbours and its temperature are others after an hour.
 _PAUSE = "1h"
 

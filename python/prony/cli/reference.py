@@ -14,8 +14,6 @@ from prony.errors import UsageError
 from prony.model import Json
 from prony.units import parse_bytes
 
-__all__ = ["EPILOG", "reference"]
-
 EPILOG = """\
 Examples:
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from prony.report.brief import Places
     from prony.report.document import Document
 
-__all__ = ["EPILOG", "report", "report_data", "show_full_report", "show_report"]
-
 EPILOG = """\
 Examples:
 

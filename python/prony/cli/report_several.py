@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from prony.reading.trend import Trend
     from prony.report.document import Document
 
-__all__ = ["SeveralShown", "report_several"]
-
 
 @dataclass(frozen=True, slots=True)
 class SeveralShown:

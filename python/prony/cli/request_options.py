@@ -4,8 +4,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Body", "Header", "Method", "RequestTimeout"]
-
 Method = Annotated[str, typer.Option("-m", "--method", help="The method of the requests.")]
 Header = Annotated[
     list[str] | None,

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from prony.study import Study
     from prony.survey.survey import Survey
 
-__all__ = ["ALLOWED", "Resumption", "is_complete", "resumed_study"]
-
 ALLOWED = frozenset(
     (
         *("resume", "trust_plan", "force", "catalog", "env", "env_file", "header", "requirements", "python"),

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from prony.survey.program import Program
     from prony.survey.survey import Survey
 
-__all__ = ["EPILOG", "run"]
-
 EPILOG = """\
 Examples:
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from prony.model import Plan
     from prony.runas import RunAs
 
-__all__ = ["archive_to_write", "check_files", "check_mix", "check_streams", "check_threads"]
-
 
 def check_threads(plan: "Plan", threads: int) -> None:
     """Refuse ``--engine-threads`` above the CPUs; a study may set more on purpose.

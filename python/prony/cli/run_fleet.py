@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from prony.engine.fleet.address import Fleet
     from prony.sandbox.choice import Chosen
 
-__all__ = ["asked_fleet", "check_address", "reached_by", "shared_by"]
-
 
 def asked_fleet(load: "LoadOptions") -> "Fleet | None":
     """Return the typed generators; null: one alone.

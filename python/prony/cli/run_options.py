@@ -19,15 +19,6 @@ from prony.cli.sandbox_options import SandboxOptions
 from prony.model import MAX_STREAMS, Arrivals, CloseLook, Interface
 from prony.runas import expanded
 
-__all__ = [
-    "AppOptions",
-    "LoadOptions",
-    "OutputOptions",
-    "RunOptions",
-    "SureOptions",
-    "WhatOptions",
-]
-
 # Even with the shortest trials this takes years.
 MAX_BLOCKS = 100_000
 MAX_SESSIONS = 1000

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
     from prony.cli.run_options import RunOptions
 
-__all__ = ["run_there"]
-
 # What this side does with the result, or what is typed otherwise there.
 _STAYS = ("target", "study", "directory", "out", "json_to", "full", "no_html", "strict", "env", "listen")
 # What would run there, and send the load from there.

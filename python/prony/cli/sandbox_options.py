@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from prony.sandbox.cgroup.base import LimitName
     from prony.sandbox.choice import Chosen
 
-__all__ = ["LEAST_CPUS", "SandboxOptions", "SandboxWish", "chosen_sandbox"]
-
 LEAST_CPUS = 0.01
 # As a study's file.
 MAX_CPUS = 65_536

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from prony.reading.study import Reading
     from prony.study import Study
 
-__all__ = ["EPILOG", "SelfTestKind", "selftest"]
-
 EPILOG = """\
 Examples:
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from prony.model import Cell, Plan, Subject
     from prony.plan import PlanOptions
 
-__all__ = ["Conditions", "planted_plan", "planted_shares", "several"]
-
 _WORK_US = 1000
 """The work of each request of the base: most of a small server's time for a request, so that the plant is
 about that share of the whole.

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from prony.catalog.schema.entry import ProcessEntry
     from prony.catalog.schema.loader import Catalog
 
-__all__ = ["EPILOG", "servers"]
-
 EPILOG = """\
 Examples:
 

@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 from prony.errors import UsageError
 from prony.factors import OF_APP, OF_SANDBOX, Choice, Value
 
-__all__ = ["settings_of", "single_settings_of"]
-
 
 def settings_of(
     texts: Sequence[str], is_text: Callable[[str, str], bool] = lambda server, key: False

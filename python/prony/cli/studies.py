@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from prony.model import Availability, Cell, EngineChoice, Plan
     from prony.report.studies import StudyView
 
-__all__ = ["EPILOG", "studies"]
-
 EPILOG = """\
 Examples:
 

@@ -9,8 +9,6 @@ from io import TextIOWrapper
 
 from prony.escapes import escaped_lines
 
-__all__ = ["say", "show", "show_page"]
-
 
 def show(text: str, end: str = "\n") -> None:
     """Print data, in the encoding of standard output (`prony.cli.output`)."""

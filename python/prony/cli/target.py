@@ -30,8 +30,6 @@ from prony.seat import EngineSeat
 from prony.units import MIB, format_bytes
 from prony.version import prony_version
 
-__all__ = ["StudyThere", "run_on_target", "typed_words"]
-
 # What an app is not made of, or what is built again there.
 _NOT_SENT = {".git", ".hg", ".venv", "venv", "node_modules", "__pycache__", ".prony", ".tox", ".mypy_cache"}
 _MODULE = "prony.engine.target_side"

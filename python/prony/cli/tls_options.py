@@ -10,8 +10,6 @@ import typer
 from prony.errors import UsageError
 from prony.model import Address, Tls, TlsCipher, TlsVersion
 
-__all__ = ["TlsOptions", "refuse_without_tls", "tls_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class TlsOptions:

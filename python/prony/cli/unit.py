@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
     from prony.model import App, Cell, SandboxChoice, StopRule, SubjectRecord
 
-__all__ = ["AskedUnit", "unit_of"]
-
 _DEBIAN = "debian:stable-slim"
 
 

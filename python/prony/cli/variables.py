@@ -11,8 +11,6 @@ from prony.cli.options import given_content
 from prony.errors import UsageError
 from prony.factors import Choice
 
-__all__ = ["check_variables", "typed_line", "variables"]
-
 
 def variables(pairs: Sequence[str], file: Path | None) -> dict[str, str]:
     """Return the app's variables: those of ``--env-file``, then those of ``--env``, which win.

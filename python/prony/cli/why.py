@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from prony.reading.limits import LimitedCell
     from prony.reading.study import Reading
 
-__all__ = ["EPILOG", "why"]
-
 EPILOG = """\
 Examples:
 

@@ -19,8 +19,6 @@ from statistics import fmean
 from prony.analysis.summary import Estimate, estimate_mean
 from prony.diagnosis.consumption import Consumption, Resource
 
-__all__ = ["Bound", "bounds_of"]
-
 # A smaller share of a window of seconds is a few ticks of the kernel's clock.
 _LEAST_SHARE = 0.02
 # Slots that are busy with the CPU are no limit of their own; what is in flight also waits elsewhere.

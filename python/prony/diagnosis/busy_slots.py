@@ -12,8 +12,6 @@ from prony.diagnosis.uneven_workers import has_idle_slots
 from prony.model import Ok
 from prony.units import SECOND_NS
 
-__all__ = ["busy_slots"]
-
 # Of the threads' time; threads that only accept or hand out requests are among them.
 _MOSTLY = 0.5
 _NOT_WAITING = (ThreadState.RUNNING, ThreadState.READY, ThreadState.IDLE)

@@ -9,16 +9,6 @@ from prony.analysis.starvation import starvation
 from prony.model import Ok, Trial
 from prony.model.recording import Recording
 
-__all__ = [
-    "ENDED",
-    "carried_its_rate",
-    "each_had_a_core",
-    "in_flight",
-    "lost_requests",
-    "slow_share",
-    "went_without",
-]
-
 _MOST_OF_WINDOW = 0.25
 # Requests in flight for each core in use: one that is worked on uses one at most, one on its way none.
 _MOST_A_CORE = 1.2

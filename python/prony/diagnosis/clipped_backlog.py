@@ -6,8 +6,6 @@
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.diagnosis.listen_queue import full_queues, overflowed_queue
 
-__all__ = ["clipped_backlog"]
-
 
 def clipped_backlog(evidence: Evidence) -> list[Finding]:
     """Return a finding when the server's listen queue, seen full or overflowed, was shorter than its

@@ -8,8 +8,6 @@ from prony.analysis.connections import closes_each
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import Ok
 
-__all__ = ["closed_after_each"]
-
 _LEAST_REPLIES = 20
 
 

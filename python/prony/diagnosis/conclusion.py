@@ -19,8 +19,6 @@ from prony.diagnosis.evidence import Affected, Confidence, Evidence, Experiment,
 from prony.diagnosis.meaning import MEANINGS, Bearing
 from prony.diagnosis.thread_time import ThreadState
 
-__all__ = ["Diagnosis", "DiagnosisKind", "Frequent", "Observed", "conclude", "confirmed", "typical"]
-
 # Of the CPUs' time, over the trials. Saturated servers here use 0.98 to 1.00 of it by the count of their
 # control groups, and 0.93 where it is sampled in ticks.
 _FULL, _CERTAINLY_FULL = 0.93, 0.97

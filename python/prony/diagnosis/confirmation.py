@@ -16,8 +16,6 @@ from prony.diagnosis.evidence import Evidence, Symptom
 from prony.model import Ok, ThreadSchedule
 from prony.model.facts import CloseView
 
-__all__ = ["Agreement", "Confirmation", "agreement_of", "confirmation_of"]
-
 _BUSY, _IDLE = 0.9, 0.7
 _A_CORE, _LESS_THAN_A_CORE = 0.85, 0.6
 _HELD, _FREE = 0.8, 0.5

@@ -10,8 +10,6 @@ from prony.diagnosis.evidence import Confidence, Evidence, Finding, Symptom
 from prony.model.recording import Distribution
 from prony.units import SECOND_NS
 
-__all__ = ["connect_ladder", "may_be_a_ladder"]
-
 _STEPS_S = (1, 3, 7)
 # What a connect takes besides, on a busy machine too.
 _WIDTH = 0.05

@@ -13,8 +13,6 @@ from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symp
 from prony.diagnosis.knobs import declared_entry
 from prony.model import Ok, Sample, SubjectFacts
 
-__all__ = ["connection_cap"]
-
 # Of the cap: what a plateau may vary by, and how far what was served may be from it.
 _FLAT = 0.01
 _LEAST_LOOKS = 2

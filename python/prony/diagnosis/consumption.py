@@ -21,8 +21,6 @@ from prony.model import SubjectFacts
 from prony.model.recording import Recording
 from prony.units import seconds
 
-__all__ = ["Consumption", "Resource", "capacity_of", "consumption_of", "fills_one_core"]
-
 # Runtimes in which one process runs one thread of the application's code at a time.
 _ONE_CORE_A_PROCESS = ("python", "perl", "javascript")
 

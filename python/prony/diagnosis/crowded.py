@@ -8,8 +8,6 @@ control group (psi.rst).
 
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 
-__all__ = ["crowded"]
-
 # For each of its CPUs: one that runs and one that is ready keep a CPU full without a gap.
 _LEAST_READY = 2.0
 _LEAST_STALLED = 0.3

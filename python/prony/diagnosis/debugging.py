@@ -11,8 +11,6 @@ from itertools import pairwise
 
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 
-__all__ = ["debugging"]
-
 # CPython takes any value but none as on; the others' readers know words for off.
 _ANY_VALUE = ("PYTHONDEVMODE", "PYTHONASYNCIODEBUG")
 _SWITCHES = ("FLASK_DEBUG", "DJANGO_DEBUG", "NODE_DEBUG")

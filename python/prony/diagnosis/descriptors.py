@@ -9,8 +9,6 @@ from prony.analysis.resources import window_samples
 from prony.diagnosis.clients import went_without
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 
-__all__ = ["descriptors"]
-
 _NONE_LEFT = re.compile(r"(?i)too many open files|\bEMFILE\b|no file descriptors available")
 # Of inotify, which has limits of its own, and of which servers only reload their code.
 _OF_WATCHES = re.compile(r"(?i)watch|inotify")

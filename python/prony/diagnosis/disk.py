@@ -8,8 +8,6 @@ from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symp
 from prony.diagnosis.thread_time import ThreadState, thread_time
 from prony.model import Ok
 
-__all__ = ["disk"]
-
 # Of its threads' time; of the time in which they did not wait, for work or for a CPU.
 _LEAST_SHARE, _LEAST_OF_WORK = 0.03, 0.5
 _LEAST_LOOKS = 20

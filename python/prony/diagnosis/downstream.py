@@ -9,8 +9,6 @@ from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symp
 from prony.diagnosis.pool import pool_of
 from prony.model import Ok
 
-__all__ = ["LEAST_BUSY_POOL", "downstream"]
-
 LEAST_BUSY_POOL = 0.6
 """Of the time of the connections to others: threads do something between two waits for one."""
 

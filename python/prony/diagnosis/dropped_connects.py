@@ -7,8 +7,6 @@ the rest was dropped for another reason: no memory, no route, a full queue of ha
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import Network
 
-__all__ = ["dropped_connects"]
-
 
 def dropped_connects(evidence: Evidence) -> list[Finding]:
     """Return a finding when the kernel dropped more requests to connect than overflows explain."""

@@ -9,8 +9,6 @@ kernel, Documentation/networking/ip-sysctl.rst, tcp_tw_reuse.
 from prony.analysis.ports import NEARLY_ALL_PORTS, generator_lacked_ports, own_waiting, server_lacked_ports
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 
-__all__ = ["earlier_trials"]
-
 # Of the ports that the kernel gives out: fewer sockets that were left are no reason why somebody found none.
 _LEAST_LEFT = 0.1
 

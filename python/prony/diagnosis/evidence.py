@@ -7,19 +7,6 @@ from enum import StrEnum
 from prony.diagnosis.knobs import Knob
 from prony.model import Cell, SubjectRecord, Trial
 
-__all__ = [
-    "SERVER_ROLES",
-    "Advice",
-    "Affected",
-    "Confidence",
-    "Consequence",
-    "Evidence",
-    "Experiment",
-    "Finding",
-    "Rule",
-    "Symptom",
-]
-
 
 class Confidence(StrEnum):
     """How sure a finding is."""

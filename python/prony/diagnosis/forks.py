@@ -13,8 +13,6 @@ from prony.model import Ok, Trial
 from prony.model.recording import Recording
 from prony.units import seconds
 
-__all__ = ["forks"]
-
 _LEAST_A_REQUEST = 0.7
 _LEAST_REQUESTS = 20
 # Of its threads' time. A server that starts a thread for each connection waits for none.

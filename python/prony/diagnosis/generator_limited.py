@@ -12,8 +12,6 @@ from prony.diagnosis.evidence import Advice, Affected, Confidence, Evidence, Fin
 from prony.model import Limit, Limited, LimitKind, Ok
 from prony.model.recording import Recording
 
-__all__ = ["generator_limited"]
-
 _FOUND: Mapping[LimitKind, tuple[Symptom, Advice]] = MappingProxyType(
     {
         LimitKind.IN_FLIGHT: (Symptom.GENERATOR_AT_LIMIT, Advice.RAISE_CONNECTIONS),

@@ -7,8 +7,6 @@ from prony.analysis.resources import window_samples
 from prony.analysis.turnover import Turnover, turnover
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 
-__all__ = ["growing_pool"]
-
 _SERVING = ("server", "worker", "frontend-worker")
 
 

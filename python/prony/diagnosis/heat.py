@@ -5,8 +5,6 @@
 
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 
-__all__ = ["heat"]
-
 
 def heat(evidence: Evidence) -> list[Finding]:
     """Return a finding when a CPU of the machine was hot and slowed down within the window."""

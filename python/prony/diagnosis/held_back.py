@@ -15,8 +15,6 @@ from prony.model import Ok
 from prony.model.recording import Distribution
 from prony.units import MILLISECOND_NS
 
-__all__ = ["held_back", "may_be_held_back"]
-
 # The kernel's timer of 40 ms, and what a reply takes besides, on a busy machine too.
 _FROM_NS, _TO_NS, _DELAY_NS = 38 * MILLISECOND_NS, 60 * MILLISECOND_NS, 40 * MILLISECOND_NS
 _LEAST_SHARE, _CERTAIN_SHARE = 0.05, 0.3

@@ -17,8 +17,6 @@ from types import MappingProxyType
 
 from prony.model import SubjectFacts
 
-__all__ = ["Knob", "Owner", "Turned", "declared_entry", "knob_of"]
-
 _SETTING = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 
 

@@ -15,8 +15,6 @@ from prony.analysis.starvation import Starvation, are_many, starvation
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import AddressKind, Network, Sample, SubjectFacts
 
-__all__ = ["full_queues", "listen_queue", "overflowed_queue", "turned_away"]
-
 # Of the looks at the queue: where more find room, the server takes whom it finds there.
 _MOST_FULL = 0.5
 # Of the connections that were answered: those it has taken may be a few more, on their first request.

@@ -7,8 +7,6 @@ Such a trial does not count (`analysis.validity`); what its server did is then n
 from prony.analysis.validity import off_little
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 
-__all__ = ["littles_law"]
-
 
 def littles_law(evidence: Evidence) -> list[Finding]:
     """Return a finding when requests in flight differ from rate times latency by more than a tenth."""

@@ -10,8 +10,6 @@ from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symp
 from prony.diagnosis.slots import slots_busy
 from prony.model import Ok
 
-__all__ = ["lock_held"]
-
 # Of the looks at threads that wait for another thread; of all looks.
 _LEAST_SAME, _LEAST_OF_ALL = 0.6, 0.3
 _LEAST_LOOKS = 20

@@ -11,8 +11,6 @@ from types import MappingProxyType
 from prony.diagnosis.evidence import Advice, Consequence, Experiment, Symptom
 from prony.diagnosis.knobs import Turned
 
-__all__ = ["MEANINGS", "TURNED", "Bearing", "Meaning"]
-
 
 class Bearing(StrEnum):
     """What a finding is to the one line that says what limits a subject."""

@@ -13,8 +13,6 @@ from prony.model import Ok
 from prony.model.recording import Recording
 from prony.units import KIB, MIB
 
-__all__ = ["memory_growth"]
-
 _SERVING = ("server", "worker")
 _LEAST_SAMPLES = 4
 _LEAST_BYTES, _LEAST_SHARE = 6 * MIB, 0.03

@@ -8,8 +8,6 @@ from prony.analysis.resources import window_samples
 from prony.diagnosis.clients import carried_its_rate
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 
-__all__ = ["memory_pressure"]
-
 _MOST, _MOSTLY = 0.05, 0.5
 
 

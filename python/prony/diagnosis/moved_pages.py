@@ -7,8 +7,6 @@ so this is never more than possible.
 
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 
-__all__ = ["moved_pages"]
-
 # 32 MiB of huge pages, 8 MiB of pages of 4 KiB: a server's memory, and not a few pages of a daemon.
 _HUGE_PAGES, _MIGRATED = 16, 2048
 

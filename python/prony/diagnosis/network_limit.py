@@ -8,8 +8,6 @@ from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.resources import window_samples
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 
-__all__ = ["network_limit"]
-
 _MOST = 0.5
 # For each request, as of failures: fewer move no figure. Each costs its connection 200 ms or more.
 _LEAST_DROPPED = QUALIFIED_ERROR_RATIO

@@ -14,8 +14,6 @@ from prony.diagnosis.evidence import SERVER_ROLES, Advice, Confidence, Evidence,
 from prony.diagnosis.uneven_workers import is_uneven
 from prony.model import Ok, Sample, Trial
 
-__all__ = ["full_process", "one_core"]
-
 # The time of one core, plus the 10 ms steps of the kernel's count; more needs two threads at once.
 _LEAST_CORES, _MOST_CORES = 0.93, 1.07
 _SINGLE_THREAD = 0.90

@@ -9,8 +9,6 @@ from prony.analysis.missing import Missing
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import Trial
 
-__all__ = ["other_programs"]
-
 # Of the time of all CPUs of the trial: the kernel's two accounts differ by up to 3 % of it where nothing else
 # runs.
 _MOST = 0.05

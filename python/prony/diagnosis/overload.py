@@ -13,8 +13,6 @@ from prony.model import Ok
 from prony.model.recording import Recording, Second
 from prony.units import seconds
 
-__all__ = ["overload"]
-
 # What the window still owes at its end, of all that was due: a stall at the end leaves less, or comes at
 # once.
 _LEAST_OWED = 0.03

@@ -13,8 +13,6 @@ from statistics import fmean
 from prony.analysis.resources import window_samples
 from prony.diagnosis.evidence import Evidence
 
-__all__ = ["Pool", "pool_of"]
-
 # Of all looks at threads; of those that found one at a connection to others: one alone may be any thread's,
 # the share of five has a standard error of less than a half.
 _LEAST_LOOKS, _LEAST_WAITED = 20, 5

@@ -8,8 +8,6 @@ from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import Ok
 
-__all__ = ["refused"]
-
 # Bad request, method not allowed, content too large, URI too long, misdirected request, upgrade required,
 # header fields too large, method not implemented, HTTP version not supported.
 _REFUSALS = (400, 405, 413, 414, 421, 426, 431, 501, 505)

@@ -13,8 +13,6 @@ from prony.model import Ok
 from prony.model.recording import Recording
 from prony.units import SECOND_NS
 
-__all__ = ["restarted"]
-
 # A database has a process for each connection, which starts and ends with it.
 _SERVING = ("server", "master", "worker", "frontend-master", "frontend-worker")
 # A start takes some 0.3 to 1 s of a worker: of lives that are longer, on average, less than a twentieth.

@@ -12,8 +12,6 @@ from prony.diagnosis.clients import went_without
 from prony.diagnosis.earlier_trials import earlier_trials
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 
-__all__ = ["server_ports"]
-
 # Of the ports: where so few wait after connections, others were free.
 _REFUTED = 0.5
 

@@ -6,8 +6,6 @@ a control group confines it to those that it was given. The report itself names 
 
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 
-__all__ = ["shared_cpus"]
-
 
 def shared_cpus(evidence: Evidence) -> list[Finding]:
     """Return a finding when a process of the server could run on CPUs outside the server's set."""

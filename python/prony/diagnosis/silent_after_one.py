@@ -9,8 +9,6 @@ from prony.diagnosis.clients import slow_share
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import Ok
 
-__all__ = ["silent_after_one"]
-
 _LEAST_SHARE = 0.9
 _LEAST_CONNECTIONS = 4
 _MOST_SLOW = 0.5

@@ -7,8 +7,6 @@ from prony.diagnosis.consumption import Consumption, Resource
 from prony.diagnosis.evidence import Confidence, Evidence
 from prony.diagnosis.one_core import full_process
 
-__all__ = ["slots_busy"]
-
 # The generator's requests in flight include what is on its way; only more of them than slots must queue.
 _LEAST_WAITING, _CERTAIN_WAITING = 1.2, 1.5
 # Of the CPUs' time, or of the cores that its processes can fill: between the two the waiting is not the only

@@ -11,8 +11,6 @@ from prony.diagnosis.listen_queue import turned_away
 from prony.model import Ok, SubjectFacts
 from prony.model.recording import Recording
 
-__all__ = ["starved"]
-
 # Of those served, on average. In a random order 0.7 % of the connections are then without any (Poisson).
 _LEAST_REPLIES = 5
 _MOST_SLOW = 0.05

@@ -17,8 +17,6 @@ from prony.model import Ok, Trial
 from prony.model.recording import Recording
 from prony.units import seconds
 
-__all__ = ["still_cold"]
-
 _LEAST_SECONDS = 4
 # The end's pace over the beginning's; between the two sides of the change no second lies in between.
 _LEAST_GAIN = 1.3

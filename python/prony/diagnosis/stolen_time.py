@@ -7,8 +7,6 @@ from prony.analysis.environment_faults import steal_share
 from prony.analysis.missing import Missing
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 
-__all__ = ["stolen_time"]
-
 # One per cent is half of the margin of interest.
 _MOST = 0.01
 

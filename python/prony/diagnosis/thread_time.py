@@ -16,8 +16,6 @@ requests in flight have one, so that it is at least so much.
 from collections.abc import Mapping
 from enum import StrEnum
 
-__all__ = ["ThreadState", "thread_time", "with_idle"]
-
 
 class ThreadState(StrEnum):
     """What a thread does. Public: the report's JSON holds these names."""

@@ -8,8 +8,6 @@ from prony.diagnosis.clients import carried_its_rate
 from prony.diagnosis.consumption import Resource, consumption_of
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 
-__all__ = ["throttled"]
-
 # Fewer throttled periods do not change a percentile.
 _LEAST_SHARE, _MOSTLY = 0.05, 0.5
 # Of the quota's time: a server at its limit uses nearly all of it.

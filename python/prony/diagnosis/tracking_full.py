@@ -7,8 +7,6 @@ Only where something tracks connections: address translation of containers, a fi
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import Network
 
-__all__ = ["tracking_full"]
-
 _NEARLY_FULL = 0.95
 
 

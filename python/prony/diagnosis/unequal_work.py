@@ -14,8 +14,6 @@ from collections.abc import Mapping
 
 from prony.diagnosis.evidence import Advice, Confidence, Finding, Symptom
 
-__all__ = ["ALIKE", "unequal_work"]
-
 ALIKE = 1.1
 """Up to such a ratio of their sizes replies are of one size: `Date` and `Server` fields differ by so much."""
 

@@ -12,8 +12,6 @@ from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symp
 from prony.model import ClosedLoop, Ok, Sample, SubjectFacts
 from prony.model.recording import Recording
 
-__all__ = ["has_idle_slots", "is_uneven", "uneven_workers"]
-
 # In cores: the busiest has hardly room for more, and the least busy much.
 _BUSY = 0.8
 _MOST_OF_IT = 0.5

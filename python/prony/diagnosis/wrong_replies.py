@@ -8,8 +8,6 @@ from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.model import Ok
 
-__all__ = ["wrong_replies"]
-
 _CLASSES = ("bad_status", "failed_validation")
 # Single ones may be a server's way to say that it is busy.
 _LEAST = 5

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from prony.errors import HostError, UsageError
 from prony.model import Address, AddressKind
 
-__all__ = ["Resolve", "address_of", "is_loopback"]
-
 Resolve = Callable[[str, int], Sequence[str]]
 """Return all addresses of a name. *Errors*: OSError."""
 

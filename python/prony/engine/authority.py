@@ -12,8 +12,6 @@ from pathlib import Path
 from prony.errors import EngineError
 from prony.model import Json
 
-__all__ = ["text_of", "with_authority"]
-
 
 def text_of(spec: Json) -> str | None:
     """Return the text of the file that a specification names; null: it names none.

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from prony.sandbox.cgroup.base import ControlGroup
     from prony.seat import EngineSeat
 
-__all__ = ["Engine", "Means", "OnEvent", "recording_of"]
-
 OnEvent = Callable[[Json], None]
 
 

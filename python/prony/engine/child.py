@@ -14,8 +14,6 @@ import sys
 
 from prony.engine.seat import cancel_at_end_of_stdin, fail, handle_signals, say_line, take_seat
 
-__all__ = ["main"]
-
 
 def main() -> int:
     """Take the seat, run, and write the result."""

@@ -26,8 +26,6 @@ from prony.model import Json
 from prony.model.recording import GeneratorProcesses
 from prony.units import MIB, SECOND_NS, format_duration, seconds
 
-__all__ = ["SPARE_NS", "Child", "ChildResult", "boot_command"]
-
 _BOOT = (
     "import sys; sys.path[:0] = sys.argv.pop(1).split('\\n'); from importlib import import_module; "
     "sys.exit(import_module(sys.argv.pop(1)).main())"

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from prony.model import Recording
     from prony.seat import EngineSeat
 
-__all__ = ["LocalEngine"]
-
 
 class LocalEngine:
     """See ``Engine``. It uses only the CPUs of the seat; without CPUs, workers are not pinned.

@@ -24,8 +24,6 @@ from prony.metrics import PERCENTILES
 from prony.model import EngineChoice, Json, OpenLoop
 from prony.units import MILLISECOND_NS, SECOND_NS, seconds
 
-__all__ = ["check_command", "find_own", "own_tool"]
-
 _PLACES = ("url", "host", "port", "path", "connections", "threads", "rate", "requests", "duration", "python")
 _HOW = (
     'it may print {"ok": COUNT, "failed": COUNT, "seconds": LENGTH} as the last line of its output, or load '

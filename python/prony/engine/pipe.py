@@ -27,8 +27,6 @@ from prony.seat import EngineSeat
 from prony.specification import hard_limit_ns, to_spec
 from prony.units import MIB, SECOND_NS, seconds
 
-__all__ = ["Pipe", "PipeEngine"]
-
 # The other side has a deadline of its own, and says so.
 _BEYOND_NS = 30 * SECOND_NS
 _GONE = "the machine that sends the load is gone"

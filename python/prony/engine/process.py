@@ -14,8 +14,6 @@ from prony.model import Address, EngineChoice, Recording, Workload
 from prony.seat import EngineSeat
 from prony.specification import hard_limit_ns, to_spec
 
-__all__ = ["ProcessEngine"]
-
 
 class ProcessEngine:
     """See ``Engine``. One run at a time."""

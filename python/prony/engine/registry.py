@@ -15,8 +15,6 @@ from prony.engine.scripts import SCRIPTS
 from prony.errors import EngineError, UsageError
 from prony.model import ELSEWHERE, LOCAL, Address, EngineChoice, Workload
 
-__all__ = ["ENGINES", "cannot_make", "not_here", "not_installed", "open_engine"]
-
 _WITHOUT = Means()
 
 

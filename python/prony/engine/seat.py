@@ -18,8 +18,6 @@ from prony.model import Json
 from prony.sandbox import linux
 from prony.sandbox.cgroup.join import join
 
-__all__ = ["cancel_at_end_of_stdin", "error_event", "fail", "handle_signals", "say_line", "take_seat"]
-
 
 def handle_signals() -> None:
     """Make SIGTERM and SIGINT raise KeyboardInterrupt from now on."""

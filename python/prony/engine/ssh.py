@@ -7,8 +7,6 @@
 import shlex
 from dataclasses import dataclass
 
-__all__ = ["Login"]
-
 _CONNECT_S = 10
 # A connection that was cut ends within four times this.
 _ALIVE_EVERY_S = 4

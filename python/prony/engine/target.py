@@ -14,8 +14,6 @@ from prony.engine.allowed_hosts import address_of, is_loopback
 from prony.errors import UsageError
 from prony.model import Address, AddressKind, HttpVersion, Tls, Wire
 
-__all__ = ["HttpForm", "LoadTarget", "target_of"]
-
 # With TLS on the connection.
 _SECURE = "https"
 _WIRES: Mapping[str, Wire] = MappingProxyType(

@@ -31,8 +31,6 @@ from prony.itself import own_command
 from prony.model import Json
 from prony.version import prony_version
 
-__all__ = ["main"]
-
 # In the home folder here: the archive of a study whose asker was gone when it ended.
 _KEPT = "prony-kept.prony"
 # Several beats.

@@ -18,8 +18,6 @@ from prony.model.recording import GeneratorProcesses
 from prony.monitor.native import CompiledSource
 from prony.monitor.processes import ProcessMonitor
 
-__all__ = ["GeneratorWatch", "usage_of"]
-
 _ROLE = "generator"
 
 

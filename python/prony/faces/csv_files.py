@@ -18,8 +18,6 @@ from prony.faces.sheet import Sheet
 from prony.faces.sheets import sheets
 from prony.reading.study import Reading
 
-__all__ = ["write_csv", "write_sheets", "written"]
-
 _FORMULA = ("=", "+", "-", "@")
 
 

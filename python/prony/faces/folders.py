@@ -8,8 +8,6 @@ from pathlib import Path
 from prony.drafts import draft_of
 from prony.errors import UsageError
 
-__all__ = ["new_folder"]
-
 
 @contextmanager
 def new_folder(folder: Path) -> Iterator[Path]:

@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from prony.model.recording import Recording
 from prony.units import MILLISECOND_NS, seconds
 
-__all__ = ["interval_log"]
-
 _HEADER = '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"'
 
 

@@ -8,8 +8,6 @@ from prony.model import Json
 from prony.reading.brief import Brief, Ranked, brief_of
 from prony.reading.study import Reading
 
-__all__ = ["answer_json"]
-
 
 def answer_json(reading: Reading) -> Json | None:
     """Return the short answer; null for a plan without cells, and for a search (`found_rates` has its

@@ -4,8 +4,6 @@ from prony.analysis.versus import Versus
 from prony.model import Json
 from prony.model.shapes import encode
 
-__all__ = ["compare_json"]
-
 _VERSION = 1
 
 

@@ -8,8 +8,6 @@ from prony.model.shapes import encode
 from prony.report.diagnoses import diagnosis_words
 from prony.report.findings import advice_words, finding_words
 
-__all__ = ["diagnosis_json", "finding_json"]
-
 
 def finding_json(finding: Finding) -> Json:
     """Return a finding with what it means, what to change, and what would confirm it."""

@@ -18,8 +18,6 @@ from prony.reading.load import (
     summary_of,
 )
 
-__all__ = ["VERSION", "load_result"]
-
 VERSION = 1
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from prony.analysis.answer import Answer
-from prony.analysis.claims import ClaimResult
+from prony.analysis.claim_parts import ClaimResult
 from prony.analysis.displayed import cell_trimmed_mean
 from prony.analysis.drift import CALIBRATED
 from prony.analysis.editions import Then
@@ -43,8 +43,6 @@ from prony.reading.paths import CellPath, cell_paths
 from prony.reading.saturation import Curve
 from prony.reading.study import Reading
 from prony.report.findings import limit_words
-
-__all__ = ["VERSION", "reading_json"]
 
 VERSION = 1
 

@@ -8,8 +8,6 @@ from prony.analysis.self_tests import Procedure
 from prony.model import Json
 from prony.report.selftest import SelfTests
 
-__all__ = ["VERSION", "planted_json", "selftest_json"]
-
 VERSION = 1
 
 

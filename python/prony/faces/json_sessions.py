@@ -8,8 +8,6 @@ from prony.reading.across import LoadOver, SessionPart, Sessions
 from prony.reading.trend import SameLoad, same_loads
 from prony.report.words import machine_words
 
-__all__ = ["VERSION", "across_json", "sessions_json"]
-
 VERSION = 1
 
 

@@ -7,8 +7,6 @@ from prony.model import Json
 from prony.report.studies import StudyView
 from prony.report.words import availability_words
 
-__all__ = ["study_json"]
-
 
 def study_json(view: StudyView) -> Json:
     """Return a study as data."""

@@ -6,8 +6,6 @@ from prony.model import Json
 from prony.model.shapes import encode
 from prony.reading.sweeps import Crossed, Sweep
 
-__all__ = ["sweep_json"]
-
 
 def sweep_json(sweep: Sweep) -> Json:
     """Return a sweep; combinations of two factors' levels have keys such as ``1,2``."""

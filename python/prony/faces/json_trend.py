@@ -8,8 +8,6 @@ from prony.model.shapes import encode
 from prony.reading.trend import SameLoad, Trend, change
 from prony.report.words import machine_words
 
-__all__ = ["metrics_json", "trend_json"]
-
 
 def trend_json(trend: Trend) -> Json:
     """Return what `prony report A B --json` prints."""

@@ -6,8 +6,6 @@ from prony.faces.json_diagnosis import diagnosis_json
 from prony.model import Json
 from prony.reading.limits import LimitedCell
 
-__all__ = ["why_json"]
-
 
 def why_json(found: Iterable[LimitedCell]) -> Json:
     """Return the diagnoses. ``at``: where `prony report --json` has the same value."""

@@ -32,8 +32,6 @@ from prony.report.document import (
 )
 from prony.report.text import Words
 
-__all__ = ["markdown"]
-
 _MARKUP = re.compile(r"([\\`*_\[\]|~])")
 # At the beginning of a line these would begin a list, a quotation or a heading.
 _LINE_START = re.compile(r"^(\s*)([-+#>]|\d+\.)(?=\s)")

@@ -11,8 +11,6 @@ from prony.reading.across import Sessions
 from prony.reading.trend import SameLoad, Trend, same_loads
 from prony.report.words import group_words, load_words
 
-__all__ = ["session_sheets", "trend_sheets"]
-
 _SESSION_COLUMNS = (
     *("load", "metric", "unit", "subject", "session", "archive", "value", "first", "effect", "verdict"),
 )

@@ -23,8 +23,6 @@ from prony.reading.brief import Elsewhere, Measures, Otherwise, Ratio
 from prony.reading.sweeps import Factor
 from prony.reading.warm_ups import WarmUp
 
-__all__ = ["ReportShape", "report_schema", "report_type"]
-
 Object = Mapping[str, JsonValue]
 """An object with a page of its own in docs/reference, or whose keys depend on what was measured."""
 

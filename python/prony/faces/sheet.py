@@ -13,8 +13,6 @@ from prony.analysis.missing import Missing
 from prony.analysis.summary import Estimate
 from prony.metrics import METRICS, Unit
 
-__all__ = ["ESTIMATE", "UNITS", "Row", "Sheet", "estimated", "header", "reason"]
-
 Row = tuple[str | int | float | None, ...]
 
 UNITS: Mapping[Unit, str] = {

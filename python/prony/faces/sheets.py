@@ -17,8 +17,6 @@ from prony.reading.groups import Group
 from prony.reading.study import Reading
 from prony.report.words import group_words
 
-__all__ = ["sheets"]
-
 _LOAD = ("connections", "rate [1/s]", "streams", "requests", "threads")
 _CELL = ("cell_id", "subject", "engine", *_LOAD)
 

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-__all__ = ["TerminalReporter"]
-
 _STYLES = {
     Tone.PLAIN: "",
     Tone.STRONG: "bold",

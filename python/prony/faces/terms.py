@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from prony.glossary import terms_in
 from prony.report.document import Block, Document, Judgements, Notes, Paragraph, Section
 
-__all__ = ["terms_of"]
-
 
 def terms_of(document: Document) -> tuple[str, ...]:
     """Return the terms in the prose of a document, in alphabetical order."""

@@ -15,27 +15,6 @@ from typing import Literal
 from prony.host.cpus import Cpu
 from prony.units import KIB, MIB, format_bytes, format_count, format_percent
 
-__all__ = [
-    "HostCheck",
-    "accept_backlog",
-    "backlogs",
-    "cpu_quota",
-    "disk_space",
-    "file_limit",
-    "free_memory",
-    "governor",
-    "kept_ports",
-    "port_turnover",
-    "ports",
-    "processors",
-    "server_files",
-    "share_of_time",
-    "swap",
-    "tasks",
-    "time_wait_left",
-    "tracking",
-]
-
 Level = Literal["ok", "warn", "fail"]
 
 # Open files of a process besides its connections: libraries, logs, pipes.

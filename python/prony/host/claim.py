@@ -21,8 +21,6 @@ from pathlib import Path
 
 from prony.errors import HostError, explained
 
-__all__ = ["claim_machine"]
-
 _NAME = "\0prony-measures-here"
 _FOLDER = Path("/run/prony")
 _LONGEST_COMMAND = 120

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from prony.host.read import found_in
 
-__all__ = ["Cpu", "available_cpus"]
-
 _FOLDER = Path("/sys/devices/system/cpu")
 
 

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Demand"]
-
 
 @dataclass(frozen=True, slots=True)
 class Demand:

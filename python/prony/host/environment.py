@@ -9,8 +9,6 @@ People share archives, and variables hold secrets. Must not know archives.
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
-__all__ = ["REDACTED", "visible_environment", "visible_parameters"]
-
 REDACTED = "<redacted>"
 
 # Variables that change what is measured and cannot hold a secret.

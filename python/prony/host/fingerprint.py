@@ -24,8 +24,6 @@ from prony.host.facts.surroundings import container, container_engines, virtuali
 from prony.host.read import unread
 from prony.model import Fingerprint, Json
 
-__all__ = ["brief_fingerprint", "fingerprint", "generator_fingerprint"]
-
 
 def brief_fingerprint() -> Fingerprint:
     """Return the facts that say which machine this is, without starting or watching anything.

@@ -20,8 +20,6 @@ from pathlib import Path
 from prony.host.read import Fact, unread
 from prony.model import Json
 
-__all__ = ["KernelLog", "KernelMessage", "kept_of", "kernel_log_kept", "parse_message"]
-
 _DEVICE = Path("/dev/kmsg")
 # One record (PRINTK_MESSAGE_MAX in kernel/printk/internal.h is 2 KiB, with its prefix).
 _RECORD_BYTES = 8192

@@ -14,8 +14,6 @@ from prony.model import Fingerprint, Json
 from prony.model.facts import Floor
 from prony.runas import RunAs
 
-__all__ = ["keep_floors", "kept_floors"]
-
 _KIND = "noise-floors"
 _FILE = "floors.json"
 

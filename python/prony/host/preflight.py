@@ -21,8 +21,6 @@ from prony.host.facts.memory import memory
 from prony.host.facts.network import sockets
 from prony.host.read import Fact, read_number, read_text
 
-__all__ = ["preflight", "unfit"]
-
 _SYSTEM = Path("/proc/sys")
 _QUEUES = ("net/core/somaxconn", "net/ipv4/tcp_max_syn_backlog")
 # More stolen time than this shows a noisy neighbour.

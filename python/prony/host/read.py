@@ -12,8 +12,6 @@ from typing import Any
 
 from prony.model import Json
 
-__all__ = ["Fact", "found_in", "read_fact", "read_number", "read_text", "unread"]
-
 # A JSON value, or {"missing": reason}.
 Fact = Any
 

@@ -20,8 +20,6 @@ from prony.report.forms import count, duration, percent, signed_percent
 from prony.report.text import Figure, Name, Part, Quote, Text, joined, pointer, text
 from prony.units import format_rate
 
-__all__ = ["calibration_document", "change_words", "summary"]
-
 _MISSING = "—"
 _FORMS = {"duration": duration, "rate": format_rate}
 _SHORT = {"ok_per_s": "replies/s", "service_ok_p99": "p99"}

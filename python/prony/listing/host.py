@@ -11,8 +11,6 @@ from prony.report.document import Block, Column, Command, Document, Entry, Parag
 from prony.report.text import Name, Quote, pointer, text
 from prony.report.words import machine_words
 
-__all__ = ["ShownCheck", "host_document", "host_json"]
-
 _NOT_CALIBRATED = "Not measured yet on this machine as it is now; run `prony calibrate`."
 _LEVELS = {"ok": ("ok", Tone.GOOD), "warn": ("look", Tone.WARNING), "fail": ("fails", Tone.BAD)}
 

@@ -39,16 +39,6 @@ from prony.report.text import Figure, Name, Part, Quote, Text, Words, joined, po
 from prony.report.words import availability_words, ending_words
 from prony.runas import resolve_user
 
-__all__ = [
-    "advice_document",
-    "advice_json",
-    "check_json",
-    "checks_document",
-    "server_document",
-    "server_json",
-    "servers_document",
-]
-
 
 def servers_document(entries: Sequence[ServerEntry], others: Sequence[ProcessEntry] = ()) -> Document:
     """Return a table of servers: interfaces, version, and whether they can be measured on this machine.

@@ -7,8 +7,6 @@
 from prony.metrics.metric import Better, Metric, Unit
 from prony.metrics.sources import CONNECTIONS, GENERATOR_USAGE
 
-__all__ = ["GENERATOR"]
-
 GENERATOR = (
     Metric(
         "reconnects",

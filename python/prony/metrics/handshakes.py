@@ -7,8 +7,6 @@
 from prony.metrics.metric import Better, Metric, Unit
 from prony.metrics.sources import HISTOGRAM
 
-__all__ = ["HANDSHAKES"]
-
 _KINDS = {
     "full": ("full TLS handshakes", "in full"),
     "resumed": ("resumed TLS handshakes", "by taking up an earlier session"),

@@ -12,8 +12,6 @@ from types import MappingProxyType
 from prony.metrics.metric import Better, Metric, Unit
 from prony.metrics.sources import HISTOGRAM
 
-__all__ = ["LATENCY", "PERCENTILES"]
-
 PERCENTILES: Mapping[str, str] = MappingProxyType(
     {"p50": "50", "p90": "90", "p95": "95", "p99": "99", "p999": "99.9", "p9999": "99.99"}
 )

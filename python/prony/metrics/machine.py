@@ -7,8 +7,6 @@
 from prony.metrics.metric import Better, Metric, Unit
 from prony.metrics.sources import PROC, STAT
 
-__all__ = ["MACHINE"]
-
 MACHINE = (
     Metric(
         "machine_cpu_percent",

@@ -9,8 +9,6 @@ True
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Better", "Metric", "Unit"]
-
 
 class Unit(StrEnum):
     """What a quantity is counted in. ``DURATION`` is nanoseconds, ``RATIO`` 0 to 1, ``PERCENT`` 100 = one

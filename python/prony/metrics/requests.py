@@ -7,8 +7,6 @@
 from prony.metrics.metric import Better, Metric, Unit
 from prony.metrics.sources import ACCOUNT
 
-__all__ = ["REQUESTS"]
-
 REQUESTS = (
     Metric(
         "ok_per_s",

@@ -6,21 +6,6 @@ Must not know what is made of them.
 '/proc/stat (proc_stat(5))'
 """
 
-__all__ = [
-    "ACCOUNT",
-    "CONNECTIONS",
-    "DESCRIPTORS",
-    "GENERATOR_USAGE",
-    "GROUPS",
-    "HISTOGRAM",
-    "PROC",
-    "SMAPS",
-    "SOCK_DIAG",
-    "STAT",
-    "STATUS",
-    "TASK",
-]
-
 ACCOUNT = "engine's Recording, account and window"
 PROC = "/proc/PID/stat (proc_pid_stat(5)), all processes of the subject"
 SMAPS = "/proc/PID/smaps_rollup (kernel: Documentation/filesystems/proc.rst)"

@@ -9,8 +9,6 @@ Must not know the generator or the rest of the machine.
 from prony.metrics.metric import Better, Metric, Unit
 from prony.metrics.sources import ACCOUNT, DESCRIPTORS, GROUPS, PROC, SMAPS, SOCK_DIAG, STATUS, TASK
 
-__all__ = ["SUBJECT"]
-
 _EACH = {
     "rss_per_process": ("resident memory", "resident set", PROC),
     "pss_per_process": ("memory (PSS)", "proportional set", SMAPS),

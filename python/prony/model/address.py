@@ -10,8 +10,6 @@ from types import MappingProxyType
 
 from prony.model.shapes import OPTIONAL
 
-__all__ = ["Address", "AddressKind", "HttpVersion", "Tls", "TlsCipher", "TlsKey", "TlsVersion", "Wire"]
-
 
 class Wire(StrEnum):
     """What is spoken on the socket."""

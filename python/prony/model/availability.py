@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["INSTALLABLE", "READY", "Availability", "AvailabilityKind"]
-
 
 class AvailabilityKind(StrEnum):
     """What is left to do: nothing, what Prony does itself, or what only the machine's owner can do."""

@@ -13,9 +13,6 @@ from enum import StrEnum
 from prony.model.shapes import OPTIONAL
 from prony.model.subject import is_named
 
-__all__ = ["ERROR_RATIO", "TOLERANT", "Claim", "ClaimKind", "Needs", "Original"]
-
-
 ERROR_RATIO = "error_ratio"
 """The metric that has one value for each trial, and is tested by counting trials."""
 

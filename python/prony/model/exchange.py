@@ -11,17 +11,6 @@ from dataclasses import dataclass, field
 
 from prony.model.shapes import OPTIONAL
 
-__all__ = [
-    "Check",
-    "Contract",
-    "Request",
-    "fault_of",
-    "is_header_name",
-    "is_header_value",
-    "is_method",
-    "is_path",
-]
-
 _PATH = re.compile(r"/[^\x00-\x20\x7f]*")
 # RFC 9110, section 5.6.2: a token.
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

@@ -17,32 +17,6 @@ from prony.model.limit import Limit
 from prony.model.observation import ListenerUsage, ThreadSchedule
 from prony.model.shapes import INLINE, OPTIONAL, REST
 
-__all__ = [
-    "CloseLook",
-    "CloseView",
-    "DeclaredFacts",
-    "Fingerprint",
-    "Fitness",
-    "Floor",
-    "FoundRate",
-    "FrontendFacts",
-    "GeneratorFitness",
-    "PilotStep",
-    "RateBoundary",
-    "RateStep",
-    "RateTest",
-    "RunFacts",
-    "SearchPart",
-    "Stopped",
-    "SubjectFacts",
-    "TrialEvent",
-    "TrialFacts",
-    "TrialStep",
-    "Unknown",
-    "Unmet",
-]
-
-
 # --- of a machine -----------------------------------------------------------------------------------------
 
 

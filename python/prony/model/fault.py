@@ -7,8 +7,6 @@ True
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Fault", "FaultKind"]
-
 
 class FaultKind(StrEnum):
     """Where a fault lies. Public: archives hold these names."""

@@ -14,8 +14,6 @@ from typing import Literal
 from prony.model.address import Address
 from prony.units import SECOND_NS
 
-__all__ = ["Launch", "Readiness", "RoleRule", "StopRule"]
-
 
 @dataclass(frozen=True, slots=True)
 class Readiness:

@@ -10,8 +10,6 @@ from enum import StrEnum
 
 from prony.model.shapes import OPTIONAL, ShapeError
 
-__all__ = ["GeneratorVerdict", "Limit", "LimitKind", "Limited"]
-
 
 class Limited(StrEnum):
     """Whether the generator set the figures."""

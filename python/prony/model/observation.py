@@ -12,8 +12,6 @@ from enum import StrEnum
 
 from prony.model.address import AddressKind
 
-__all__ = ["ListenerUsage", "LogTail", "Phase", "ProcessRow", "Sample", "ThreadSchedule", "ThreadUsage"]
-
 
 class Phase(StrEnum):
     """The part of a trial that a sample belongs to."""

@@ -18,8 +18,6 @@ from prony.model.shapes import OPTIONAL
 from prony.model.subject import Subject, is_of
 from prony.model.workload import ClosedLoop, CountStop, EngineChoice, OpenLoop, Workload
 
-__all__ = ["Cell", "Design", "Plan", "Precision"]
-
 
 @dataclass(frozen=True, slots=True)
 class Cell:

@@ -20,41 +20,6 @@ from prony.model.limit import GeneratorVerdict, Limit, Limited
 from prony.model.shapes import OPTIONAL, REST, ShapeError, at, decode
 from prony.model.workload import Pacing, Workload, fault_of_mix
 
-__all__ = [
-    "Account",
-    "Answered",
-    "CarriedIn",
-    "Completed",
-    "Connections",
-    "Distribution",
-    "Distributions",
-    "ErrorSample",
-    "GeneratorCost",
-    "GeneratorMachine",
-    "GeneratorName",
-    "GeneratorProcesses",
-    "GeneratorShare",
-    "Handshakes",
-    "LittlesLaw",
-    "LoopKind",
-    "PathFigures",
-    "Population",
-    "Queue",
-    "RawLatencies",
-    "Recording",
-    "ReportedLatency",
-    "Second",
-    "Specification",
-    "SpokenWire",
-    "StageFigures",
-    "Streams",
-    "Target",
-    "Traffic",
-    "Window",
-    "WorkerThread",
-    "decode_recording",
-]
-
 
 class LoopKind(StrEnum):
     """What decided when the next request went out: the last reply, or a schedule."""

@@ -8,8 +8,6 @@ from prony.model.facts import Fingerprint, RunFacts, SubjectFacts
 from prony.model.sandbox import SandboxFacts
 from prony.model.trial import Trial
 
-__all__ = ["Run", "RunStatus", "SubjectRecord", "TrialRecord"]
-
 
 class RunStatus(StrEnum):
     """How a run ended. A run starts as ``INTERRUPTED``, so that a killed one stays so."""

@@ -10,17 +10,6 @@ from enum import StrEnum
 
 from prony.model.shapes import OPTIONAL, REST
 
-__all__ = [
-    "Ceiling",
-    "LimitHolding",
-    "LimitState",
-    "Network",
-    "Placement",
-    "SandboxChoice",
-    "SandboxFacts",
-    "SandboxKind",
-]
-
 
 class SandboxKind(StrEnum):
     """What keeps a subject apart: processes in namespaces, control groups around these, or a container."""

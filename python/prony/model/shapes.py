@@ -26,8 +26,6 @@ from functools import cache
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-__all__ = ["INLINE", "OPTIONAL", "REST", "Json", "ShapeError", "at", "decode", "encode"]
-
 Json = dict[str, Any]
 
 T = TypeVar("T")

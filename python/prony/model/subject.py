@@ -13,8 +13,6 @@ from fnmatch import fnmatchcase
 from prony.model.exchange import Contract
 from prony.model.shapes import OPTIONAL
 
-__all__ = ["App", "Frontend", "Interface", "Subject", "is_named", "is_of"]
-
 # The settings in a subject's name, such as `[workers=4 threads=8]`.
 _LEVELS = re.compile(r"\[(?=[^\]]*=)")
 _WITH_LEVELS = re.compile(r"\[[^\]]*=[^\]]*\]")

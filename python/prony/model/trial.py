@@ -15,8 +15,6 @@ from prony.model.observation import LogTail, Sample, ThreadUsage
 from prony.model.recording import Recording
 from prony.model.sandbox import Placement
 
-__all__ = ["Failed", "Invalid", "Ok", "Outcome", "Trial", "TrialRole"]
-
 
 class TrialRole(StrEnum):
     """Why a trial was run."""

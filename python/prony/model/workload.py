@@ -14,33 +14,6 @@ from prony.model.exchange import Request, is_path
 from prony.model.shapes import OPTIONAL, at
 from prony.units import SECOND_NS, seconds
 
-__all__ = [
-    "ELSEWHERE",
-    "FLEET",
-    "LOCAL",
-    "MAX_CONNECTIONS",
-    "MAX_PATHS",
-    "MAX_RATE_PER_S",
-    "MAX_STREAMS",
-    "Arrivals",
-    "ClosedLoop",
-    "ConnectionStage",
-    "CountStop",
-    "DurationStop",
-    "EngineChoice",
-    "Loop",
-    "Mix",
-    "MixPath",
-    "OpenLoop",
-    "Pacing",
-    "RateStage",
-    "Stop",
-    "Workload",
-    "fault_of_mix",
-    "is_fleet",
-    "is_own_generator",
-]
-
 LOCAL = "local:"
 """What the name of several built-in generators on this machine begins with."""
 FLEET = rf"^{LOCAL}([1-9]|[1-5][0-9]|6[0-4])(@([1-9]|[1-9][0-9])%)?$"

@@ -8,8 +8,6 @@ Must not know what is watched.
 
 from typing import Protocol
 
-__all__ = ["Gauges", "WindowCounters"]
-
 
 class WindowCounters(Protocol):
     """Reads cumulative figures at the start and at the end of the window."""

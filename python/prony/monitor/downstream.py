@@ -15,8 +15,6 @@ from collections.abc import Callable, Collection, Sequence
 
 from prony.monitor.sock_diag import Outgoing, SockDiag
 
-__all__ = ["DownstreamGauges", "commonest"]
-
 # The kernel visits every connection of the network: 0.6 ms for four hundred. After each read it is left
 # alone for so many times as long, so that reading takes 0.2 % of a core at most.
 _REST = 500

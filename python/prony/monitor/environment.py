@@ -27,8 +27,6 @@ from pathlib import Path
 from prony.monitor.machine import CpuTimes, parse_cpu_times, parse_network_queues, parse_pressure
 from prony.monitor.native import tree_cpu
 
-__all__ = ["EnvironmentCounters"]
-
 _PROC = Path("/proc")
 _CPUS = Path("/sys/devices/system/cpu")
 

@@ -11,8 +11,6 @@ Must not know what runs on them. One gauge, ``frequency_khz``: the mean over the
 from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["FrequencyGauge"]
-
 _CPUS = Path("/sys/devices/system/cpu")
 
 

@@ -11,8 +11,6 @@ from collections.abc import Callable, Mapping
 
 from prony.sandbox.cgroup.base import Counters
 
-__all__ = ["GroupCounters", "oom_kills"]
-
 _NEVER_READ = Counters(missing=dict.fromkeys(Counters.names(), "the window did not open and close"))
 
 

@@ -18,8 +18,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["LockCounters", "samples_in"]
-
 _PROGRAM = "py-spy"
 _RATE_HZ = 100
 _MOST_PROCESSES = 4

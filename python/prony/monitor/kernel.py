@@ -11,8 +11,6 @@ the whole machine.
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["KernelCounters", "parse_counters", "parse_time_wait", "parse_tracking"]
-
 # Deltas. Each is read by a diagnosis or by the account of the transport.
 _FROM_NETSTAT = (
     "ListenOverflows",

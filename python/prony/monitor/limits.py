@@ -16,8 +16,6 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-__all__ = ["LimitCounters", "ports_in", "read_port_range", "soft_limit"]
-
 _OPEN_FILES = re.compile(r"^Max open files +(\d+)", re.MULTILINE)
 _RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 

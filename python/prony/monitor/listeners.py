@@ -24,8 +24,6 @@ from enum import Enum
 from prony.model import Address, AddressKind, ListenerUsage
 from prony.monitor.sock_diag import Listener, SockDiag
 
-__all__ = ["ListenerGauges", "Watched", "fullest", "taking"]
-
 # To count the connections of one port the kernel visits all connections: 5 ms for ten thousand.
 _SAMPLES_BETWEEN_COUNTS = 4
 

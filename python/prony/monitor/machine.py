@@ -13,16 +13,6 @@ from pathlib import Path
 
 from prony.units import MICROSECOND_NS, SECOND_NS
 
-__all__ = [
-    "CpuTimes",
-    "MachineCpu",
-    "parse_cpu_times",
-    "parse_machine_cpu",
-    "parse_network_queues",
-    "parse_pressure",
-    "read_machine_cpu",
-]
-
 _STAT = Path("/proc/stat")
 
 

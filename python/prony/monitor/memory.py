@@ -12,8 +12,6 @@ from pathlib import Path
 
 from prony.host.facts.memory import parse_meminfo
 
-__all__ = ["MemoryGauge"]
-
 _FIELDS = {"memory_bytes": "MemTotal", "memory_available_bytes": "MemAvailable"}
 
 

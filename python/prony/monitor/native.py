@@ -9,19 +9,6 @@ Must not know the monitors.
 from collections.abc import Sequence
 from typing import Protocol
 
-__all__ = [
-    "CompiledSource",
-    "NativeDetail",
-    "NativeMemory",
-    "NativeProcess",
-    "NativeSchedule",
-    "NativeThread",
-    "NativeWatch",
-    "ProcessSource",
-    "open_switch_watch",
-    "tree_cpu",
-]
-
 
 class NativeProcess(Protocol):
     """One process. CPU times are cumulative since its start."""

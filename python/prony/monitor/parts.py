@@ -9,8 +9,6 @@ Must not know roles.
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-__all__ = ["main_of"]
-
 
 def main_of(pid: int, mains: Sequence[int]) -> int:
     """Return the one of ``mains`` that ``pid`` is, descends from, or else belongs to.

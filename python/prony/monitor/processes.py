@@ -23,8 +23,6 @@ from prony.monitor.native import CompiledSource, NativeDetail, NativeProcess, Pr
 from prony.monitor.parts import main_of
 from prony.monitor.threads import Identity, ThreadTimes
 
-__all__ = ["ProcessMonitor", "role_of"]
-
 # 2 Hz: 50 processes cost 0.2 % of a core. The kernel counts in clock ticks of 10 ms, so more often adds
 # little.
 _PERIOD_S = 0.5

@@ -19,8 +19,6 @@ from typing import NamedTuple, Self
 
 from prony.model import AddressKind
 
-__all__ = ["Listener", "Outgoing", "SockDiag", "count_messages"]
-
 _SOCK_DIAG = 4  # netlink's protocol
 _BY_FAMILY, _DUMP_REQUEST = 20, 0x301
 _ERROR, _DONE = 2, 3

@@ -23,8 +23,6 @@ from collections.abc import Callable, Sequence
 from prony.model.observation import ThreadSchedule
 from prony.monitor.native import NativeSchedule, NativeWatch, open_switch_watch
 
-__all__ = ["SwitchCounters"]
-
 # 256 KiB hold ten thousand switches of a CPU.
 _PERIOD_S = 0.02
 _ROUNDS_BETWEEN_LISTS = 25

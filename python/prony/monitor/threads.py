@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from prony.model import ThreadUsage
 from prony.monitor.native import NativeDetail
 
-__all__ = ["Identity", "ThreadTimes"]
-
 Identity = tuple[int, int]
 """What identifies a process: its number, and the clock tick in which it was started."""
 

@@ -18,8 +18,6 @@ from collections.abc import Callable, Sequence
 
 from prony.monitor.sock_diag import Outgoing, SockDiag
 
-__all__ = ["WaitingPorts", "waiting_ports"]
-
 
 def waiting_ports(found: Sequence[Outgoing], behind: int | None) -> dict[str, int]:
     """Return the counters of such sockets; ``behind``: the port of a server behind a frontend."""

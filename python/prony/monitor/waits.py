@@ -31,8 +31,6 @@ from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 
-__all__ = ["STATES", "ThreadCounters", "lock_of", "state_of"]
-
 # 0.2 to 0.4 % of a core, waking included (bench/monitor_cost); of more threads each has its turn.
 _PERIOD_S = 0.1
 _THREADS_A_LOOK = 12

@@ -18,8 +18,6 @@ from pathlib import Path
 from prony.model import Address, AddressKind
 from prony.monitor.sock_diag import SockDiag
 
-__all__ = ["WorkerConnections", "inode_of"]
-
 _SOCKET = re.compile(r"socket:\[(\d+)\]")
 # Some microseconds for each descriptor, once, after the window.
 _MOST_CONNECTIONS = 5000

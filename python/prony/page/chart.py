@@ -15,26 +15,6 @@ from prony.model import Json
 from prony.page.palette import GRID, INK, QUIET, Glyph
 from prony.report.text import Words
 
-__all__ = [
-    "EVERY",
-    "FONT",
-    "HEIGHT",
-    "WIDTH",
-    "Chapter",
-    "Chart",
-    "Style",
-    "axis",
-    "by_ratio",
-    "coloured",
-    "legible",
-    "quantity",
-    "rows_of",
-    "shaped",
-    "slug",
-    "spec",
-    "tooltip",
-]
-
 EVERY = "all"
 """What the key of a chart ends in that is of the only load."""
 

@@ -5,8 +5,6 @@ from prony.page.markup import prose, safe, words_html
 from prony.page.palette import COLOURS, Glyph
 from prony.page.render import in_page
 
-__all__ = ["chapter_html", "figure_html", "key_html", "swatch"]
-
 _PATHS = {
     "circle": '<circle cx="6" cy="6" r="4.5"/>',
     "square": '<path d="M2 2h8v8H2z"/>',

@@ -17,8 +17,6 @@ from prony.reading.traces import PercentileCurve, curves_of, seconds_of
 from prony.report.load import load_document
 from prony.report.text import pointer
 
-__all__ = ["page_of_load"]
-
 _NAME = "this load"
 # Rates, the account and the latencies.
 _FIRST = 3

@@ -30,8 +30,6 @@ from prony.report.document import (
 )
 from prony.report.text import Figure, Words
 
-__all__ = ["block_html", "prose", "safe", "section_html", "table_html", "words_html"]
-
 
 def safe(text: str) -> str:
     """Return text from anywhere as HTML, without control characters."""

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-__all__ = ["COLOURS", "GRID", "INK", "PAPER", "QUIET", "SHAPES", "VARIABLES", "Glyph", "palette"]
-
 COLOURS = (
     *("#0072b2", "#d55e00", "#00896b", "#b35c96", "#b07a00", "#2b97d3", "#7a5a3a", "#6e7781"),
     *("#4b3a9b", "#a8324a", "#5f7d00", "#1f5f5b"),

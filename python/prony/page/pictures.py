@@ -13,8 +13,6 @@ from prony.reading.study import Reading
 from prony.reading.traces import Traces
 from prony.reading.trend import Trend
 
-__all__ = ["pictures_of_sessions", "pictures_of_study", "pictures_of_trend"]
-
 
 def pictures_of_study(reading: Reading, found: Traces) -> Iterator[tuple[str, bytes]]:
     """Yield the name and the content of each file, two for each chart of a study."""

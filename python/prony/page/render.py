@@ -7,8 +7,6 @@ from prony.model import Json
 from prony.page.chart import legible
 from prony.page.palette import PAPER, VARIABLES
 
-__all__ = ["VEGA_LITE", "in_page", "png", "svg"]
-
 VEGA_LITE = "6.4"
 """The version of Vega-Lite that draws, also in the page."""
 

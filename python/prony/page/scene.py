@@ -24,8 +24,6 @@ from prony.report.text import pointer
 from prony.report.words import bound_sign, group_words
 from prony.units import Scale
 
-__all__ = ["Scene", "scene_of", "titled"]
-
 
 @dataclass(frozen=True, slots=True)
 class Scene:

@@ -8,8 +8,6 @@ from prony.model import Fingerprint, Run, SubjectRecord
 from prony.page.markup import safe
 from prony.report.redaction import without_traces
 
-__all__ = ["machine_html", "setups_html", "terms_html"]
-
 _CODE = re.compile("`([^`]*)`")
 
 

@@ -21,8 +21,6 @@ from prony.report.text import pointer
 from prony.report.trend import trend_document
 from prony.report.words import workload_words
 
-__all__ = ["chapters_of_sessions", "chapters_of_trend", "page_of_sessions", "page_of_trend"]
-
 
 def page_of_sessions(title: str, found: Sessions, *, host: str | None = None) -> str:
     """Return the page of the sessions of one plan. ``title``: of the plan; ``host``: as `page_of_study`."""

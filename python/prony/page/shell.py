@@ -19,8 +19,6 @@ from prony.page.chart import Chart, legible
 from prony.page.markup import safe
 from prony.page.palette import VARIABLES
 
-__all__ = ["page"]
-
 
 @cache
 def _asset(name: str) -> bytes:

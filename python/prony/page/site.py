@@ -13,8 +13,6 @@ from prony.report.forms import day
 from prony.report.sections.answer import leader_words
 from prony.report.text import pointer
 
-__all__ = ["Listed", "index_entry", "index_page"]
-
 
 @dataclass(frozen=True, slots=True)
 class Listed:

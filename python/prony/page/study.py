@@ -19,8 +19,6 @@ from prony.report.redaction import redacted_section
 from prony.report.sections.brief_table import shared_app
 from prony.report.study import study_parts
 
-__all__ = ["page_of_study"]
-
 
 def page_of_study(reading: Reading, traces: Traces, *, host: str | None = None) -> str:
     """Return the page of a study. ``host``: the machine's name, of a page to pass on: then paths, that name,

@@ -9,23 +9,13 @@ from dataclasses import dataclass, replace
 from prony.analysis.across_sessions import OverRow, over_rows
 from prony.analysis.all_pairs import Pair
 from prony.analysis.answer import log_values, ranked_cells
-from prony.analysis.claims import ClaimResult, ClaimVerdict
+from prony.analysis.claim_parts import ClaimResult, ClaimVerdict
 from prony.analysis.compare import Comparison, Terms
 from prony.analysis.fingerprints import machine_key
 from prony.analysis.summary import TrialFigures
 from prony.model import Cell, Claim, Fingerprint, OpenLoop, Plan, SubjectRecord
 from prony.reading.groups import Group
 from prony.units import format_duration
-
-__all__ = [
-    "ClaimOver",
-    "LoadOver",
-    "PartTrials",
-    "SessionPart",
-    "Sessions",
-    "differences_of_plans",
-    "over_sessions",
-]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,18 +19,6 @@ from prony.reading.groups import Group, load_size
 from prony.reading.limits import Alike, alike_diagnoses
 from prony.reading.study import Reading
 
-__all__ = [
-    "Ahead",
-    "Brief",
-    "Elsewhere",
-    "Measures",
-    "Otherwise",
-    "Ranked",
-    "Ratio",
-    "brief_of",
-    "is_of_the_bench",
-]
-
 _OF_THE_BENCH = frozenset(
     {
         *(one for one in Symptom if one.name.startswith("GENERATOR_")),

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from prony.analysis.summary import TrialFigures
 from prony.model import Fault, FaultKind, Invalid, Outcome
 
-__all__ = ["Cause", "by_cause", "figure_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Cause:

@@ -13,8 +13,6 @@ from prony.analysis.summary import CellSummary, Estimate, TrialFigures
 from prony.model import Ok, TrialRole
 from prony.units import seconds
 
-__all__ = ["CHECKED", "Calibrations", "CrossCheck", "calibrations", "cross_checks"]
-
 CHECKED = ("ok_per_s", "service_ok_p50", "service_ok_p99")
 """The metrics in which other generators are compared with Prony's own."""
 

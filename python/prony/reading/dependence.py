@@ -11,8 +11,6 @@ from prony.analysis.compare import LEAST_BLOCKS
 from prony.analysis.dependence import Dependence, dependence
 from prony.reading.groups import Group
 
-__all__ = ["dependence_of"]
-
 
 def dependence_of(groups: Iterable[Group]) -> Dependence | None:
     """Return the dependence in the first primary load that has an answer over five blocks; null where there

@@ -16,19 +16,6 @@ from prony.analysis.validity import in_words
 from prony.model import Invalid, TrialRole
 from prony.reading.causes import Cause, by_cause
 
-__all__ = [
-    "Attempts",
-    "FailedAlike",
-    "FailedRequests",
-    "FailureTest",
-    "Repeated",
-    "failed_alike",
-    "failed_by_class",
-    "failure_tests",
-    "repeated",
-    "search_attempts",
-]
-
 _LEVEL = 0.05
 _MOST_KINDS = 3
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from prony.diagnosis import RULES, Finding, typical
 
-__all__ = ["Found", "Shared", "merged", "shared"]
-
 
 @dataclass(frozen=True, slots=True)
 class Found:

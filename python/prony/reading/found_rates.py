@@ -14,8 +14,6 @@ from prony.analysis.groups import letters
 from prony.model import Run
 from prony.model.facts import FoundRate, RateBoundary, RateStep, RateTest, SearchPart, TrialStep
 
-__all__ = ["Confirmed", "SearchEnd", "confirmed_rates"]
-
 _Z = NormalDist().inv_cdf(0.975)
 
 

@@ -27,17 +27,6 @@ from prony.metrics import METRICS, Better
 from prony.model import Cell, ClosedLoop, EngineChoice, OpenLoop, Plan, SandboxChoice, Workload
 from prony.reading.failures import FailureTest, failure_tests
 
-__all__ = [
-    "Group",
-    "agreed_terms",
-    "allowed_errors",
-    "families",
-    "generator_name",
-    "groups_of",
-    "load_size",
-    "terms",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Group:

@@ -10,8 +10,6 @@ from prony.diagnosis import Diagnosis
 from prony.reading.groups import Group
 from prony.reading.study import Reading
 
-__all__ = ["Alike", "LimitedCell", "alike_diagnoses", "limited_cells"]
-
 
 @dataclass(frozen=True, slots=True)
 class Alike:

@@ -18,18 +18,6 @@ from prony.model import GeneratorVerdict, Limited
 from prony.model.recording import Distribution, Handshakes, Recording, StageFigures, Streams
 from prony.units import seconds
 
-__all__ = [
-    "EndedSo",
-    "LatencyClass",
-    "LoadReading",
-    "Spread",
-    "StageReading",
-    "StreamsReading",
-    "TlsReading",
-    "read_load",
-    "summary_of",
-]
-
 _MOST_CLASSES = 12
 
 

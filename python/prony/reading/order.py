@@ -16,8 +16,6 @@ from prony.metrics import METRICS, Better
 from prony.model import Ok, TrialRole
 from prony.reading.groups import Group
 
-__all__ = ["Placed", "effect_of_order", "in_order"]
-
 
 @dataclass(frozen=True, slots=True)
 class Placed:

@@ -8,8 +8,6 @@ from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.model import Original, is_named
 
-__all__ = ["Beside", "beside"]
-
 
 @dataclass(frozen=True, slots=True)
 class Beside:

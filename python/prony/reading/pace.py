@@ -9,8 +9,6 @@ from prony.analysis.missing import Missing
 from prony.analysis.steadiness import Steadiness
 from prony.analysis.summary import CellSummary, Estimate
 
-__all__ = ["coarsest", "fullest_addresses", "is_nearly_full", "most", "unknown_pace"]
-
 # From here on a burst of connections no longer fits.
 _NEARLY_FULL = 0.9
 

@@ -12,8 +12,6 @@ from prony.analysis.missing import Missing
 from prony.analysis.paths import LoadPath
 from prony.analysis.summary import CellSummary, Estimated, estimate_geometric, estimate_mean, lost_trials
 
-__all__ = ["CellPath", "cell_paths"]
-
 _SHOWN = ("50", "99")
 
 

@@ -8,8 +8,6 @@ from prony.analysis.missing import Missing
 from prony.model import ClosedLoop
 from prony.reading.groups import Group, families
 
-__all__ = ["LEAST_LOADS", "Curve", "curves"]
-
 LEAST_LOADS = 3
 """With fewer loads there is no curve."""
 

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from prony.model import Fingerprint, Limited, LimitKind
 from prony.model.recording import GeneratorMachine
 
-__all__ = ["Sender", "senders"]
-
 
 @dataclass(frozen=True, slots=True)
 class Sender:

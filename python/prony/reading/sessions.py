@@ -11,8 +11,6 @@ from prony.analysis.fingerprints import comparable
 from prony.model import Plan, Run, TrialRecord
 from prony.units import DAY_NS
 
-__all__ = ["first_runs", "session_of", "stretches"]
-
 
 def first_runs(runs: Sequence[Run]) -> tuple[int, ...]:
     """Return the places of the runs that begin a session: the first, and each on another machine, or begun on

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from prony.analysis.by_session import in_sessions
 from prony.analysis.ceiling import most_per_s
-from prony.analysis.claims import ClaimResult, ClaimVerdict, evaluate
+from prony.analysis.claim_parts import ClaimResult, ClaimVerdict
+from prony.analysis.claims import evaluate
 from prony.analysis.compare import Comparison, Terms
 from prony.analysis.dependence import Dependence
 from prony.analysis.editions import Then, VersionChange, of_the_time
@@ -50,8 +51,6 @@ from prony.reading.sessions import session_of, stretches
 from prony.reading.sweeps import Sweep, sweeps_of
 from prony.reading.warm_ups import WarmUp, warm_ups
 from prony.reading.work import with_unequal_work
-
-__all__ = ["Reading", "read", "read_archive", "read_over", "read_sessions"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,6 @@ from prony.metrics import Better
 from prony.model import Cell, SubjectRecord
 from prony.reading.groups import Group
 
-__all__ = ["Crossed", "Factor", "Level", "Member", "Neighbour", "Sweep", "sweeps_of"]
-
-
 # A setting of the kernel is text; longer than this is none.
 _DIGITS = re.compile("[0-9]{1,15}")
 

@@ -19,23 +19,6 @@ from prony.reading.groups import Group
 from prony.reading.study import Reading
 from prony.units import SECOND_NS, seconds
 
-__all__ = [
-    "CURVE",
-    "Bin",
-    "Choice",
-    "PercentileCurve",
-    "Picked",
-    "SecondFigures",
-    "Traces",
-    "TrialTrace",
-    "Usage",
-    "curves_of",
-    "picked_trials",
-    "primary_cells",
-    "seconds_of",
-    "traces",
-]
-
 CURVE = (
     *("0", "10", "25", "50", "60", "70", "75", "80", "85", "90", "92.5", "95", "96.5", "97.5", "98.5", "99"),
     *("99.25", "99.5", "99.7", "99.9", "99.95", "99.99", "99.995", "99.999"),

@@ -12,8 +12,6 @@ from prony.reading.across import Sessions
 from prony.reading.groups import Group
 from prony.reading.study import Reading
 
-__all__ = ["Edition", "SameLoad", "Trend", "change", "known", "same_loads", "trend_of"]
-
 _BESIDE = ("ok_per_s", "error_ratio", "cpu_ns_per_request", "pss_end")
 
 

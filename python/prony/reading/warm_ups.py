@@ -7,8 +7,6 @@ from prony.analysis.warm_up import warmup_ns
 from prony.model import Plan
 from prony.model.facts import PilotStep
 
-__all__ = ["WarmUp", "warm_ups"]
-
 
 @dataclass(frozen=True, slots=True)
 class WarmUp:

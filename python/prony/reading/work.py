@@ -11,8 +11,6 @@ from prony.diagnosis import Diagnosis, Frequent
 from prony.diagnosis.unequal_work import ALIKE, unequal_work
 from prony.reading.groups import Group
 
-__all__ = ["Replies", "UnequalReplies", "unequal_replies", "with_unequal_work"]
-
 
 @dataclass(frozen=True, slots=True)
 class Replies:

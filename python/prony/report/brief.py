@@ -34,8 +34,6 @@ from prony.report.sections.tls import agreed_in_all
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, joined, listed, pointer, text
 from prony.report.words import load_words
 
-__all__ = ["ON_A_PAGE", "Places", "Space", "brief_report", "brief_sections"]
-
 _ANSWER_LINES, _LEAD_LINES = 3, 2
 _REMARK_LINES = 3
 _HEIGHT = 40

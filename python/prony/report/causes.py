@@ -7,8 +7,6 @@ from prony.report.forms import whole_percent
 from prony.report.text import Figure, Name, Quote, Text, pointer, text
 from prony.units import format_duration
 
-__all__ = ["cause_words", "outcome_words"]
-
 
 def outcome_words(found: Cause, at: str) -> Text:
     """Return the outcome of trials and its reason. ``at``: where the report's JSON has the cause."""

@@ -27,8 +27,6 @@ from prony.report.sections.effects import comparison_entries
 from prony.report.text import Figure, Name, Part, Quote, Text, counted, pointer, text
 from prony.report.words import workload_words
 
-__all__ = ["compare_document"]
-
 # Less is not seen in figures of three digits.
 _NOTEWORTHY = 1.1
 

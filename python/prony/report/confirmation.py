@@ -12,8 +12,6 @@ from prony.report.forms import count, digits, whole_percent
 from prony.report.text import Figure, Name, Quote, Text, counted, pointer, text
 from prony.units import format_duration
 
-__all__ = ["confirmation_blocks"]
-
 _SAYS: Mapping[Agreement, str] = MappingProxyType(
     {
         Agreement.CONFIRMS: "A close look, in a trial of its own, confirms it",

@@ -22,8 +22,6 @@ from prony.report.forms import count, digits, whole_percent
 from prony.report.text import EMPTY, Figure, Name, Part, Text, joined, pointer, text
 from prony.units import format_rate
 
-__all__ = ["Placed", "cause_note", "diagnosis_words", "resource_words", "ruled_out_words"]
-
 Placed = tuple[Diagnosis, str]
 """A diagnosis, and where the JSON has it."""
 

@@ -9,24 +9,6 @@ from enum import StrEnum
 
 from prony.report.text import Figure, Part, Text, Words, text
 
-__all__ = [
-    "Bars",
-    "Block",
-    "Column",
-    "Command",
-    "Document",
-    "Entry",
-    "Footnotes",
-    "Judgement",
-    "Judgements",
-    "Notes",
-    "Paragraph",
-    "Section",
-    "Span",
-    "Table",
-    "Tone",
-]
-
 
 class Tone(StrEnum):
     """What a text means to its reader; faces choose how to show it, never by colour alone."""

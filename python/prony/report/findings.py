@@ -15,15 +15,6 @@ from prony.model import GeneratorVerdict, Limit, Limited, LimitKind
 from prony.report.text import Figure, Name, Part, Quote, Text, joined, pointer, text
 from prony.units import format_bytes, format_count, format_duration, format_rate
 
-__all__ = [
-    "advice_words",
-    "finding_words",
-    "limit_kind_words",
-    "limit_words",
-    "shared_words",
-    "verdict_words",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:

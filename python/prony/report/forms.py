@@ -25,32 +25,6 @@ from prony.units import (
     within,
 )
 
-__all__ = [
-    "TENFOLD",
-    "Form",
-    "about_percent",
-    "as_typed",
-    "byte_size",
-    "confidence",
-    "count",
-    "day",
-    "digits",
-    "duration",
-    "estimate",
-    "in_metric",
-    "in_metric_within",
-    "in_scale",
-    "load_number",
-    "mean_alone",
-    "of_percent",
-    "ordinal",
-    "p_value",
-    "percent",
-    "rate",
-    "signed_percent",
-    "whole_percent",
-]
-
 Form = Callable[[float], str]
 TENFOLD = 9.0
 """A relative difference from which on a percentage says nothing."""

@@ -49,8 +49,6 @@ from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, Words, cou
 from prony.report.words import carried_words, ending_words
 from prony.units import Scale, duration_scale, format_duration, format_rate, nanoseconds
 
-__all__ = ["load_document"]
-
 _SHOWN = ("p50", "p90", "p95", "p99", "p999", "p9999")
 
 

@@ -13,15 +13,6 @@ from prony.report.findings import limit_words
 from prony.report.forms import as_typed, count, duration
 from prony.report.text import Figure, Part, Quote, Text, joined, listed, pointer, text
 
-__all__ = [
-    "figure_or_dash",
-    "kinds_of_machines",
-    "lost_words",
-    "machines_section",
-    "plus_minus",
-    "root_words",
-]
-
 _COLUMNS = (
     Column("generator", text=True),
     Column("requests"),

@@ -5,8 +5,6 @@ from prony.reading.groups import Group
 from prony.reading.study import Reading
 from prony.report.text import pointer
 
-__all__ = ["cell_at", "group_at"]
-
 
 def group_at(reading: Reading, group: Group) -> str:
     """Return the JSON pointer of a group."""

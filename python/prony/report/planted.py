@@ -10,8 +10,6 @@ from prony.report.forms import as_typed, count, percent, signed_percent
 from prony.report.text import Figure, Name, Part, Quote, Text, joined, pointer, text
 from prony.report.words import heading
 
-__all__ = ["planted_document"]
-
 _COLUMNS = ("planted", "expected", "effect", "interval", "bias", "covered", "verdict", "right")
 _WORDS = {True: "yes", False: "no", None: "—"}
 _NOTES = (

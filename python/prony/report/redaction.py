@@ -28,8 +28,6 @@ from prony.report.document import (
 )
 from prony.report.text import Text, Words
 
-__all__ = ["redacted", "redacted_section", "without_paths", "without_traces"]
-
 _PART = r"[\w.@+~-]+"
 # Folders in which people keep what is theirs: what lies in one is a path however short it is.
 _ROOTS = "home|Users|root|srv|opt|mnt|media|data|var|tmp|private|Volumes|export|workspace|work|builds?"

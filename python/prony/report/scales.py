@@ -5,8 +5,6 @@ from collections.abc import Iterable
 from prony.metrics import METRICS, Unit
 from prony.units import Scale, bytes_scale, duration_scale
 
-__all__ = ["metric_scale"]
-
 _FIXED = {
     Unit.RATE: Scale(1, "/s"),
     Unit.RATIO: Scale(0.01, "%"),

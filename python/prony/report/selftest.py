@@ -11,8 +11,6 @@ from prony.report.document import Column, Document, Entry, Notes, Paragraph, Sec
 from prony.report.forms import count, percent
 from prony.report.text import Figure, Name, Quote, Text, Words, pointer, text
 
-__all__ = ["SelfTests", "selftest_document"]
-
 _COLUMNS = ("metric", "loop", "blocks", "false", "at most", "pairs permuted, false", "noise floor")
 _DRAWN = ("subject", "loop", "metric", "names", "blocks", "false", "at most", "all covered", "p too small by")
 

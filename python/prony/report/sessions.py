@@ -8,8 +8,6 @@ from prony.report.sections.answer import answer_lines
 from prony.report.sections.sessions import machines_words, session_load, session_sections
 from prony.report.text import EMPTY, Name, Quote, Text, joined, pointer, text
 
-__all__ = ["sessions_report"]
-
 
 def sessions_report(title: str, found: Sessions) -> Document:
     """Return the report of sessions. ``title``: of their plan."""

@@ -27,8 +27,6 @@ from prony.report.text import Figure, Name, Part, Quote, Text, counted, joined, 
 from prony.report.words import availability_words
 from prony.units import seconds
 
-__all__ = ["ProfileLoad", "StudyView", "studies_document", "study_page"]
-
 # More loads than this become rows of a table of figures, fewer its columns.
 _MOST_COLUMNS = 4
 # Beyond so many figures their notes are left to the data.

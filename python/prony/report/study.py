@@ -28,8 +28,6 @@ from prony.report.sections.uncounted import unavailable, uncounted
 from prony.report.sections.winners import winners
 from prony.report.text import Quote, text
 
-__all__ = ["Parts", "full_page", "study_parts", "study_report"]
-
 
 @dataclass(frozen=True, slots=True)
 class Parts:

@@ -18,19 +18,6 @@ from prony.report.text import Figure, Name, Quote, Text, pointer, text
 from prony.report.words import bound_sign, ending_words
 from prony.units import Scale, bytes_scale, duration_scale
 
-__all__ = [
-    "Marks",
-    "Place",
-    "counted_entry",
-    "dash",
-    "failures_table",
-    "figure_entry",
-    "kind_words",
-    "populations_table",
-    "ranked",
-    "subjects_table",
-]
-
 _PLAIN = Scale(1, "")
 _OF_ALL = metric_scale("machine_memory_ratio", ())
 _SHOWN = ("mean", "p50", "p95", "p99", "max")

@@ -14,22 +14,6 @@ is a `Name`, or a `Quote` of a sentence that the JSON has word for word.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-__all__ = [
-    "EMPTY",
-    "Figure",
-    "Name",
-    "Part",
-    "Quote",
-    "Text",
-    "Words",
-    "counted",
-    "framed",
-    "joined",
-    "listed",
-    "pointer",
-    "text",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Figure:

@@ -10,8 +10,6 @@ from prony.report.document import Column, Entry, Table
 from prony.report.forms import about_percent, count, whole_percent
 from prony.report.text import Figure, Name, Text, Words, pointer, text
 
-__all__ = ["time_heading", "time_rows", "time_table"]
-
 Timed = tuple[str, Diagnosis, str]
 """A subject, its diagnosis, and where the JSON has that."""
 

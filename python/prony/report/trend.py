@@ -11,8 +11,6 @@ from prony.report.scales import metric_scale
 from prony.report.text import Figure, Name, Quote, Text, counted, pointer, text
 from prony.report.words import heading, machine_words, workload_words
 
-__all__ = ["NO_VERDICT", "trend_document"]
-
 NO_VERDICT = (
     "No verdict: between two archives day, machine and versions may differ at once. To decide about one "
     "change, measure both sides in one study, or use `prony compare`."

@@ -15,8 +15,6 @@ from prony.report.thread_time import time_heading, time_rows
 from prony.report.words import group_words
 from prony.units import format_rate
 
-__all__ = ["why_document"]
-
 
 def why_document(title: str, found: Iterable[LimitedCell]) -> Document:
     """Return what limits each of these subjects, under each of these loads, and why that is known."""

@@ -23,21 +23,6 @@ from prony.report.forms import as_typed, byte_size, count, load_number
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, joined, pointer, text
 from prony.units import seconds
 
-__all__ = [
-    "availability_words",
-    "bound_sign",
-    "carried_words",
-    "ending_words",
-    "group_title",
-    "group_words",
-    "heading",
-    "load_words",
-    "machine_words",
-    "mix_words",
-    "stop_words",
-    "workload_words",
-]
-
 _CLASSES: Mapping[str, str] = MappingProxyType(
     {
         "ok": "answered as expected",

@@ -11,8 +11,6 @@ from collections.abc import Iterable
 
 from prony.sandbox.identity import descendants
 
-__all__ = ["strays"]
-
 
 def strays(tree_pid: int, cpus: Iterable[int]) -> tuple[int, ...]:
     """Return the processes below ``tree_pid`` that may run on other CPUs too: servers can change their

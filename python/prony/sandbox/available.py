@@ -15,8 +15,6 @@ from prony.sandbox.cgroup.scope import gain_cgroups
 from prony.sandbox.choice import Absent, Available
 from prony.sandbox.containers.found import find_engine
 
-__all__ = ["look"]
-
 
 def look(kinds: Collection[SandboxKind]) -> Available:
     """Return which of these kinds are available."""

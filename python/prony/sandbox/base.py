@@ -17,8 +17,6 @@ from prony.model import Address, Contract, Launch, LogTail, Placement, Request, 
 from prony.sandbox.cgroup.base import Counters
 from prony.seat import EngineSeat
 
-__all__ = ["RunningSubject", "Sandbox", "StopReport"]
-
 
 @dataclass(frozen=True, slots=True)
 class StopReport:

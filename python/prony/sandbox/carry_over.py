@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["CarryOver", "carried_over", "read_sockets"]
-
 _TIME_WAIT, _LISTEN = "06", "0A"
 _FILES = ("tcp", "tcp6")
 

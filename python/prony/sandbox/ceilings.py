@@ -16,8 +16,6 @@ from prony.model import Ceiling, LimitHolding, LimitState, SandboxChoice
 from prony.sandbox.cgroup.base import LimitName
 from prony.units import GIB
 
-__all__ = ["PIDS", "ceilings", "disk_bytes", "memory_bytes", "pids_of_user", "with_ceilings"]
-
 PIDS = 4096
 """Processes and threads of one process of a subject and its descendants."""
 

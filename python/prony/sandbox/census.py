@@ -15,8 +15,6 @@ from pathlib import Path
 
 from prony.sandbox.identity import Identity, descendants, identify
 
-__all__ = ["Census"]
-
 # Servers start their processes early; each look costs a few milliseconds of the generator's CPU.
 _FIRST_S, _LONGEST_S = 0.2, 4.0
 

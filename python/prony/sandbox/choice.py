@@ -15,8 +15,6 @@ from prony.errors import HostError, UsageError
 from prony.model import SandboxChoice, SandboxKind
 from prony.sandbox.cgroup.base import LimitName
 
-__all__ = ["STRONGEST_FIRST", "Absent", "Available", "Chosen", "Wish", "choose"]
-
 # What `auto` may choose. Not `container`: it needs an engine that runs as a service, and hides the host's
 # files.
 STRONGEST_FIRST: tuple[SandboxKind, ...] = (SandboxKind.CGROUP, SandboxKind.PROCESS)

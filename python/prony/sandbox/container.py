@@ -26,8 +26,6 @@ from prony.sandbox.order import identities, make_order, make_seat, not_started, 
 from prony.sandbox.process import ProcessSandbox
 from prony.sandbox.subject import SupervisedSubject
 
-__all__ = ["ContainerSandbox"]
-
 _START_S = 20.0
 
 

@@ -15,8 +15,6 @@ from prony.model import Address, Check, Contract
 from prony.sandbox.exchange import NobodyThereError, Reply, exchange
 from prony.sandbox.linux import in_network
 
-__all__ = ["difference", "probe", "verify"]
-
 # Enough to see the difference, without a whole page in a message.
 _EXCERPT_BYTES = 60
 

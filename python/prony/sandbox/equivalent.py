@@ -15,8 +15,6 @@ from random import Random
 from prony.host import Cpu
 from prony.model import Placement
 
-__all__ = ["equivalent"]
-
 
 def equivalent(placement: Placement, cpus: Sequence[Cpu], random: Random) -> Placement:
     """Return ``placement`` with its cores replaced at random by others of their kind.

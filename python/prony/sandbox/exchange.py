@@ -22,8 +22,6 @@ from prony.model import Address, AddressKind, Request, Tls, Wire
 from prony.specification import encode_request, encode_target
 from prony.units import MIB
 
-__all__ = ["NobodyThereError", "Reply", "connect", "exchange", "request_bytes"]
-
 # The interval for checking that the subject still runs.
 _SLICE_S = 0.1
 # No contract has a longer reply, and a probe must not fill the memory.

@@ -14,9 +14,6 @@ from types import MappingProxyType
 from prony.errors import HostError, SubjectError
 from prony.runas import RunAs, own_folder
 
-__all__ = ["write_files"]
-
-
 _READABLE, _SECRET = 0o644, 0o400
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 

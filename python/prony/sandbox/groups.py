@@ -27,8 +27,6 @@ from prony.sandbox.cgroup.probe import probe_limits, states_without
 from prony.sandbox.cgroup.scope import gain_cgroups
 from prony.sandbox.containers.found import limit_states
 
-__all__ = ["Groups", "TrialGroups", "limits_asked", "open_groups", "require", "states_by_affinity"]
-
 
 @dataclass(frozen=True, slots=True)
 class Groups:

@@ -13,8 +13,6 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-__all__ = ["Growth"]
-
 _BLOCK_BYTES = 512
 # How long to wait after a look at all files: others may fill the same file system.
 _PAUSE_S = 1.0

@@ -14,8 +14,6 @@ from typing import NamedTuple
 
 from prony.errors import explained
 
-__all__ = ["Identity", "boot_id", "descendants", "end_process", "identify", "pid_namespace"]
-
 
 class Identity(NamedTuple):
     """One process, uniquely. ``start_time_ticks`` counts from the boot that ``boot_id`` names."""

@@ -27,18 +27,6 @@ from prony.model import Json
 from prony.runas import RunAs, own_folder
 from prony.sandbox.identity import Identity, boot_id, descendants, end_process, identify, pid_namespace
 
-__all__ = [
-    "Remains",
-    "RunFolder",
-    "census_of",
-    "clear_remains",
-    "forget",
-    "generator_folder",
-    "layer_folder",
-    "open_run",
-    "record",
-]
-
 _OWNER = "owner.json"
 _SUFFIX = ".journal"
 _SUPERVISOR_S = 5.0

@@ -18,8 +18,6 @@ from typing import NamedTuple
 
 from prony.sandbox import linux
 
-__all__ = ["Layer", "cover"]
-
 # What no server writes, and of which there may be very much.
 _LEFT_OUT = frozenset({".git", ".hg", ".venv", "venv", "node_modules", "__pycache__"})
 # About a second's work for each trial; whatever is beyond stays as it is, or the folder read-only.

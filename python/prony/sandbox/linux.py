@@ -22,33 +22,6 @@ from typing import TypeVar
 
 from prony.kernel_settings import OF_A_NAMESPACE
 
-__all__ = [
-    "NEW_EXCHANGES",
-    "NEW_MOUNTS",
-    "NEW_NETWORK",
-    "NEW_PIDS",
-    "NEW_USERS",
-    "become_subreaper",
-    "bind",
-    "die_with_parent",
-    "enter_network",
-    "forbid_new_privileges",
-    "hide",
-    "in_network",
-    "make_read_only",
-    "may_enter_networks",
-    "mount_overlay",
-    "mount_own_proc",
-    "mount_own_shared_memory",
-    "mount_own_temporary_folders",
-    "own_mounts",
-    "own_users",
-    "raise_loopback",
-    "read_network_settings",
-    "unshare",
-    "write_network_settings",
-]
-
 Result = TypeVar("Result")
 
 # include/uapi/linux/sched.h

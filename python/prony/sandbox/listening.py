@@ -11,8 +11,6 @@ from pathlib import Path
 
 from prony.sandbox.identity import descendants
 
-__all__ = ["listening_ports"]
-
 # *Source*: proc_pid_net(5); include/net/tcp_states.h.
 _TABLES = ("net/tcp", "net/tcp6")
 _LISTENING = "0A"

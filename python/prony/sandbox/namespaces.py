@@ -11,8 +11,6 @@ import contextlib
 from prony.errors import explained
 from prony.sandbox import linux
 
-__all__ = ["can_isolate_networks", "gain_namespaces"]
-
 
 def gain_namespaces() -> None:
     """Move this process, unless root runs it, into a user namespace of its own, if the kernel allows that.

@@ -22,8 +22,6 @@ from prony.sandbox.journal import generator_folder, layer_folder
 from prony.sandbox.spawn import BASE_ENVIRONMENT
 from prony.seat import EngineSeat
 
-__all__ = ["files_order", "identities", "make_order", "make_seat", "not_started", "write_folders"]
-
 # If allowed: other work on the generator's CPUs, including Prony's own, then waits for the generator.
 _GENERATOR_NICE = -10
 # Whose groups they are may write them, and so undo their limits.

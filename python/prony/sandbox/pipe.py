@@ -23,8 +23,6 @@ from prony.model import Json, StopRule
 from prony.sandbox.base import StopReport
 from prony.units import seconds
 
-__all__ = ["Supervisor"]
-
 # Isolated (-I) and without site (-S): neither the caller's environment nor installed packages change the
 # supervisor, and it starts quickly.
 _BOOT = (

@@ -14,8 +14,6 @@ from prony.errors import HostError
 from prony.host import Cpu
 from prony.model import Placement, SandboxChoice
 
-__all__ = ["place", "place_in"]
-
 
 def place_in(sandbox: SandboxChoice, available: Sequence[Cpu], engine_threads: int = 1) -> Placement:
     """Return the placement for a sandbox: a CPU limit also bounds how many CPUs the server gets. One that

@@ -14,8 +14,6 @@ from typing import Any, NoReturn
 from prony.sandbox import linux
 from prony.sandbox.spawn import report_failure
 
-__all__ = ["probe_namespaces"]
-
 
 def probe_namespaces() -> dict[str, Any]:
     """Return, for each kind of namespace, and for read-only files in one, null when it is available, else why

@@ -29,8 +29,6 @@ from prony.sandbox.order import files_order, identities, make_order, make_seat, 
 from prony.sandbox.pipe import Supervisor
 from prony.sandbox.subject import SupervisedSubject
 
-__all__ = ["ProcessSandbox", "kernel_of"]
-
 # Below the kernel's range for clients' ports (from 32768), above those of common services.
 _PORTS = range(20_000, 32_768)
 _SPARE_S = 20.0

@@ -18,8 +18,6 @@ from prony.sandbox.exchange import NobodyThereError, connect, exchange
 from prony.sandbox.linux import in_network
 from prony.units import format_duration, seconds
 
-__all__ = ["last_lines", "wait_until_ready"]
-
 _FIRST_PAUSE_S = 0.005
 _LONGEST_PAUSE_S = 0.1
 # A frontend may answer 502 or 503 until its workers are up; an application that always fails is caught by the

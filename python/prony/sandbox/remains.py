@@ -14,8 +14,6 @@ from prony.sandbox import journal
 from prony.sandbox.cgroup import remains as cgroups
 from prony.sandbox.containers.remains import clear_containers
 
-__all__ = ["clear_and_report", "clear_groups"]
-
 
 def clear_and_report(user: RunAs, tell: Callable[[str], None]) -> None:
     """Stop and remove all that dead Pronys have left; report what ran and what could not be removed."""

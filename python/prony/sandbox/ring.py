@@ -10,8 +10,6 @@ Imports little: the supervisor imports it. Must not know processes.
 
 from prony.units import KIB
 
-__all__ = ["Ring"]
-
 
 class Ring:
     """Keeps the head and the tail of a stream, whatever its length."""

@@ -18,8 +18,6 @@ from prony.runas import SUBJECT_PATH
 from prony.sandbox import linux
 from prony.sandbox.cgroup.join import join
 
-__all__ = ["BASE_ENVIRONMENT", "Process", "SpawnOrder", "become", "report_failure"]
-
 # The environment of a subject besides what its launch sets: nothing of the caller's, so that two users
 # measure the same.
 BASE_ENVIRONMENT: Mapping[str, str] = {

@@ -18,8 +18,6 @@ from prony.sandbox import linux
 from prony.sandbox.layer import Layer, cover
 from prony.sandbox.spawn import Process, SpawnOrder, become, report_failure
 
-__all__ = ["Started", "start"]
-
 # How the namespace's first process reports the end of a subject's process: its place in the order, its
 # status.
 _REPORT = struct.Struct("ii")

@@ -26,8 +26,6 @@ from prony.sandbox.readiness import wait_until_ready
 from prony.seat import EngineSeat
 from prony.units import format_bytes
 
-__all__ = ["SupervisedSubject", "exit_words"]
-
 
 class SupervisedSubject:
     """See ``RunningSubject``. ``started``: the supervisor's answer, with PIDs in this namespace."""

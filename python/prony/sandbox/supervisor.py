@@ -30,8 +30,6 @@ from prony.sandbox.spawn import SpawnOrder
 from prony.sandbox.start import Started, start
 from prony.units import MIB
 
-__all__ = ["main"]
-
 # The log is read at intervals, not line by line: a server that logs every request would otherwise wake the
 # generator's CPU thousands of times a second. The pipe must hold what is written in an interval, or the
 # server has to wait.

@@ -30,8 +30,6 @@ from prony.model import (
 from prony.study.base import Study, StudyListener
 from prony.units import KIB, seconds
 
-__all__ = ["admit", "demand_of", "expected_bytes"]
-
 # Bytes in an archive: histograms, counters and the log of a trial; a second of its series; a process in a
 # second, sampled twice.
 _BYTES_PER_TRIAL = 64 * KIB

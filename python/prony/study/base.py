@@ -19,9 +19,6 @@ from prony.model import Cell, Fingerprint, GeneratorFitness, Json, Plan, Trial
 from prony.runas import RunAs
 from prony.sandbox.choice import Chosen
 
-__all__ = ["MOST_RETRIES", "Study", "StudyListener"]
-
-
 _AS_PLANNED = Chosen()
 
 MOST_RETRIES = 1

@@ -41,8 +41,6 @@ from prony.study.seats import placement_of_subject
 from prony.study.sharing import with_taken
 from prony.trial import Task, run_trial
 
-__all__ = ["Bench", "beside_the_generator", "measure"]
-
 
 @dataclass(frozen=True, slots=True)
 class Bench:

@@ -13,8 +13,6 @@ from prony.study.base import StudyListener
 from prony.study.bench import Bench, measure
 from prony.study.ledger import Ledger
 
-__all__ = ["Judge", "run_block", "run_turns"]
-
 Judge = Callable[[Trial], Trial]
 """Adds results to a trial before it is archived."""
 

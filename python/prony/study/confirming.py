@@ -18,8 +18,6 @@ from prony.study.bench import Bench
 from prony.study.blocks import run_turns
 from prony.study.ledger import Ledger
 
-__all__ = ["close_looks", "confirm", "number_of_look"]
-
 # Beyond the cells of any plan, its pilot and its searches, so that a study that goes on finds the same ones.
 _FIRST = 5_000_000
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
     from prony.model import Cell, Plan
 
-__all__ = ["TRIAL_OVERHEAD_S", "Extent", "extent_of", "number_of", "pilot_seconds", "rough_length"]
-
 # How long a trial takes besides its load: start, contract, drain, stop. Only for the estimate before the
 # first trial is over.
 TRIAL_OVERHEAD_S = 2.5

@@ -18,8 +18,6 @@ from prony.study.extent import TRIAL_OVERHEAD_S
 from prony.study.replies import first_cells
 from prony.units import SECOND_NS, format_duration, format_percent, format_rate, seconds
 
-__all__ = ["first_look", "first_look_s", "glance"]
-
 _WINDOW_NS = SECOND_NS
 _WARMUP_NS = SECOND_NS // 2
 # A study whose own trials are hardly longer has an answer as soon.

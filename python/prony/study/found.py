@@ -14,8 +14,6 @@ from prony.units import MIB
 if TYPE_CHECKING:
     from prony.survey.sources import Read
 
-__all__ = ["declared_in", "program_of", "survey_of"]
-
 # No source or lock of an app is larger, and a file that only looks like one must not fill the memory.
 _LARGEST_BYTES = 16 * MIB
 

@@ -22,8 +22,6 @@ from prony.catalog.schema.settings import (
 from prony.engine.registry import cannot_make, not_here, not_installed
 from prony.model import Address, Cell, EngineChoice, SandboxKind, Tls, Wire
 
-__all__ = ["ALWAYS_KEPT", "ONE_AT_A_TIME", "ONLY_WITH_TLS", "left_out", "left_out_words", "to_leave_out"]
-
 ONE_AT_A_TIME = "several streams on a connection need HTTP/2, and it has one request at a time"
 """Why a subject of another wire does not get a load with streams: with as many connections it would be
 another load.

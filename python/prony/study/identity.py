@@ -14,9 +14,6 @@ from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import resolved_settings
 from prony.model import Json, Subject
 
-__all__ = ["changed_values", "digest", "identity"]
-
-
 _ABSENT = object()
 _LONGEST_VALUE = 80
 

@@ -10,8 +10,6 @@ from prony.archive import ArchiveWriter
 from prony.model import Fault, Outcome, Trial, TrialFacts, TrialRole
 from prony.schedule import Key, Turn
 
-__all__ = ["ArchivedTrial", "Ledger", "entry_of", "length_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class ArchivedTrial:

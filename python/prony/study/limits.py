@@ -12,8 +12,6 @@ from prony.factors import OF_SANDBOX
 from prony.model import Network, Plan, SandboxChoice, SandboxFacts, SandboxKind
 from prony.sandbox.cgroup.base import LimitName
 
-__all__ = ["limits_to_hold", "refuse_kernel_of_host"]
-
 _NAMES: Mapping[str, LimitName] = {"cpus": "cpu_quota", "memory": "memory", "pids": "pids"}
 
 

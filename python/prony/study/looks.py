@@ -19,8 +19,6 @@ from prony.study.base import Study
 from prony.study.ledger import Ledger
 from prony.units import format_duration
 
-__all__ = ["run_until_known", "shown_comparisons"]
-
 # A single subject has nothing to compare with: its own figures must become precise, and are never
 # "equivalent" to their mean.
 _NO_MARGIN = 1e-12

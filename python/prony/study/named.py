@@ -12,15 +12,6 @@ if TYPE_CHECKING:
     from prony.plan import PlanOptions
     from prony.study_document import StudyDocument
 
-__all__ = [
-    "checks_of_source",
-    "checks_of_study",
-    "plan_of_source",
-    "plan_of_study",
-    "sandbox_of_study",
-    "study_source",
-]
-
 
 def plan_of_study(name: str, known: "Catalog", options: "PlanOptions") -> "Plan":
     """Return the plan of the study of this name, or in this file.

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from prony.plan import PlanOptions
     from prony.study_document import StudyDocument
 
-__all__ = ["OwnApp", "plan_of_app"]
-
 
 @dataclass(frozen=True, slots=True)
 class OwnApp:

@@ -12,8 +12,6 @@ from prony.study.base import StudyListener
 from prony.study.ledger import Ledger
 from prony.units import format_duration, seconds
 
-__all__ = ["with_pauses"]
-
 # How often the time that is left is shown.
 _STEP_S = 0.25
 

@@ -20,8 +20,6 @@ from prony.study.blocks import run_turns
 from prony.study.ledger import Ledger
 from prony.units import SECOND_NS, seconds
 
-__all__ = ["looks_at", "piloted", "run_pilot"]
-
 # A server that compiles itself is still at it after 6 s, which show little of that.
 _LEAST_LOOK_S = 12
 # Of the longest load, this share is behind the longest warm-up that it can show.

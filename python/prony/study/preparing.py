@@ -21,8 +21,6 @@ from prony.study.base import Study, StudyListener
 from prony.study.identity import digest, identity
 from prony.survey.hints import Refusal, hint_for
 
-__all__ = ["Prepared", "Ready", "Seats", "prepare_subjects", "refuse_without_subjects"]
-
 
 @dataclass(frozen=True, slots=True)
 class Seats:

@@ -9,8 +9,6 @@ from prony.model import DurationStop, Workload
 from prony.study.base import StudyListener
 from prony.units import seconds
 
-__all__ = ["Patience"]
-
 _WINDOW_S = 1.0
 _MOST_OF_TRIAL_S = 10.0
 _MOST_OF_STUDY_S = 60.0

@@ -24,15 +24,6 @@ from prony.study.first_look import glance
 from prony.study.ledger import Ledger
 from prony.units import SECOND_NS, seconds
 
-__all__ = [
-    "FIRST_RATE_PER_S",
-    "MOST_RATE_PER_S",
-    "TYPICAL_STEPS",
-    "find_rates",
-    "searching",
-    "workload_at",
-]
-
 FIRST_RATE_PER_S = 100.0
 """Where the search begins when the plan names no rate and nothing was served in a short closed loop."""
 MOST_RATE_PER_S = 1e6

@@ -17,8 +17,6 @@ from prony.model import Address, EngineChoice, Loop, Pacing, Placement, Recordin
 from prony.seat import EngineSeat
 from prony.units import SECOND_NS, seconds
 
-__all__ = ["ReferenceServer", "drive", "ok_per_s", "reference_server"]
-
 
 @dataclass(frozen=True, slots=True)
 class ReferenceServer:

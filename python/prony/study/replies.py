@@ -23,8 +23,6 @@ from prony.study.bench import Bench
 from prony.survey.hints import Refusal, hint_for
 from prony.survey.masks import is_alike, template
 
-__all__ = ["compare_replies", "first_cells"]
-
 # Of a log without an error, and of a body.
 _LOG_LINES_SHOWN = 6
 _BODY_BYTES_SHOWN = 160

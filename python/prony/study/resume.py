@@ -18,8 +18,6 @@ from prony.schedule import Key
 from prony.study.identity import changed_values
 from prony.study.ledger import ArchivedTrial, entry_of
 
-__all__ = ["Earlier", "changes", "read_earlier", "refuse"]
-
 
 @dataclass(frozen=True, slots=True)
 class Earlier:

@@ -45,8 +45,6 @@ from prony.study.resume import Earlier, changes, read_earlier, refuse
 from prony.study.seats import placement_of_subject
 from prony.study.sharing import calibrated_sharing
 
-__all__ = ["run_study"]
-
 
 def run_study(study: Study, listener: StudyListener) -> None:
     """Run every cell of the plan in every block, and leave the archive at ``study.out``.

@@ -9,8 +9,6 @@ from prony.host import Cpu
 from prony.model import Placement, Plan
 from prony.sandbox.placement import place_in
 
-__all__ = ["placement_of_subject"]
-
 
 def placement_of_subject(plan: Plan, subject: str, cpus: Sequence[Cpu]) -> Placement:
     """Return the placement of the subject of this name; of one that is not the plan's: the plan's widest.

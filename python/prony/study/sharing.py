@@ -10,8 +10,6 @@ from prony.model import ClosedLoop, CountStop, Placement, Trial
 from prony.study.base import StudyListener
 from prony.study.reference_load import drive, reference_server
 
-__all__ = ["calibrated_sharing", "with_taken"]
-
 # Half of what it costs is the generator's, so that this is seen above the noise; one second for each pair.
 _WORK = "30us"
 _REQUESTS, _CONNECTIONS, _PAIRS = 8000, 10, 3

@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from prony.errors import UsageError
 from prony.survey.sources import Read
 
-__all__ = ["DECLARING", "Dependencies", "find_dependencies"]
-
 # The plain files, the one for production first.
 _PLAIN = (
     "requirements.txt",

@@ -9,8 +9,6 @@ import re
 
 from prony.survey.sources import Read
 
-__all__ = ["DJANGO_SETTINGS", "settings_module", "target_of_project"]
-
 DJANGO_SETTINGS = "DJANGO_SETTINGS_MODULE"
 
 # *Source*: Django documentation, django-admin and manage.py.

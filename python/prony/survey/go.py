@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from prony.errors import UsageError
 from prony.survey.program import Folder, Program
 
-__all__ = ["go_program", "is_main_package"]
-
 _TOOLS = {"go": ("go", "/usr/local/go/bin/go", "/usr/lib/go/bin/go", "/usr/lib/go-*/bin/go")}
 # *Source*: The Go Programming Language Specification, Program execution.
 _PACKAGE = re.compile(r"^package[ \t]+main\b", re.MULTILINE)

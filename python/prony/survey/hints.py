@@ -8,8 +8,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-__all__ = ["Hint", "Refusal", "hint_for"]
-
 
 @dataclass(frozen=True, slots=True)
 class Refusal:

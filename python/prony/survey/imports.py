@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 from prony.survey.sources import Module, Sources
 
-__all__ = ["ForeignImport", "foreign_imports"]
-
 _MISSING = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 
 

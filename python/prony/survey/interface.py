@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from prony.model import Interface
 from prony.survey.sources import Module, Sources, statements
 
-__all__ = ["CALLABLES", "FoundInterface", "bound_names", "find_interface"]
-
 CALLABLES = ("app", "application", "api", "wsgi", "asgi", "server")
 """The names under which modules usually offer their app, the commonest first."""
 

@@ -8,8 +8,6 @@
 import re
 from difflib import SequenceMatcher
 
-__all__ = ["Template", "is_alike", "template"]
-
 # What varies is a whole word or number; what is between them is layout.
 _TOKEN = re.compile(rb"\w+|\W")
 # Enough to see another page; comparing more would take seconds.

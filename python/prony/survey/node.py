@@ -14,8 +14,6 @@ from collections.abc import Mapping
 from prony.errors import UsageError
 from prony.survey.program import Folder, Program
 
-__all__ = ["NPM_TOOLS", "node_program"]
-
 _NODE = {"node": ("node", "nodejs")}
 NPM_TOOLS = {**_NODE, "npm": ("npm",), "cp": ("cp",)}
 _LOCKS = ("package-lock.json", "npm-shrinkwrap.json")

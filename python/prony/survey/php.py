@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping
 from prony.errors import UsageError
 from prony.survey.program import Folder, Program
 
-__all__ = ["PHP_TOOLS", "is_php", "php_program"]
-
 PHP_TOOLS = {"php": ("php", "php8*", "/usr/bin/php8*")}
 # *Source*: the documentation of Symfony, Laravel, Slim and Drupal on the root of the web server.
 _ROOTS = ("public", "web", "")

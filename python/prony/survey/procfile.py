@@ -17,8 +17,6 @@ from prony.survey.node import NPM_TOOLS, node_program
 from prony.survey.php import PHP_TOOLS
 from prony.survey.program import Folder, Program
 
-__all__ = ["program_of_process", "target_in", "web_process"]
-
 # *Source*: Heroku documentation, The Procfile.
 _WEB = re.compile(r"^web[ \t]*:[ \t]*(?P<command>\S.*?)[ \t]*$", re.MULTILINE)
 _SOURCE = "`web` in Procfile"

@@ -12,8 +12,6 @@ from typing import Literal
 
 from prony.survey.sources import Read
 
-__all__ = ["Folder", "Names", "Program"]
-
 Names = Callable[[str], Sequence[str]]
 """The names in a folder, by its path in the app's folder; none for what is no folder."""
 

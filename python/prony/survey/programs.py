@@ -13,8 +13,6 @@ from prony.survey.php import is_php, php_program
 from prony.survey.procfile import program_of_process, web_process
 from prony.survey.program import Folder, Program
 
-__all__ = ["find_program"]
-
 _DESCRIBING = ("Procfile", "go.mod", "package.json", "composer.json")
 _SCRIPTS = (".js", ".mjs", ".cjs")
 _EXPECTED = (

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 
 from prony.model import Interface
 
-__all__ = ["usual_servers"]
-
 # For each interface at most four: the commonest first, and of those alike in kind only one. Each pair differs
 # in how it serves requests at the same time.
 _SERVERS: Mapping[Interface, tuple[str, ...]] = {

@@ -12,8 +12,6 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-__all__ = ["Module", "Read", "Sources", "statements"]
-
 Read = Callable[[str], str | None]
 """The text of a file by its path in the app's folder; empty for a folder, null for what is not there."""
 

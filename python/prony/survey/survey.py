@@ -19,8 +19,6 @@ from prony.survey.interface import CALLABLES, bound_names, find_interface
 from prony.survey.procfile import target_in, web_process
 from prony.survey.sources import Module, Read, Sources
 
-__all__ = ["Survey", "is_python_target", "survey_app"]
-
 
 @dataclass(frozen=True, slots=True)
 class Survey:

@@ -31,8 +31,6 @@ from prony.study import StudyListener
 from prony.study.reference_load import drive, ok_per_s, reference_server
 from prony.units import MICROSECOND_NS, MILLISECOND_NS, SECOND_NS
 
-__all__ = ["CONNECTIONS", "Seen", "delays_ns", "engine_fitness", "judge_engine", "known_percentiles"]
-
 CONNECTIONS = (1, 10, 100, 1000)
 """The numbers of connections at which the ceiling is measured."""
 _RATES = (1_000.0, 10_000.0)

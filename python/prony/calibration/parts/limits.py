@@ -5,8 +5,6 @@ from prony.calibration.result import Holding, PartResult
 from prony.sandbox.cgroup.probe import probe_limits, states_without
 from prony.study import StudyListener
 
-__all__ = ["try_limits"]
-
 
 def try_limits(bench: CalibrationBench, listener: StudyListener, seed: int) -> PartResult:
     """Return how far each limit holds, and the evidence."""

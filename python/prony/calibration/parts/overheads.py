@@ -22,19 +22,6 @@ from prony.model import Failed, Invalid, Network, Ok, SandboxChoice, SandboxKind
 from prony.sandbox import describe
 from prony.study import StudyListener
 
-__all__ = [
-    "METRICS",
-    "Contrast",
-    "Setup",
-    "contrasts",
-    "figures_of",
-    "lost",
-    "measure_overheads",
-    "measured_changes",
-    "setups",
-    "shuffled",
-]
-
 METRICS = ("ok_per_s", "service_ok_p99")
 """What is compared: the throughput, and the 99th percentile."""
 

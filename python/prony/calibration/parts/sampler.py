@@ -20,8 +20,6 @@ from prony.monitor.processes import ProcessMonitor
 from prony.study import StudyListener
 from prony.units import seconds
 
-__all__ = ["PROCESSES", "SAMPLES_PER_S", "sample_costs", "time_sampler", "with_interval"]
-
 PROCESSES = 50
 SAMPLES_PER_S = 2
 """How often a study samples."""

@@ -11,8 +11,6 @@ from pathlib import Path
 from prony.errors import HostError
 from prony.runas import RunAs
 
-__all__ = ["first_unreadable", "may", "refuse_open_cache"]
-
 _READ, _WRITE, _SEARCH = 4, 2, 1
 
 

@@ -10,8 +10,6 @@ from prony.errors import HostError, UsageError
 from prony.model import App
 from prony.runas import RunAs
 
-__all__ = ["materialise_app"]
-
 
 def materialise_app(app: App, user: RunAs) -> Path:
     """Return a folder with the app that ``user`` can read: for a built-in app a copy, else the app's own.

@@ -31,8 +31,6 @@ from prony.model import Json
 from prony.runas import RunAs, builder_for, expanded, own_folder
 from prony.version import prony_version
 
-__all__ = ["Builder", "environment_name"]
-
 # Part of every environment's name: increase it when environments are built in another way.
 _RECIPE = "2"
 

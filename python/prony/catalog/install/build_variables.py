@@ -5,8 +5,6 @@ Packages run code when they are built, and a name that only begins like a settin
 whoever builds needs it to fetch.
 """
 
-__all__ = ["passes_to_own_uv", "passes_to_tools", "passes_to_uv"]
-
 _COMMON = frozenset(
     (
         *("LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE"),

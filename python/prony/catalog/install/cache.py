@@ -9,8 +9,6 @@ from pathlib import Path
 from prony.catalog.install.sealed import remove_tree
 from prony.errors import explained
 
-__all__ = ["CacheItem", "cache_items", "remove"]
-
 
 @dataclass(frozen=True, slots=True)
 class CacheItem:

@@ -17,8 +17,6 @@ from typing import BinaryIO
 from prony.catalog.install.access import first_unreadable
 from prony.runas import RunAs, builder_for
 
-__all__ = ["Children", "FinishedCommand"]
-
 
 @dataclass(frozen=True, slots=True)
 class FinishedCommand:

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from prony.catalog.schema.entry import ProcessEntry
 
-__all__ = ["Declared", "Environment", "EnvironmentRequest", "Unavailable"]
-
 
 @dataclass(frozen=True, slots=True)
 class Declared:

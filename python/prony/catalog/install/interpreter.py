@@ -22,18 +22,6 @@ from prony.catalog.install.sealed import sealed_copy
 from prony.errors import HostError
 from prony.runas import RunAs
 
-__all__ = [
-    "LEAST_OF_UV",
-    "OLDEST",
-    "Interpreter",
-    "candidates",
-    "choose_interpreter",
-    "find_interpreter",
-    "is_there",
-    "located",
-    "try_interpreter",
-]
-
 # The oldest version for which the catalogue's locks are resolved.
 OLDEST = (3, 11)
 

@@ -23,8 +23,6 @@ from prony.catalog.schema.template import fill
 from prony.runas import RunAs, own_folder
 from prony.units import GIB, format_bytes
 
-__all__ = ["Making", "NotMade", "locked", "make"]
-
 # Part of every product's name: increase it when products are made in another way.
 _RECIPE = "2"
 _PRODUCT = "out"

@@ -18,8 +18,6 @@ from prony.catalog.install.interpreter import Interpreter
 from prony.catalog.install.pip_settings import configuration_files, home_folder, pip_settings
 from prony.catalog.install.uv import build_environment
 
-__all__ = ["filled_by_pip"]
-
 # What builds the others must be there before them: no isolated build could download it with its hash.
 # (Twisted asks for the last one when it is built.)
 _TOOLS = ("setuptools", "wheel", "incremental")

@@ -12,8 +12,6 @@ from pathlib import Path
 from prony.catalog.install.sealed import sealed_copy
 from prony.runas import RunAs
 
-__all__ = ["own_parts"]
-
 
 def own_parts(user: RunAs) -> Path:
     """Return a folder from which any CPython that Prony supports imports `prony._engine`, as ``user``.

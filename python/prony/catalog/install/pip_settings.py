@@ -13,8 +13,6 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-__all__ = ["configuration_files", "configured", "home_folder", "pip_settings", "uv_settings"]
-
 # pip's option -> uv's variable, the variables of uv that already set it, and how several values are joined.
 _TRANSLATED = {
     "index-url": ("UV_DEFAULT_INDEX", ("UV_DEFAULT_INDEX", "UV_INDEX_URL"), " "),

@@ -12,8 +12,6 @@ from prony.catalog.install.build import Builder
 from prony.catalog.install.environment import Environment, EnvironmentRequest, Unavailable
 from prony.runas import RunAs
 
-__all__ = ["EnvironmentProgress", "prepare"]
-
 # How often to poll: fast enough for the eye and for Ctrl-C.
 _POLL_S = 0.1
 

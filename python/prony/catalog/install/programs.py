@@ -19,8 +19,6 @@ from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemInstal
 from prony.catalog.schema.template import fill
 from prony.runas import SUBJECT_PATH, RunAs
 
-__all__ = ["VERSION_UNKNOWN", "Tried", "find_programs", "try_system", "version_in"]
-
 VERSION_UNKNOWN = "unknown"
 """The version of a program that works but does not print its version."""
 

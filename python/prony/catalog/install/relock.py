@@ -19,8 +19,6 @@ from prony.catalog.schema.loader import BUILT_IN_GENERATORS, BUILT_IN_SERVERS, l
 from prony.errors import HostError, PronyError, UsageError
 from prony.runas import find_uv
 
-__all__ = ["main", "relock"]
-
 
 def main(names: Sequence[str]) -> int:
     """Rewrite the locks of the servers ``names``, or of all; return the exit status."""

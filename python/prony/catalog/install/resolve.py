@@ -24,17 +24,6 @@ from prony.catalog.schema.entry import AppEntry, ProcessEntry, PythonInstall, Se
 from prony.catalog.schema.toml_source import read_toml, validate
 from prony.runas import RunAs
 
-__all__ = [
-    "LOCKS",
-    "Lock",
-    "Unresolved",
-    "Wanted",
-    "built_in_requirements",
-    "committed_lock",
-    "resolve_lock",
-    "shared_requirements",
-]
-
 LOCKS = DATA / "locks"
 
 _NAME = re.compile(r"\s*[A-Za-z0-9][A-Za-z0-9._-]*(\s*\[[^\]]*\])?")

@@ -20,20 +20,6 @@ from tempfile import mkdtemp
 
 from prony.model import Json
 
-__all__ = [
-    "Tree",
-    "change_since",
-    "filling",
-    "kept_beside",
-    "latest_change",
-    "read_mark",
-    "read_tree",
-    "remove_tree",
-    "seal",
-    "sealed_copy",
-    "write_mark",
-]
-
 _MARK = "complete.json"
 
 

@@ -18,9 +18,6 @@ from prony.errors import explained
 from prony.model import INSTALLABLE, READY, Availability
 from prony.runas import RunAs, resolve_user
 
-__all__ = ["has_python", "installed_versions", "lacks", "status", "works"]
-
-
 # How many programs to ask for their version at a time: each takes a tenth of a second.
 _AT_ONCE = 4
 

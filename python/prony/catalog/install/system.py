@@ -14,19 +14,6 @@ from typing import Literal, Protocol
 from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemNeeds
 from prony.errors import explained
 
-__all__ = [
-    "Brew",
-    "Debian",
-    "Fedora",
-    "InstallAdvice",
-    "ServerNeeds",
-    "System",
-    "advise",
-    "find_system",
-    "missing",
-    "wanted_python",
-]
-
 _DPKG = Path("/var/lib/dpkg/info")
 _BREW = tuple(Path(path) for path in ("/opt/homebrew", "/usr/local", "/home/linuxbrew/.linuxbrew"))
 

@@ -16,8 +16,6 @@ from prony.catalog.install.pip_settings import configuration_files, home_folder,
 from prony.errors import HostError
 from prony.runas import SUBJECT_PATH, RunAs, find_uv, own_folder
 
-__all__ = ["Uv", "build_environment", "cause", "last_words", "open_uv", "probe_environment"]
-
 # Lines of uv's output that do not name the cause.
 _NO_CAUSE = (
     *("Using ", "Creating ", "Resolved ", "Activate ", "Downloading ", "Downloaded ", "Building ", "Built "),

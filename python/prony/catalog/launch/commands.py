@@ -26,17 +26,6 @@ from prony.errors import UsageError
 from prony.factors import variables_of
 from prony.model import Address, Frontend, Interface, Subject, Wire
 
-__all__ = [
-    "BEHIND_PORT",
-    "OWN_CERTIFICATE",
-    "OWN_KEY",
-    "PORT",
-    "AskedFile",
-    "command_for_user",
-    "file_for_user",
-    "frontend_command_for_user",
-]
-
 PORT, BEHIND_PORT = 8000, 8001
 """The port of a person's own command, and that of the server behind a frontend."""
 OWN_CERTIFICATE, OWN_KEY = "YOUR-CERTIFICATE.pem", "YOUR-KEY.pem"

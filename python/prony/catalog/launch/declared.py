@@ -8,8 +8,6 @@ from prony.catalog.schema.settings import keep_alive_fact, resolved_settings
 from prony.model import Frontend, Subject
 from prony.model.facts import DeclaredFacts
 
-__all__ = ["declared_facts"]
-
 
 def declared_facts(entry: HostEntry, chosen: Subject | Frontend, cpus: int) -> DeclaredFacts:
     """Return what the entry declares about backlog, keep-alive and concurrency under the chosen settings.

@@ -15,8 +15,6 @@ from prony.catalog.launch.commands import OWN_CERTIFICATE, OWN_KEY
 from prony.model import StopRule
 from prony.units import seconds
 
-__all__ = ["Deployment", "Parsed", "container_line", "parsed", "unit_text"]
-
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 _PROGRAM = re.compile(r"(?:/usr)?/bin/|/venv/bin/")

@@ -13,19 +13,6 @@ from prony.certificates import Certified
 from prony.errors import UsageError
 from prony.model import Address, Interface, Subject
 
-__all__ = [
-    "CERTIFICATE_FILE",
-    "KEY_FILE",
-    "Seat",
-    "Values",
-    "arguments",
-    "as_template_text",
-    "filled",
-    "named",
-    "rendered",
-    "target",
-]
-
 Values = Mapping[str, int | str | None]
 
 CERTIFICATE_FILE, KEY_FILE = "certificate.pem", "key.pem"

@@ -45,18 +45,6 @@ from prony.model import (
 )
 from prony.units import parse_duration
 
-__all__ = [
-    "AskedTls",
-    "Installed",
-    "asked_tls",
-    "clients_wire",
-    "make_frontend",
-    "make_launch",
-    "make_service",
-    "service_variables",
-    "spoken_wire",
-]
-
 
 class Installed(Protocol):
     """What a launch needs of an environment."""

@@ -18,19 +18,6 @@ from prony.escapes import escaped
 from prony.model import App, Check, Contract, Interface, Request
 from prony.units import MIB
 
-__all__ = [
-    "BUILT_IN_APPS",
-    "OF_FILES",
-    "app_files",
-    "app_name",
-    "folder_digest",
-    "interface_of_file",
-    "is_built_in",
-    "is_target",
-    "load_apps",
-    "user_app",
-]
-
 BUILT_IN_APPS = DATA / "apps"
 
 _SKIPPED = frozenset(

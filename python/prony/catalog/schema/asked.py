@@ -13,8 +13,6 @@ from prony.errors import UsageError
 from prony.factors import OF_APP, OF_SANDBOX, Choice, Value, variables_of, without_levels
 from prony.model import Plan, Subject
 
-__all__ = ["check_settings", "check_taken"]
-
 
 def check_settings(
     asked: Mapping[str, Mapping[str, Choice]], plan: Plan, known: Catalog, cpus: Mapping[str, int]

@@ -34,8 +34,6 @@ from prony.errors import UsageError
 from prony.model import App, Contract, Interface
 from prony.survey.program import Program
 
-__all__ = ["command_app", "command_entry", "named_commands", "parse_command", "program_entry"]
-
 _NOT_DECLARED = "not declared: a command of the user"
 
 

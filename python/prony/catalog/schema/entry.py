@@ -21,40 +21,6 @@ from pydantic import (
 from prony.model import Interface, Wire
 from prony.units import parse_duration
 
-__all__ = [
-    "AppEntry",
-    "BacklogFact",
-    "BodyEntry",
-    "BoolSetting",
-    "Build",
-    "BuildStep",
-    "Caveat",
-    "CheckEntry",
-    "ChoiceSetting",
-    "ConcurrencyFact",
-    "Conditional",
-    "Facts",
-    "FrontendEntry",
-    "HostEntry",
-    "Http2Entry",
-    "IntSetting",
-    "KeepAliveFact",
-    "ProcessEntry",
-    "PythonInstall",
-    "RepeatedBody",
-    "Role",
-    "ServerEdition",
-    "ServerEntry",
-    "ServiceEntry",
-    "Setting",
-    "SettingCondition",
-    "SystemInstall",
-    "SystemNeeds",
-    "TextSetting",
-    "TlsEntry",
-    "Variant",
-]
-
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
 Key = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
 FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=64)]

@@ -11,8 +11,6 @@ names mean.
 import re
 from collections.abc import Mapping
 
-__all__ = ["calculate", "names_in"]
-
 _TOKEN = re.compile(r"\s*(?:(?P<number>\d{1,9})|\{(?P<name>[a-z][a-z0-9_]*)\}|(?P<operator>//|[-+*()]))")
 
 # No expression in a catalogue is longer, and recursion stays far below Python's limit.

@@ -17,22 +17,6 @@ from prony.catalog.schema.toml_source import SourceError, problems_error, read_t
 from prony.errors import UsageError
 from prony.model import App, Frontend, Interface
 
-__all__ = [
-    "BUILT_IN_FRONTENDS",
-    "BUILT_IN_GENERATORS",
-    "BUILT_IN_SERVERS",
-    "BUILT_IN_SERVICES",
-    "OWN_FOLDER",
-    "Catalog",
-    "load_catalog",
-    "load_frontend",
-    "load_generator",
-    "load_server",
-    "load_service",
-    "with_app",
-    "with_server",
-]
-
 BUILT_IN_SERVERS = DATA / "servers"
 BUILT_IN_FRONTENDS = DATA / "frontends"
 BUILT_IN_SERVICES = DATA / "services"

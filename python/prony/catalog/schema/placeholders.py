@@ -1,7 +1,5 @@
 """The placeholders of an entry's commands and files, besides its own settings and programs."""
 
-__all__ = ["APP_PLACEHOLDERS", "PLACEHOLDERS", "TLS_PLACEHOLDERS", "UPSTREAM_PLACEHOLDERS"]
-
 PLACEHOLDERS = frozenset(["host", "port", "cpus", "run_dir", "app_dir"])
 """Placeholders of every command, besides its entry's settings and programs."""
 APP_PLACEHOLDERS = frozenset(["app", "module", "attribute", "interface"])

@@ -41,8 +41,6 @@ from prony.catalog.schema.settings import (
 from prony.catalog.schema.template import names_in_template, placeholders
 from prony.catalog.schema.toml_source import Place, Problem
 
-__all__ = ["check_entry"]
-
 # Every default must be valid for these numbers of CPUs: from the smallest machine to a large one.
 _CPUS = (1, 2, 64)
 

@@ -23,28 +23,6 @@ from prony.catalog.schema.template import check_text_value
 from prony.errors import UsageError
 from prony.model import Frontend, Subject, TlsCipher, TlsKey, Wire
 
-__all__ = [
-    "BACKENDS",
-    "HTTP2",
-    "TLS",
-    "TLS_CIPHER",
-    "TLS_OFF",
-    "TLS_RESUMPTION",
-    "SettingsError",
-    "all_settings",
-    "asked_ciphers",
-    "asked_value",
-    "backends_of",
-    "holds",
-    "is_true",
-    "keep_alive_fact",
-    "needs_tls",
-    "parse_value",
-    "resolve",
-    "resolved_settings",
-    "speaks_tls",
-]
-
 BACKENDS = "backends"
 _BACKENDS = IntSetting(
     type="int",

@@ -9,8 +9,6 @@ from pathlib import Path
 from prony.catalog.schema.loader import OWN_FOLDER, Catalog
 from prony.errors import HostError, UsageError
 
-__all__ = ["skeleton", "write_skeleton"]
-
 _TEXT = Path(__file__).parent / "skeleton.toml"
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _LONGEST_NAME = 64

@@ -9,8 +9,6 @@ Must not know which names exist.
 import re
 from collections.abc import Mapping
 
-__all__ = ["check_text_value", "fill", "names_in_template", "placeholders", "render"]
-
 _PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 
 

@@ -14,8 +14,6 @@ from pydantic import BaseModel, ValidationError
 from prony.errors import UsageError
 from prony.units import KIB
 
-__all__ = ["Place", "Problem", "SourceError", "TomlSource", "problems_error", "read_toml", "validate"]
-
 Place = tuple[str | int, ...]
 Entry = TypeVar("Entry", bound=BaseModel)
 

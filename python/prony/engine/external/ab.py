@@ -12,8 +12,6 @@ from prony.engine.external.text import counts_in, find, number_in
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
 from prony.units import MILLISECOND_NS, nanoseconds
 
-__all__ = ["TOOL"]
-
 # It reserves a record of 32 bytes for each request at the start; unused ones cost only address space.
 _MOST_PER_S = 100_000
 _MOST_REQUESTS = 50_000_000

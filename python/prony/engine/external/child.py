@@ -29,8 +29,6 @@ from prony.model import Json
 from prony.sandbox import linux
 from prony.units import nanoseconds, seconds
 
-__all__ = ["main"]
-
 # A tool that prints an error for each request must not fill the memory.
 _MOST_BYTES = 4_000_000
 _PIECE_BYTES = 1 << 16

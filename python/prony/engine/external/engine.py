@@ -32,9 +32,6 @@ from prony.seat import EngineSeat
 from prony.specification import hard_limit_ns, to_spec
 from prony.units import MILLISECOND_NS
 
-__all__ = ["ExternalEngine", "InstalledTool", "find_tool"]
-
-
 # Ticks of 10 ms: with fewer the error is above a tenth.
 _LEAST_TICKS_NS = 100 * MILLISECOND_NS
 

@@ -11,8 +11,6 @@ from prony.engine.external.text import counts_in, find, parse_time_ns
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
 from prony.errors import EngineError
 
-__all__ = ["TOOL"]
-
 
 def order(job: Job) -> Order:
     """Return what to start."""

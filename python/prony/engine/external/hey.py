@@ -14,8 +14,6 @@ from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, 
 from prony.errors import EngineError
 from prony.units import SECOND_NS, nanoseconds
 
-__all__ = ["TOOL"]
-
 # It keeps the latencies of this many requests only, but counts all of them.
 _MOST_RESULTS = 1_000_000
 

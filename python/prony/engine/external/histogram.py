@@ -10,8 +10,6 @@ from prony.model import Json
 from prony.model.recording import Distribution
 from prony.units import MICROSECOND_NS
 
-__all__ = ["distribution"]
-
 
 def distribution(counted: Json) -> Distribution:
     """Return it with the engine's histogram: each value is the middle of its microsecond."""

@@ -16,8 +16,6 @@ from prony.metrics import PERCENTILES
 from prony.model import Json, OpenLoop
 from prony.units import MILLISECOND_NS
 
-__all__ = ["TOOL"]
-
 _SCRIPT = """\
 import http from "k6/http";
 import encoding from "k6/encoding";

@@ -13,8 +13,6 @@ from prony.metrics import PERCENTILES
 from prony.model import Json
 from prony.units import SECOND_NS, nanoseconds
 
-__all__ = ["TOOL"]
-
 
 def order(job: Job) -> Order:
     """Return what to start."""

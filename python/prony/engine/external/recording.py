@@ -31,8 +31,6 @@ from prony.model.recording import (
 )
 from prony.units import SECOND_NS
 
-__all__ = ["Around", "account", "interrupted", "to_recording"]
-
 # As in the engine's own percentiles: with fewer values above it, a percentile describes a handful of
 # requests.
 _LEAST_ABOVE = 10

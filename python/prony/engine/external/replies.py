@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from prony.engine.external.text import counts_in, number_in
 from prony.engine.external.tool import Reported
 
-__all__ = ["by_class", "by_kind", "by_status", "is_good", "reported"]
-
 _KINDS = (
     ("in_flight_at_end", r"aborted due to deadline"),
     ("timed_out", r"(?i)timeout|timed out|deadline exceeded"),

@@ -11,8 +11,6 @@ from prony.errors import EngineError
 from prony.model import Json
 from prony.units import HOUR_NS, MICROSECOND_NS, MILLISECOND_NS, MINUTE_NS, SECOND_NS
 
-__all__ = ["counts_in", "find", "json_in", "number_in", "parse_time_ns"]
-
 _TIMES_NS = {
     "ns": 1,
     "us": MICROSECOND_NS,

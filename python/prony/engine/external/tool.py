@@ -24,17 +24,6 @@ from prony.model import (
 from prony.model.recording import Completed
 from prony.units import MILLISECOND_NS, SECOND_NS
 
-__all__ = [
-    "Abilities",
-    "Job",
-    "Measured",
-    "Order",
-    "Output",
-    "Reported",
-    "Tool",
-    "refusal",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Abilities:

@@ -11,8 +11,6 @@ from prony.engine.external.text import json_in, number_in
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
 from prony.model import Json, OpenLoop
 
-__all__ = ["TOOL"]
-
 
 def order(job: Job) -> Order:
     """Return what to start: the attack, then the report on it."""

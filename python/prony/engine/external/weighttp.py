@@ -14,8 +14,6 @@ from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, 
 from prony.errors import EngineError
 from prony.units import MICROSECOND_NS, MILLISECOND_NS, SECOND_NS
 
-__all__ = ["TOOL"]
-
 
 def order(job: Job) -> Order:
     """Return what to start."""

@@ -12,8 +12,6 @@ from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, 
 from prony.model import Json
 from prony.units import MICROSECOND_NS
 
-__all__ = ["TOOL"]
-
 # Runs once, after the load: wrk's own report is rounded to three digits and has few percentiles.
 _DONE = """\
 function done(summary, latency, requests)

@@ -21,19 +21,6 @@ from prony.engine.pipe import Pipe
 from prony.errors import EngineError, UsageError
 from prony.model import LOCAL, Json, is_fleet
 
-__all__ = [
-    "CERTIFICATE",
-    "KEY",
-    "NEEDS",
-    "PIPE",
-    "ROOT",
-    "Fleet",
-    "decode_fleet",
-    "encode_fleet",
-    "find_fleet",
-    "fleet_of",
-]
-
 ROOT, CERTIFICATE, KEY = "ca.pem", "certificate.pem", "key.pem"
 """The files of a folder of certificates."""
 

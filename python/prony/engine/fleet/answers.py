@@ -13,8 +13,6 @@ from collections.abc import Mapping
 from prony.errors import EngineError
 from prony.model import Json
 
-__all__ = ["PHASES", "event_in", "progress_in", "read_answer"]
-
 PHASES = ("opening", "warmup", "window", "drain")
 """Of a load, in their order."""
 

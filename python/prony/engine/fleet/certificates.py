@@ -13,8 +13,6 @@ from prony.certificates import Certified, certify_fleet, fleet_fault
 from prony.engine.fleet.address import CERTIFICATE, KEY, ROOT
 from prony.errors import HostError, UsageError
 
-__all__ = ["certificates_of_days", "check_certificates", "write_certificates"]
-
 
 def write_certificates(folder: Path, days: int) -> None:
     """Write the files of a new fleet into a new or empty folder, which only its owner may enter.

@@ -23,8 +23,6 @@ from prony.model import EngineChoice, Json
 from prony.model.shapes import encode
 from prony.version import prony_version
 
-__all__ = ["main"]
-
 
 def main() -> int:
     """Start the generators, take the seat, lead them, and write the result."""

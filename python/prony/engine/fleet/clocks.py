@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-__all__ = ["MOST_DRIFT_PPM", "ClockDrift", "Offset", "Probe", "drift_of", "offset_at"]
-
 MOST_DRIFT_PPM = 500
 """The most that CLOCK_MONOTONIC of two machines may drift apart: what `adjtimex` lets a clock be slewed."""
 

@@ -42,8 +42,6 @@ from prony.sandbox import linux
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-__all__ = ["CLOCK", "Cluster", "Submission", "main", "opened", "summoned"]
-
 OnBeat = Callable[[str, Json], None]
 Connected = Callable[[], "contextlib.AbstractContextManager[Cluster]"]
 """Connects workers that were started or found, for one load."""

@@ -35,8 +35,6 @@ from prony.specification import hard_limit_ns, to_spec
 from prony.units import MILLISECOND_NS, SECOND_NS
 from prony.version import prony_version
 
-__all__ = ["FleetEngine"]
-
 _PROBES = 20
 _PROBE_EVERY_NS = SECOND_NS
 _LOOK_EVERY_S = 0.05

@@ -15,8 +15,6 @@ from prony.catalog.schema.toml_source import SourceError, read_toml, validate
 from prony.engine.allowed_hosts import is_loopback
 from prony.errors import UsageError
 
-__all__ = ["Host", "Hosts", "TargetHost", "read_hosts", "target_host"]
-
 _DOCS = "docs/guides/fleet.md describes such a file"
 # No word that ssh takes for an option, and nothing that a shell on the other side would read.
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]*$", max_length=253)]

@@ -14,8 +14,6 @@ from collections.abc import Iterable
 
 from prony.units import MILLISECOND_NS
 
-__all__ = ["BEAT_EVERY_S", "SILENCE_NS", "Liveness"]
-
 BEAT_EVERY_S = 0.2
 SILENCE_NS = 1200 * MILLISECOND_NS
 """Six beats: a loss is noticed in less than 1.5 s, and a machine that is saturated has time to beat."""

@@ -6,8 +6,6 @@
 
 from enum import StrEnum
 
-__all__ = ["OnLoss"]
-
 
 class OnLoss(StrEnum):
     """Nothing, or the account of the others."""

@@ -27,8 +27,6 @@ from prony.model.shapes import encode
 from prony.units import DAY_NS, SECOND_NS
 from prony.version import prony_version
 
-__all__ = ["FleetMember", "Generator", "HereGenerator", "SeatedGenerator", "facts"]
-
 # The other side reads the clock every second: without it, nobody waits for the load any more.
 _LEASE_NS = 5 * SECOND_NS
 

@@ -21,8 +21,6 @@ from prony.seat import EngineSeat
 from prony.specification import hard_limit_ns, to_spec
 from prony.units import SECOND_NS
 
-__all__ = ["FleetProcessEngine"]
-
 # Until all generators are there, and until they have gone.
 _START_NS = 60 * SECOND_NS
 # Where ssh finds its agent, and programs.

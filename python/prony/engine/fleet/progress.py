@@ -11,8 +11,6 @@ from collections.abc import Container, Mapping
 from prony.engine.fleet.answers import PHASES
 from prony.model import Json
 
-__all__ = ["summed"]
-
 _COUNTED = ("ok", "failed")
 _OPEN = ("in_flight", "queued", "connected")
 

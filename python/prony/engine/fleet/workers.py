@@ -23,8 +23,6 @@ from prony.engine.ssh import Login
 from prony.errors import EngineError, HostError
 from prony.model import Json
 
-__all__ = ["StartedWorker", "here_command", "kill", "ssh_command", "started", "wait_for"]
-
 _MODULE = "prony.engine.fleet.cluster"
 # Interpreter, Dask and a handshake: some seconds where CPUs are shared.
 _START_S = 60.0

@@ -15,8 +15,6 @@ from prony.catalog.schema.loader import load_generator
 from prony.errors import EngineError
 from prony.runas import RunAs, resolve_user
 
-__all__ = ["entry", "environment"]
-
 
 def entry() -> ProcessEntry:
     """Return what the scripts need, as an entry of the catalogue."""

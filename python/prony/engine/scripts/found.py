@@ -10,8 +10,6 @@ from prony.engine.external.engine import InstalledTool
 from prony.engine.external.tool import Tool
 from prony.engine.scripts.environment import environment
 
-__all__ = ["find_script"]
-
 
 def find_script(tool: Tool) -> InstalledTool:
     """Return the interpreter of the scripts' environment, with the version of the package that it uses.

@@ -16,19 +16,6 @@ from prony.host.facts.processor import agreed
 from prony.host.read import Fact, found_in, read_fact, read_text, unread
 from prony.model import Json
 
-__all__ = [
-    "Activity",
-    "activity",
-    "busiest",
-    "frequencies",
-    "parse_load",
-    "parse_process",
-    "parse_psi",
-    "pressure",
-    "shares",
-    "watch_machine",
-]
-
 _STATES = ("user", "nice", "system", "idle", "io_wait", "irq", "soft_irq", "steal")
 _BUSY = ("user", "nice", "system", "irq", "soft_irq")
 # Long enough for 25 of the kernel's ticks on each CPU.

@@ -11,16 +11,6 @@ from pathlib import Path, PurePosixPath
 from prony.host.read import Fact, read_fact, unread
 from prony.model import Json
 
-__all__ = [
-    "ancestors",
-    "cgroup",
-    "limit_in",
-    "limit_of",
-    "lowest_limit",
-    "parse_groups",
-    "parse_quota",
-]
-
 _ROOT = Path("/sys/fs/cgroup")
 # Version 1 writes "none" as the largest multiple of a page.
 _NONE = 1 << 62

@@ -9,8 +9,6 @@ from prony.host.facts.memory import chosen
 from prony.host.read import Fact, read_fact, unread
 from prony.model import Json
 
-__all__ = ["boot", "kernel", "preemption_of"]
-
 
 def kernel() -> Json:
     """Return all facts of the kernel."""

@@ -4,8 +4,6 @@ import resource
 
 from prony.model import Json
 
-__all__ = ["limits"]
-
 _LIMITS = {
     "open_files": resource.RLIMIT_NOFILE,
     "processes": resource.RLIMIT_NPROC,

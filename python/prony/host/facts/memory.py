@@ -13,8 +13,6 @@ from prony.host.read import read_fact, unread
 from prony.model import Json
 from prony.units import KIB
 
-__all__ = ["chosen", "memory", "parse_meminfo"]
-
 _PAGES = Path("/sys/kernel/mm/transparent_hugepage")
 _UNKNOWN = "`/proc/meminfo` does not say"
 _FIELDS = {

@@ -17,8 +17,6 @@ from pathlib import Path
 from prony.host.read import Fact, found_in, read_fact, unread
 from prony.model import Json
 
-__all__ = ["interfaces", "parse_sockets", "settings", "sockets", "spaced"]
-
 _SETTINGS = (
     "fs/file-max",
     "fs/nr_open",

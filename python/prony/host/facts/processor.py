@@ -14,8 +14,6 @@ from prony.host.cpus import Cpu, available_cpus
 from prony.host.read import Fact, found_in, read_fact, unread
 from prony.model import Json
 
-__all__ = ["agreed", "mitigations", "parse_cpuinfo", "parse_turbo", "processor"]
-
 _CPUS = Path("/sys/devices/system/cpu")
 _NODES = Path("/sys/devices/system/node")
 _CLOCK = Path("/sys/devices/system/clocksource/clocksource0")

@@ -15,8 +15,6 @@ from pathlib import Path
 from prony.host.read import Fact, unread
 from prony.model import Json
 
-__all__ = ["build_flags", "engine", "package_names", "prony", "python"]
-
 
 def python() -> Json:
     """Return how this interpreter was built, and in which mode it runs."""

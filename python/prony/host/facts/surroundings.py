@@ -13,8 +13,6 @@ from pathlib import Path
 from prony.host.read import Fact, read_fact, unread
 from prony.model import Json
 
-__all__ = ["container", "container_engines", "container_kind", "guest", "guest_by_name", "virtualisation"]
-
 _NAMES = Path("/sys/class/dmi/id")
 _MARKS = {"/.dockerenv": "docker", "/run/.containerenv": "podman", "/run/systemd/container": "systemd-nspawn"}
 _GROUPS = {

@@ -13,8 +13,6 @@ from prony.report.scales import metric_scale
 from prony.report.text import pointer
 from prony.units import Scale
 
-__all__ = ["published"]
-
 _ROW = 42
 
 

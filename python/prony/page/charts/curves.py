@@ -10,8 +10,6 @@ from prony.report.sections.grid import over_words
 from prony.report.text import pointer
 from prony.units import Scale
 
-__all__ = ["load_curve"]
-
 # From here on the loads of a study are spread over a scale by ratio.
 _WIDE = 8
 # What spans more than this would hide the lesser subjects on a linear scale.

@@ -8,8 +8,6 @@ from prony.page.chart import WIDTH, Chart, axis, coloured, quantity, shaped, slu
 from prony.page.scene import Scene, titled
 from prony.reading.groups import Group
 
-__all__ = ["dots", "is_flat", "ordered"]
-
 _ROW = 42
 # An axis that shows less than this would make much of nothing.
 _FLAT = 0.005

@@ -12,8 +12,6 @@ from prony.report.forms import percent
 from prony.report.text import pointer
 from prony.report.words import ending_words
 
-__all__ = ["failures"]
-
 _ROW = 42
 # Kinds are no subjects: these shades are the palette's, but stand for kinds by the key below them.
 _SHADES = ("#a40e26", "#b07a00", "#57606a", "#0072b2", "#b35c96", "#00896b", "#7a5a3a", "#2b97d3")

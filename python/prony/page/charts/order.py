@@ -9,8 +9,6 @@ from prony.page.scene import Scene
 from prony.report.forms import signed_percent
 from prony.report.text import pointer
 
-__all__ = ["order"]
-
 _PERCENT = 0.01
 
 _CALIBRATION = "reference server"

@@ -18,8 +18,6 @@ from prony.report.scales import metric_scale
 from prony.report.text import pointer
 from prony.report.words import load_words
 
-__all__ = ["Editions", "Step", "over_editions", "session_ratios"]
-
 _LEANING = -30
 
 

@@ -17,8 +17,6 @@ from prony.report.scales import metric_scale
 from prony.report.text import pointer
 from prony.units import Scale
 
-__all__ = ["Line", "percentile_chart", "percentiles"]
-
 # One in so many takes longer; each has a label.
 _TICKS = (1, 2, 10, 100, 1000, 10_000, 100_000)
 _LABELS = "{'1':'p0','2':'p50','10':'p90','100':'p99','1000':'p99.9','10000':'p99.99','100000':'p99.999'}"

@@ -12,8 +12,6 @@ from prony.report.forms import signed_percent
 from prony.report.text import pointer
 from prony.report.words import bound_sign
 
-__all__ = ["forest", "places", "ratio_axis", "ratios"]
-
 _ROW = 42
 
 

@@ -13,8 +13,6 @@ from prony.report.scales import metric_scale
 from prony.report.text import pointer
 from prony.units import MIB, Scale
 
-__all__ = ["by_role", "usage"]
-
 _ROW = 42
 _HEIGHT = 56
 _UNSEEN = {"cpu_percent": " Processes that end between two samples are in the whole, and in no role."}

@@ -12,8 +12,6 @@ from prony.report.scales import metric_scale
 from prony.report.text import pointer
 from prony.units import MILLISECOND_NS, Scale, seconds
 
-__all__ = ["Course", "course_of", "heat_map", "replies", "slowest", "window_end_s"]
-
 _HEIGHT = 64
 # From few to many replies. Colours between colours are calculated: none of these is a page's variable.
 _SHADES = ("#c9dff0", "#3d8fc7", "#0a3d66")

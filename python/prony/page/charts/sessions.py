@@ -10,8 +10,6 @@ from prony.report.forms import day
 from prony.report.text import pointer, text
 from prony.report.words import workload_words
 
-__all__ = ["session_chapters", "session_marks"]
-
 
 def session_marks(found: Sessions) -> Iterator[str]:
     """Yield the subjects of sessions, as they come in their plan."""

@@ -8,8 +8,6 @@ from prony.page.palette import palette
 from prony.page.scene import Scene, titled
 from prony.reading.sweeps import Factor, Member, Sweep
 
-__all__ = ["setting_charts"]
-
 _CLOSED = ("ok_per_s", "service_ok_p50", "service_ok_p99", "cpu_ns_per_request", "pss_end")
 _OPEN = ("response_ok_p50", "response_ok_p99", "cpu_ns_per_request", "pss_end")
 # From here on levels are spread over a scale by ratio.

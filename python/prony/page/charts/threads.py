@@ -11,8 +11,6 @@ from prony.report.forms import percent
 from prony.report.places import group_at
 from prony.report.text import pointer
 
-__all__ = ["thread_times"]
-
 _ROW = 42
 _PERCENT = 0.01
 # States are no subjects: these shades are the palette's, but stand for states by the key below them.

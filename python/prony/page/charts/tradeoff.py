@@ -8,8 +8,6 @@ from prony.page.scene import Scene
 from prony.reading.groups import Group
 from prony.report.words import heading
 
-__all__ = ["tradeoff"]
-
 _DECADES = 20
 _ROOM = 8
 

@@ -17,8 +17,6 @@ from prony.report.sections.rates import rate_answers
 from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, pointer, text
 from prony.report.words import bound_sign
 
-__all__ = ["answer_lines", "answer_section", "is_limited", "leader_words", "limited_ties"]
-
 _LEVEL = Name("95 %")
 
 

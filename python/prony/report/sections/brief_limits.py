@@ -17,8 +17,6 @@ from prony.report.sections.limits import placed
 from prony.report.tables import kind_words
 from prony.report.text import Figure, Name, Part, Quote, Text, counted, joined, listed, pointer, text
 
-__all__ = ["limit_lines"]
-
 # What subjects, other loads and these remarks take together of a screen.
 _ROOM = 15
 _LEAST = 3

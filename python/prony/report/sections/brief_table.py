@@ -13,8 +13,6 @@ from prony.report.text import EMPTY, Figure, Name, Text, counted, joined, pointe
 from prony.report.words import bound_sign
 from prony.units import Scale
 
-__all__ = ["brief_table", "shared_app"]
-
 _MOST_ROWS = 12
 _TITLES = {
     "ok_per_s": "ok/s",

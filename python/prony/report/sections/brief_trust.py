@@ -21,8 +21,6 @@ from prony.report.sections.pace import unknown_at
 from prony.report.sections.sandbox import placed_together, taken_words
 from prony.report.text import Figure, Name, Quote, Text, counted, joined, pointer, text
 
-__all__ = ["trust_lines"]
-
 # A tenth is as large as the differences that most studies look for.
 _MOST_DRIFT = 0.1
 

@@ -19,8 +19,6 @@ from prony.report.text import Figure, Name, Text, counted, pointer, text
 from prony.report.words import load_words
 from prony.units import Scale
 
-__all__ = ["calibration_notes", "cross_check", "dependence_notes", "order_notes"]
-
 _TITLES = {"ok_per_s": "ok/s", "service_ok_p50": "p50", "service_ok_p99": "p99"}
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from prony.analysis.claim_needs import Lack
-from prony.analysis.claims import ClaimResult, ClaimVerdict
+from prony.analysis.claim_parts import ClaimResult, ClaimVerdict
 from prony.analysis.compare import Terms
 from prony.analysis.editions import VersionChange
 from prony.model import Claim, ClaimKind
@@ -11,8 +11,6 @@ from prony.reading.study import Reading
 from prony.report.document import Block, Judgement, Judgements, Paragraph, Section, Tone
 from prony.report.forms import Form, confidence, count, digits, in_metric, percent
 from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, joined, pointer, text
-
-__all__ = ["claim_counts", "claims", "failed_claims"]
 
 _TONES = {
     ClaimVerdict.HOLDS: Tone.GOOD,

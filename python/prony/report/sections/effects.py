@@ -9,14 +9,6 @@ from prony.report.document import Entry, Tone
 from prony.report.forms import confidence, count, signed_percent
 from prony.report.text import Figure, Name, Part, Text, pointer, text
 
-__all__ = [
-    "bounds_words",
-    "comparison_entries",
-    "effect_words",
-    "ratio_note",
-    "ratios_to_first",
-]
-
 
 def effect_words(found: Comparison, at: str) -> Text:
     """Return an effect with its interval and the interval's level. ``at``: where the report's JSON has it."""

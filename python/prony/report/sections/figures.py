@@ -16,8 +16,6 @@ from prony.report.tables import Marks, Place, failures_table, populations_table,
 from prony.report.text import EMPTY, Figure, Name, Text, framed, pointer, text
 from prony.report.words import carried_words, group_title, group_words
 
-__all__ = ["failed_requests", "group_heading", "group_section", "populations"]
-
 _SATURATED = Paragraph(
     "Each server gets as much load as it takes: latencies are those at saturation, "
     "so they compare servers under different loads.",

@@ -15,8 +15,6 @@ from prony.report.text import Figure, Name, Quote, Text, joined, pointer, text
 from prony.report.words import load_words
 from prony.units import Scale
 
-__all__ = ["generator_heading", "generator_section"]
-
 _COLUMNS = {
     "generator_ok_per_cpu_s": "ok/CPU-s",
     "ok_per_s": "ok/s",

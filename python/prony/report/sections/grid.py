@@ -18,8 +18,6 @@ from prony.report.text import Figure, Name, Text, pointer, text
 from prony.report.words import bound_sign, heading
 from prony.units import Scale
 
-__all__ = ["detailed", "grid", "load_figure", "over_words"]
-
 _NOTE = Paragraph(
     "All figures of every load: --json, or --csv DIR. In bold: the best under a load, and those "
     "not separated from it.",

@@ -12,8 +12,6 @@ from prony.report.sections.tls import agreed_notes, disagreements
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, joined, pointer, text
 from prony.report.words import machine_words
 
-__all__ = ["differences", "head", "limited_words", "measured_words", "warnings"]
-
 # The blocks that a study needs for verdicts, and a better number.
 _LEAST, _BETTER = Name(f"{LEAST_BLOCKS}"), Name("10")
 

@@ -11,8 +11,6 @@ from prony.report.sections.figures import group_heading
 from prony.report.text import EMPTY, Name, Text, joined, pointer, text
 from prony.report.thread_time import time_table
 
-__all__ = ["limits_of_each", "placed"]
-
 
 def limits_of_each(reading: Reading) -> Section | None:
     """Return what limits each subject; null where no trial says."""

@@ -11,8 +11,6 @@ from prony.report.forms import count
 from prony.report.text import Figure, Name, Text, framed, pointer, text
 from prony.report.words import group_words
 
-__all__ = ["listeners"]
-
 _MEANING = (
     "The kernel gives each new connection to one of them by a hash of the addresses, whether its worker is "
     "free or not. The figures are from the trial with the fullest queue."

@@ -18,8 +18,6 @@ from prony.report.sections.work import work_notes
 from prony.report.text import EMPTY, Figure, Name, Text, framed, joined, listed, pointer, text
 from prony.report.words import group_words
 
-__all__ = ["notes"]
-
 _MOST = 6
 
 

@@ -17,8 +17,6 @@ from prony.report.text import Figure, Name, Quote, Text, joined, listed, pointer
 from prony.report.words import group_words
 from prony.units import KIB, MIB, Scale
 
-__all__ = ["originals"]
-
 _CONTEXT = (
     "Published figures come from another machine and older versions. They are context: no claim is tested "
     "on an absolute figure."

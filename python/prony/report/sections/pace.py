@@ -14,8 +14,6 @@ from prony.report.places import cell_at
 from prony.report.text import Figure, Name, Quote, Text, counted, listed, pointer, text
 from prony.report.words import load_words
 
-__all__ = ["evidence_notes", "pace_notes", "subject_words", "unknown_at"]
-
 _SAID = {
     Kind.WARM_UP: "the warm-up spills over into the window: a longer warm-up would show better figures",
     Kind.SLOWDOWN: "it became slower during the window: a longer window would show worse figures",

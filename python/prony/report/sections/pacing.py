@@ -10,8 +10,6 @@ from prony.report.places import cell_at
 from prony.report.text import Figure, Name, Quote, Text, joined, pointer, text
 from prony.units import SECOND_NS
 
-__all__ = ["fitness_notes", "pacing_notes"]
-
 
 def fitness_notes(reading: Reading) -> Iterator[Text]:
     """Yield whether the load engine was fit to measure with on the machine, if it was calibrated there."""

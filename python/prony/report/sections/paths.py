@@ -15,8 +15,6 @@ from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, pointer, t
 from prony.report.words import bound_sign, group_words
 from prony.units import Scale, duration_scale
 
-__all__ = ["path_sections"]
-
 _SHOWN = ("p50", "p99")
 
 

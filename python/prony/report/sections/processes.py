@@ -14,8 +14,6 @@ from prony.report.text import Figure, Name, Text, framed, pointer, text
 from prony.report.words import group_words
 from prony.units import Scale, bytes_scale
 
-__all__ = ["processes"]
-
 _PLAIN = Scale(1, "")
 _UNSAMPLED = "cpu_unsampled_percent"
 _WHY_UNSAMPLED = (

@@ -10,8 +10,6 @@ from prony.report.findings import limit_words
 from prony.report.forms import count, in_metric, rate, whole_percent
 from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, joined, pointer, text
 
-__all__ = ["rate_answers", "rates"]
-
 _LEVEL = Name("95 %")
 _LEAD = (
     "rate: half of all trials meet the objective there, as the search and fresh trials say together, with "

@@ -10,8 +10,6 @@ from prony.reading.study import Reading
 from prony.report.forms import as_typed, byte_size, count, percent
 from prony.report.text import EMPTY, Figure, Name, Part, Text, counted, joined, pointer, text
 
-__all__ = ["placed_together", "sandbox_notes", "taken_words"]
-
 _HOLDERS = {
     SandboxKind.PROCESS: "Requested limits:",
     SandboxKind.CGROUP: "A control group limited the server to",

@@ -10,8 +10,6 @@ from prony.report.forms import in_metric, load_number
 from prony.report.sections.grid import over_words
 from prony.report.text import Figure, Name, pointer, text
 
-__all__ = ["saturations"]
-
 _MEANING = Paragraph(
     text(
         "Knee: the smallest load with at least {} of the subject's highest throughput; in brackets "

@@ -10,8 +10,6 @@ from prony.report.forms import count, duration
 from prony.report.machines import figure_or_dash, kinds_of_machines, plus_minus, root_words
 from prony.report.text import Figure, Quote, Text, framed, joined, pointer, text
 
-__all__ = ["senders_section"]
-
 _COLUMNS = (
     Column("generator", text=True),
     Column("trials"),

@@ -12,8 +12,6 @@ from prony.report.sections.effects import comparison_entries
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, joined, pointer, text
 from prony.report.words import heading, load_words, machine_words
 
-__all__ = ["machines_words", "session_load", "session_sections"]
-
 _FEW = "Fewer than {} sessions: their range, no interval, and no verdict over them."
 _ENOUGH = "Intervals are over sessions, each of which counts once; they hold for all pairs together ({})."
 _TIE = "tie"

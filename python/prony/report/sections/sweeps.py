@@ -33,8 +33,6 @@ from prony.report.text import Figure, Name, Part, Text, joined, listed, pointer,
 from prony.report.words import bound_sign, group_words, heading
 from prony.units import Scale
 
-__all__ = ["sweep_lines", "sweep_sections"]
-
 _CLOSED = ("ok_per_s", "service_ok_p99", "cpu_ns_per_request", "pss_end")
 _OPEN = ("response_ok_p50", "response_ok_p99", "cpu_ns_per_request", "pss_end")
 _MOST_NAMES, _MOST_TIES = 4, 3

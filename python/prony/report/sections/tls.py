@@ -14,8 +14,6 @@ from prony.report.text import Figure, Name, Text, counted, framed, joined, liste
 from prony.report.words import group_words
 from prony.units import Scale, duration_scale
 
-__all__ = ["agreed_in_all", "agreed_notes", "agreed_words", "disagreements", "handshakes"]
-
 _MOST = 6
 _KINDS = ("full", "resumed")
 _STATISTICS = {"mean": "mean", "p50": "p50", "p99": "p99", "max": "max"}

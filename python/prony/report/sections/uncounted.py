@@ -14,8 +14,6 @@ from prony.report.forms import count, ordinal, p_value
 from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, framed, joined, pointer, text
 from prony.report.words import group_words
 
-__all__ = ["unavailable", "uncounted"]
-
 _LOG_LINES = 8
 
 

@@ -9,8 +9,6 @@ from prony.report.sections.pace import subject_words
 from prony.report.text import Figure, Quote, Text, counted, listed, pointer, text
 from prony.units import seconds
 
-__all__ = ["warm_up_notes"]
-
 _MOST = 6
 
 

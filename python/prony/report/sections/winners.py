@@ -12,8 +12,6 @@ from prony.report.forms import count, in_metric
 from prony.report.text import Figure, Name, Quote, Text, joined, pointer, text
 from prony.report.words import bound_sign, group_words
 
-__all__ = ["deciding", "letters_note", "winners"]
-
 _COLUMNS = ("measure", "under", "best", "figure")
 # Of two names on a line, in characters.
 _WIDTH = 56

@@ -9,8 +9,6 @@ from prony.report.places import cell_at
 from prony.report.text import EMPTY, Figure, Name, Text, framed, pointer, text
 from prony.report.words import group_words
 
-__all__ = ["work_notes"]
-
 
 def work_notes(reading: Reading) -> Iterator[Text]:
     """Yield for each load the subjects whose replies differ most in size, where that is more than a tenth."""

@@ -12,18 +12,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Protocol, Self
 
-__all__ = [
-    "LIMITS",
-    "Backend",
-    "CgroupTree",
-    "ControlGroup",
-    "Counters",
-    "CountersReading",
-    "LimitName",
-    "Limits",
-    "NoCgroups",
-]
-
 LimitName = Literal["cpus", "cpu_quota", "memory", "pids"]
 LIMITS: tuple[LimitName, ...] = ("cpus", "cpu_quota", "memory", "pids")
 

@@ -16,8 +16,6 @@ from prony.sandbox.cgroup.files import CgroupFiles
 from prony.sandbox.cgroup.mark import is_inside_a_subtree
 from prony.sandbox.identity import Identity, end_process, identify
 
-__all__ = ["kill_all", "members", "remove_all"]
-
 _KILL_TIMEOUT_S = 10.0
 # A group becomes empty a moment after its last process is killed.
 _REMOVE_TIMEOUT_S = 2.0

@@ -10,8 +10,6 @@ import os
 from pathlib import Path
 from typing import Protocol
 
-__all__ = ["CgroupFiles", "KernelFiles"]
-
 
 class CgroupFiles(Protocol):
     """The operations on the files and folders of a cgroup file system. All may raise OSError."""

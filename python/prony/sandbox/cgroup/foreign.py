@@ -19,8 +19,6 @@ from prony.sandbox.cgroup.sources import merge
 from prony.sandbox.cgroup.v1 import read_v1
 from prony.sandbox.cgroup.v2 import read_v2
 
-__all__ = ["ForeignGroup", "ForeignGroups"]
-
 _KERNEL = KernelFiles()
 
 

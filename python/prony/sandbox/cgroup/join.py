@@ -8,8 +8,6 @@ Standard library only. Must not know what the group limits.
 import os
 from collections.abc import Iterable
 
-__all__ = ["join"]
-
 
 def join(paths: Iterable[str]) -> None:
     """Move the calling process into the group that these files (``Group.join_paths``) stand for.

@@ -18,8 +18,6 @@ from typing import NamedTuple
 
 from prony.sandbox.identity import Identity, boot_id, identify, pid_namespace
 
-__all__ = ["Mark", "is_inside_a_subtree", "own_mark", "parse_mark"]
-
 _NAME = re.compile(r"prony-([0-9a-f]{32})-([1-9][0-9]{0,9})-([0-9]{1,20})-([0-9]{1,20})")
 
 

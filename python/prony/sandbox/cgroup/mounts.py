@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple
 
-__all__ = ["Hierarchy", "find_hierarchies"]
-
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy:

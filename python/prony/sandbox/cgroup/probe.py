@@ -20,17 +20,6 @@ from prony.model import LimitHolding, LimitState
 from prony.sandbox.cgroup.base import LIMITS, CgroupTree, Counters, LimitName, Limits
 from prony.units import MIB
 
-__all__ = [
-    "Done",
-    "RefusedError",
-    "Run",
-    "not_held",
-    "probe_limit",
-    "probe_limits",
-    "run_python",
-    "states_without",
-]
-
 # Starting a container takes its time.
 _TIMEOUT_S = 20.0
 _MEMORY_BYTES = 32 * MIB

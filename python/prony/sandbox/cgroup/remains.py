@@ -17,8 +17,6 @@ from prony.sandbox.cgroup.files import CgroupFiles, KernelFiles
 from prony.sandbox.cgroup.mark import parse_mark
 from prony.sandbox.cgroup.mounts import find_hierarchies
 
-__all__ = ["Cleared", "clear_subtrees"]
-
 _PROC = Path("/proc/self")
 _KERNEL = KernelFiles()
 

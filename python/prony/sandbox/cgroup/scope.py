@@ -20,8 +20,6 @@ from prony.sandbox.cgroup.mark import own_mark
 from prony.sandbox.cgroup.mounts import find_hierarchies
 from prony.sandbox.cgroup.tree import open_cgroups
 
-__all__ = ["enter_scope", "gain_cgroups", "in_unit", "scope_call"]
-
 _PROC = Path("/proc")
 _TIMEOUT_S = 10.0
 _PAUSE_S = 0.01

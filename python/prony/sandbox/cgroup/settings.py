@@ -12,8 +12,6 @@ from pathlib import Path
 
 from prony.sandbox.cgroup.files import CgroupFiles
 
-__all__ = ["parse_cpus", "part_folder", "reason_of", "write_cpus"]
-
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 

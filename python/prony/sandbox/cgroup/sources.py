@@ -17,8 +17,6 @@ from pathlib import Path
 from prony.sandbox.cgroup.base import Counters, CountersReading
 from prony.sandbox.cgroup.files import CgroupFiles
 
-__all__ = ["Source", "merge", "parse_flat", "read_sources"]
-
 
 @dataclass(frozen=True, slots=True)
 class Source:

@@ -32,8 +32,6 @@ from prony.sandbox.cgroup.sources import merge
 from prony.sandbox.cgroup.v1 import USED, open_v1
 from prony.sandbox.cgroup.v2 import open_v2
 
-__all__ = ["open_cgroups"]
-
 _HINT = "run Prony as root, or in a group of cgroup v2 that its user owns and that holds no other process"
 _PROC = Path("/proc/self")
 _KERNEL = KernelFiles()

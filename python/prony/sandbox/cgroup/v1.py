@@ -20,8 +20,6 @@ from prony.sandbox.cgroup.settings import part_folder, reason_of, write_cpus
 from prony.sandbox.cgroup.sources import Source, read_sources
 from prony.units import SECOND_NS
 
-__all__ = ["USED", "V1", "open_v1", "read_v1"]
-
 _LIMITED_BY: Mapping[LimitName, str] = {
     "cpus": "cpuset",
     "cpu_quota": "cpu",

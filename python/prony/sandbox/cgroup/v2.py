@@ -24,8 +24,6 @@ from prony.sandbox.cgroup.mounts import Hierarchy
 from prony.sandbox.cgroup.settings import part_folder, reason_of, write_cpus
 from prony.sandbox.cgroup.sources import Source, read_sources
 
-__all__ = ["LEAF", "V2", "open_v2", "read_v2"]
-
 LEAF = "prony"
 _LIMITED_BY: Mapping[LimitName, str] = {
     "cpus": "cpuset",

@@ -22,8 +22,6 @@ from prony.sandbox.containers.found import FoundEngine
 from prony.sandbox.identity import descendants
 from prony.sandbox.pipe import Supervisor
 
-__all__ = ["Container", "inner_number"]
-
 _START_S = 30.0
 _PAUSE_S = 0.05
 

@@ -15,8 +15,6 @@ from pathlib import Path
 
 from prony.errors import HostError
 
-__all__ = ["LABEL", "ContainerEngine", "working_engines"]
-
 _PROGRAMS = ("docker", "podman")
 _TIMEOUT_S = 60.0
 # The label of Prony's containers; its value is the mark of the Prony that created them.

@@ -25,8 +25,6 @@ from prony.sandbox.containers.engine import ContainerEngine, working_engines
 from prony.sandbox.containers.image import ensure_image
 from prony.sandbox.containers.options import limit_options, mounts, run_options
 
-__all__ = ["FoundEngine", "find_engine", "limit_states", "usable_engine"]
-
 _PYTHON = (sys.executable, "-I", "-S")
 
 

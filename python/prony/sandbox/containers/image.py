@@ -16,8 +16,6 @@ from pathlib import Path
 from prony.errors import HostError
 from prony.sandbox.containers.engine import ContainerEngine, working_engines
 
-__all__ = ["IMAGE", "containerfile", "ensure_image", "image_name", "remove_images"]
-
 IMAGE = "prony-sandbox"
 _FOLDERS = ("dev", "etc", "proc", "run", "sys", "usr", "var", "var/lib", "var/log")
 _OPEN_FOLDERS = ("tmp", "var/tmp")

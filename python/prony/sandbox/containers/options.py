@@ -18,8 +18,6 @@ import prony
 from prony.sandbox.cgroup.base import Limits
 from prony.sandbox.containers.engine import LABEL
 
-__all__ = ["hiding_options", "limit_options", "mounts", "run_options", "without_nested"]
-
 _SYSTEM = ("/usr", "/etc", "/opt", "/bin", "/lib", "/lib32", "/lib64", "/sbin")
 # Where root lacks CAP_SYS_RESOURCE, engines try to set a higher limit of processes than they may.
 _MOST_PROCESSES = 32_768

@@ -13,8 +13,6 @@ from prony.errors import HostError
 from prony.sandbox.cgroup.mark import parse_mark
 from prony.sandbox.containers.engine import working_engines
 
-__all__ = ["clear_containers"]
-
 
 def clear_containers() -> list[str]:
     """Remove the containers of Pronys that are gone, and return what was done, in words."""

@@ -16,8 +16,6 @@ from prony.metrics import METRICS
 from prony.model import TOLERANT, ClaimKind
 from prony.study_document import ClaimDocument, ProfileDocument, SandboxDocument, StudyDocument
 
-__all__ = ["check_study"]
-
 _CPU = ("cpu_percent", "generator_cpu_percent")
 _BOUNDED = (ClaimKind.RATIO, ClaimKind.VALUE)
 _MAY_BE_BOUNDED = (*_BOUNDED, ClaimKind.GROWS, ClaimKind.FAILS)

@@ -12,8 +12,6 @@ from prony.model import App, Cell, EngineChoice, Interface, Subject, is_named
 from prony.study_document import StudyDocument
 from prony.workloads import engines_of, in_profile, is_skipped, workloads_of
 
-__all__ = ["Grid", "grid_of"]
-
 _ANY_APP = App("", "", "", {})
 
 

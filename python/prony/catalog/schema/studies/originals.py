@@ -16,8 +16,6 @@ from prony.metrics import METRICS
 from prony.model import Original
 from prony.units import MIB
 
-__all__ = ["COLUMNS", "read_originals"]
-
 LOADS = ("connections", "rate", "streams", "requests", "threads")
 COLUMNS: Mapping[str, str] = MappingProxyType(
     {
