@@ -7,7 +7,10 @@ from golden import build
 from prony.analysis.missing import Missing
 from prony.analysis.summary import figures, summarise_cell
 from prony.metrics import METRICS
-from prony.model import Cell, ClosedLoop, DurationStop, Failed, Request, Workload
+from prony.model.exchange import Request
+from prony.model.plan import Cell
+from prony.model.trial import Failed
+from prony.model.workload import ClosedLoop, DurationStop, Workload
 
 UNKNOWN = dict.fromkeys(METRICS, Missing("no part of the test"))
 

@@ -26,8 +26,10 @@ from prony.host.checks import HostCheck
 from prony.listing.calibration import calibration_document
 from prony.listing.host import host_document, host_json
 from prony.listing.servers import check_json, checks_document
-from prony.model import ConnectionStage, Interface, Limit, LimitKind, RateStage
+from prony.model.limit import Limit, LimitKind
 from prony.model.shapes import encode
+from prony.model.subject import Interface
+from prony.model.workload import ConnectionStage, RateStage
 from prony.reading.load import read_load
 from prony.report.compare import compare_document
 from prony.report.document import Document, Section

@@ -6,20 +6,12 @@ from dataclasses import replace
 from golden import build
 from histograms import distribution
 from prony.archive import create
-from prony.model import (
-    Cell,
-    ClosedLoop,
-    DurationStop,
-    Mix,
-    MixPath,
-    Plan,
-    SandboxFacts,
-    SubjectRecord,
-    Workload,
-)
+from prony.model.plan import Cell, Plan
 from prony.model.recording import decode_recording
-from prony.model.sandbox import Network
+from prony.model.records import SubjectRecord
+from prony.model.sandbox import Network, SandboxFacts
 from prony.model.shapes import encode
+from prony.model.workload import ClosedLoop, DurationStop, Mix, MixPath, Workload
 
 SHOP = Mix((MixPath("/", 9.0), MixPath("/cart", 1.0)))
 

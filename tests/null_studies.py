@@ -16,22 +16,13 @@ from golden import build
 from histograms import Histogram
 from prony.analysis.claim_parts import ClaimVerdict
 from prony.analysis.compare import Verdict
-from prony.model import (
-    Claim,
-    ClaimKind,
-    ClosedLoop,
-    Design,
-    Failed,
-    Fingerprint,
-    Invalid,
-    OpenLoop,
-    Plan,
-    Run,
-    RunFacts,
-    TrialRecord,
-    TrialRole,
-)
+from prony.model.claims import Claim, ClaimKind
+from prony.model.facts import Fingerprint, RunFacts
+from prony.model.plan import Design, Plan
 from prony.model.recording import Distribution
+from prony.model.records import Run, TrialRecord
+from prony.model.trial import Failed, Invalid, TrialRole
+from prony.model.workload import ClosedLoop, OpenLoop
 from prony.reading.study import read
 
 LOOPS = {"closed": (ClosedLoop(10), ClosedLoop(100)), "open": (OpenLoop(550.0),)}

@@ -13,7 +13,10 @@ from prony.engine.registry import ENGINES
 from prony.errors import SubjectError
 from prony.host import fingerprint
 from prony.host.facts.activity import Activity
-from prony.model import Address, Fault, FaultKind, LogTail, Network, SandboxChoice, SandboxFacts
+from prony.model.address import Address
+from prony.model.fault import Fault, FaultKind
+from prony.model.observation import LogTail
+from prony.model.sandbox import Network, SandboxChoice, SandboxFacts
 from prony.plan import PlanOptions, make_plan
 from prony.runas import RunAs
 from prony.sandbox import SANDBOXES, StopReport

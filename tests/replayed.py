@@ -16,7 +16,12 @@ from golden import build
 from prony.analysis.compare import Verdict
 from prony.analysis.validity import Circumstances, judge
 from prony.host.facts.activity import Activity
-from prony.model import ClosedLoop, Fingerprint, Invalid, Placement, Plan, Run, RunFacts, TrialRecord
+from prony.model.facts import Fingerprint, RunFacts
+from prony.model.plan import Plan
+from prony.model.records import Run, TrialRecord
+from prony.model.sandbox import Placement
+from prony.model.trial import Invalid
+from prony.model.workload import ClosedLoop
 from prony.reading.study import read
 from prony.study.base import MOST_RETRIES
 from prony.study.quiet import Patience

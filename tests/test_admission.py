@@ -16,18 +16,9 @@ from prony.catalog.schema.loader import load_catalog
 from prony.errors import ArchiveError, HostError
 from prony.faces.terminal import TerminalReporter
 from prony.host import HostCheck
-from prony.model import (
-    ClosedLoop,
-    CountStop,
-    DurationStop,
-    EngineChoice,
-    Network,
-    OpenLoop,
-    Placement,
-    Request,
-    SandboxChoice,
-    SandboxFacts,
-)
+from prony.model.exchange import Request
+from prony.model.sandbox import Network, Placement, SandboxChoice, SandboxFacts
+from prony.model.workload import ClosedLoop, CountStop, DurationStop, EngineChoice, OpenLoop
 from prony.plan import PlanOptions, make_plan
 from prony.reading.study import read_archive
 from prony.report.study import study_report

@@ -13,7 +13,8 @@ from prony.catalog.schema.loader import load_catalog
 from prony.catalog.schema.settings import speaks_tls
 from prony.certificates import Authority
 from prony.errors import UsageError
-from prony.model import Frontend, Interface, Subject, TlsCipher, TlsKey, Wire
+from prony.model.address import TlsCipher, TlsKey, Wire
+from prony.model.subject import Frontend, Interface, Subject
 from prony.runas import resolve_user
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from prony.certificates import Authority, Certified
 from prony.errors import HostError
-from prony.model import Address, Request, Tls, TlsKey
+from prony.model.address import Address, Tls, TlsKey
+from prony.model.exchange import Request
 from prony.sandbox.exchange import Reply, exchange
 
 REPLY = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

@@ -7,7 +7,8 @@ import pytest
 from prony.archive import open_archive
 from prony.diagnosis import Evidence
 from prony.diagnosis.confirmation import confirmation_of
-from prony.model import CloseLook, TrialRole
+from prony.model.facts import CloseLook
+from prony.model.trial import TrialRole
 from prony.monitor.switches import SwitchCounters
 from prony.reading.study import read_archive
 from prony.study.confirming import number_of_look

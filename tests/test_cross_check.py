@@ -7,7 +7,8 @@ from golden.build import subject
 from prony.analysis.summary import figures, summarise_cell
 from prony.cross_check import cross_check_cells
 from prony.errors import UsageError
-from prony.model import Cell, ClosedLoop, DurationStop, Plan, Workload
+from prony.model.plan import Cell, Plan
+from prony.model.workload import ClosedLoop, DurationStop, Workload
 from prony.reading.checks import cross_checks
 
 LOADS = [Workload(ClosedLoop(number), DurationStop(build.SECOND)) for number in (1, 10)]

@@ -13,7 +13,8 @@ from golden import build
 from prony import _engine
 from prony.errors import UsageError
 from prony.faces.json_report import reading_json
-from prony.model import OpenLoop, Recording
+from prony.model.recording import Recording
+from prony.model.workload import OpenLoop
 
 GUIDE = Path(__file__).parent.parent / "docs" / "guides" / "notebooks.md"
 

@@ -352,7 +352,7 @@ def test_the_page_of_the_calibration_has_every_key():
     from dataclasses import fields
 
     from prony.calibration import PARTS, Calibration, Change, Holding, PartFigure, PartResult
-    from prony.model import GeneratorFitness
+    from prony.model.facts import GeneratorFitness
 
     page = REFERENCE / "calibration-json.md"
     kinds = (Calibration, PartResult, Change, PartFigure, Holding, GeneratorFitness)

@@ -15,18 +15,10 @@ from prony.factors import (
     shared_sandbox,
     without_levels,
 )
-from prony.model import (
-    App,
-    Cell,
-    ClosedLoop,
-    DurationStop,
-    Frontend,
-    Interface,
-    SandboxChoice,
-    Subject,
-    Workload,
-    is_named,
-)
+from prony.model.plan import Cell
+from prony.model.sandbox import SandboxChoice
+from prony.model.subject import App, Frontend, Interface, Subject, is_named
+from prony.model.workload import ClosedLoop, DurationStop, Workload
 from prony.units import MIB
 
 HELLO = App("hello", "", "", {Interface.WSGI: "hello:app"})

@@ -6,8 +6,7 @@ from prony.analysis.fingerprints import WHAT_MATTERS, comparable, machine_key
 from prony.host import available_cpus, fingerprint, visible_environment
 from prony.host.environment import visible_parameters
 from prony.host.fingerprint import brief_fingerprint
-from prony.model import Fingerprint
-from prony.model.facts import Unknown
+from prony.model.facts import Fingerprint, Unknown
 from prony.model.shapes import decode, encode
 
 

@@ -6,8 +6,6 @@ import re
 import subprocess
 import sys
 
-import pytest
-
 from modules import ROOT, imports, listed, modules, offered, own_imports, tree
 
 # From below to above, one rank each: a module imports from its own package and from those before it, also
@@ -252,7 +250,7 @@ def test_every_row_of_the_tables_of_metrics_is_listed_once():
 
 
 def test_every_kind_of_sandbox_that_a_plan_may_name_is_listed():
-    from prony.model import SandboxKind
+    from prony.model.sandbox import SandboxKind
     from prony.sandbox import SANDBOXES
 
     assert set(SandboxKind) == set(SANDBOXES)
@@ -262,7 +260,7 @@ def test_every_kind_of_sandbox_that_a_plan_may_name_is_listed():
 
 def test_the_engine_that_is_taken_by_default_is_listed():
     from prony.engine.registry import ENGINES
-    from prony.model import EngineChoice
+    from prony.model.workload import EngineChoice
 
     assert EngineChoice().name in ENGINES
 
@@ -281,17 +279,6 @@ def test_every_shared_part_of_the_command_line_is_used():
     parts = {name for name in modules() if under(name, ("cli",))} - commands - {"cli", "cli.main"}
     used = {module for name in modules() for module, _ in own_imports(name)}
     assert parts <= used
-
-
-def test_the_central_types_are_imported_when_they_are_asked_for():
-    import prony.model
-
-    homes = prony.model._HOMES
-    assert sorted(homes) == sorted(prony.model.__all__)
-    for name, home in homes.items():
-        assert getattr(prony.model, name) is getattr(importlib.import_module(f"prony.model.{home}"), name)
-    with pytest.raises(AttributeError):
-        prony.model.Cel  # noqa: B018 - a name that is not there
 
 
 def test_a_load_starts_with_the_types_of_a_load_alone():

@@ -12,8 +12,9 @@ from prony.archive import open_archive
 from prony.cli.protocol import with_protocol
 from prony.cli.run_options import SureOptions
 from prony.faces.json_report import reading_json
-from prony.model import RunStatus, TrialRole
 from prony.model.facts import PilotStep
+from prony.model.records import RunStatus
+from prony.model.trial import TrialRole
 from prony.reading.study import read_archive
 from prony.report.sections.warm_ups import warm_up_notes
 from prony.study.extent import extent_of, pilot_seconds

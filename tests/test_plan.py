@@ -6,30 +6,23 @@ import pytest
 from pydantic import ValidationError
 
 from prony.errors import UsageError
-from prony.model import (
-    App,
+from prony.model.claims import Claim, ClaimKind, Needs
+from prony.model.exchange import Check, Contract, Request
+from prony.model.plan import Design
+from prony.model.sandbox import Network, SandboxChoice
+from prony.model.shapes import decode, encode
+from prony.model.subject import App, Frontend, Interface
+from prony.model.workload import (
     Arrivals,
-    Check,
-    Claim,
-    ClaimKind,
     ClosedLoop,
-    Contract,
     CountStop,
-    Design,
     DurationStop,
     EngineChoice,
-    Frontend,
-    Interface,
     Mix,
     MixPath,
-    Needs,
-    Network,
     OpenLoop,
-    Request,
-    SandboxChoice,
     Workload,
 )
-from prony.model.shapes import decode, encode
 from prony.plan import PlanOptions, make_plan
 from prony.study_document import ProfileDocument, StudyDocument, WorkloadDocument
 

@@ -1,7 +1,7 @@
 """Waiting for other programs: a burst is waited for, and a machine that is never quiet costs little."""
 
 from prony.host.facts.activity import Activity
-from prony.model import ClosedLoop, DurationStop, Workload
+from prony.model.workload import ClosedLoop, DurationStop, Workload
 from prony.study.quiet import Patience
 
 SECOND = 1_000_000_000

@@ -29,7 +29,7 @@ from prony.analysis.summary import figures
 from prony.archive import open_archive
 from prony.errors import ArchiveError
 from prony.faces.json_load import load_result
-from prony.model import GeneratorVerdict, Limit, Limited, LimitKind
+from prony.model.limit import GeneratorVerdict, Limit, Limited, LimitKind
 from prony.model.recording import Account, CarriedIn, Distribution, Recording, decode_recording
 from prony.model.shapes import ShapeError, encode
 from prony.reading.load import read_load
@@ -56,7 +56,8 @@ def test_every_recording_of_an_archive_is_written_as_it_was_read(tmp_path, study
 
 def test_what_the_engine_tells_is_written_as_it_came():
     from prony import _engine
-    from prony.model import Address, ClosedLoop, EngineChoice, OpenLoop
+    from prony.model.address import Address
+    from prony.model.workload import ClosedLoop, EngineChoice, OpenLoop
     from prony.specification import to_spec
 
     with _engine.ReferenceServer(json.dumps({"port": 0})) as server:

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from golden import build
 from mixes import SHOP, of_mix, wire_of_mix
 from prony.archive.codec import decode_workload, encode_workload
-from prony.model import Mix, MixPath
 from prony.model.recording import decode_recording
 from prony.model.shapes import ShapeError, encode
-from prony.model.workload import fault_of_mix
+from prony.model.workload import Mix, MixPath, fault_of_mix
 from prony.reading.load import read_load
 
 MS = 1_000_000
@@ -32,7 +31,8 @@ def test_the_paths_of_a_mix_are_written_as_they_came():
 
 def test_what_the_engine_tells_of_a_mix_is_written_as_it_came():
     from prony import _engine
-    from prony.model import Address, ClosedLoop, EngineChoice, OpenLoop
+    from prony.model.address import Address
+    from prony.model.workload import ClosedLoop, EngineChoice, OpenLoop
     from prony.specification import to_spec
 
     with _engine.ReferenceServer(json.dumps({"port": 0})) as server:

@@ -6,19 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prony.model import (
-    App,
-    Cell,
-    ClosedLoop,
-    CountStop,
-    Interface,
-    MixPath,
-    OpenLoop,
-    Plan,
-    Subject,
-    TrialRole,
-    Workload,
-)
+from prony.model.plan import Cell, Plan
+from prony.model.subject import App, Interface, Subject
+from prony.model.trial import TrialRole
+from prony.model.workload import ClosedLoop, CountStop, MixPath, OpenLoop, Workload
 from prony.schedule import (
     MAX_PADDING_BYTES,
     Position,

@@ -5,9 +5,9 @@ import pytest
 from prony._engine import CIPHERS
 from prony.engine.registry import ENGINES, open_engine
 from prony.errors import EngineError, UsageError
-from prony.model import (
-    Address,
-    AddressKind,
+from prony.model.address import Address, AddressKind, Tls, TlsCipher, Wire
+from prony.model.exchange import Request
+from prony.model.workload import (
     Arrivals,
     ClosedLoop,
     CountStop,
@@ -15,10 +15,6 @@ from prony.model import (
     EngineChoice,
     OpenLoop,
     Pacing,
-    Request,
-    Tls,
-    TlsCipher,
-    Wire,
     Workload,
 )
 from prony.specification import hard_limit_ns, to_spec

@@ -7,7 +7,9 @@ import pytest
 from prony.catalog.schema.loader import load_catalog, with_app
 from prony.errors import ArchiveError, HostError, SubjectError
 from prony.host import claim_machine
-from prony.model import Failed, Interface, Ok, RunStatus
+from prony.model.records import RunStatus
+from prony.model.subject import Interface
+from prony.model.trial import Failed, Ok
 from prony.sandbox.exchange import Reply
 from prony.schedule import block_order
 

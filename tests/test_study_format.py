@@ -11,7 +11,8 @@ from prony.catalog.schema.loader import load_catalog
 from prony.catalog.schema.studies.check import check_study
 from prony.catalog.schema.studies.grid import grid_of
 from prony.catalog.schema.studies.originals import COLUMNS
-from prony.model import ClaimKind, ClosedLoop, OpenLoop
+from prony.model.claims import ClaimKind
+from prony.model.workload import ClosedLoop, OpenLoop
 from prony.plan import PlanOptions, make_plan
 from prony.study_document import (
     CalibrationDocument,

@@ -6,16 +6,10 @@ import pytest
 
 from golden.build import subject
 from prony.catalog.schema.loader import load_catalog
-from prony.model import (
-    Cell,
-    ClosedLoop,
-    CountStop,
-    DurationStop,
-    EngineChoice,
-    Frontend,
-    Request,
-    Workload,
-)
+from prony.model.exchange import Request
+from prony.model.plan import Cell
+from prony.model.subject import Frontend
+from prony.model.workload import ClosedLoop, CountStop, DurationStop, EngineChoice, Workload
 from prony.study import generators
 from prony.study.generators import (
     ALWAYS_KEPT,

@@ -6,20 +6,10 @@ from prony.errors import HostError
 from prony.factors import Choices, seated
 from prony.host import Cpu
 from prony.kernel_settings import OF_A_NAMESPACE, why_not
-from prony.model import (
-    App,
-    Cell,
-    ClosedLoop,
-    DurationStop,
-    Interface,
-    Network,
-    Plan,
-    SandboxChoice,
-    SandboxFacts,
-    SandboxKind,
-    Subject,
-    Workload,
-)
+from prony.model.plan import Cell, Plan
+from prony.model.sandbox import Network, SandboxChoice, SandboxFacts, SandboxKind
+from prony.model.subject import App, Interface, Subject
+from prony.model.workload import ClosedLoop, DurationStop, Workload
 from prony.sandbox.linux import read_network_settings
 from prony.sandbox.process import kernel_of
 from prony.study.limits import limits_to_hold, refuse_kernel_of_host

@@ -15,19 +15,12 @@ from prony.errors import EngineError, FailureStage, HostError
 from prony.faces.markdown import markdown
 from prony.host import fingerprint
 from prony.host.noise_floors import keep_floors
-from prony.model import (
-    Design,
-    Failed,
-    Fault,
-    FaultKind,
-    Invalid,
-    Ok,
-    OpenLoop,
-    Precision,
-    RunStatus,
-    TrialRole,
-)
 from prony.model.facts import Floor, RateStep, SearchPart
+from prony.model.fault import Fault, FaultKind
+from prony.model.plan import Design, Precision
+from prony.model.records import RunStatus
+from prony.model.trial import Failed, Invalid, Ok, TrialRole
+from prony.model.workload import OpenLoop
 from prony.plan import calibrated
 from prony.reading.found_rates import confirmed_rates
 from prony.reading.study import read_archive

@@ -17,7 +17,9 @@ from prony.archive import open_archive, resume
 from prony.catalog.schema.loader import load_catalog
 from prony.errors import ArchiveError, HostError
 from prony.host import fingerprint
-from prony.model import Design, Invalid, Ok, RunStatus, TrialRole
+from prony.model.plan import Design
+from prony.model.records import RunStatus
+from prony.model.trial import Invalid, Ok, TrialRole
 from prony.plan import calibrated
 from prony.study import run_study
 from prony.study.rates import searching
@@ -88,7 +90,7 @@ def looks(world):
         count = 100 + int(launch.environment["PYTHONHASHSEED"]) % 3
         return recording(workload, [MS + k for k in range(count)])
 
-    from prony.model import Precision
+    from prony.model.plan import Precision
 
     world.replies = replies
     study = world.study(

@@ -7,29 +7,15 @@ from types import MappingProxyType
 import pytest
 
 from prony.errors import EngineError, HostError, SubjectError
-from prony.model import (
-    Address,
-    App,
-    Cell,
-    Check,
-    ClosedLoop,
-    Contract,
-    DurationStop,
-    Failed,
-    Interface,
-    Invalid,
-    Launch,
-    LogTail,
-    Network,
-    Ok,
-    Phase,
-    Placement,
-    Request,
-    SandboxFacts,
-    Subject,
-    TrialRole,
-    Workload,
-)
+from prony.model.address import Address
+from prony.model.exchange import Check, Contract, Request
+from prony.model.launch import Launch
+from prony.model.observation import LogTail, Phase
+from prony.model.plan import Cell
+from prony.model.sandbox import Network, Placement, SandboxFacts
+from prony.model.subject import App, Interface, Subject
+from prony.model.trial import Failed, Invalid, Ok, TrialRole
+from prony.model.workload import ClosedLoop, DurationStop, Workload
 from prony.monitor.processes import ProcessMonitor
 from prony.sandbox import StopReport
 from prony.sandbox.cgroup.base import Counters

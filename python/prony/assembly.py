@@ -27,7 +27,9 @@ from prony.catalog.schema.entry import ServerEntry
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import backends_of
 from prony.certificates import Authority
-from prony.model import Address, Launch, Subject, Tls, Wire
+from prony.model.address import Address, Tls, Wire
+from prony.model.launch import Launch
+from prony.model.subject import Subject
 from prony.runas import RunAs
 
 HOST = "127.0.0.1"

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from prony.errors import HostError
-from prony.model import TlsKey
+from prony.model.address import TlsKey
 
 if TYPE_CHECKING:
     from cryptography import x509

@@ -11,7 +11,8 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from prony.errors import UsageError
-from prony.model import Cell, EngineChoice, Plan
+from prony.model.plan import Cell, Plan
+from prony.model.workload import EngineChoice
 
 
 def with_generator(plan: Plan, choice: EngineChoice) -> Plan:

@@ -22,19 +22,11 @@ from prony.engine.target import target_of
 from prony.errors import UsageError
 from prony.faces.sheet import Sheet
 from prony.faces.sheets import sheets
-from prony.model import (
-    ClosedLoop,
-    DurationStop,
-    EngineChoice,
-    OpenLoop,
-    Pacing,
-    Plan,
-    Recording,
-    Request,
-    SubjectRecord,
-    TrialRecord,
-    Workload,
-)
+from prony.model.exchange import Request
+from prony.model.plan import Plan
+from prony.model.recording import Recording
+from prony.model.records import SubjectRecord, TrialRecord
+from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, OpenLoop, Pacing, Workload
 from prony.reading.brief import Brief, brief_of
 from prony.reading.study import Reading, read_archive
 from prony.seat import EngineSeat

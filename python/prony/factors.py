@@ -20,7 +20,9 @@ from math import prod
 
 from prony.errors import UsageError
 from prony.kernel_settings import as_written
-from prony.model import App, Cell, SandboxChoice, Subject
+from prony.model.plan import Cell
+from prony.model.sandbox import SandboxChoice
+from prony.model.subject import App, Subject
 from prony.units import parse_bytes
 
 Value = int | str
@@ -175,7 +177,7 @@ def _shown(value: Value) -> str:
 def without_levels(subject: Subject) -> str:
     """Return the name that the subjects of one grid share: ``gunicorn@nginx+hello``.
 
-    >>> from prony.model import App, Interface
+    >>> from prony.model.subject import App, Interface
     >>> app, levels = App("hello", "", "", {}), {"workers": 2}
     >>> without_levels(Subject("gunicorn[workers=2]+hello", "gunicorn", app, Interface.WSGI, levels=levels))
     'gunicorn+hello'
@@ -239,7 +241,7 @@ def _comparable(key: str, value: Value) -> object:
 def grid_words(subjects: Iterable[Subject]) -> Iterator[str]:
     """Yield each grid in words, with how many subjects it has.
 
-    >>> from prony.model import App, Interface
+    >>> from prony.model.subject import App, Interface
     >>> app = App("hello", "", "", {})
     >>> each = [Subject("", "gunicorn", app, Interface.WSGI, levels={"workers": k}) for k in (2, 4)]
     >>> list(grid_words(each))

@@ -10,27 +10,12 @@ from typing import Protocol
 
 from prony.errors import UsageError
 from prony.factors import OF_APP, OF_SANDBOX, Choice, Choices, Seated, check_size, seated
-from prony.model import (
-    TOLERANT,
-    App,
-    Cell,
-    Claim,
-    ClosedLoop,
-    Design,
-    DurationStop,
-    EngineChoice,
-    Frontend,
-    Interface,
-    Needs,
-    OpenLoop,
-    Original,
-    Pacing,
-    Plan,
-    Request,
-    SandboxChoice,
-    Subject,
-    Workload,
-)
+from prony.model.claims import TOLERANT, Claim, Needs, Original
+from prony.model.exchange import Request
+from prony.model.plan import Cell, Design, Plan
+from prony.model.sandbox import SandboxChoice
+from prony.model.subject import App, Frontend, Interface, Subject
+from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, OpenLoop, Pacing, Workload
 from prony.study_document import (
     CalibrationDocument,
     ClaimDocument,

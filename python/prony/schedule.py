@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from random import Random
 
-from prony.model import Cell, ClosedLoop, OpenLoop, Plan, TrialRole, Workload
+from prony.model.plan import Cell, Plan
+from prony.model.trial import TrialRole
+from prony.model.workload import ClosedLoop, OpenLoop, Workload
 
 # The padding variable of STATISTICS' designs (Mytkowicz et al. 2009): up to 4 KiB moves the stack by a page.
 MAX_PADDING_BYTES = 4096

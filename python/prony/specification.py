@@ -11,21 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from prony.errors import EngineError
-from prony.model import (
-    Address,
-    AddressKind,
-    ClosedLoop,
-    CountStop,
-    DurationStop,
-    EngineChoice,
-    HttpVersion,
-    Json,
-    OpenLoop,
-    Request,
-    Wire,
-    Workload,
-)
-from prony.model.shapes import encode
+from prony.model.address import Address, AddressKind, HttpVersion, Wire
+from prony.model.exchange import Request
+from prony.model.shapes import Json, encode
+from prony.model.workload import ClosedLoop, CountStop, DurationStop, EngineChoice, OpenLoop, Workload
 from prony.units import nanoseconds
 
 

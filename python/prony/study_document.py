@@ -26,23 +26,22 @@ from pydantic import (
 
 from prony.errors import UsageError
 from prony.factors import SYSCTL, Choice, Choices, Value, combinations, factors_of, name_with
-from prony.model import (
+from prony.model.claims import ClaimKind
+from prony.model.exchange import is_path
+from prony.model.sandbox import SandboxKind
+from prony.model.subject import Interface, is_of
+from prony.model.workload import (
     FLEET,
     LOCAL,
     MAX_CONNECTIONS,
     MAX_RATE_PER_S,
     MAX_STREAMS,
     Arrivals,
-    ClaimKind,
-    Interface,
     Mix,
     MixPath,
-    SandboxKind,
     fault_of_mix,
-    is_of,
     is_own_generator,
 )
-from prony.model.exchange import is_path
 from prony.units import DAY_NS, MILLISECOND_NS, SECOND_NS, parse_bytes, parse_duration, parse_rate
 
 Generator = Literal[
@@ -178,7 +177,7 @@ Chosen = Annotated[Value | tuple[Value, ...], BeforeValidator(_as_choice)]
 Load = Mapping[
     Literal["connections", "rate", "streams", "requests", "threads"], Annotated[float, Field(gt=0)]
 ]
-"""Selects cells by their load, with the keys of `prony.model.Cell.load`."""
+"""Selects cells by their load, with the keys of `prony.model.plan.Cell.load`."""
 
 
 def _checked_path(value: str) -> str:
@@ -367,7 +366,7 @@ class CrossCheckDocument(_Document):
 
     @property
     def under(self) -> Mapping[str, tuple[float, ...]]:
-        """The loads, by the keys of `prony.model.Cell.load`; empty for all."""
+        """The loads, by the keys of `prony.model.plan.Cell.load`; empty for all."""
         named = {"connections": self.connections, "rate": self.rate}
         return {name: values for name, values in named.items() if values is not None}
 
@@ -394,7 +393,7 @@ class ProfileDocument(_Lengths):
 
 
 class DesignDocument(_Document):
-    """``[design]``: how the figures will be judged, fixed before the run, as `prony.model.Design`."""
+    """``[design]``: how the figures will be judged, fixed before the run, as `prony.model.plan.Design`."""
 
     margin: Annotated[float, Field(gt=0, lt=1)] = 0.02
     primary: Load = Field(default_factory=dict)
@@ -412,7 +411,7 @@ class CalibrationDocument(_Document):
 
 
 class NeedsDocument(_Document):
-    """``needs``: what a test of the claim needs, as `prony.model.Needs`."""
+    """``needs``: what a test of the claim needs, as `prony.model.claims.Needs`."""
 
     server_cpus: PositiveInt = 1
     generator_cpus: PositiveInt = 1
@@ -424,7 +423,7 @@ class NeedsDocument(_Document):
 
 
 class ClaimDocument(_Document):
-    """``[[claims]]``: a statement of the experiment that is repeated, as `prony.model.Claim`.
+    """``[[claims]]``: a statement of the experiment that is repeated, as `prony.model.claims.Claim`.
 
     Without ``among`` it is about all subjects that are not `added`.
     """

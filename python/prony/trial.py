@@ -16,28 +16,16 @@ from functools import partial
 from prony.analysis.validity import Circumstances, judge
 from prony.engine.base import Engine
 from prony.errors import OUT_OF_MEMORY, EngineError, FailureStage, PronyError, SubjectError
-from prony.model import (
-    Cell,
-    CloseLook,
-    CloseView,
-    Contract,
-    Failed,
-    Fault,
-    FaultKind,
-    Json,
-    Launch,
-    LogTail,
-    Ok,
-    Phase,
-    Placement,
-    Recording,
-    Sample,
-    ThreadUsage,
-    Trial,
-    TrialEvent,
-    TrialFacts,
-)
-from prony.model.shapes import decode
+from prony.model.exchange import Contract
+from prony.model.facts import CloseLook, CloseView, TrialEvent, TrialFacts
+from prony.model.fault import Fault, FaultKind
+from prony.model.launch import Launch
+from prony.model.observation import LogTail, Phase, Sample, ThreadUsage
+from prony.model.plan import Cell
+from prony.model.recording import Recording
+from prony.model.sandbox import Placement
+from prony.model.shapes import Json, decode
+from prony.model.trial import Failed, Ok, Trial
 from prony.monitor.base import Gauges, WindowCounters
 from prony.monitor.downstream import DownstreamGauges
 from prony.monitor.environment import EnvironmentCounters

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
-from prony.model import (
-    App,
-    Check,
+from prony.model.exchange import Check, Request
+from prony.model.subject import App
+from prony.model.workload import (
     ClosedLoop,
     CountStop,
     DurationStop,
@@ -21,7 +21,6 @@ from prony.model import (
     Loop,
     MixPath,
     OpenLoop,
-    Request,
     Workload,
 )
 from prony.study_document import ProfileDocument, WorkloadChange, WorkloadDocument

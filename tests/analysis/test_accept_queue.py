@@ -4,7 +4,7 @@ import pytest
 
 from prony.analysis.accept_queue import AcceptQueue, accept_queue_metrics, accept_queues, entrance
 from prony.analysis.missing import Missing
-from prony.model import Phase, Sample
+from prony.model.observation import Phase, Sample
 
 
 def window(*gauges):

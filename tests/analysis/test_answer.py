@@ -7,7 +7,7 @@ import pytest
 from cells import cell_of, measured
 from prony.analysis.answer import Answer, answer, criterion, log_ratios, mean_of
 from prony.analysis.missing import Missing
-from prony.model import ClosedLoop, OpenLoop
+from prony.model.workload import ClosedLoop, OpenLoop
 
 SIX = [1000.0, 1003.0, 997.0, 1002.0, 998.0, 1001.0]
 

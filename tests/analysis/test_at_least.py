@@ -7,7 +7,7 @@ import pytest
 
 from prony.analysis.at_least import Bounded, Open, ends_of, heeded, is_at_least, open_end, rate_reach
 from prony.analysis.compare import Verdict, compare
-from prony.model import Limit, Limited, LimitKind
+from prony.model.limit import Limit, Limited, LimitKind
 
 YES, SUSPECT = (Limit(LimitKind.BUSY, level, share=0.9) for level in (Limited.YES, Limited.SUSPECT))
 NOISE = (0.0, 0.01, -0.01, 0.005, -0.005)

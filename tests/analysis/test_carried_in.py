@@ -16,8 +16,9 @@ from prony.analysis.summary import figures, summarise_cell
 from prony.analysis.trial_metrics import trial_metrics
 from prony.faces.json_load import load_result
 from prony.faces.terminal import TerminalReporter
-from prony.model import Cell, ClosedLoop, DurationStop, Workload
+from prony.model.plan import Cell
 from prony.model.recording import CarriedIn
+from prony.model.workload import ClosedLoop, DurationStop, Workload
 from prony.reading.failures import failed_by_class
 from prony.reading.load import read_load
 from prony.report.load import load_document

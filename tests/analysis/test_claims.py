@@ -14,22 +14,11 @@ from prony.analysis.claim_parts import ClaimVerdict
 from prony.analysis.claims import evaluate
 from prony.analysis.compare import Terms
 from prony.analysis.summary import estimate_mean, figures, summarise_cell
-from prony.model import (
-    Cell,
-    Claim,
-    ClaimKind,
-    ClosedLoop,
-    CountStop,
-    DurationStop,
-    EngineChoice,
-    Failed,
-    Invalid,
-    Needs,
-    OpenLoop,
-    Placement,
-    SandboxChoice,
-    Workload,
-)
+from prony.model.claims import Claim, ClaimKind, Needs
+from prony.model.plan import Cell
+from prony.model.sandbox import Placement, SandboxChoice
+from prony.model.trial import Failed, Invalid
+from prony.model.workload import ClosedLoop, CountStop, DurationStop, EngineChoice, OpenLoop, Workload
 
 HOLDS, NOT, OPEN, UNTESTABLE = ClaimVerdict
 TWO = Placement((0, 1), (2, 3))

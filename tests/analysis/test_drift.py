@@ -13,7 +13,8 @@ from scipy.stats import kendalltau, theilslopes
 from golden.build import MS, SECOND, recording
 from prony.analysis.drift import drift
 from prony.analysis.summary import figures
-from prony.model import DurationStop, Failed, Ok, OpenLoop, Trial, TrialRole, Workload
+from prony.model.trial import Failed, Ok, Trial, TrialRole
+from prony.model.workload import DurationStop, OpenLoop, Workload
 from prony.reading.checks import calibrations
 
 LOAD = Workload(OpenLoop(1000.0), DurationStop(SECOND))

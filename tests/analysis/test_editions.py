@@ -11,7 +11,8 @@ from prony.analysis.compare import Terms
 from prony.analysis.editions import VersionChange, of_the_time
 from prony.faces.json_report import reading_json
 from prony.faces.markdown import markdown
-from prony.model import ClaimKind, Design, Needs
+from prony.model.claims import ClaimKind, Needs
+from prony.model.plan import Design
 from prony.model.records import TrialRecord
 from prony.reading.study import read
 from prony.report.sections.claims import claims as claims_section

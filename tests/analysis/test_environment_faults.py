@@ -13,7 +13,9 @@ from prony.analysis.environment_faults import (
 )
 from prony.analysis.missing import Missing
 from prony.analysis.validity import in_words
-from prony.model import Fault, FaultKind, Ok, Trial, TrialFacts, TrialRole
+from prony.model.facts import TrialFacts
+from prony.model.fault import Fault, FaultKind
+from prony.model.trial import Ok, Trial, TrialRole
 
 SECOND = 1_000_000_000
 

@@ -15,8 +15,8 @@ from prony.analysis.find_rate import (
     next_test,
     rate_tests,
 )
-from prony.model import Limit, LimitKind
 from prony.model.facts import RateStep, RateTest
+from prony.model.limit import Limit, LimitKind
 
 SIMULATED = bench("find_rate")
 COUNT = 120

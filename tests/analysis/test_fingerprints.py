@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prony.analysis.fingerprints import WHAT_MATTERS, Difference, comparable, machine_key
-from prony.model import Fingerprint
+from prony.model.facts import Fingerprint
 from prony.model.shapes import decode, encode
 
 FACTS = {

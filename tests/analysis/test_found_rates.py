@@ -10,8 +10,10 @@ from golden import build
 from prony.analysis.found_rates import found_rate, judge_rate, least_rate, window_for
 from prony.analysis.objective import parse_objective
 from prony.errors import FailureStage
-from prony.model import Failed, Invalid, Limit, LimitKind, OpenLoop
 from prony.model.facts import FoundRate, RateStep, RateTest
+from prony.model.limit import Limit, LimitKind
+from prony.model.trial import Failed, Invalid
+from prony.model.workload import OpenLoop
 from recordings import with_parts
 
 CELL = cell_of("a+hello", OpenLoop(1000))

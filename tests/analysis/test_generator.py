@@ -6,7 +6,8 @@ from golden import build
 from golden.generators import external
 from prony.analysis.missing import Missing
 from prony.analysis.trial_metrics import trial_metrics
-from prony.model import Cell, ClosedLoop, DurationStop, EngineChoice, Workload
+from prony.model.plan import Cell
+from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
 from recordings import with_parts
 
 LOAD = Workload(ClosedLoop(4), DurationStop(2 * build.SECOND))

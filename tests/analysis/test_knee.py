@@ -8,7 +8,8 @@ from golden import build
 from prony.analysis.knee import Point, points, saturation
 from prony.analysis.missing import Missing
 from prony.analysis.summary import figures, summarise_cell
-from prony.model import Cell, ClosedLoop, DurationStop, Workload
+from prony.model.plan import Cell
+from prony.model.workload import ClosedLoop, DurationStop, Workload
 
 
 def curve(*throughputs, half=0.0):

@@ -8,7 +8,9 @@ from golden import build
 from golden.build import SECOND
 from prony.analysis.listeners import SharedAddress, shared_addresses
 from prony.archive import create, open_archive
-from prony.model import AddressKind, Fingerprint, ListenerUsage, Phase, Sample, TrialFacts
+from prony.model.address import AddressKind
+from prony.model.facts import Fingerprint, TrialFacts
+from prony.model.observation import ListenerUsage, Phase, Sample
 from prony.model.shapes import ShapeError, decode
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from cells import cell_of
 from prony.analysis.noise_floor import SelfTest, floors_by_metric, self_test
-from prony.model import ClosedLoop, OpenLoop
 from prony.model.facts import Floor
+from prony.model.workload import ClosedLoop, OpenLoop
 
 
 def noise(blocks, spread=0.01, seed=1, shift=0.0):

@@ -9,7 +9,8 @@ from prony.analysis.missing import Missing
 from prony.analysis.objective import ALIASES, parse_condition, parse_objective
 from prony.analysis.trial_metrics import trial_metrics
 from prony.metrics import METRICS
-from prony.model import Cell, ClosedLoop, DurationStop, OpenLoop, Workload
+from prony.model.plan import Cell
+from prony.model.workload import ClosedLoop, DurationStop, OpenLoop, Workload
 
 OPEN = Workload(OpenLoop(1000), DurationStop(2 * build.SECOND))
 CLOSED = Workload(ClosedLoop(4), DurationStop(2 * build.SECOND))

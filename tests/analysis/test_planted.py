@@ -16,7 +16,9 @@ from prony.analysis.planted import (
     work_path,
     work_us,
 )
-from prony.model import Cell, ClosedLoop, DurationStop, Request, Workload
+from prony.model.exchange import Request
+from prony.model.plan import Cell
+from prony.model.workload import ClosedLoop, DurationStop, Workload
 
 MARGIN = 0.02
 

@@ -12,7 +12,7 @@ from prony.analysis.answer import answer, ranking
 from prony.analysis.compare import Terms, Verdict
 from prony.analysis.summary import estimate_over
 from prony.metrics import Better
-from prony.model import OpenLoop
+from prony.model.workload import OpenLoop
 
 
 def test_who_lost_its_trial_in_the_slowest_block_is_named_first_no_more_often_than_others(monkeypatch):

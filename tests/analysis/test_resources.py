@@ -7,7 +7,8 @@ import pytest
 from prony.analysis.missing import Missing
 from prony.analysis.resources import cpu_share, machine_metrics, memory_metrics, process_metrics
 from prony.analysis.trial_metrics import role_metrics, trial_metrics
-from prony.model import Ok, Phase, ProcessRow, Sample, Trial, TrialRole
+from prony.model.observation import Phase, ProcessRow, Sample
+from prony.model.trial import Ok, Trial, TrialRole
 
 SECOND = 1_000_000_000
 

@@ -14,7 +14,7 @@ from prony.analysis.compare import Terms, Verdict, compare_all
 from prony.analysis.dependence import dependence
 from prony.analysis.sequential import Decision, decide
 from prony.analysis.spending import Look
-from prony.model import Precision
+from prony.model.plan import Precision
 
 TWO_PERCENT = Precision(target=0.02)
 

@@ -14,7 +14,8 @@ from prony.analysis.summary import figures
 from prony.archive import open_archive
 from prony.faces.json_report import reading_json
 from prony.faces.markdown import markdown
-from prony.model import Claim, ClaimKind, Needs, Placement
+from prony.model.claims import Claim, ClaimKind, Needs
+from prony.model.sandbox import Placement
 from prony.reading.study import read_archive
 from prony.report.brief import brief_report
 from prony.report.study import study_report

@@ -10,7 +10,9 @@ from prony.analysis.displayed import cell_trimmed_mean, trimmed_mean
 from prony.analysis.missing import Missing
 from prony.analysis.standings import MEASURES, standing, standings
 from prony.analysis.summary import figures, summarise_cell
-from prony.model import Cell, ClosedLoop, DurationStop, Failed, Workload
+from prony.model.plan import Cell
+from prony.model.trial import Failed
+from prony.model.workload import ClosedLoop, DurationStop, Workload
 
 LOAD = Workload(ClosedLoop(4), DurationStop(2 * build.SECOND))
 THROUGHPUT, LATENCY, MEAN, ERRORS, CPU, MEMORY = MEASURES

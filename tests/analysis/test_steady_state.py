@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from golden import build
 from prony.analysis.missing import Missing
 from prony.analysis.steady_state import Kind, classify, segments, steady_state
-from prony.model import ClosedLoop, DurationStop, OpenLoop, Workload
+from prony.model.workload import ClosedLoop, DurationStop, OpenLoop, Workload
 from recordings import with_parts
 
 CLOSED = ClosedLoop(4)

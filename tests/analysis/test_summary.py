@@ -27,7 +27,9 @@ from prony.analysis.summary import (
 )
 from prony.analysis.trial_metrics import trial_metrics
 from prony.metrics import METRICS
-from prony.model import Cell, ClosedLoop, DurationStop, Failed, Invalid, OpenLoop, Workload
+from prony.model.plan import Cell
+from prony.model.trial import Failed, Invalid
+from prony.model.workload import ClosedLoop, DurationStop, OpenLoop, Workload
 
 OPEN = Workload(OpenLoop(100), DurationStop(2 * build.SECOND))
 CLOSED = Workload(ClosedLoop(4), DurationStop(2 * build.SECOND))

@@ -4,7 +4,8 @@ import pytest
 
 from prony.analysis.missing import Missing
 from prony.analysis.threads import busiest_process, thread_metrics
-from prony.model import Ok, Phase, ProcessRow, Sample, ThreadUsage, Trial, TrialRole
+from prony.model.observation import Phase, ProcessRow, Sample, ThreadUsage
+from prony.model.trial import Ok, Trial, TrialRole
 
 SECOND = 1_000_000_000
 

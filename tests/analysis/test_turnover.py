@@ -2,7 +2,7 @@
 
 from prony.analysis.missing import Missing
 from prony.analysis.turnover import Turnover, turnover, turnover_metrics
-from prony.model import Phase, ProcessRow, Sample
+from prony.model.observation import Phase, ProcessRow, Sample
 
 
 def process(pid, born=1, role="worker"):

@@ -9,7 +9,8 @@ from prony.analysis.compare import Terms, Verdict, compare
 from prony.analysis.failure_rates import Failures
 from prony.analysis.missing import Missing
 from prony.analysis.versus import Family, Match, compared_loads, differing_parts, matches
-from prony.model import ClosedLoop, EngineChoice, OpenLoop, SandboxChoice
+from prony.model.sandbox import SandboxChoice
+from prony.model.workload import ClosedLoop, EngineChoice, OpenLoop
 
 SIX = [1000.0, 1003.0, 997.0, 1002.0, 998.0, 1001.0]
 

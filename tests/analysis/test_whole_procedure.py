@@ -19,7 +19,7 @@ from prony.analysis import compare as comparing
 from prony.analysis.compare import LEAST_BLOCKS, Terms, Verdict, compare, compare_family
 from prony.analysis.sequential import Decision, decide
 from prony.analysis.spending import Look
-from prony.model import Precision
+from prony.model.plan import Precision
 
 LOOKS = Precision(target=0.02)
 MARGIN = log1p(0.02)

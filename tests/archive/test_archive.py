@@ -16,35 +16,16 @@ from golden import build
 from golden.faults import FAULTS
 from prony.archive import create, open_archive, resume
 from prony.errors import ArchiveError
-from prony.model import (
-    Arrivals,
-    Cell,
-    Claim,
-    ClaimKind,
-    CountStop,
-    Design,
-    EngineChoice,
-    Failed,
-    FaultKind,
-    Fingerprint,
-    Invalid,
-    Needs,
-    Network,
-    OpenLoop,
-    Original,
-    Pacing,
-    Plan,
-    Precision,
-    Request,
-    RunStatus,
-    SandboxChoice,
-    SandboxFacts,
-    SubjectRecord,
-    ThreadUsage,
-    TrialFacts,
-    TrialRole,
-    Workload,
-)
+from prony.model.claims import Claim, ClaimKind, Needs, Original
+from prony.model.exchange import Request
+from prony.model.facts import Fingerprint, TrialFacts
+from prony.model.fault import FaultKind
+from prony.model.observation import ThreadUsage
+from prony.model.plan import Cell, Design, Plan, Precision
+from prony.model.records import RunStatus, SubjectRecord
+from prony.model.sandbox import Network, SandboxChoice, SandboxFacts
+from prony.model.trial import Failed, Invalid, TrialRole
+from prony.model.workload import Arrivals, CountStop, EngineChoice, OpenLoop, Pacing, Workload
 
 
 def plan_of(*workloads):
@@ -246,7 +227,7 @@ histograms.stand_in_for_the_engine()
 from pathlib import Path
 from test_archive import WORKLOAD, closed_trial, plan_of
 from prony.archive import create
-from prony.model import Fingerprint
+from prony.model.facts import Fingerprint
 writer = create(Path(sys.argv[1]), plan_of(WORKLOAD), Fingerprint())
 trial = closed_trial()
 while True:

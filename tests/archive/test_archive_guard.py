@@ -13,7 +13,7 @@ from histograms import Histogram
 from prony.archive import create, leftovers, open_archive, resume
 from prony.archive.guard import check_histogram
 from prony.errors import ArchiveError, UsageError
-from prony.model import Fingerprint
+from prony.model.facts import Fingerprint
 from prony.model.recording import Distribution, Handshakes, StageFigures, Streams
 from prony.model.shapes import encode
 from prony.sandbox.ring import Ring

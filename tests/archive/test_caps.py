@@ -12,7 +12,7 @@ from prony.archive import caps, create, deadline, open_archive, rows
 from prony.archive.caps import MOST_ROWS, MOST_ROWS_OF_A_TRIAL
 from prony.archive.schema import columns, schema
 from prony.errors import ArchiveError
-from prony.model import Fingerprint
+from prony.model.facts import Fingerprint
 
 
 @pytest.fixture

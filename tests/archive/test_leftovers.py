@@ -13,7 +13,7 @@ from test_archive import HALF_A_TRANSACTION, WORKLOAD, closed_trial, plan_of
 
 from prony.archive import check_free, create, open_archive, resume
 from prony.errors import ArchiveError
-from prony.model import Fingerprint
+from prony.model.facts import Fingerprint
 
 MAGIC = bytes.fromhex("d9d505f920a163d7")
 PAGE_BYTES = 4096

@@ -7,7 +7,8 @@ import pytest
 from golden import build
 from prony.archive import create, open_archive
 from prony.archive.secrets import REDACTED, is_secret
-from prony.model import Fingerprint, Request
+from prony.model.exchange import Request
+from prony.model.facts import Fingerprint
 
 
 @pytest.mark.parametrize("name", ["Authorization", "cookie", "X-API-Key", "X-Auth-Token"])

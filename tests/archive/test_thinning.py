@@ -8,8 +8,10 @@ from golden import build
 from prony.archive import create, open_archive
 from prony.archive.caps import MOST_ROWS_OF_A_TRIAL
 from prony.archive.thinning import thinned
-from prony.model import Fingerprint, OpenLoop, Plan, ThreadUsage, TrialEvent
-from prony.model.observation import Phase
+from prony.model.facts import Fingerprint, TrialEvent
+from prony.model.observation import Phase, ThreadUsage
+from prony.model.plan import Plan
+from prony.model.workload import OpenLoop
 
 CELL = cell_of("a+hello", OpenLoop(1000))
 TRIAL = build.trial(CELL, 0, 0, [1_000_000] * 2000)

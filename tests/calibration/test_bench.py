@@ -7,7 +7,9 @@ import pytest
 from prony.calibration import QUICK, USUAL
 from prony.calibration.bench import unwatched
 from prony.errors import EngineError, HostError, SubjectError
-from prony.model import ClosedLoop, DurationStop, Failed, Invalid, Ok, Request, Workload
+from prony.model.exchange import Request
+from prony.model.trial import Failed, Invalid, Ok
+from prony.model.workload import ClosedLoop, DurationStop, Workload
 from prony.schedule import Position
 from recordings import recording_of
 

@@ -14,7 +14,8 @@ from prony.calibration.parts.engine import (
     judge_engine,
     known_percentiles,
 )
-from prony.model import Fitness, Placement
+from prony.model.facts import Fitness
+from prony.model.sandbox import Placement
 
 FINE = Seen(
     ceilings={1: 15e3, 10: 6e4},

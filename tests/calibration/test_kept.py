@@ -10,7 +10,7 @@ from prony.calibration import Calibration, Change, Holding, PartFigure, PartResu
 from prony.calibration.result import from_json
 from prony.calibration.store import file_of
 from prony.errors import HostError
-from prony.model import Fitness, GeneratorFitness
+from prony.model.facts import Fitness, GeneratorFitness
 
 number = st.floats(allow_nan=False, allow_infinity=False)
 part = st.builds(

@@ -21,7 +21,8 @@ from prony.calibration.parts.overheads import (
     setups,
     shuffled,
 )
-from prony.model import Failed, Fault, FaultKind, Invalid, Ok
+from prony.model.fault import Fault, FaultKind
+from prony.model.trial import Failed, Invalid, Ok
 
 WORDS = {
     "bare": "a bare process",

@@ -14,7 +14,7 @@ from prony.calibration import PARTS, QUICK
 from prony.calibration.parts.limits import try_limits
 from prony.calibration.parts.sampler import sample_costs, time_sampler, with_interval
 from prony.errors import HostError
-from prony.model import Placement
+from prony.model.sandbox import Placement
 
 EVERYWHERE = Placement(tuple(os.sched_getaffinity(0)), tuple(os.sched_getaffinity(0)), shared=True)
 

@@ -12,7 +12,10 @@ from prony.check.rows import subjects_to_check
 from prony.errors import UsageError
 from prony.faces.markdown import markdown
 from prony.listing.servers import check_json, checks_document
-from prony.model import Failed, Interface, Invalid, LogTail, Ok, TlsKey, Trial, TrialRole, Wire
+from prony.model.address import TlsKey, Wire
+from prony.model.observation import LogTail
+from prony.model.subject import Interface
+from prony.model.trial import Failed, Invalid, Ok, Trial, TrialRole
 from prony.sandbox import StopReport
 from recordings import recording_of
 

@@ -6,7 +6,7 @@ import pytest
 from commands import Done, Prony, cache, folder, prony, without_page  # noqa: F401 - fixtures
 from prony.archive import create
 from prony.cli import main as entry
-from prony.model import Invalid, Trial, TrialRole
+from prony.model.trial import Invalid, Trial, TrialRole
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from prony.engine.allowed_hosts import address_of
 from prony.errors import HostError, UsageError
-from prony.model import AddressKind
+from prony.model.address import AddressKind
 
 
 def resolving(*addresses):

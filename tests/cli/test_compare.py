@@ -12,8 +12,10 @@ from cli import test_report_sessions
 from golden import build
 from prony.host.noise_floors import keep_floors
 from prony.metrics import METRICS
-from prony.model import Cell, ClosedLoop, DurationStop, Failed, Fingerprint, Plan, Workload
-from prony.model.facts import Floor
+from prony.model.facts import Fingerprint, Floor
+from prony.model.plan import Cell, Plan
+from prony.model.trial import Failed
+from prony.model.workload import ClosedLoop, DurationStop, Workload
 from prony.runas import resolve_user
 
 STEPS = (0, 3, -3, 2, -2, 1, -1, 4, -4, 0)

@@ -11,7 +11,9 @@ from golden import build
 from prony.cli.load_line import LoadLine
 from prony.cli.load_progress import LoadProgress
 from prony.cli.progress import StudyProgress
-from prony.model import Cell, ConnectionStage, CountStop, Invalid
+from prony.model.plan import Cell
+from prony.model.trial import Invalid
+from prony.model.workload import ConnectionStage, CountStop
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from golden.build import study_two
 from prony.archive import create, open_archive
 from prony.host.fingerprint import brief_fingerprint
 from prony.host.noise_floors import keep_floors
-from prony.model import Fingerprint, Interface
-from prony.model.facts import Floor
+from prony.model.facts import Fingerprint, Floor
+from prony.model.subject import Interface
 from prony.runas import resolve_user
 from prony.sandbox.choice import Available
 

@@ -12,18 +12,10 @@ import pytest
 from golden import build
 from prony.archive import create, open_archive, resume
 from prony.errors import FailureStage
-from prony.model import (
-    Cell,
-    Claim,
-    ClaimKind,
-    ClosedLoop,
-    DurationStop,
-    Failed,
-    Invalid,
-    Ok,
-    Plan,
-    Workload,
-)
+from prony.model.claims import Claim, ClaimKind
+from prony.model.plan import Cell, Plan
+from prony.model.trial import Failed, Invalid, Ok
+from prony.model.workload import ClosedLoop, DurationStop, Workload
 from prony.reading.across import differences_of_plans
 
 DAY = 24 * 3600 * build.SECOND

@@ -12,7 +12,10 @@ from dataclasses import fields
 import pytest
 
 from prony import study
-from prony.model import App, Check, EngineChoice, Frontend, Request, SandboxChoice, Subject
+from prony.model.exchange import Check, Request
+from prony.model.sandbox import SandboxChoice
+from prony.model.subject import App, Frontend, Subject
+from prony.model.workload import EngineChoice
 
 RUN_STUDY = study.run_study
 HELLO = ("--app", "hello", "--servers", "gunicorn", "--sandbox", "process", "--out", "out.prony")

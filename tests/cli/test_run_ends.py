@@ -9,7 +9,8 @@ from golden.build import closed_study, study_two
 from prony.archive import create, open_archive
 from prony.cli.interrupt import Terminated
 from prony.errors import SubjectError
-from prony.model import Fingerprint, RunStatus
+from prony.model.facts import Fingerprint
+from prony.model.records import RunStatus
 
 STUDY = """\
 format = 1

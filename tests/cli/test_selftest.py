@@ -12,7 +12,8 @@ import pytest
 from golden import build
 from prony.archive import open_archive
 from prony.host.noise_floors import kept_floors
-from prony.model import Cell, ClosedLoop, DurationStop, Plan, Workload
+from prony.model.plan import Cell, Plan
+from prony.model.workload import ClosedLoop, DurationStop, Workload
 
 WORKLOAD = Workload(ClosedLoop(10), DurationStop(2 * build.SECOND))
 

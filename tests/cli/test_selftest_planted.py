@@ -11,7 +11,9 @@ import pytest
 from golden import build
 from prony.analysis.planted import work_path
 from prony.archive import open_archive
-from prony.model import Cell, ClosedLoop, DurationStop, Plan, Request, Workload
+from prony.model.exchange import Request
+from prony.model.plan import Cell, Plan
+from prony.model.workload import ClosedLoop, DurationStop, Workload
 
 WORKS = (1000, 1020, 1050, 1100)
 OVERHEAD_US = 250

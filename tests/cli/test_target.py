@@ -8,7 +8,7 @@ import pytest
 
 from prony.engine.target import LoadTarget, target_of
 from prony.errors import UsageError
-from prony.model import AddressKind, Tls, Wire
+from prony.model.address import AddressKind, Tls, Wire
 
 DOCUMENT = b"Status: 200 OK\r\nContent-Length: 2\r\n\r\nok"
 FASTCGI = bytes([1, 6, 0, 1, 0, len(DOCUMENT), 0, 0]) + DOCUMENT + bytes([1, 3, 0, 1, 0, 8, *[0] * 10])

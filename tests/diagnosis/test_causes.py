@@ -12,20 +12,11 @@ from prony.analysis.validity import Circumstances, judge
 from prony.diagnosis import Confidence, Evidence, Resource, Symptom, diagnose
 from prony.diagnosis.knobs import Knob
 from prony.diagnosis.thread_time import ThreadState, thread_time
-from prony.model import (
-    ConnectionStage,
-    Failed,
-    Invalid,
-    LogTail,
-    Network,
-    Phase,
-    Placement,
-    ProcessRow,
-    Sample,
-    SandboxFacts,
-    ThreadUsage,
-)
 from prony.model.facts import FrontendFacts
+from prony.model.observation import LogTail, Phase, ProcessRow, Sample, ThreadUsage
+from prony.model.sandbox import Network, Placement, SandboxFacts
+from prony.model.trial import Failed, Invalid
+from prony.model.workload import ConnectionStage
 from prony.report.diagnoses import diagnosis_words
 from prony.report.findings import finding_words
 from prony.units import MIB

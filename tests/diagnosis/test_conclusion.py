@@ -26,21 +26,14 @@ from prony.diagnosis.consumption import Consumption, consumption_of
 from prony.diagnosis.knobs import Knob, Turned, knob_of
 from prony.diagnosis.meaning import Bearing
 from prony.diagnosis.thread_time import ThreadState, thread_time
-from prony.model import (
-    ClosedLoop,
-    Failed,
-    OpenLoop,
-    Phase,
-    Placement,
-    RateStage,
-    Request,
-    Sample,
-    SubjectFacts,
-    SubjectRecord,
-    ThreadUsage,
-)
-from prony.model.facts import DeclaredFacts, FrontendFacts
+from prony.model.exchange import Request
+from prony.model.facts import DeclaredFacts, FrontendFacts, SubjectFacts
+from prony.model.observation import Phase, Sample, ThreadUsage
+from prony.model.records import SubjectRecord
+from prony.model.sandbox import Placement
 from prony.model.shapes import encode
+from prony.model.trial import Failed
+from prony.model.workload import ClosedLoop, OpenLoop, RateStage
 from prony.report.diagnoses import diagnosis_words
 from recordings import with_parts
 

@@ -9,7 +9,9 @@ from diagnosis.test_rules import CELL
 from golden import build
 from prony.diagnosis import Agreement, Confirmation, Evidence, Symptom, confirmed
 from prony.diagnosis.confirmation import agreement_of
-from prony.model import CloseView, Failed, ThreadSchedule
+from prony.model.facts import CloseView
+from prony.model.observation import ThreadSchedule
+from prony.model.trial import Failed
 from prony.report.confirmation import confirmation_blocks
 from prony.report.document import Notes, Paragraph
 

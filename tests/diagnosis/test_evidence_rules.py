@@ -7,22 +7,12 @@ import pytest
 from diagnosis.test_rules import CELL, HEALTHY, answered, findings
 from golden import build
 from prony.diagnosis import RULES, Confidence, Evidence, Symptom, conclude, diagnose, observe
-from prony.model import (
-    AddressKind,
-    Failed,
-    ListenerUsage,
-    Network,
-    Phase,
-    Placement,
-    ProcessRow,
-    Sample,
-    SandboxFacts,
-    SubjectFacts,
-    SubjectRecord,
-    ThreadUsage,
-    TrialFacts,
-)
-from prony.model.facts import DeclaredFacts, FrontendFacts
+from prony.model.address import AddressKind
+from prony.model.facts import DeclaredFacts, FrontendFacts, SubjectFacts, TrialFacts
+from prony.model.observation import ListenerUsage, Phase, ProcessRow, Sample, ThreadUsage
+from prony.model.records import SubjectRecord
+from prony.model.sandbox import Network, Placement, SandboxFacts
+from prony.model.trial import Failed
 from prony.report.findings import finding_words
 from recordings import with_parts
 

@@ -8,7 +8,11 @@ import pytest
 from golden import build
 from histograms import distribution
 from prony.diagnosis import RULES, Advice, Confidence, Evidence, Finding, Symptom, diagnose
-from prony.model import Cell, Failed, Invalid, Limit, LimitKind, Network, SandboxFacts, SubjectRecord
+from prony.model.limit import Limit, LimitKind
+from prony.model.plan import Cell
+from prony.model.records import SubjectRecord
+from prony.model.sandbox import Network, SandboxFacts
+from prony.model.trial import Failed, Invalid
 from prony.report.findings import advice_words, finding_words, shared_words
 from recordings import with_parts
 

@@ -13,8 +13,9 @@ import prony
 from prony.engine.child_process import Child
 from prony.engine.process import ProcessEngine
 from prony.errors import EngineError
-from prony.model import Address, ClosedLoop, DurationStop, EngineChoice, Json, Workload
-from prony.model.shapes import encode
+from prony.model.address import Address
+from prony.model.shapes import Json, encode
+from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
 from prony.seat import EngineSeat
 from prony.specification import encode_target
 from recordings import IDLE

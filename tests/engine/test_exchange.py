@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from prony import _engine
-from prony.model import Address, Request, Wire
+from prony.model.address import Address, Wire
+from prony.model.exchange import Request
 from prony.specification import encode_request, encode_target
 
 

@@ -16,16 +16,9 @@ from prony.cross_check import with_generator
 from prony.engine.own import check_command, find_own, own_tool
 from prony.engine.registry import cannot_make, not_here, open_engine
 from prony.errors import EngineError, UsageError
-from prony.model import (
-    Address,
-    ClosedLoop,
-    CountStop,
-    DurationStop,
-    EngineChoice,
-    OpenLoop,
-    Request,
-    Workload,
-)
+from prony.model.address import Address
+from prony.model.exchange import Request
+from prony.model.workload import ClosedLoop, CountStop, DurationStop, EngineChoice, OpenLoop, Workload
 from prony.plan import PlanOptions, make_plan
 from prony.seat import EngineSeat
 from prony.study_document import StudyDocument

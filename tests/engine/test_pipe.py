@@ -9,7 +9,8 @@ import pytest
 from commands import eventually
 from prony.engine.pipe import Pipe, PipeEngine
 from prony.errors import EngineError
-from prony.model import Address, ClosedLoop, DurationStop, EngineChoice, Workload
+from prony.model.address import Address
+from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
 from prony.seat import EngineSeat
 from recordings import IDLE
 

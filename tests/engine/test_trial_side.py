@@ -10,21 +10,13 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from prony.engine.registry import open_engine
-from prony.model import (
-    Address,
-    Check,
-    ClosedLoop,
-    Contract,
-    DurationStop,
-    EngineChoice,
-    Json,
-    Launch,
-    OpenLoop,
-    Phase,
-    Placement,
-    SandboxChoice,
-    Workload,
-)
+from prony.model.address import Address
+from prony.model.exchange import Check, Contract
+from prony.model.launch import Launch
+from prony.model.observation import Phase
+from prony.model.sandbox import Placement, SandboxChoice
+from prony.model.shapes import Json
+from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, OpenLoop, Workload
 from prony.monitor.kernel import KernelCounters
 from prony.monitor.processes import ProcessMonitor
 from prony.runas import RunAs, resolve_user

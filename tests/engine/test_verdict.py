@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from prony import _engine
-from prony.model import Address, ClosedLoop, DurationStop, EngineChoice, OpenLoop, Workload
+from prony.model.address import Address
+from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, OpenLoop, Workload
 from prony.specification import to_spec
 
 pytestmark = pytest.mark.quiet

@@ -5,7 +5,8 @@ import threading
 import time
 
 from prony import _engine
-from prony.model import Address, ClosedLoop, DurationStop, EngineChoice, Workload
+from prony.model.address import Address
+from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
 from prony.specification import to_spec
 from prony.units import SECOND_NS
 

@@ -12,7 +12,7 @@ from lab.planting import plan_of_plant
 from lab.report import planted_faults
 from prony.catalog.schema.loader import load_catalog
 from prony.diagnosis import Symptom
-from prony.model import SandboxChoice
+from prony.model.sandbox import SandboxChoice
 
 DOUBLE = DOUBLES[0]
 

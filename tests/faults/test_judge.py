@@ -15,7 +15,9 @@ from lab.matrix import HEALTHY as NOTHING
 from lab.matrix import matrix_of
 from lab.report import planted_faults
 from prony.diagnosis import Evidence, Symptom, observe
-from prony.model import Failed, Phase, Sample, TrialFacts
+from prony.model.facts import TrialFacts
+from prony.model.observation import Phase, Sample
+from prony.model.trial import Failed
 from recordings import with_parts
 
 ASLEEP = next(one for one in PLANTS if one.cause.name == "asleep" and one.part is PlanPart.HELD_OUT)

@@ -13,7 +13,7 @@ from prony.catalog.schema.loader import load_catalog
 from prony.catalog.schema.settings import resolved_settings
 from prony.diagnosis import RULES
 from prony.kernel_settings import why_not
-from prony.model import SandboxChoice
+from prony.model.sandbox import SandboxChoice
 
 
 @pytest.fixture(scope="module")

@@ -17,47 +17,31 @@ from prony.analysis.validity import in_words
 from prony.archive import create, resume
 from prony.catalog.schema.loader import load_catalog
 from prony.errors import FailureStage
-from prony.model import (
-    AddressKind,
-    Cell,
-    Claim,
-    ClaimKind,
-    ClosedLoop,
-    Design,
-    DurationStop,
-    Failed,
-    Fingerprint,
-    Interface,
-    Invalid,
-    Limit,
-    LimitKind,
-    ListenerUsage,
-    Network,
-    Original,
-    Plan,
-    Precision,
-    Request,
-    RunFacts,
-    SandboxChoice,
-    SandboxFacts,
-    Subject,
-    SubjectRecord,
-    ThreadUsage,
-    TrialEvent,
-    TrialFacts,
-    TrialRole,
-    Workload,
-)
+from prony.model.address import AddressKind
+from prony.model.claims import Claim, ClaimKind, Original
+from prony.model.exchange import Request
 from prony.model.facts import (
     DeclaredFacts,
+    Fingerprint,
     FoundRate,
     RateStep,
+    RunFacts,
     SearchPart,
     Stopped,
     SubjectFacts,
+    TrialEvent,
+    TrialFacts,
     TrialStep,
     Unmet,
 )
+from prony.model.limit import Limit, LimitKind
+from prony.model.observation import ListenerUsage, ThreadUsage
+from prony.model.plan import Cell, Design, Plan, Precision
+from prony.model.records import SubjectRecord
+from prony.model.sandbox import Network, SandboxChoice, SandboxFacts
+from prony.model.subject import Interface, Subject
+from prony.model.trial import Failed, Invalid, TrialRole
+from prony.model.workload import ClosedLoop, DurationStop, Workload
 from prony.units import DAY_NS
 
 SERVERS = {"gunicorn": {"workers": 2}, "waitress": {"threads": 2}}

@@ -11,42 +11,18 @@ from pathlib import Path
 
 from histograms import distribution
 from prony.archive import create, resume  # noqa: F401 - tests reach it here
-from prony.model import (
-    AddressKind,
-    App,
-    Cell,
-    ClosedLoop,
-    DurationStop,
-    Failed,
-    Fingerprint,
-    Interface,
-    Invalid,
-    Limit,
-    LimitKind,
-    ListenerUsage,
-    LogTail,
-    Network,
-    Ok,
-    OpenLoop,
-    Phase,
-    Placement,
-    Plan,
-    ProcessRow,
-    RunStatus,
-    Sample,
-    SandboxFacts,
-    Subject,
-    SubjectFacts,
-    SubjectRecord,
-    Trial,
-    TrialEvent,
-    TrialFacts,
-    TrialRole,
-    Workload,
-)
-from prony.model.facts import DeclaredFacts
+from prony.model.address import AddressKind
+from prony.model.facts import DeclaredFacts, Fingerprint, SubjectFacts, TrialEvent, TrialFacts
+from prony.model.limit import Limit, LimitKind
+from prony.model.observation import ListenerUsage, LogTail, Phase, ProcessRow, Sample
+from prony.model.plan import Cell, Plan
 from prony.model.recording import decode_recording
+from prony.model.records import RunStatus, SubjectRecord
+from prony.model.sandbox import Network, Placement, SandboxFacts
 from prony.model.shapes import encode
+from prony.model.subject import App, Interface, Subject
+from prony.model.trial import Failed, Invalid, Ok, Trial, TrialRole
+from prony.model.workload import ClosedLoop, DurationStop, OpenLoop, Workload
 
 MS = 1_000_000
 SECOND = 1_000_000_000

@@ -8,22 +8,12 @@ from golden.build import SECOND
 from golden.studies import record
 from prony.archive import create
 from prony.errors import FailureStage
-from prony.model import (
-    Cell,
-    Claim,
-    ClaimKind,
-    ClosedLoop,
-    DurationStop,
-    EngineChoice,
-    Invalid,
-    Original,
-    Plan,
-    RunFacts,
-    TrialRole,
-    Workload,
-)
-from prony.model.facts import FoundRate, RateStep, Unmet
+from prony.model.claims import Claim, ClaimKind, Original
+from prony.model.facts import FoundRate, RateStep, RunFacts, Unmet
+from prony.model.plan import Cell, Plan
 from prony.model.shapes import encode
+from prony.model.trial import Invalid, TrialRole
+from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
 from recordings import with_parts
 
 # name, threads, connections: requests a second, CPU %, share of the machine's memory

@@ -12,29 +12,14 @@ from golden import build
 from golden.build import SECOND
 from prony.archive import create
 from prony.factors import name_with
-from prony.model import (
-    Cell,
-    Claim,
-    ClaimKind,
-    ClosedLoop,
-    CountStop,
-    Design,
-    DurationStop,
-    Failed,
-    Frontend,
-    Invalid,
-    Needs,
-    Network,
-    OpenLoop,
-    Original,
-    Plan,
-    ProcessRow,
-    RunStatus,
-    SandboxFacts,
-    SubjectRecord,
-    TrialRole,
-    Workload,
-)
+from prony.model.claims import Claim, ClaimKind, Needs, Original
+from prony.model.observation import ProcessRow
+from prony.model.plan import Cell, Design, Plan
+from prony.model.records import RunStatus, SubjectRecord
+from prony.model.sandbox import Network, SandboxFacts
+from prony.model.subject import Frontend
+from prony.model.trial import Failed, Invalid, TrialRole
+from prony.model.workload import ClosedLoop, CountStop, DurationStop, OpenLoop, Workload
 
 LOADS = (100, 1000, 10_000)
 # name: requests a second of one block, scaled down; share that fails under 100, 1,000 and 10,000 connections;

@@ -10,7 +10,7 @@ from prony.calibration import Calibration, Change, Holding, PartFigure, PartResu
 from prony.faces.terminal import TerminalReporter
 from prony.listing.calibration import calibration_document, change_words, summary
 from prony.listing.host import host_document
-from prony.model import Fingerprint
+from prony.model.facts import Fingerprint
 
 MONITORS = Change(
     *("the monitors", "not watched", "ok_per_s", 10, -0.004, -0.011, 0.003, 0.0125, "paired", "not shown")

@@ -7,7 +7,9 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from prony.model import Address, Launch, Network, Placement, SandboxChoice
+from prony.model.address import Address
+from prony.model.launch import Launch
+from prony.model.sandbox import Network, Placement, SandboxChoice
 from prony.monitor.kernel import KernelCounters
 from prony.runas import resolve_user
 from prony.sandbox import open_sandbox

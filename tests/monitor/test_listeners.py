@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from prony.model import Address, AddressKind, ListenerUsage
+from prony.model.address import Address, AddressKind
+from prony.model.observation import ListenerUsage
 from prony.monitor.listeners import ListenerGauges, Watched, fullest, taking
 from prony.monitor.sock_diag import Listener, SockDiag, count_messages
 

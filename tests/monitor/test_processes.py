@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from prony.model import Phase, Placement, RoleRule
+from prony.model.launch import RoleRule
+from prony.model.observation import Phase
+from prony.model.sandbox import Placement
 from prony.monitor.processes import ProcessMonitor, role_of
 
 CPUS = tuple(os.sched_getaffinity(0))

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from prony.model import Address, AddressKind
+from prony.model.address import Address, AddressKind
 from prony.monitor.sock_diag import SockDiag
 from prony.monitor.workers import WorkerConnections
 

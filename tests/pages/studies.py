@@ -11,7 +11,8 @@ from prony.analysis.validity import in_words
 from prony.archive import open_archive
 from prony.errors import FailureStage
 from prony.faces.json_report import reading_json
-from prony.model import Fault, FaultKind, Invalid
+from prony.model.fault import Fault, FaultKind
+from prony.model.trial import Invalid
 from prony.page.study import page_of_study
 from prony.reading.study import read_archive
 from prony.reading.traces import primary_cells, traces

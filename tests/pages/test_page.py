@@ -12,7 +12,7 @@ import pytest
 from golden import build
 from pages import studies
 from pages.walk import Parsed, chart_rows, chart_specs, wrong_numbers, wrong_rows
-from prony.model import EngineChoice
+from prony.model.workload import EngineChoice
 from prony.page import palette as palette_of
 from prony.page.charts import chapters
 from prony.page.palette import COLOURS, GRID, INK, PAPER, QUIET, palette

@@ -15,7 +15,10 @@ from prony.analysis.validity import in_words
 from prony.archive import open_archive
 from prony.faces.json_report import reading_json
 from prony.faces.markdown import markdown
-from prony.model import Claim, ClaimKind, Fault, FaultKind, Invalid, Placement
+from prony.model.claims import Claim, ClaimKind
+from prony.model.fault import Fault, FaultKind
+from prony.model.sandbox import Placement
+from prony.model.trial import Invalid
 from prony.page.charts.dots import dots
 from prony.page.charts.ratios import ratios
 from prony.page.scene import scene_of

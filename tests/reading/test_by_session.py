@@ -23,7 +23,10 @@ from prony.analysis.versus import Match, compared_loads
 from prony.archive import open_archive, resume
 from prony.faces.json_report import reading_json
 from prony.faces.markdown import markdown
-from prony.model import Claim, ClaimKind, EngineChoice, Failed, Plan
+from prony.model.claims import Claim, ClaimKind
+from prony.model.plan import Plan
+from prony.model.trial import Failed
+from prony.model.workload import EngineChoice
 from prony.reading.brief import brief_of
 from prony.reading.checks import cross_checks
 from prony.reading.failures import failure_tests

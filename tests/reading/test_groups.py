@@ -9,7 +9,8 @@ from golden import build
 from prony.analysis.answer import answer
 from prony.analysis.compare import Terms
 from prony.analysis.summary import figures
-from prony.model import ClosedLoop, Design, EngineChoice, OpenLoop, Plan, Precision
+from prony.model.plan import Design, Plan, Precision
+from prony.model.workload import ClosedLoop, EngineChoice, OpenLoop
 from prony.reading.groups import families, groups_of, load_size, terms
 from prony.report.words import load_words, workload_words
 

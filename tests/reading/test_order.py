@@ -7,7 +7,8 @@ import pytest
 from golden import build
 from pages import studies
 from prony.faces.json_report import reading_json
-from prony.model import Cell, OpenLoop
+from prony.model.plan import Cell
+from prony.model.workload import OpenLoop
 from prony.report.document import Notes
 from prony.report.study import study_report
 

@@ -8,7 +8,8 @@ from golden import build
 from prony.archive import open_archive
 from prony.faces.json_report import reading_json
 from prony.faces.markdown import markdown
-from prony.model import Fingerprint, Run, RunStatus
+from prony.model.facts import Fingerprint
+from prony.model.records import Run, RunStatus
 from prony.reading.sessions import first_runs, stretches
 from prony.reading.study import read_archive
 from prony.report.study import study_report

@@ -7,9 +7,12 @@ import pytest
 from cells import cell_of
 from golden import build
 from prony.analysis.claim_parts import ClaimVerdict
-from prony.model import Claim, ClaimKind, Design, Fingerprint, Invalid, Plan, Run, TrialRecord
-from prony.model.facts import RunFacts
+from prony.model.claims import Claim, ClaimKind
+from prony.model.facts import Fingerprint, RunFacts
+from prony.model.plan import Design, Plan
 from prony.model.recording import GeneratorMachine
+from prony.model.records import Run, TrialRecord
+from prony.model.trial import Invalid
 from prony.reading.study import read
 
 CELLS = cell_of("a+hello", number=1), cell_of("b+hello", number=2)

@@ -11,7 +11,10 @@ from prony.analysis.compare import Terms, Verdict
 from prony.analysis.interactions import Dependent
 from prony.archive import open_archive
 from prony.errors import FailureStage
-from prony.model import Cell, ClosedLoop, DurationStop, Failed, SandboxChoice, Workload
+from prony.model.plan import Cell
+from prony.model.sandbox import SandboxChoice
+from prony.model.trial import Failed
+from prony.model.workload import ClosedLoop, DurationStop, Workload
 from prony.reading.groups import groups_of
 from prony.reading.study import read_archive
 from prony.reading.sweeps import sweeps_of

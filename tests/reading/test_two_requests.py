@@ -5,7 +5,7 @@ from dataclasses import replace
 from golden import build
 from pages import studies
 from prony.faces.json_report import reading_json
-from prony.model import Cell
+from prony.model.plan import Cell
 from prony.report.study import study_report
 
 LOAD = build.Workload(build.ClosedLoop(10), build.DurationStop(2 * build.SECOND))

@@ -6,7 +6,7 @@ import pytest
 
 from golden import build
 from pages import studies
-from prony.model import Cell
+from prony.model.plan import Cell
 from prony.reading.work import unequal_replies
 from prony.report.diagnoses import cause_note
 from prony.report.sections.work import work_notes

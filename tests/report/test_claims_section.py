@@ -7,7 +7,7 @@ import pytest
 from cli.test_report_sessions import session
 from prony.archive import open_archive
 from prony.faces.markdown import markdown
-from prony.model import Claim, ClaimKind
+from prony.model.claims import Claim, ClaimKind
 from prony.reading.study import read_archive
 from prony.report.study import study_report
 

@@ -8,7 +8,7 @@ from golden import build
 from prony.analysis.missing import Missing
 from prony.analysis.summary import estimate_mean
 from prony.archive import open_archive
-from prony.model import Original
+from prony.model.claims import Original
 from prony.reading.originals import beside
 from prony.reading.study import read_archive
 from prony.report.sections.originals import originals

@@ -9,7 +9,8 @@ from prony.analysis.claim_parts import ClaimVerdict
 from prony.analysis.steady_state import Kind
 from prony.archive import open_archive
 from prony.faces.json_report import reading_json
-from prony.model import Claim, ClaimKind, RunFacts
+from prony.model.claims import Claim, ClaimKind
+from prony.model.facts import RunFacts
 from prony.reading.study import read_archive, read_over, read_sessions
 from prony.report.forms import about_percent, percent
 from prony.report.sections.brief_trust import trust_lines

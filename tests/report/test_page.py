@@ -10,7 +10,7 @@ import pytest
 from golden import build, generators, studies
 from prony.archive import open_archive
 from prony.faces.markdown import markdown
-from prony.model import Fingerprint
+from prony.model.facts import Fingerprint
 from prony.page.study import page_of_study
 from prony.reading.study import read_archive
 from prony.reading.traces import primary_cells, traces

@@ -19,8 +19,10 @@ from prony.archive import open_archive
 from prony.errors import FailureStage
 from prony.faces.json_report import reading_json
 from prony.faces.json_trend import trend_json
-from prony.model import Failed, Fault, FaultKind, Invalid, Limit, LimitKind, RunFacts
-from prony.model.facts import FoundRate, RateBoundary, RateStep, RateTest, Unmet
+from prony.model.facts import FoundRate, RateBoundary, RateStep, RateTest, RunFacts, Unmet
+from prony.model.fault import Fault, FaultKind
+from prony.model.limit import Limit, LimitKind
+from prony.model.trial import Failed, Invalid
 from prony.reading.limits import limited_cells
 from prony.reading.study import read_archive
 from prony.reading.trend import trend_of

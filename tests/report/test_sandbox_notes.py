@@ -8,7 +8,7 @@ from pathlib import Path
 from golden import build
 from prony.archive import open_archive
 from prony.archive.codec import dump, encode_sandbox
-from prony.model import SandboxChoice
+from prony.model.sandbox import SandboxChoice
 from prony.reading.study import Reading, read_archive
 from prony.report.sections.sandbox import sandbox_notes
 

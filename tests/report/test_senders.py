@@ -5,7 +5,7 @@ from dataclasses import replace
 from golden import build
 from prony.archive import open_archive
 from prony.faces.json_report import reading_json
-from prony.model import LimitKind
+from prony.model.limit import LimitKind
 from prony.model.recording import GeneratorMachine
 from prony.model.shapes import decode
 from prony.reading.senders import senders

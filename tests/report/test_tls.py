@@ -12,7 +12,9 @@ from prony.archive import open_archive
 from prony.errors import ArchiveError
 from prony.faces.json_report import reading_json
 from prony.faces.markdown import markdown
-from prony.model import Cell, ClosedLoop, DurationStop, Fingerprint, Plan, Workload
+from prony.model.facts import Fingerprint
+from prony.model.plan import Cell, Plan
+from prony.model.workload import ClosedLoop, DurationStop, Workload
 from prony.reading.study import read_archive
 from prony.report.brief import brief_report
 from prony.report.study import study_report

@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from prony.model import Placement, SandboxChoice, SandboxKind
+from prony.model.sandbox import Placement, SandboxChoice, SandboxKind
 from prony.runas import RunAs, resolve_user
 from prony.sandbox import Sandbox, open_sandbox
 from prony.sandbox.choice import Absent

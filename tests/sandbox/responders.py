@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
-from prony.model import Address, AddressKind, Wire
+from prony.model.address import Address, AddressKind, Wire
 
 __all__ = ["END", "READERS", "answering", "as_output"]
 

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from prony.model import Address, Launch
+from prony.model.address import Address
+from prony.model.launch import Launch
 from prony.sandbox import Sandbox
 
 # A program that any user can reach: the tests' own interpreter may lie in root's home.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.model import Network, SandboxChoice
+from prony.model.sandbox import Network, SandboxChoice
 from prony.runas import RunAs
 from prony.sandbox import open_sandbox
 from prony.sandbox.carry_over import CarryOver, carried_over, read_sockets

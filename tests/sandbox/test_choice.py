@@ -1,7 +1,7 @@
 import pytest
 
 from prony.errors import HostError, UsageError
-from prony.model import SandboxChoice, SandboxKind
+from prony.model.sandbox import SandboxChoice, SandboxKind
 from prony.sandbox.available import look
 from prony.sandbox.cgroup.base import NoCgroups
 from prony.sandbox.choice import Absent, Available, Chosen, Wish, choose

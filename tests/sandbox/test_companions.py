@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from prony.errors import SubjectError
-from prony.model import Check, Contract, Launch, Phase, Placement, Readiness, RoleRule, StopRule
+from prony.model.exchange import Check, Contract
+from prony.model.launch import Launch, Readiness, RoleRule, StopRule
+from prony.model.observation import Phase
+from prony.model.sandbox import Placement
 from prony.monitor.processes import ProcessMonitor
 from prony.sandbox import Sandbox
 

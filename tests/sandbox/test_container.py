@@ -13,7 +13,7 @@ import pytest
 
 import prony
 from prony.errors import HostError
-from prony.model import Network, Placement, SandboxChoice, SandboxKind
+from prony.model.sandbox import Network, Placement, SandboxChoice, SandboxKind
 from prony.runas import RunAs
 from prony.sandbox import Sandbox, open_sandbox
 from prony.sandbox.available import look

@@ -6,7 +6,8 @@ from hashlib import sha256
 
 import pytest
 
-from prony.model import Address, Check, Contract, Request
+from prony.model.address import Address
+from prony.model.exchange import Check, Contract, Request
 from prony.sandbox.contract import difference, verify
 from prony.sandbox.exchange import Reply
 

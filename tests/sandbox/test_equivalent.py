@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from prony.host import Cpu
-from prony.model import Placement
+from prony.model.sandbox import Placement
 from prony.sandbox.equivalent import equivalent
 from prony.sandbox.placement import place
 

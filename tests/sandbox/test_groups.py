@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from prony.errors import HostError
-from prony.model import LimitHolding, LimitState, SandboxChoice, SandboxKind
+from prony.model.sandbox import LimitHolding, LimitState, SandboxChoice, SandboxKind
 from prony.sandbox.cgroup.base import LimitName, NoCgroups
 from prony.sandbox.cgroup.tree import open_cgroups
 from prony.sandbox.groups import open_groups, require, states_by_affinity

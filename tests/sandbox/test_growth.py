@@ -8,7 +8,8 @@ from threading import Barrier
 import pytest
 from tests.sandbox.subjects import eventually, launch_script
 
-from prony.model import Launch, Placement, SandboxChoice
+from prony.model.launch import Launch
+from prony.model.sandbox import Placement, SandboxChoice
 from prony.sandbox import Sandbox
 from prony.sandbox.ceilings import PIDS, ceilings, disk_bytes, memory_bytes, pids_of_user, with_ceilings
 from prony.sandbox.growth import Growth

@@ -7,7 +7,8 @@ import pytest
 
 from http2_server import CERTIFICATES, reset, serving
 from prony.errors import EngineError
-from prony.model import Address, Request, Tls, Wire
+from prony.model.address import Address, Tls, Wire
+from prony.model.exchange import Request
 from prony.sandbox.exchange import exchange, request_bytes
 
 GET = Request()

@@ -18,7 +18,9 @@ from .subjects import eventually, marked_processes
 DRIVER = """
 import sys, os
 from pathlib import Path
-from prony.model import *
+from prony.model.address import Address
+from prony.model.launch import Launch
+from prony.model.sandbox import Placement, SandboxChoice
 from prony.runas import resolve_user
 from prony.sandbox import open_sandbox, process
 from prony.sandbox.journal import open_run

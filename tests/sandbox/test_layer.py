@@ -9,7 +9,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from prony.model import Check, Network, SandboxChoice
+from prony.model.exchange import Check
+from prony.model.sandbox import Network, SandboxChoice
 from prony.sandbox import layer, linux, open_sandbox
 from prony.sandbox.contract import probe
 from prony.sandbox.journal import layer_folder

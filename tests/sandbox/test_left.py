@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from prony.model import Placement, StopRule
+from prony.model.launch import StopRule
+from prony.model.sandbox import Placement
 from prony.runas import RunAs
 from prony.sandbox import Sandbox
 from prony.sandbox.cgroup.base import NoCgroups

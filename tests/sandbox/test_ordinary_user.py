@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import prony
-from prony.model import SandboxChoice
+from prony.model.sandbox import SandboxChoice
 from prony.runas import RunAs
 from prony.sandbox import describe, linux
 from prony.sandbox.namespaces import gain_namespaces
@@ -27,7 +27,10 @@ from prony.sandbox.namespaces import gain_namespaces
 if sys.argv[1] == "gain":
     gain_namespaces()
 from prony.engine.registry import open_engine
-from prony.model import *
+from prony.model.address import Address
+from prony.model.launch import Launch
+from prony.model.sandbox import Placement, SandboxChoice
+from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
 from prony.runas import resolve_user
 from prony.sandbox import open_sandbox
 from prony.sandbox.journal import open_run

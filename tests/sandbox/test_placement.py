@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from prony.errors import HostError
 from prony.host import Cpu
-from prony.model import Placement, SandboxChoice
+from prony.model.sandbox import Placement, SandboxChoice
 from prony.sandbox.placement import place, place_in
 
 

@@ -9,17 +9,10 @@ from pathlib import Path
 import pytest
 
 from prony.errors import SubjectError
-from prony.model import (
-    Address,
-    AddressKind,
-    Launch,
-    Network,
-    Placement,
-    Readiness,
-    Request,
-    SandboxChoice,
-    StopRule,
-)
+from prony.model.address import Address, AddressKind
+from prony.model.exchange import Request
+from prony.model.launch import Launch, Readiness, StopRule
+from prony.model.sandbox import Network, Placement, SandboxChoice
 from prony.runas import RunAs, own_folder
 from prony.sandbox import Sandbox, describe, open_sandbox
 from prony.sandbox.exchange import Reply, exchange

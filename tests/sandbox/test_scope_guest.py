@@ -78,7 +78,10 @@ from pathlib import Path
 from prony import _engine
 from prony.engine import child, process
 from prony.engine.registry import open_engine
-from prony.model import *
+from prony.model.address import Address
+from prony.model.launch import Launch
+from prony.model.sandbox import Placement, SandboxChoice
+from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
 from prony.runas import resolve_user
 from prony.sandbox import open_sandbox, process, supervisor
 from prony.sandbox.available import look

@@ -9,7 +9,10 @@ from tests.sandbox.responders import READERS, answering, as_output
 from tests.sandbox.subjects import launch_script
 
 from prony.errors import EngineError
-from prony.model import Address, Check, Contract, Placement, Readiness, Request, Wire
+from prony.model.address import Address, Wire
+from prony.model.exchange import Check, Contract, Request
+from prony.model.launch import Readiness
+from prony.model.sandbox import Placement
 from prony.sandbox import Sandbox
 from prony.sandbox.contract import verify
 from prony.sandbox.exchange import Reply, exchange, request_bytes

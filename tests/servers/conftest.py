@@ -7,7 +7,7 @@ import pytest
 
 from commands import Done, Prony, cache, folder, prony  # noqa: F401 - fixtures
 from prony.archive import open_archive
-from prony.model import TrialRole
+from prony.model.trial import TrialRole
 from servers.cable import cable  # noqa: F401 - a fixture
 from servers.nginx import nginx  # noqa: F401 - a fixture
 from servers.world import processes_of

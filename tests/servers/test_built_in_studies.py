@@ -6,7 +6,7 @@ import pytest
 
 from prony.archive import open_archive
 from prony.catalog.schema.studies import built_in_studies
-from prony.model import Ok, TrialRole
+from prony.model.trial import Ok, TrialRole
 
 STUDIES = built_in_studies()
 # A profile that only this test has: the same subjects, the least load, short windows.

@@ -12,7 +12,7 @@ import pytest
 
 from commands import eventually, without_page
 from prony.catalog.schema.apps import BUILT_IN_APPS
-from prony.model import Ok
+from prony.model.trial import Ok
 from servers.cable import BRIEF, GENERATORS, SERVER, installed
 
 pytestmark = pytest.mark.usefixtures("nothing_left")

@@ -15,7 +15,9 @@ import pytest
 
 from prony.analysis.environment_faults import environment_fault, other_load
 from prony.analysis.trial_metrics import role_metrics, trial_metrics
-from prony.model import FaultKind, Ok, Phase
+from prony.model.fault import FaultKind
+from prony.model.observation import Phase
+from prony.model.trial import Ok
 from servers.world import processes_of
 
 pytestmark = [pytest.mark.quiet, pytest.mark.usefixtures("nothing_left")]

@@ -16,7 +16,9 @@ from commands import eventually
 from dask_workers import are_there, secure_scheduler
 from prony.archive import open_archive
 from prony.engine.fleet.certificates import write_certificates
-from prony.model import LimitKind, Network, Ok
+from prony.model.limit import LimitKind
+from prony.model.sandbox import Network
+from prony.model.trial import Ok
 from servers.cable import BRIEF, GENERATORS, SERVER, commands_with, installed
 from sshd import ssh_server
 

@@ -22,7 +22,9 @@ from commands import BESIDE, Done, passable_folder
 from prony.archive import open_archive
 from prony.engine.external import TOOLS
 from prony.engine.external.engine import ExternalEngine
-from prony.model import Address, ClosedLoop, DurationStop, EngineChoice, Invalid, Workload
+from prony.model.address import Address
+from prony.model.trial import Invalid
+from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
 from prony.sandbox.cgroup.base import NoCgroups
 from prony.sandbox.cgroup.tree import open_cgroups
 from prony.sandbox.choice import Absent

@@ -6,7 +6,8 @@ from collections import Counter
 import pytest
 
 from prony.archive import open_archive
-from prony.model import Failed, Ok, Wire
+from prony.model.address import Wire
+from prony.model.trial import Failed, Ok
 from prony.study.generators import ONE_AT_A_TIME
 from servers.nginx import SIZES
 

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from prony.archive import open_archive
-from prony.model import Failed, Ok
+from prony.model.trial import Failed, Ok
 from prony.sandbox.cgroup.base import NoCgroups
 from prony.sandbox.cgroup.tree import open_cgroups
 from prony.sandbox.choice import Absent

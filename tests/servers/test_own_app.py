@@ -4,7 +4,7 @@ import pytest
 
 from commands import ended
 from prony.archive import open_archive
-from prony.model import Failed, Ok, TrialRole
+from prony.model.trial import Failed, Ok, TrialRole
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 

@@ -9,7 +9,7 @@ import pytest
 
 from prony.catalog.schema.apps import BUILT_IN_APPS
 from prony.catalog.schema.loader import BUILT_IN_SERVERS, load_catalog, load_server
-from prony.model import Interface
+from prony.model.subject import Interface
 
 PERL = shutil.which("perl") or "perl"
 

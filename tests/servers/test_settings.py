@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from prony.archive import open_archive
-from prony.model import Ok
+from prony.model.trial import Ok
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 

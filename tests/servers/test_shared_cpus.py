@@ -6,7 +6,9 @@ import pytest
 
 from prony.archive import open_archive
 from prony.host import available_cpus
-from prony.model import ClosedLoop, CountStop, Placement, TrialRole
+from prony.model.sandbox import Placement
+from prony.model.trial import TrialRole
+from prony.model.workload import ClosedLoop, CountStop
 from prony.sandbox.placement import place
 from prony.study.reference_load import drive, reference_server
 from prony.study.sharing import calibrated_sharing

@@ -13,7 +13,8 @@ from commands import eventually
 from prony.analysis.fingerprints import machine_key
 from prony.archive import open_archive
 from prony.host.fingerprint import brief_fingerprint
-from prony.model import LimitHolding, Network, Ok
+from prony.model.sandbox import LimitHolding, Network
+from prony.model.trial import Ok
 from prony.sandbox.cgroup.base import NoCgroups
 from prony.sandbox.cgroup.tree import open_cgroups
 from prony.units import MIB

@@ -4,7 +4,7 @@ import pytest
 
 from commands import ended, eventually
 from prony.errors import ExitCode
-from prony.model import Ok
+from prony.model.trial import Ok
 from servers.world import processes_of
 
 pytestmark = [pytest.mark.quiet, pytest.mark.usefixtures("nothing_left")]

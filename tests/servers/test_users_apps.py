@@ -12,7 +12,7 @@ import pytest
 
 from commands import BESIDE, eventually
 from prony.archive import open_archive
-from prony.model import Ok
+from prony.model.trial import Ok
 from prony.runas import SUBJECT_PATH
 
 pytestmark = [pytest.mark.usefixtures("nothing_left"), pytest.mark.slow]

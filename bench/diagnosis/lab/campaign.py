@@ -25,8 +25,11 @@ from prony.catalog.schema.loader import Catalog
 from prony.diagnosis import Evidence
 from prony.errors import UsageError
 from prony.host.fingerprint import brief_fingerprint
-from prony.model import FaultKind, Invalid, Plan, RunStatus, Trial, TrialRole
 from prony.model.facts import Unknown
+from prony.model.fault import FaultKind
+from prony.model.plan import Plan
+from prony.model.records import RunStatus
+from prony.model.trial import Invalid, Trial, TrialRole
 from prony.runas import RunAs
 from prony.sandbox.choice import Chosen
 from prony.sandbox.linux import may_enter_networks

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from lab.matrix import HEALTHY, Matrix
-from prony.model import Json
+from prony.model.shapes import Json
 from prony.page.chart import FONT
 from prony.page.palette import INK, PAPER, QUIET
 

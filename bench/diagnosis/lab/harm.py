@@ -19,8 +19,8 @@ from prony.analysis.missing import Missing
 from prony.analysis.rates import rates_of
 from prony.analysis.resources import window_samples
 from prony.analysis.trial_metrics import trial_metrics
-from prony.model import Ok, Trial
 from prony.model.recording import Distribution, Recording
+from prony.model.trial import Ok, Trial
 
 # As a ratio to the twin, but for shares of failures: a difference.
 _LEAST: Mapping[Harm, float] = MappingProxyType(

@@ -20,29 +20,15 @@ from prony.diagnosis import Evidence
 from prony.diagnosis.connect_ladder import may_be_a_ladder
 from prony.diagnosis.held_back import may_be_held_back
 from prony.errors import FailureStage
-from prony.model import (
-    Cell,
-    EngineChoice,
-    Failed,
-    Invalid,
-    Json,
-    LogTail,
-    Ok,
-    Phase,
-    Placement,
-    ProcessRow,
-    Recording,
-    Sample,
-    SandboxFacts,
-    SubjectFacts,
-    SubjectRecord,
-    ThreadUsage,
-    Trial,
-    TrialFacts,
-    TrialRole,
-)
-from prony.model.recording import Distributions
-from prony.model.shapes import OPTIONAL, decode, encode
+from prony.model.facts import SubjectFacts, TrialFacts
+from prony.model.observation import LogTail, Phase, ProcessRow, Sample, ThreadUsage
+from prony.model.plan import Cell
+from prony.model.recording import Distributions, Recording
+from prony.model.records import SubjectRecord
+from prony.model.sandbox import Placement, SandboxFacts
+from prony.model.shapes import OPTIONAL, Json, decode, encode
+from prony.model.trial import Failed, Invalid, Ok, Trial, TrialRole
+from prony.model.workload import EngineChoice
 from prony.units import KIB, MILLISECOND_NS
 
 # All of a window of nine seconds. Of a longer one both edges and some between: which workers came and went

@@ -9,7 +9,7 @@ from lab.cause import Harm, PlantedCause
 from lab.servers import PlantedServer, ServerKind
 from lab.setup import Pair, PlantedSide, closed, open_at
 from prony.diagnosis import Symptom
-from prony.model import Arrivals, OpenLoop
+from prony.model.workload import Arrivals, OpenLoop
 from prony.units import SECOND_NS
 
 _LONG_QUEUE = 2048

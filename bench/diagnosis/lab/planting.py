@@ -17,24 +17,13 @@ from prony.catalog.install.prepare import EnvironmentProgress
 from prony.catalog.schema.loader import Catalog
 from prony.host import available_cpus
 from prony.kernel_settings import as_written
-from prony.model import (
-    Cell,
-    Check,
-    Contract,
-    DurationStop,
-    EngineChoice,
-    Frontend,
-    Interface,
-    Json,
-    Network,
-    Pacing,
-    Placement,
-    Plan,
-    SandboxChoice,
-    Subject,
-    Trial,
-    Workload,
-)
+from prony.model.exchange import Check, Contract
+from prony.model.plan import Cell, Plan
+from prony.model.sandbox import Network, Placement, SandboxChoice
+from prony.model.shapes import Json
+from prony.model.subject import Frontend, Interface, Subject
+from prony.model.trial import Trial
+from prony.model.workload import DurationStop, EngineChoice, Pacing, Workload
 from prony.sandbox.placement import place_in
 from prony.study.base import StudyListener
 from prony.units import SECOND_NS

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Self
 
-from prony.model import ClosedLoop, Loop, OpenLoop
+from prony.model.workload import ClosedLoop, Loop, OpenLoop
 from prony.units import SECOND_NS
 
 CLOSED = ClosedLoop(20)

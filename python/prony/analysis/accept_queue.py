@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from prony.analysis.missing import Missing, Value
-from prony.model import Sample, Trial
+from prony.model.observation import Sample
+from prony.model.trial import Trial
 
 _NOT_READ = Missing("the listeners were not read in the window")
 

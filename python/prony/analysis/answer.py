@@ -13,7 +13,8 @@ from prony.analysis.missing import Missing, Value
 from prony.analysis.rates import is_speed
 from prony.analysis.summary import CellSummary, Estimate, estimate_over
 from prony.metrics import METRICS, Better
-from prony.model import Cell, OpenLoop
+from prony.model.plan import Cell
+from prony.model.workload import OpenLoop
 
 _LEVEL = 0.05
 _EQUAL = "the first are exactly equal"

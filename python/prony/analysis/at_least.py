@@ -19,7 +19,7 @@ from math import inf
 from prony.analysis.compare import NO_VERDICT, Comparison, Verdict
 from prony.analysis.rates import is_speed
 from prony.metrics import METRICS, Better
-from prony.model import Limit, Limited, LimitKind
+from prony.model.limit import Limit, Limited, LimitKind
 
 # A single suspicion comes in 2 of 100 healthy loads; one that returns in most trials belongs to the load.
 _MOST = 0.5

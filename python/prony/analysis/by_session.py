@@ -20,7 +20,7 @@ from prony.analysis.logs import geometric_mean
 from prony.analysis.missing import Missing, Value
 from prony.analysis.summary import CellSummary, Estimate, Estimated, TrialFigures, estimate_over
 from prony.metrics import METRICS
-from prony.model import Failed
+from prony.model.trial import Failed
 
 _NONE = Missing("no trial of the session has it")
 _NONE_IN_COMMON = Missing("the session has no block that all of them have")

@@ -4,7 +4,9 @@ Near that a throughput is the server's delay divided among the connections, whic
 not know claims or reports.
 """
 
-from prony.model import Cell, ClosedLoop, SubjectRecord
+from prony.model.plan import Cell
+from prony.model.records import SubjectRecord
+from prony.model.workload import ClosedLoop
 from prony.units import MILLISECOND_NS, seconds
 
 # A generator of one process spends some per cent of 30 ms between a reply and its next request.

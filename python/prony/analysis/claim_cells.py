@@ -9,7 +9,9 @@ from fnmatch import fnmatchcase
 from prony.analysis.missing import Missing
 from prony.analysis.resources import LEAST_UNSAMPLED_PERCENT
 from prony.analysis.summary import CellSummary
-from prony.model import Cell, Claim, is_named
+from prony.model.claims import Claim
+from prony.model.plan import Cell
+from prony.model.subject import is_named
 
 
 def is_claimed(claim: Claim, cell: Cell) -> bool:

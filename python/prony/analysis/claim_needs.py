@@ -11,7 +11,10 @@ from enum import StrEnum
 from prony.analysis.claim_cells import is_claimed, is_rival
 from prony.analysis.compare import LEAST_BLOCKS
 from prony.analysis.summary import CellSummary
-from prony.model import Cell, Claim, ClaimKind, CountStop, Plan, SandboxChoice
+from prony.model.claims import Claim, ClaimKind
+from prony.model.plan import Cell, Plan
+from prony.model.sandbox import SandboxChoice
+from prony.model.workload import CountStop
 from prony.units import seconds
 
 _OF_GENERATORS = "generator_"

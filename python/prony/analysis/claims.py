@@ -37,7 +37,8 @@ from prony.analysis.missing import Missing
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO, is_speed
 from prony.analysis.summary import CellSummary, TrialFigures
 from prony.metrics import METRICS, Better
-from prony.model import Claim, ClaimKind, Failed
+from prony.model.claims import Claim, ClaimKind
+from prony.model.trial import Failed
 from prony.units import format_percent
 
 _ONE_CORE_PERCENT = 100.0

@@ -12,7 +12,7 @@ from prony.analysis.claim_parts import ClaimResult, ClaimVerdict
 from prony.analysis.claims import evaluate
 from prony.analysis.compare import Terms
 from prony.analysis.summary import CellSummary
-from prony.model import Claim
+from prony.model.claims import Claim
 
 
 class VersionChange(StrEnum):

@@ -6,7 +6,8 @@
 from collections.abc import Mapping
 
 from prony.analysis.missing import Missing, Value
-from prony.model import Fault, FaultKind, Trial
+from prony.model.fault import Fault, FaultKind
+from prony.model.trial import Trial
 from prony.units import MILLISECOND_NS
 
 # Only a disturbance that pairing cannot remove makes Prony discard and repeat a trial. The margin is a few
@@ -97,7 +98,7 @@ def _groups_cpu_ns(counters: Mapping[str, int]) -> int:
 def environment_fault(trial: Trial) -> Fault | None:
     """Return the disturbance that invalidates a trial; null: none is known.
 
-    >>> from prony.model import Ok, TrialRole
+    >>> from prony.model.trial import Ok, TrialRole
     >>> asleep = {"machine.suspended_ns": 3_000_000_000}
     >>> environment_fault(Trial(1, 0, 0, 0, TrialRole.SUBJECT, Ok(), 0, 0, counters=asleep)).slept_ns
     3000000000

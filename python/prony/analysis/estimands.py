@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.metrics import METRICS
-from prony.model import Claim, ClaimKind
+from prony.model.claims import Claim, ClaimKind
 from prony.units import format_percent
 
 

@@ -17,8 +17,9 @@ from prony.analysis.load_condition import ConditionResult, LoadCondition, judge_
 from prony.analysis.objective import Condition, Objective
 from prony.analysis.trial_metrics import trial_metrics
 from prony.metrics import PERCENTILES
-from prony.model import Failed, Invalid, Limit, Ok, Trial
 from prony.model.facts import FoundRate, RateStep, RateTest, Unmet
+from prony.model.limit import Limit
+from prony.model.trial import Failed, Invalid, Ok, Trial
 
 _FEWEST_ABOVE = 10
 """A percentile is a figure only when this many requests lie above it."""

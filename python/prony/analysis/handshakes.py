@@ -12,7 +12,7 @@ from prony.analysis.generator import missing_reason
 from prony.analysis.latency import LatencySummary, summarise
 from prony.analysis.missing import Missing, Value
 from prony.metrics.handshakes import HANDSHAKES
-from prony.model import Tls
+from prony.model.address import Tls
 from prony.model.recording import Distribution, Recording
 
 _NO_TLS = Missing("there was no TLS")

@@ -6,7 +6,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from prony.model import ListenerUsage, Sample
+from prony.model.observation import ListenerUsage, Sample
 
 
 @dataclass(frozen=True, slots=True)

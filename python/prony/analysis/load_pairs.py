@@ -25,19 +25,13 @@ from prony.analysis.versus import (
     compared_loads,
     then_of,
 )
-from prony.model import (
-    Address,
-    App,
-    Cell,
-    Interface,
-    Limited,
-    Ok,
-    Recording,
-    Subject,
-    Trial,
-    TrialRole,
-    Workload,
-)
+from prony.model.address import Address
+from prony.model.limit import Limited
+from prony.model.plan import Cell
+from prony.model.recording import Recording
+from prony.model.subject import App, Interface, Subject
+from prony.model.trial import Ok, Trial, TrialRole
+from prony.model.workload import Workload
 
 # Found by simulation: with it, intervals miss in at most 5 % of comparisons at a correlation of 0.5, and in
 # at most 10 % at 0.8, of 5 pairs and of 100. It stands for what few pairs cannot show.

@@ -13,8 +13,9 @@ from random import Random
 from prony.analysis.compare import LEAST_BLOCKS, Terms, Verdict, compare
 from prony.analysis.failure_rates import clopper_pearson
 from prony.analysis.rerandomised import Logs, common_blocks, is_false
-from prony.model import Cell, OpenLoop
 from prony.model.facts import Floor
+from prony.model.plan import Cell
+from prony.model.workload import OpenLoop
 
 BLOCKS = (5, 10, 15, 20)
 """The numbers of blocks that floors are measured for: the least, and those of the looks."""

@@ -19,7 +19,7 @@ from prony.analysis.compare import Comparison, Terms, Verdict, compare_family
 from prony.analysis.failure_rates import clopper_pearson
 from prony.analysis.noise_floor import BLOCKS
 from prony.analysis.summary import CellSummary
-from prony.model import Cell
+from prony.model.plan import Cell
 from prony.units import MICROSECOND_NS, SECOND_NS
 
 APP = "page-cpu"

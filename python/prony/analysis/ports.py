@@ -6,8 +6,9 @@ errno(3), EADDRNOTAVAIL; kernel, Documentation/networking/ip-sysctl.rst, ip_loca
 
 import re
 
-from prony.model import LimitKind, Trial
+from prony.model.limit import LimitKind
 from prony.model.recording import Recording
+from prony.model.trial import Trial
 
 NEARLY_ALL_PORTS = 0.8
 """Of the ports that the kernel gives out: where so many wait, the rest are those of open connections."""

@@ -9,7 +9,7 @@ from math import fsum
 
 from prony.analysis.missing import Missing, Value
 from prony.analysis.turnover import turnover_metrics
-from prony.model import Phase, ProcessRow, Sample
+from prony.model.observation import Phase, ProcessRow, Sample
 from prony.units import SECOND_NS, seconds
 
 LEAST_UNSAMPLED_PERCENT = 2.0

@@ -18,7 +18,7 @@ from typing import TypeVar
 from prony.analysis.compare import HELD_BACK, Comparison, Terms, Verdict
 from prony.analysis.effects import student_t
 from prony.analysis.spending import Look
-from prony.model import Precision
+from prony.model.plan import Precision
 
 Key = TypeVar("Key", bound=Hashable)
 

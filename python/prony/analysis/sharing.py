@@ -8,7 +8,7 @@ reference server of known work shows. Must not know how it is loaded.
 from dataclasses import dataclass
 
 from prony.analysis.environment_faults import subject_cpu_ns
-from prony.model import Trial
+from prony.model.trial import Trial
 
 # A share from which on a figure says nothing about the server.
 _MOST = 0.95

@@ -15,7 +15,7 @@ from prony.analysis.failure_rates import separated
 from prony.analysis.groups import friedman, letters
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate, TrialFigures, lost_trials
-from prony.model import ClosedLoop
+from prony.model.workload import ClosedLoop
 
 _LATENCY, _MEAN = "latency", "mean latency"
 _ERRORS = ("error_ratio",)

@@ -28,23 +28,14 @@ from prony.analysis.steadiness import Steadiness, steadiness
 from prony.analysis.steady_state import Paces, SteadyState, paces_of, steady_state
 from prony.analysis.trial_metrics import role_metrics, trial_metrics
 from prony.metrics import METRICS, Unit
-from prony.model import (
-    Cell,
-    ClosedLoop,
-    Failed,
-    Fault,
-    GeneratorVerdict,
-    Invalid,
-    Limit,
-    ListenerUsage,
-    LogTail,
-    Ok,
-    Outcome,
-    Placement,
-    Trial,
-    TrialRole,
-)
+from prony.model.fault import Fault
+from prony.model.limit import GeneratorVerdict, Limit
+from prony.model.observation import ListenerUsage, LogTail
+from prony.model.plan import Cell
 from prony.model.recording import GeneratorMachine, GeneratorName, Recording
+from prony.model.sandbox import Placement
+from prony.model.trial import Failed, Invalid, Ok, Outcome, Trial, TrialRole
+from prony.model.workload import ClosedLoop
 
 # If a larger share of trials does not count, there is no figure of speed.
 _MOST_FAILED = 0.2

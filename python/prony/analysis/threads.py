@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from prony.analysis.missing import Missing, Value
 from prony.analysis.resources import window_samples
-from prony.model import Sample, ThreadUsage, Trial
+from prony.model.observation import Sample, ThreadUsage
+from prony.model.trial import Trial
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from prony.analysis.rates import rates_of, window_s
 from prony.analysis.resources import cpu_share, machine_metrics, process_metrics, roles, window_samples
 from prony.analysis.threads import thread_metrics
 from prony.metrics import METRICS, PERCENTILES
-from prony.model import Trial
 from prony.model.recording import Recording
+from prony.model.trial import Trial
 from prony.units import SECOND_NS
 
 _NO_LOAD = Missing("there was no load")

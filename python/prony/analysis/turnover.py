@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from prony.analysis.missing import Missing, Value
-from prony.model import Sample
+from prony.model.observation import Sample
 
 _Identity = tuple[int, int]
 _NAMES = ("processes_started", "processes_ended", "restarts")

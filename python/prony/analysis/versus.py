@@ -25,7 +25,7 @@ from prony.analysis.missing import Missing
 from prony.analysis.rates import is_speed
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS
-from prony.model import ClosedLoop, Workload
+from prony.model.workload import ClosedLoop, Workload
 
 METRICS_COMPARED = (
     "ok_per_s",

@@ -15,8 +15,8 @@ from statistics import fmean, median
 
 from prony.analysis.missing import Missing
 from prony.analysis.steady_state import pace_of
-from prony.model import Trial
 from prony.model.facts import PilotStep
+from prony.model.trial import Trial
 from prony.units import SECOND_NS
 
 LEAST_SECONDS = 6

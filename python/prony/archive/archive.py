@@ -16,19 +16,12 @@ from prony.archive.guard import check_header, check_pages, check_version
 from prony.archive.leftovers import connect_to_read
 from prony.archive.rows import read_trial
 from prony.archive.schema import check_schema
-from prony.model import (
-    Cell,
-    Fingerprint,
-    Plan,
-    Run,
-    RunStatus,
-    SandboxFacts,
-    SubjectFacts,
-    SubjectRecord,
-    TrialRecord,
-    TrialRole,
-)
+from prony.model.facts import Fingerprint, SubjectFacts
+from prony.model.plan import Cell, Plan
+from prony.model.records import Run, RunStatus, SubjectRecord, TrialRecord
+from prony.model.sandbox import SandboxFacts
 from prony.model.shapes import decode
+from prony.model.trial import TrialRole
 
 _CELL_COLUMNS = "cell_id, subject_json, workload_json, engine_json, sandbox_json"
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from prony.archive.schema import columns
 from prony.errors import ArchiveError
-from prony.model import Cell
+from prony.model.plan import Cell
 from prony.units import KIB, MIB
 
 MOST_ROWS: Mapping[str, int] = MappingProxyType(

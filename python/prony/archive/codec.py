@@ -18,30 +18,14 @@ from typing import Any
 from prony.archive.secrets import masked
 from prony.escapes import shortened
 from prony.metrics import METRICS
-from prony.model import (
-    App,
-    Check,
-    Claim,
-    Contract,
-    Design,
-    EngineChoice,
-    Frontend,
-    Interface,
-    Json,
-    Mix,
-    Original,
-    Placement,
-    Request,
-    RunFacts,
-    SandboxChoice,
-    Subject,
-    TrialFacts,
-    Workload,
-    fault_of_mix,
-)
-from prony.model.exchange import fault_of
-from prony.model.facts import RateStep
-from prony.model.shapes import ShapeError, decode, encode
+from prony.model.claims import Claim, Original
+from prony.model.exchange import Check, Contract, Request, fault_of
+from prony.model.facts import RateStep, RunFacts, TrialFacts
+from prony.model.plan import Design
+from prony.model.sandbox import Placement, SandboxChoice
+from prony.model.shapes import Json, ShapeError, decode, encode
+from prony.model.subject import App, Frontend, Interface, Subject
+from prony.model.workload import EngineChoice, Mix, Workload, fault_of_mix
 
 _MOST_LEVELS = 100
 # 2**128 has 39.

@@ -24,24 +24,10 @@ from prony.archive.codec import (
 from prony.archive.guard import check_histogram, inflate_log
 from prony.archive.secrets import masked
 from prony.errors import FailureStage
-from prony.model import (
-    Failed,
-    Fault,
-    Invalid,
-    Json,
-    LogTail,
-    Ok,
-    Outcome,
-    Phase,
-    ProcessRow,
-    Sample,
-    ThreadUsage,
-    Tls,
-    Trial,
-    TrialEvent,
-    TrialRecord,
-    TrialRole,
-)
+from prony.model.address import Tls
+from prony.model.facts import TrialEvent
+from prony.model.fault import Fault
+from prony.model.observation import LogTail, Phase, ProcessRow, Sample, ThreadUsage
 from prony.model.recording import (
     Distribution,
     Distributions,
@@ -49,7 +35,9 @@ from prony.model.recording import (
     Specification,
     decode_recording,
 )
-from prony.model.shapes import decode, encode
+from prony.model.records import TrialRecord
+from prony.model.shapes import Json, decode, encode
+from prony.model.trial import Failed, Invalid, Ok, Outcome, Trial, TrialRole
 
 _Row = tuple[Any, ...]
 _NO_TIMES = Distributions()

@@ -6,7 +6,7 @@
 
 from dataclasses import replace
 
-from prony.model import Request
+from prony.model.exchange import Request
 
 REDACTED = "<redacted>"
 

@@ -12,8 +12,8 @@ from math import ceil
 from operator import attrgetter
 
 from prony.archive.caps import MOST_ROWS_OF_A_TRIAL
-from prony.model import Trial
 from prony.model.observation import Sample
+from prony.model.trial import Trial
 
 # Room for the ends of the phases, and for samples with more processes than the usual.
 _FILLED = 0.9

@@ -26,8 +26,11 @@ from prony.archive.rows import insert_trial
 from prony.archive.schema import schema
 from prony.archive.thinning import thinned
 from prony.errors import ArchiveError
-from prony.model import Cell, Fingerprint, Json, Plan, RunFacts, RunStatus, SubjectRecord, Trial, TrialRole
-from prony.model.shapes import encode
+from prony.model.facts import Fingerprint, RunFacts
+from prony.model.plan import Cell, Plan
+from prony.model.records import RunStatus, SubjectRecord
+from prony.model.shapes import Json, encode
+from prony.model.trial import Trial, TrialRole
 from prony.version import prony_version
 
 

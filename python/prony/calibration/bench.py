@@ -18,24 +18,13 @@ from prony.catalog.schema.loader import Catalog
 from prony.certificates import Authority
 from prony.engine.registry import open_engine
 from prony.errors import EngineError, FailureStage, PronyError, SubjectError
-from prony.model import (
-    Cell,
-    ClosedLoop,
-    DurationStop,
-    Failed,
-    Interface,
-    Invalid,
-    Json,
-    Ok,
-    Outcome,
-    Placement,
-    Recording,
-    SandboxChoice,
-    SandboxKind,
-    Subject,
-    Trial,
-    Workload,
-)
+from prony.model.plan import Cell
+from prony.model.recording import Recording
+from prony.model.sandbox import Placement, SandboxChoice, SandboxKind
+from prony.model.shapes import Json
+from prony.model.subject import Interface, Subject
+from prony.model.trial import Failed, Invalid, Ok, Outcome, Trial
+from prony.model.workload import ClosedLoop, DurationStop, Workload
 from prony.runas import RunAs
 from prony.sandbox import open_sandbox
 from prony.sandbox.groups import Groups

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from prony.model import GeneratorFitness, Json
-from prony.model.shapes import ShapeError, decode
+from prony.model.facts import GeneratorFitness
+from prony.model.shapes import Json, ShapeError, decode
 
 VERSION = 1
 """The version of the JSON. A calibration of another version must be measured again."""

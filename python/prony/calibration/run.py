@@ -16,7 +16,7 @@ from prony.catalog.schema.loader import load_catalog
 from prony.errors import HostError
 from prony.host import Demand, available_cpus, claim_machine, fingerprint, preflight
 from prony.host.facts.activity import watch_machine
-from prony.model import SandboxChoice, SandboxKind
+from prony.model.sandbox import SandboxChoice, SandboxKind
 from prony.report.words import machine_words
 from prony.runas import RunAs
 from prony.sandbox.groups import Groups, open_groups

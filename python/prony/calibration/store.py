@@ -14,7 +14,7 @@ from prony.analysis.fingerprints import machine_key
 from prony.calibration.result import Calibration, from_json, to_json
 from prony.drafts import write_whole
 from prony.errors import HostError
-from prony.model import Fingerprint, GeneratorFitness
+from prony.model.facts import Fingerprint, GeneratorFitness
 
 
 def file_of(cache: Path, key: str) -> Path:

@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from prony.model import Sample
+from prony.model.observation import Sample
 from prony.sandbox.identity import Identity, boot_id
 
 

@@ -14,7 +14,8 @@ from prony.catalog.schema.entry import FrontendEntry, ServerEntry
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import HTTP2, TLS, needs_tls, speaks_tls
 from prony.errors import UsageError
-from prony.model import App, Interface, Subject, TlsKey, Wire
+from prony.model.address import TlsKey, Wire
+from prony.model.subject import App, Interface, Subject
 
 _WITH_TLS = MappingProxyType({TLS: str(TlsKey.ECDSA)})
 _OVER_HTTP2 = MappingProxyType({HTTP2: "true"})

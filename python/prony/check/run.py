@@ -31,17 +31,11 @@ from prony.check.watched import WatchedSandbox
 from prony.engine.registry import open_engine
 from prony.errors import FailureStage
 from prony.host import available_cpus, claim_machine
-from prony.model import (
-    App,
-    Cell,
-    Check,
-    ClosedLoop,
-    DurationStop,
-    EngineChoice,
-    Placement,
-    SandboxChoice,
-    Workload,
-)
+from prony.model.exchange import Check
+from prony.model.plan import Cell
+from prony.model.sandbox import Placement, SandboxChoice
+from prony.model.subject import App
+from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
 from prony.runas import RunAs
 from prony.sandbox import Sandbox, open_sandbox
 from prony.sandbox.available import look

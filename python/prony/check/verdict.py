@@ -11,7 +11,9 @@ from dataclasses import dataclass, field, replace
 
 from prony.analysis.account import RequestClass, Tally, tally
 from prony.errors import FailureStage
-from prony.model import Failed, Interface, Invalid, Ok, TlsKey, Trial, Wire
+from prony.model.address import TlsKey, Wire
+from prony.model.subject import Interface
+from prony.model.trial import Failed, Invalid, Ok, Trial
 from prony.sandbox import StopReport
 from prony.units import seconds
 

@@ -97,7 +97,7 @@ def _subjects(file: Path, names: Sequence[str], limits: Sequence["ChangeLimit"],
 
 def _cells(reading: "Reading", name: str, file: Path) -> list["CellSummary"]:
     """Return the cells of the one subject that a name or a pattern matches."""
-    from prony.model import is_named
+    from prony.model.subject import is_named
 
     names = [subject.name for subject in reading.plan.subjects()]
     meant = [name] if name in names else [one for one in names if is_named(one, name)]

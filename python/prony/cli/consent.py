@@ -19,12 +19,15 @@ from prony.cli.talk import say
 from prony.errors import UsageError
 from prony.escapes import escaped
 from prony.factors import variables_of
-from prony.model import ELSEWHERE, Interface
+from prony.model.subject import Interface
+from prony.model.workload import ELSEWHERE
 
 if TYPE_CHECKING:
     from prony.catalog.schema.entry import ProcessEntry
     from prony.catalog.schema.loader import Catalog
-    from prony.model import App, Cell, Plan, SandboxChoice, Subject
+    from prony.model.plan import Cell, Plan
+    from prony.model.sandbox import SandboxChoice
+    from prony.model.subject import App, Subject
 
 
 @dataclass(frozen=True, slots=True)

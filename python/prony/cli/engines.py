@@ -63,7 +63,7 @@ def _rows() -> Iterator[_Row]:
 def _fleet() -> _Row:
     from prony.engine.fleet.address import NEEDS
     from prony.engine.registry import not_installed
-    from prony.model import EngineChoice
+    from prony.model.workload import EngineChoice
 
     here = not_installed(EngineChoice("local:2")) is None
     title = "N of Prony's own, which share one load: a fleet on this machine"

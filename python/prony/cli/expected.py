@@ -3,7 +3,7 @@
 from prony.cli.load_options import CheckOptions
 from prony.cli.options import body_of, expected_header_of, optional, sha256_of, statuses_of
 from prony.errors import UsageError
-from prony.model import Check, Request
+from prony.model.exchange import Check, Request
 
 
 def expected_of(check: CheckOptions, request: Request) -> Check:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from prony.model import Fingerprint
+from prony.model.facts import Fingerprint
 
 if TYPE_CHECKING:
     from prony.model.facts import Floor

@@ -38,8 +38,8 @@ from prony.cli.paths import paths_of
 from prony.cli.tls_options import TlsOptions, refuse_without_tls, tls_of
 from prony.engine.target import LoadTarget, target_of
 from prony.errors import ExitCode, UsageError
-from prony.model import (
-    Address,
+from prony.model.address import Address
+from prony.model.workload import (
     ClosedLoop,
     ConnectionStage,
     CountStop,
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from prony.analysis.load_condition import LoadCondition
     from prony.analysis.load_pairs import LoadSide
     from prony.engine.base import Engine
-    from prony.model import Recording
+    from prony.model.recording import Recording
     from prony.reading.load import LoadReading
 
 Size = TypeVar("Size", int, float)
@@ -319,7 +319,7 @@ def _usual_warmup_ns(loop: Loop, stop: CountStop | DurationStop) -> int:
 
 def _strict_status(recording: "Recording", strict: bool) -> int:
     """Return 3 for a load whose generator was the limit, or may have been, where that is to fail."""
-    from prony.model import Limited
+    from prony.model.limit import Limited
 
     is_limited = strict and recording.generator.verdict.limited is not Limited.NO
     return ExitCode.COULD_NOT_MEASURE if is_limited else ExitCode.DONE

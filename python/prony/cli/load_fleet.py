@@ -8,7 +8,8 @@ from prony.engine.allowed_hosts import is_loopback
 from prony.engine.base import Engine
 from prony.engine.fleet.address import Fleet, fleet_of
 from prony.errors import UsageError
-from prony.model import Address, AddressKind, EngineChoice, Pacing
+from prony.model.address import Address, AddressKind
+from prony.model.workload import EngineChoice, Pacing
 
 
 def fleet_engine(options: FleetOptions, address: Address, choice: EngineChoice, pace: PaceOptions) -> Engine:

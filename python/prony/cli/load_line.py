@@ -12,7 +12,8 @@
 from collections import deque
 from collections.abc import Iterator
 
-from prony.model import ClosedLoop, CountStop, DurationStop, Json, Workload
+from prony.model.shapes import Json
+from prony.model.workload import ClosedLoop, CountStop, DurationStop, Workload
 from prony.units import SECOND_NS, format_count, format_duration, format_rate
 
 _BAR_WIDTH = 10

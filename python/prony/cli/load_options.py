@@ -12,7 +12,8 @@ from prony.cli.request_options import Body, Header, Method, RequestTimeout
 from prony.engine.fleet.loss import OnLoss
 from prony.engine.target import HttpForm
 from prony.errors import UsageError
-from prony.model import MAX_STREAMS, Arrivals, HttpVersion, Wire
+from prony.model.address import HttpVersion, Wire
+from prony.model.workload import MAX_STREAMS, Arrivals
 
 # The engine's largest count; a day at its highest rate has fewer requests.
 _MAX_REQUESTS = 10**15

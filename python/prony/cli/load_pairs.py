@@ -8,7 +8,7 @@ from prony.cli.compare import show_comparison
 from prony.cli.load_progress import LoadProgress
 from prony.engine.base import Engine
 from prony.errors import ExitCode
-from prony.model import Recording
+from prony.model.recording import Recording
 from prony.seat import EngineSeat
 
 

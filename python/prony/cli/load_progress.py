@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Self
 from prony.cli.load_line import LoadLine
 from prony.cli.talk import say
 from prony.escapes import escaped, escaped_lines
-from prony.model import Json, Workload
+from prony.model.shapes import Json
+from prony.model.workload import Workload
 from prony.units import format_count
 
 if TYPE_CHECKING:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from prony.archive import Archive
-    from prony.model import Placement, Plan, Trial
+    from prony.model.plan import Plan
+    from prony.model.sandbox import Placement
+    from prony.model.trial import Trial
     from prony.study import Study
 
 
@@ -172,7 +174,7 @@ def _verdict(out: Path, strict: bool) -> int:
 
 def _ends(archive: "Archive") -> list[tuple[bool, int]]:
     """Return whether each trial counts, and its valid replies; the last of several attempts decides."""
-    from prony.model import Ok, TrialRole
+    from prony.model.trial import Ok, TrialRole
 
     last: dict[tuple[int, int], tuple[bool, int]] = {}
     for record in archive.trials():
@@ -297,7 +299,7 @@ def _pilot(plan: "Plan") -> "Iterator[str]":
 
 def _protocol(task: "Study") -> "Iterator[str]":
     """Yield the steps besides measuring each cell once in each block."""
-    from prony.model import OpenLoop
+    from prony.model.workload import OpenLoop
     from prony.study.extent import number_of, rough_length
     from prony.study.generators import left_out_words, to_leave_out
 

@@ -11,8 +11,8 @@ from typing import TypeVar
 from prony.cli.talk import show, show_page
 from prony.drafts import write_whole
 from prony.errors import UsageError
-from prony.model import MAX_CONNECTIONS, MAX_RATE_PER_S, ConnectionStage, RateStage, Request
-from prony.model.exchange import is_header_name, is_header_value, is_method, is_path
+from prony.model.exchange import Request, is_header_name, is_header_value, is_method, is_path
+from prony.model.workload import MAX_CONNECTIONS, MAX_RATE_PER_S, ConnectionStage, RateStage
 from prony.units import DAY_NS, MIB, parse_bytes, parse_duration, parse_rate
 
 Parsed = TypeVar("Parsed")

@@ -19,7 +19,7 @@ from prony.units import SECOND_NS
 
 if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
-    from prony.model import Request
+    from prony.model.exchange import Request
     from prony.study.own_app import OwnApp
     from prony.survey.program import Program
     from prony.survey.survey import Survey
@@ -37,7 +37,7 @@ def own_app(
 
     *Errors*: UsageError for the first invalid value.
     """
-    from prony.model import Request
+    from prony.model.exchange import Request
     from prony.study.own_app import OwnApp
 
     own, load, paths = options.own, options.load, paths_of(options.load.path or ("/",))

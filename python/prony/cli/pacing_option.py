@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from prony.errors import UsageError
-from prony.model import Pacing
+from prony.model.workload import Pacing
 
 PacingOption = Annotated[
     Pacing | None,

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from prony.cli.options import path_of
 from prony.errors import UsageError
-from prony.model import MAX_PATHS, Mix, MixPath, fault_of_mix
+from prony.model.workload import MAX_PATHS, Mix, MixPath, fault_of_mix
 
 _WEIGHT = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?")
 # A blank is in no path, so behind one stands a weight and nothing else.

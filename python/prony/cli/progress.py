@@ -12,7 +12,9 @@ from prony.analysis.account import Tally, tally
 from prony.catalog.install.prepare import EnvironmentProgress
 from prony.cli.load_line import progress_bar
 from prony.cli.load_progress import LiveLine
-from prony.model import Cell, Failed, Invalid, Json, Ok, Trial, TrialRole
+from prony.model.plan import Cell
+from prony.model.shapes import Json
+from prony.model.trial import Failed, Invalid, Ok, Trial, TrialRole
 from prony.study import StudyListener
 from prony.units import format_count
 

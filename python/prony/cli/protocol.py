@@ -11,7 +11,8 @@ from prony.units import SECOND_NS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from prony.model import Cell, CloseLook, Plan, Precision
+    from prony.model.facts import CloseLook
+    from prony.model.plan import Cell, Plan, Precision
 
 # A machine's neighbours and its temperature are others after an hour.
 _PAUSE = "1h"
@@ -143,7 +144,7 @@ def _looking(plan: "Plan", text: str, sure: SureOptions) -> "Plan":
 
 
 def _precision(text: str, sure: SureOptions) -> "Precision":
-    from prony.model import Precision
+    from prony.model.plan import Precision
     from prony.units import parse_percent
 
     try:
@@ -181,7 +182,7 @@ def cross_checks_of(plan: "Plan", names: str | None) -> "tuple[Cell, ...]":
         return ()
     from prony.cross_check import cross_check_cells
     from prony.engine.registry import open_engine
-    from prony.model import EngineChoice
+    from prony.model.workload import EngineChoice
 
     engines = tuple(name.strip() for name in names.split(",") if name.strip())
     for name in engines:

@@ -11,7 +11,7 @@ import typer
 from prony.cli.options import MAX_THREADS, duration_of, optional, wait_of
 from prony.cli.talk import say, show
 from prony.errors import UsageError
-from prony.model import Json
+from prony.model.shapes import Json
 from prony.units import parse_bytes
 
 EPILOG = """\

@@ -12,7 +12,7 @@ from prony.cli.pages import place_beside, write_figures, write_page, write_site
 from prony.cli.report_several import SeveralShown, report_several
 from prony.cli.talk import show
 from prony.errors import UsageError
-from prony.model import Json
+from prony.model.shapes import Json
 
 if TYPE_CHECKING:
     from collections.abc import Callable

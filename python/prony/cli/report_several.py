@@ -18,7 +18,8 @@ from prony.escapes import escaped
 
 if TYPE_CHECKING:
     from prony.faces.sheet import Sheet
-    from prony.model import Json, Plan
+    from prony.model.plan import Plan
+    from prony.model.shapes import Json
     from prony.reading.across import SessionPart, Sessions
     from prony.reading.trend import Trend
     from prony.report.document import Document

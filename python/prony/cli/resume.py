@@ -15,12 +15,15 @@ from prony.cli.run_fleet import check_address
 from prony.errors import UsageError
 from prony.escapes import escaped, shortened
 from prony.factors import variables_of, with_variables
-from prony.model import Contract, Interface
+from prony.model.exchange import Contract
+from prony.model.subject import Interface
 
 if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
     from prony.engine.fleet.address import Fleet
-    from prony.model import App, Cell, Plan, Request, Subject
+    from prony.model.exchange import Request
+    from prony.model.plan import Cell, Plan
+    from prony.model.subject import App, Subject
     from prony.study import Study
     from prony.survey.survey import Survey
 
@@ -66,7 +69,8 @@ def resumed_study(wish: Resumption) -> "Study":
     from prony.archive import open_archive
     from prony.calibration import kept_fitness
     from prony.engine.own import check_command
-    from prony.model import Network, TrialRole
+    from prony.model.sandbox import Network
+    from prony.model.trial import TrialRole
     from prony.runas import resolve_user
     from prony.sandbox.choice import Chosen
     from prony.sandbox.namespaces import gain_namespaces
@@ -135,7 +139,7 @@ def is_complete(file: Path) -> bool:
     *Errors*: ArchiveError for a file that is no archive.
     """
     from prony.archive import open_archive
-    from prony.model import RunStatus
+    from prony.model.records import RunStatus
 
     with open_archive(file) as archive:
         return any(run.status is RunStatus.FINISHED for run in archive.runs())
@@ -160,7 +164,7 @@ def _check_load(cell: "Cell", wish: Resumption) -> None:
     the generator's machine.
     """
     from prony.engine.registry import ENGINES
-    from prony.model import (
+    from prony.model.workload import (
         ELSEWHERE,
         MAX_CONNECTIONS,
         MAX_RATE_PER_S,

@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 
     from prony.catalog.schema.loader import Catalog
     from prony.factors import Choice
-    from prony.model import Cell, EngineChoice, Plan, SandboxKind
+    from prony.model.plan import Cell, Plan
+    from prony.model.sandbox import SandboxKind
+    from prony.model.workload import EngineChoice
     from prony.plan import PlanOptions
     from prony.sandbox.choice import Chosen
     from prony.study import Study
@@ -312,7 +314,7 @@ def _plan_options(
     chosen: "Chosen",
     settings: "Mapping[str, Mapping[str, Choice]]",
 ) -> "PlanOptions":
-    from prony.model import EngineChoice
+    from prony.model.workload import EngineChoice
     from prony.plan import PlanOptions
 
     engine = _engine(options)
@@ -345,7 +347,7 @@ def _tls(options: RunOptions) -> "Mapping[str, Choice]":
     *Errors*: UsageError for options that exclude each other.
     """
     from prony.catalog.schema.settings import TLS, TLS_OFF
-    from prony.model import TlsKey
+    from prony.model.address import TlsKey
 
     if options.what.tls and options.what.tls_cost:
         raise UsageError(
@@ -364,7 +366,7 @@ def _engine(options: RunOptions) -> "EngineChoice":
     """
     from prony.engine.own import check_command
     from prony.engine.registry import open_engine
-    from prony.model import EngineChoice
+    from prony.model.workload import EngineChoice
 
     pacing = pacing_of(options.load.pacing, shares_cpus=options.sandbox.share_cpus)
     usual = EngineChoice(threads=options.load.engine_threads, pacing=pacing)

@@ -11,7 +11,7 @@ from prony.errors import UsageError
 
 if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
-    from prony.model import Plan
+    from prony.model.plan import Plan
     from prony.runas import RunAs
 
 

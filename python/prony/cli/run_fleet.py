@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from prony.errors import UsageError
 from prony.escapes import escaped
-from prony.model import ELSEWHERE, EngineChoice, Network, SandboxKind, is_fleet
+from prony.model.sandbox import Network, SandboxKind
+from prony.model.workload import ELSEWHERE, EngineChoice, is_fleet
 
 if TYPE_CHECKING:
     from prony.cli.run_options import LoadOptions

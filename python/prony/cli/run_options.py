@@ -16,7 +16,9 @@ from prony.cli.options import MAX_SEED, MAX_THREADS
 from prony.cli.pacing_option import PacingOption
 from prony.cli.request_options import Body, Header, Method, RequestTimeout
 from prony.cli.sandbox_options import SandboxOptions
-from prony.model import MAX_STREAMS, Arrivals, CloseLook, Interface
+from prony.model.facts import CloseLook
+from prony.model.subject import Interface
+from prony.model.workload import MAX_STREAMS, Arrivals
 from prony.runas import expanded
 
 # Even with the shortest trials this takes years.

@@ -10,7 +10,7 @@ from prony.cli.options import memory_of, optional
 from prony.errors import UsageError
 from prony.factors import OF_SANDBOX, SYSCTL
 from prony.kernel_settings import why_not
-from prony.model import Network, SandboxKind
+from prony.model.sandbox import Network, SandboxKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,7 +87,7 @@ def chosen_sandbox(
     *Errors*: UsageError for an invalid limit, limits with a sandbox that cannot enforce them, or settings of
     the kernel for the host's network; HostError for a sandbox that does not work here.
     """
-    from prony.model import SandboxChoice
+    from prony.model.sandbox import SandboxChoice
     from prony.sandbox.available import look
     from prony.sandbox.choice import STRONGEST_FIRST, Wish, choose
     from prony.sandbox.namespaces import gain_namespaces

@@ -18,7 +18,7 @@ from prony.units import SECOND_NS
 
 if TYPE_CHECKING:
     from prony.cli.selftest_plans import Conditions
-    from prony.model import Plan
+    from prony.model.plan import Plan
     from prony.reading.study import Reading
     from prony.study import Study
 

@@ -13,7 +13,8 @@ from prony.units import parse_percent
 
 if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
-    from prony.model import Cell, Plan, Subject
+    from prony.model.plan import Cell, Plan
+    from prony.model.subject import Subject
     from prony.plan import PlanOptions
 
 _WORK_US = 1000

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
     from prony.analysis.claim_needs import UnmetNeed
     from prony.catalog.schema.loader import Catalog
-    from prony.model import Availability, Cell, EngineChoice, Plan
+    from prony.model.availability import Availability
+    from prony.model.plan import Cell, Plan
+    from prony.model.workload import EngineChoice
     from prony.report.studies import StudyView
 
 EPILOG = """\
@@ -106,7 +108,7 @@ def _here(
 ) -> "Mapping[str, Availability]":
     """Return whether each subject, and each generator besides Prony's own, can be measured here."""
     from prony.catalog.install.status import status
-    from prony.model import Availability
+    from prony.model.availability import Availability
     from prony.runas import resolve_user
 
     user = resolve_user()
@@ -130,7 +132,8 @@ def _here(
 
 def _generator(choice: "EngineChoice") -> "Availability":
     from prony.engine.registry import not_installed
-    from prony.model import INSTALLABLE, READY, Availability, is_fleet
+    from prony.model.availability import INSTALLABLE, READY, Availability
+    from prony.model.workload import is_fleet
 
     name = choice.name
     if choice.command:

@@ -24,8 +24,7 @@ from prony.engine.pipe import Pipe
 from prony.engine.ssh import Login
 from prony.errors import EngineError, HostError, PronyError, UsageError
 from prony.host.fingerprint import generator_fingerprint
-from prony.model import Json
-from prony.model.shapes import encode
+from prony.model.shapes import Json, encode
 from prony.seat import EngineSeat
 from prony.units import MIB, format_bytes
 from prony.version import prony_version

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 import typer
 
 from prony.errors import UsageError
-from prony.model import Address, Tls, TlsCipher, TlsVersion
+from prony.model.address import Address, Tls, TlsCipher, TlsVersion
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from prony.catalog.launch.deployment import Deployment
     from prony.catalog.schema.entry import ServerEntry
     from prony.catalog.schema.loader import Catalog
-    from prony.model import App, Cell, SandboxChoice, StopRule, SubjectRecord
+    from prony.model.launch import StopRule
+    from prony.model.plan import Cell
+    from prony.model.records import SubjectRecord
+    from prony.model.sandbox import SandboxChoice
+    from prony.model.subject import App
 
 _DEBIAN = "debian:stable-slim"
 
@@ -51,7 +55,7 @@ def _of_catalogue(known: "Catalog", asked: AskedUnit) -> "Deployment":
     from prony.catalog.launch.deployment import Deployment
     from prony.catalog.schema.asked import check_taken
     from prony.host import available_cpus
-    from prony.model import Interface, Subject
+    from prony.model.subject import Interface, Subject
 
     entry, variant = known.find(asked.server)
     app = _app(known, asked.app, entry)
@@ -122,7 +126,7 @@ def _cell(name: str, cells: "Sequence[Cell]", file: Path) -> "Cell":
 
 
 def _stop(entry: "ServerEntry | None") -> "StopRule":
-    from prony.model import StopRule
+    from prony.model.launch import StopRule
     from prony.units import parse_duration
 
     return StopRule(entry.stop.signal, parse_duration(entry.stop.timeout)) if entry else StopRule()

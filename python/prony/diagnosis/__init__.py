@@ -71,7 +71,7 @@ from prony.diagnosis.throttled import throttled
 from prony.diagnosis.tracking_full import tracking_full
 from prony.diagnosis.uneven_workers import uneven_workers
 from prony.diagnosis.wrong_replies import wrong_replies
-from prony.model import Ok
+from prony.model.trial import Ok
 
 __all__ = [
     "MEANINGS",

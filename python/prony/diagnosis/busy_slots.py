@@ -9,7 +9,7 @@ from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symp
 from prony.diagnosis.slots import slots_busy
 from prony.diagnosis.thread_time import ThreadState
 from prony.diagnosis.uneven_workers import has_idle_slots
-from prony.model import Ok
+from prony.model.trial import Ok
 from prony.units import SECOND_NS
 
 # Of the threads' time; threads that only accept or hand out requests are among them.

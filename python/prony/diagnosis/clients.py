@@ -6,8 +6,8 @@ A symptom of the server is certain to be the limit only where somebody went with
 from prony.analysis.distribution import read_distribution
 from prony.analysis.rates import KEPT_RATE, QUALIFIED_ERROR_RATIO
 from prony.analysis.starvation import starvation
-from prony.model import Ok, Trial
 from prony.model.recording import Recording
+from prony.model.trial import Ok, Trial
 
 _MOST_OF_WINDOW = 0.25
 # Requests in flight for each core in use: one that is worked on uses one at most, one on its way none.

@@ -6,7 +6,7 @@ Every request then pays for a connect, on both sides, and leaves a socket in TIM
 
 from prony.analysis.connections import closes_each
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
-from prony.model import Ok
+from prony.model.trial import Ok
 
 _LEAST_REPLIES = 20
 

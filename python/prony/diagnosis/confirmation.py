@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from prony.diagnosis.evidence import Evidence, Symptom
-from prony.model import Ok, ThreadSchedule
 from prony.model.facts import CloseView
+from prony.model.observation import ThreadSchedule
+from prony.model.trial import Ok
 
 _BUSY, _IDLE = 0.9, 0.7
 _A_CORE, _LESS_THAN_A_CORE = 0.85, 0.6

@@ -11,7 +11,9 @@ from prony.analysis.resources import window_samples
 from prony.analysis.starvation import starvation
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.diagnosis.knobs import declared_entry
-from prony.model import Ok, Sample, SubjectFacts
+from prony.model.facts import SubjectFacts
+from prony.model.observation import Sample
+from prony.model.trial import Ok
 
 # Of the cap: what a plateau may vary by, and how far what was served may be from it.
 _FLAT = 0.01

@@ -17,7 +17,7 @@ from prony.diagnosis.evidence import Evidence
 from prony.diagnosis.knobs import declared_entry
 from prony.diagnosis.pool import pool_of
 from prony.diagnosis.thread_time import ThreadState, thread_time, with_idle
-from prony.model import SubjectFacts
+from prony.model.facts import SubjectFacts
 from prony.model.recording import Recording
 from prony.units import seconds
 

@@ -6,7 +6,7 @@ which threads sleep: fsync, fdatasync, pread and pwrite, locks on files.
 
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.diagnosis.thread_time import ThreadState, thread_time
-from prony.model import Ok
+from prony.model.trial import Ok
 
 # Of its threads' time; of the time in which they did not wait, for work or for a CPU.
 _LEAST_SHARE, _LEAST_OF_WORK = 0.03, 0.5

@@ -7,7 +7,7 @@ What it asks is then its limit, or how many connections it has to ask with.
 from prony.diagnosis.consumption import Resource, consumption_of
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.diagnosis.pool import pool_of
-from prony.model import Ok
+from prony.model.trial import Ok
 
 LEAST_BUSY_POOL = 0.6
 """Of the time of the connections to others: threads do something between two waits for one."""

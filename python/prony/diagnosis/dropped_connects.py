@@ -5,7 +5,7 @@ the rest was dropped for another reason: no memory, no route, a full queue of ha
 """
 
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
-from prony.model import Network
+from prony.model.sandbox import Network
 
 
 def dropped_connects(evidence: Evidence) -> list[Finding]:

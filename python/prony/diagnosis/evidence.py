@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from prony.diagnosis.knobs import Knob
-from prony.model import Cell, SubjectRecord, Trial
+from prony.model.plan import Cell
+from prony.model.records import SubjectRecord
+from prony.model.trial import Trial
 
 
 class Confidence(StrEnum):

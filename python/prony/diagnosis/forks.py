@@ -9,8 +9,8 @@ from collections import Counter
 from prony.analysis.resources import window_samples
 from prony.diagnosis.evidence import SERVER_ROLES, Advice, Confidence, Evidence, Finding, Symptom
 from prony.diagnosis.thread_time import ThreadState, thread_time
-from prony.model import Ok, Trial
 from prony.model.recording import Recording
+from prony.model.trial import Ok, Trial
 from prony.units import seconds
 
 _LEAST_A_REQUEST = 0.7

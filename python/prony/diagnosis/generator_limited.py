@@ -9,8 +9,9 @@ from types import MappingProxyType
 from prony.analysis.rates import keeps_rate
 from prony.diagnosis.clients import ENDED
 from prony.diagnosis.evidence import Advice, Affected, Confidence, Evidence, Finding, Symptom
-from prony.model import Limit, Limited, LimitKind, Ok
+from prony.model.limit import Limit, Limited, LimitKind
 from prony.model.recording import Recording
+from prony.model.trial import Ok
 
 _FOUND: Mapping[LimitKind, tuple[Symptom, Advice]] = MappingProxyType(
     {

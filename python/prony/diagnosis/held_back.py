@@ -11,8 +11,8 @@ from prony.analysis.distribution import Times, read_distribution
 from prony.diagnosis.consumption import Resource, consumption_of
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.diagnosis.one_core import full_process
-from prony.model import Ok
 from prony.model.recording import Distribution
+from prony.model.trial import Ok
 from prony.units import MILLISECOND_NS
 
 # The kernel's timer of 40 ms, and what a reply takes besides, on a busy machine too.

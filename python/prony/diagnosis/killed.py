@@ -7,7 +7,7 @@ import re
 
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.errors import OUT_OF_MEMORY, FailureStage
-from prony.model import Failed, Invalid, Ok
+from prony.model.trial import Failed, Invalid, Ok
 
 # No longer than a count of processes: a stranger's archive may hold any digits.
 _PROCESSES = re.compile(r"(?<!\d)(\d{1,9}) process(?:es)? of the ", re.ASCII)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
-from prony.model import SubjectFacts
+from prony.model.facts import SubjectFacts
 
 _SETTING = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 

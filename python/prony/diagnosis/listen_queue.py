@@ -13,7 +13,10 @@ from prony.analysis.connections import closes_each
 from prony.analysis.resources import window_samples
 from prony.analysis.starvation import Starvation, are_many, starvation
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
-from prony.model import AddressKind, Network, Sample, SubjectFacts
+from prony.model.address import AddressKind
+from prony.model.facts import SubjectFacts
+from prony.model.observation import Sample
+from prony.model.sandbox import Network
 
 # Of the looks at the queue: where more find room, the server takes whom it finds there.
 _MOST_FULL = 0.5

@@ -8,7 +8,7 @@ one lock too, so all slots must have requests.
 from prony.diagnosis.consumption import consumption_of
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.diagnosis.slots import slots_busy
-from prony.model import Ok
+from prony.model.trial import Ok
 
 # Of the looks at threads that wait for another thread; of all looks.
 _LEAST_SAME, _LEAST_OF_ALL = 0.6, 0.3

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 from prony.analysis.resources import window_samples
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
-from prony.model import Ok
 from prony.model.recording import Recording
+from prony.model.trial import Ok
 from prony.units import KIB, MIB
 
 _SERVING = ("server", "worker")

@@ -12,7 +12,8 @@ from prony.diagnosis.clients import each_had_a_core, in_flight
 from prony.diagnosis.consumption import capacity_of, fills_one_core
 from prony.diagnosis.evidence import SERVER_ROLES, Advice, Confidence, Evidence, Finding, Symptom
 from prony.diagnosis.uneven_workers import is_uneven
-from prony.model import Ok, Sample, Trial
+from prony.model.observation import Sample
+from prony.model.trial import Ok, Trial
 
 # The time of one core, plus the 10 ms steps of the kernel's count; more needs two threads at once.
 _LEAST_CORES, _MOST_CORES = 0.93, 1.07

@@ -7,7 +7,7 @@ Beside the generator they limit no server by themselves: whether they kept it wa
 from prony.analysis.environment_faults import counted_apart, load_beside_generator, other_load
 from prony.analysis.missing import Missing
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
-from prony.model import Trial
+from prony.model.trial import Trial
 
 # Of the time of all CPUs of the trial: the kernel's two accounts differ by up to 3 % of it where nothing else
 # runs.

@@ -9,8 +9,8 @@ from itertools import accumulate
 
 from prony.diagnosis.clients import slow_share
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
-from prony.model import Ok
 from prony.model.recording import Recording, Second
+from prony.model.trial import Ok
 from prony.units import seconds
 
 # What the window still owes at its end, of all that was due: a stall at the end leaves less, or comes at

@@ -6,7 +6,7 @@ The page was never made; what was measured is how quickly a request is refused.
 
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
-from prony.model import Ok
+from prony.model.trial import Ok
 
 # Bad request, method not allowed, content too large, URI too long, misdirected request, upgrade required,
 # header fields too large, method not implemented, HTTP version not supported.

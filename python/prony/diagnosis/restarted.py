@@ -9,8 +9,8 @@ from prony.analysis.resources import window_samples
 from prony.analysis.turnover import Turnover, turnover
 from prony.diagnosis.clients import carried_its_rate, lost_requests
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
-from prony.model import Ok
 from prony.model.recording import Recording
+from prony.model.trial import Ok
 from prony.units import SECOND_NS
 
 # A database has a process for each connection, which starts and ends with it.

@@ -7,7 +7,7 @@ nobody reads any more, and wait until they give up.
 
 from prony.diagnosis.clients import slow_share
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
-from prony.model import Ok
+from prony.model.trial import Ok
 
 _LEAST_SHARE = 0.9
 _LEAST_CONNECTIONS = 4

@@ -8,8 +8,9 @@ from prony.diagnosis.clients import slow_share
 from prony.diagnosis.connection_cap import connection_cap
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
 from prony.diagnosis.listen_queue import turned_away
-from prony.model import Ok, SubjectFacts
+from prony.model.facts import SubjectFacts
 from prony.model.recording import Recording
+from prony.model.trial import Ok
 
 # Of those served, on average. In a random order 0.7 % of the connections are then without any (Poisson).
 _LEAST_REPLIES = 5

@@ -13,8 +13,8 @@ from prony.analysis.missing import Missing
 from prony.analysis.steady_state import paces_of
 from prony.diagnosis.consumption import Consumption, Resource, consumption_of
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
-from prony.model import Ok, Trial
 from prony.model.recording import Recording
+from prony.model.trial import Ok, Trial
 from prony.units import seconds
 
 _LEAST_SECONDS = 4

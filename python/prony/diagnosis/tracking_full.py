@@ -5,7 +5,7 @@ Only where something tracks connections: address translation of containers, a fi
 """
 
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
-from prony.model import Network
+from prony.model.sandbox import Network
 
 _NEARLY_FULL = 0.95
 

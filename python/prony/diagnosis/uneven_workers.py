@@ -9,8 +9,11 @@ from prony.analysis.resources import window_samples
 from prony.diagnosis.clients import carried_its_rate, each_had_a_core
 from prony.diagnosis.consumption import Resource, consumption_of
 from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
-from prony.model import ClosedLoop, Ok, Sample, SubjectFacts
+from prony.model.facts import SubjectFacts
+from prony.model.observation import Sample
 from prony.model.recording import Recording
+from prony.model.trial import Ok
+from prony.model.workload import ClosedLoop
 
 # In cores: the busiest has hardly room for more, and the least busy much.
 _BUSY = 0.8

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from prony.errors import HostError, UsageError
-from prony.model import Address, AddressKind
+from prony.model.address import Address, AddressKind
 
 Resolve = Callable[[str, int], Sequence[str]]
 """Return all addresses of a name. *Errors*: OSError."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from prony.errors import EngineError
-from prony.model import Json
+from prony.model.shapes import Json
 
 
 def text_of(spec: Json) -> str | None:

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from prony.errors import EngineError
-from prony.model import Address, Json, Workload
-from prony.model.shapes import ShapeError
+from prony.model.address import Address
+from prony.model.shapes import Json, ShapeError
+from prony.model.workload import Workload
 
 if TYPE_CHECKING:
     # A generator's own process imports this module, and has none of what a fleet needs.
     from prony.engine.fleet.address import Fleet
-    from prony.model import Recording
+    from prony.model.recording import Recording
     from prony.sandbox.cgroup.base import ControlGroup
     from prony.seat import EngineSeat
 

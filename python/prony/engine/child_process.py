@@ -22,8 +22,8 @@ import prony
 from prony.engine.base import OnEvent
 from prony.engine.watch import GeneratorWatch
 from prony.errors import EngineError
-from prony.model import Json
 from prony.model.recording import GeneratorProcesses
+from prony.model.shapes import Json
 from prony.units import MIB, SECOND_NS, format_duration, seconds
 
 _BOOT = (

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from prony.engine.base import OnEvent, recording_of
 from prony.errors import EngineError
-from prony.model import Address, EngineChoice, Workload
+from prony.model.address import Address
+from prony.model.workload import EngineChoice, Workload
 from prony.specification import to_spec
 
 if TYPE_CHECKING:
-    from prony.model import Recording
+    from prony.model.recording import Recording
     from prony.seat import EngineSeat
 
 

@@ -21,7 +21,8 @@ from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, 
 from prony.engine.scripts.environment import environment
 from prony.errors import EngineError, UsageError
 from prony.metrics import PERCENTILES
-from prony.model import EngineChoice, Json, OpenLoop
+from prony.model.shapes import Json
+from prony.model.workload import EngineChoice, OpenLoop
 from prony.units import MILLISECOND_NS, SECOND_NS, seconds
 
 _PLACES = ("url", "host", "port", "path", "connections", "threads", "rate", "requests", "duration", "python")

@@ -20,9 +20,11 @@ from prony.engine.authority import text_of
 from prony.engine.base import OnEvent, recording_of
 from prony.engine.child_process import SPARE_NS
 from prony.errors import EngineError
-from prony.model import Address, EngineChoice, Fingerprint, Json, Recording, Workload
-from prony.model.recording import GeneratorMachine
-from prony.model.shapes import decode
+from prony.model.address import Address
+from prony.model.facts import Fingerprint
+from prony.model.recording import GeneratorMachine, Recording
+from prony.model.shapes import Json, decode
+from prony.model.workload import EngineChoice, Workload
 from prony.seat import EngineSeat
 from prony.specification import hard_limit_ns, to_spec
 from prony.units import MIB, SECOND_NS, seconds

@@ -10,7 +10,9 @@ from dataclasses import asdict, replace
 
 from prony.engine.base import OnEvent, recording_of
 from prony.engine.child_process import SPARE_NS, Child
-from prony.model import Address, EngineChoice, Recording, Workload
+from prony.model.address import Address
+from prony.model.recording import Recording
+from prony.model.workload import EngineChoice, Workload
 from prony.seat import EngineSeat
 from prony.specification import hard_limit_ns, to_spec
 

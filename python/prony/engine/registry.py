@@ -13,7 +13,8 @@ from prony.engine.external import TOOLS
 from prony.engine.external.tool import refusal
 from prony.engine.scripts import SCRIPTS
 from prony.errors import EngineError, UsageError
-from prony.model import ELSEWHERE, LOCAL, Address, EngineChoice, Workload
+from prony.model.address import Address
+from prony.model.workload import ELSEWHERE, LOCAL, EngineChoice, Workload
 
 _WITHOUT = Means()
 

@@ -14,7 +14,7 @@ import signal
 import threading
 from typing import NoReturn
 
-from prony.model import Json
+from prony.model.shapes import Json
 from prony.sandbox import linux
 from prony.sandbox.cgroup.join import join
 

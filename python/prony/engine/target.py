@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from prony.engine.allowed_hosts import address_of, is_loopback
 from prony.errors import UsageError
-from prony.model import Address, AddressKind, HttpVersion, Tls, Wire
+from prony.model.address import Address, AddressKind, HttpVersion, Tls, Wire
 
 # With TLS on the connection.
 _SECURE = "https"

@@ -28,7 +28,7 @@ from tempfile import TemporaryDirectory, TemporaryFile
 from prony.engine.fleet.address import PIPE
 from prony.engine.pipe import Pipe
 from prony.itself import own_command
-from prony.model import Json
+from prony.model.shapes import Json
 from prony.version import prony_version
 
 # In the home folder here: the archive of a study whose asker was gone when it ended.

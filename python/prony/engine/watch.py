@@ -13,8 +13,11 @@ from typing import Self
 
 from prony.analysis.missing import Missing
 from prony.analysis.resources import cpu_share, window_samples
-from prony.model import Json, Phase, Placement, RoleRule, Sample
+from prony.model.launch import RoleRule
+from prony.model.observation import Phase, Sample
 from prony.model.recording import GeneratorProcesses
+from prony.model.sandbox import Placement
+from prony.model.shapes import Json
 from prony.monitor.native import CompiledSource
 from prony.monitor.processes import ProcessMonitor
 

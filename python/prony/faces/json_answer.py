@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 from prony.analysis.missing import Missing
 from prony.analysis.summary import Estimate
-from prony.model import Json
+from prony.model.shapes import Json
 from prony.reading.brief import Brief, Ranked, brief_of
 from prony.reading.study import Reading
 

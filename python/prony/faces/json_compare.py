@@ -1,8 +1,7 @@
 """A comparison as JSON with stable keys (`prony compare --json`, `prony load A --compare B --json`)."""
 
 from prony.analysis.versus import Versus
-from prony.model import Json
-from prony.model.shapes import encode
+from prony.model.shapes import Json, encode
 
 _VERSION = 1
 

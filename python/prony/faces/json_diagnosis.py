@@ -3,8 +3,7 @@
 from dataclasses import asdict
 
 from prony.diagnosis import MEANINGS, Diagnosis, Finding, Frequent
-from prony.model import Json
-from prony.model.shapes import encode
+from prony.model.shapes import Json, encode
 from prony.report.diagnoses import diagnosis_words
 from prony.report.findings import advice_words, finding_words
 

@@ -6,9 +6,8 @@ from prony.analysis.account import Tally
 from prony.analysis.latency import LatencySummary
 from prony.analysis.load_condition import ConditionResult
 from prony.analysis.paths import LoadPath
-from prony.model import Json
 from prony.model.recording import PathFigures, Recording
-from prony.model.shapes import encode
+from prony.model.shapes import Json, encode
 from prony.reading.load import (
     LoadReading,
     Spread,

@@ -23,8 +23,11 @@ from prony.faces.json_diagnosis import diagnosis_json, finding_json
 from prony.faces.json_sessions import across_json
 from prony.faces.json_sweeps import sweep_json
 from prony.metrics import METRICS
-from prony.model import Claim, Failed, Invalid, Json, Outcome, Plan, SubjectRecord, TrialRole
-from prony.model.shapes import encode
+from prony.model.claims import Claim
+from prony.model.plan import Plan
+from prony.model.records import SubjectRecord
+from prony.model.shapes import Json, encode
+from prony.model.trial import Failed, Invalid, Outcome, TrialRole
 from prony.reading.causes import Cause
 from prony.reading.checks import Calibrations, CrossCheck
 from prony.reading.failures import (

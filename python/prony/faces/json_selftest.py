@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 from prony.analysis.planted import Planted, verdicts_of, wrong_by_blocks
 from prony.analysis.self_tests import Procedure
-from prony.model import Json
+from prony.model.shapes import Json
 from prony.report.selftest import SelfTests
 
 VERSION = 1

@@ -2,8 +2,7 @@
 
 from prony.archive.codec import encode_workload
 from prony.faces.json_trend import metrics_json
-from prony.model import Json
-from prony.model.shapes import encode
+from prony.model.shapes import Json, encode
 from prony.reading.across import LoadOver, SessionPart, Sessions
 from prony.reading.trend import SameLoad, same_loads
 from prony.report.words import machine_words

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 from prony.analysis.estimands import estimand
-from prony.model import Json
+from prony.model.shapes import Json
 from prony.report.studies import StudyView
 from prony.report.words import availability_words
 

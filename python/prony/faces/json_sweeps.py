@@ -2,8 +2,7 @@
 
 from dataclasses import asdict
 
-from prony.model import Json
-from prony.model.shapes import encode
+from prony.model.shapes import Json, encode
 from prony.reading.sweeps import Crossed, Sweep
 
 

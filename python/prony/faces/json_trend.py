@@ -3,8 +3,7 @@
 from dataclasses import asdict
 
 from prony.analysis.summary import Estimate
-from prony.model import Json
-from prony.model.shapes import encode
+from prony.model.shapes import Json, encode
 from prony.reading.trend import SameLoad, Trend, change
 from prony.report.words import machine_words
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from prony.faces.json_diagnosis import diagnosis_json
-from prony.model import Json
+from prony.model.shapes import Json
 from prony.reading.limits import LimitedCell
 
 

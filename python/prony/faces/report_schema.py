@@ -17,8 +17,8 @@ from prony.analysis.failure_rates import Failures
 from prony.analysis.handshakes import Agreed, AgreedInBlocks
 from prony.analysis.knee import Saturation
 from prony.analysis.power import Sight
-from prony.model import Json
 from prony.model.claims import Needs
+from prony.model.shapes import Json
 from prony.reading.brief import Elsewhere, Measures, Otherwise, Ratio
 from prony.reading.sweeps import Factor
 from prony.reading.warm_ups import WarmUp

@@ -11,8 +11,10 @@ from prony.analysis.summary import CellSummary, Estimate, figures
 from prony.faces.over_sheets import session_sheets
 from prony.faces.sheet import ESTIMATE, UNITS, Row, Sheet, estimated, header, reason
 from prony.metrics import METRICS
-from prony.model import Cell, Failed, Invalid, Outcome, Trial, TrialRecord
+from prony.model.plan import Cell
 from prony.model.recording import Second
+from prony.model.records import TrialRecord
+from prony.model.trial import Failed, Invalid, Outcome, Trial
 from prony.reading.groups import Group
 from prony.reading.study import Reading
 from prony.report.words import group_words

@@ -22,7 +22,8 @@ from prony.host.facts.processor import mitigations, processor
 from prony.host.facts.software import engine, prony, python
 from prony.host.facts.surroundings import container, container_engines, virtualisation
 from prony.host.read import unread
-from prony.model import Fingerprint, Json
+from prony.model.facts import Fingerprint
+from prony.model.shapes import Json
 
 
 def brief_fingerprint() -> Fingerprint:

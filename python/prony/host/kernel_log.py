@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from prony.host.read import Fact, unread
-from prony.model import Json
+from prony.model.shapes import Json
 
 _DEVICE = Path("/dev/kmsg")
 # One record (PRINTK_MESSAGE_MAX in kernel/printk/internal.h is 2 KiB, with its prefix).

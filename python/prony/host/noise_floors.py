@@ -10,8 +10,8 @@ from pathlib import Path
 from prony.analysis.fingerprints import machine_key
 from prony.drafts import write_whole
 from prony.errors import HostError
-from prony.model import Fingerprint, Json
-from prony.model.facts import Floor
+from prony.model.facts import Fingerprint, Floor
+from prony.model.shapes import Json
 from prony.runas import RunAs
 
 _KIND = "noise-floors"

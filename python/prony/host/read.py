@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from prony.model import Json
+from prony.model.shapes import Json
 
 # A JSON value, or {"missing": reason}.
 Fact = Any

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from prony.calibration import Calibration, Change, Holding, PartFigure, PartResult
-from prony.model import GeneratorFitness
+from prony.model.facts import GeneratorFitness
 from prony.report.document import (
     Block,
     Column,

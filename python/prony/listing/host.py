@@ -5,8 +5,8 @@ from typing import Protocol
 
 from prony.calibration import Calibration, to_json
 from prony.listing.calibration import summary
-from prony.model import Fingerprint, Json
-from prony.model.shapes import encode
+from prony.model.facts import Fingerprint
+from prony.model.shapes import Json, encode
 from prony.report.document import Block, Column, Command, Document, Entry, Paragraph, Section, Table, Tone
 from prony.report.text import Name, Quote, pointer, text
 from prony.report.words import machine_words

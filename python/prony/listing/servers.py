@@ -21,7 +21,9 @@ from prony.catalog.schema.entry import (
 from prony.catalog.schema.expression import calculate, names_in
 from prony.catalog.schema.settings import all_settings, holds
 from prony.check import ServerCheck
-from prony.model import AvailabilityKind, Json, Wire
+from prony.model.address import Wire
+from prony.model.availability import AvailabilityKind
+from prony.model.shapes import Json
 from prony.report.document import (
     Block,
     Column,

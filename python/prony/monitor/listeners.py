@@ -21,7 +21,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from prony.model import Address, AddressKind, ListenerUsage
+from prony.model.address import Address, AddressKind
+from prony.model.observation import ListenerUsage
 from prony.monitor.sock_diag import Listener, SockDiag
 
 # To count the connections of one port the kernel visits all connections: 5 ms for ten thousand.

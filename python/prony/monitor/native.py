@@ -69,7 +69,7 @@ class NativeDetail(Protocol):
 
 
 class NativeSchedule(Protocol):
-    """What one thread did while its switches were watched, in ns; see `prony.model.ThreadSchedule`."""
+    """What one thread did while its switches were watched, in ns; as `observation.ThreadSchedule`."""
 
     @property
     def pid(self) -> int: ...  # noqa: D102

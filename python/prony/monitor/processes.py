@@ -16,7 +16,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from prony.model import Phase, Placement, ProcessRow, RoleRule, Sample, ThreadUsage
+from prony.model.launch import RoleRule
+from prony.model.observation import Phase, ProcessRow, Sample, ThreadUsage
+from prony.model.sandbox import Placement
 from prony.monitor.base import Gauges
 from prony.monitor.machine import read_machine_cpu
 from prony.monitor.native import CompiledSource, NativeDetail, NativeProcess, ProcessSource

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from prony.model import AddressKind
+from prony.model.address import AddressKind
 
 _SOCK_DIAG = 4  # netlink's protocol
 _BY_FAMILY, _DUMP_REQUEST = 20, 0x301

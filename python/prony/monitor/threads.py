@@ -8,7 +8,7 @@ Must not know where threads are read.
 
 from collections.abc import Mapping
 
-from prony.model import ThreadUsage
+from prony.model.observation import ThreadUsage
 from prony.monitor.native import NativeDetail
 
 Identity = tuple[int, int]

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from prony.model import Address, AddressKind
+from prony.model.address import Address, AddressKind
 from prony.monitor.sock_diag import SockDiag
 
 _SOCKET = re.compile(r"socket:\[(\d+)\]")

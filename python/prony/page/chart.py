@@ -11,7 +11,7 @@ from math import ceil, floor, log10
 from typing import Any
 
 from prony.escapes import plain
-from prony.model import Json
+from prony.model.shapes import Json
 from prony.page.palette import GRID, INK, QUIET, Glyph
 from prony.report.text import Words
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from prony.metrics import PERCENTILES
-from prony.model import Workload
+from prony.model.workload import Workload
 from prony.page.chart import EVERY, Chapter, Chart, Style
 from prony.page.charts.percentiles import Line, percentile_chart
 from prony.page.charts.seconds import Course, heat_map, replies, slowest, window_end_s

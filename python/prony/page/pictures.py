@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from prony.model import Json
+from prony.model.shapes import Json
 from prony.page.chart import Chapter, Chart
 from prony.page.charts import chapters
 from prony.page.render import png, svg

@@ -3,7 +3,7 @@
 import json
 import re
 
-from prony.model import Json
+from prony.model.shapes import Json
 from prony.page.chart import legible
 from prony.page.palette import PAPER, VARIABLES
 

@@ -11,7 +11,7 @@ from prony.analysis.compare import LEAST_BLOCKS
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS
-from prony.model import Json
+from prony.model.shapes import Json
 from prony.page.chart import EVERY, Style
 from prony.page.palette import palette
 from prony.reading.groups import Group

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from prony.glossary import TERMS, anchor
-from prony.model import Fingerprint, Run, SubjectRecord
+from prony.model.facts import Fingerprint
+from prony.model.records import Run, SubjectRecord
 from prony.page.markup import safe
 from prony.report.redaction import without_traces
 

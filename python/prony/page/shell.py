@@ -14,7 +14,7 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 
-from prony.model import Json
+from prony.model.shapes import Json
 from prony.page.chart import Chart, legible
 from prony.page.markup import safe
 from prony.page.palette import VARIABLES

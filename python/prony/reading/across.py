@@ -13,7 +13,11 @@ from prony.analysis.claim_parts import ClaimResult, ClaimVerdict
 from prony.analysis.compare import Comparison, Terms
 from prony.analysis.fingerprints import machine_key
 from prony.analysis.summary import TrialFigures
-from prony.model import Cell, Claim, Fingerprint, OpenLoop, Plan, SubjectRecord
+from prony.model.claims import Claim
+from prony.model.facts import Fingerprint
+from prony.model.plan import Cell, Plan
+from prony.model.records import SubjectRecord
+from prony.model.workload import OpenLoop
 from prony.reading.groups import Group
 from prony.units import format_duration
 

@@ -13,7 +13,7 @@ from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.diagnosis import Symptom
 from prony.metrics import METRICS, Better
-from prony.model import OpenLoop
+from prony.model.workload import OpenLoop
 from prony.reading.findings import Shared
 from prony.reading.groups import Group, load_size
 from prony.reading.limits import Alike, alike_diagnoses

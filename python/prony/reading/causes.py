@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from prony.analysis.summary import TrialFigures
-from prony.model import Fault, FaultKind, Invalid, Outcome
+from prony.model.fault import Fault, FaultKind
+from prony.model.trial import Invalid, Outcome
 
 
 @dataclass(frozen=True, slots=True)

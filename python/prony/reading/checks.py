@@ -10,7 +10,7 @@ from prony.analysis.compare import Comparison, Terms, compare_family
 from prony.analysis.drift import CALIBRATED, Drift, drift
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate, TrialFigures
-from prony.model import Ok, TrialRole
+from prony.model.trial import Ok, TrialRole
 from prony.units import seconds
 
 CHECKED = ("ok_per_s", "service_ok_p50", "service_ok_p99")

@@ -13,7 +13,7 @@ from prony.analysis.compare import LEAST_BLOCKS
 from prony.analysis.failure_rates import Failures, adjusted
 from prony.analysis.summary import CellSummary, TrialFigures
 from prony.analysis.validity import in_words
-from prony.model import Invalid, TrialRole
+from prony.model.trial import Invalid, TrialRole
 from prony.reading.causes import Cause, by_cause
 
 _LEVEL = 0.05

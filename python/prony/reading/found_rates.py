@@ -11,8 +11,8 @@ from prony.analysis.failure_rates import clopper_pearson
 from prony.analysis.find_rate import is_confirmed
 from prony.analysis.found_rates import found_rate
 from prony.analysis.groups import letters
-from prony.model import Run
 from prony.model.facts import FoundRate, RateBoundary, RateStep, RateTest, SearchPart, TrialStep
+from prony.model.records import Run
 
 _Z = NormalDist().inv_cdf(0.975)
 

@@ -24,7 +24,9 @@ from prony.analysis.summary import (
 )
 from prony.factors import shared_sandbox
 from prony.metrics import METRICS, Better
-from prony.model import Cell, ClosedLoop, EngineChoice, OpenLoop, Plan, SandboxChoice, Workload
+from prony.model.plan import Cell, Plan
+from prony.model.sandbox import SandboxChoice
+from prony.model.workload import ClosedLoop, EngineChoice, OpenLoop, Workload
 from prony.reading.failures import FailureTest, failure_tests
 
 

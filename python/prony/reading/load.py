@@ -14,7 +14,7 @@ from prony.analysis.latency import LatencySummary, latency_summaries, summarise
 from prony.analysis.load_condition import ConditionResult, LoadCondition, judge_condition
 from prony.analysis.paths import LoadPath, load_paths
 from prony.analysis.rates import keeps_rate, rates_of, window_s
-from prony.model import GeneratorVerdict, Limited
+from prony.model.limit import GeneratorVerdict, Limited
 from prony.model.recording import Distribution, Handshakes, Recording, StageFigures, Streams
 from prony.units import seconds
 

@@ -13,7 +13,7 @@ from prony.analysis.drift import CALIBRATED
 from prony.analysis.order_effect import InBlock, order_effect
 from prony.analysis.summary import TrialFigures
 from prony.metrics import METRICS, Better
-from prony.model import Ok, TrialRole
+from prony.model.trial import Ok, TrialRole
 from prony.reading.groups import Group
 
 

@@ -6,7 +6,8 @@ from fnmatch import fnmatchcase
 
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
-from prony.model import Original, is_named
+from prony.model.claims import Original
+from prony.model.subject import is_named
 
 
 @dataclass(frozen=True, slots=True)

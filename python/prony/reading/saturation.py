@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from prony.analysis.knee import Saturation, points, saturation
 from prony.analysis.missing import Missing
-from prony.model import ClosedLoop
+from prony.model.workload import ClosedLoop
 from prony.reading.groups import Group, families
 
 LEAST_LOADS = 3

@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from prony.model import Fingerprint, Limited, LimitKind
+from prony.model.facts import Fingerprint
+from prony.model.limit import Limited, LimitKind
 from prony.model.recording import GeneratorMachine
 
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from prony.analysis.fingerprints import comparable
-from prony.model import Plan, Run, TrialRecord
+from prony.model.plan import Plan
+from prony.model.records import Run, TrialRecord
 from prony.units import DAY_NS
 
 

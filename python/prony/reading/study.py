@@ -21,21 +21,13 @@ from prony.analysis.summary import (
 )
 from prony.archive import Archive
 from prony.diagnosis import Diagnosis, Evidence, Observed, conclude, confirmed, observe
-from prony.model import (
-    Cell,
-    Claim,
-    Fingerprint,
-    Limited,
-    Ok,
-    Placement,
-    Plan,
-    Run,
-    SubjectRecord,
-    Trial,
-    TrialRecord,
-    TrialRole,
-)
-from prony.model.facts import PilotStep, TrialStep
+from prony.model.claims import Claim
+from prony.model.facts import Fingerprint, PilotStep, TrialStep
+from prony.model.limit import Limited
+from prony.model.plan import Cell, Plan
+from prony.model.records import Run, SubjectRecord, TrialRecord
+from prony.model.sandbox import Placement
+from prony.model.trial import Ok, Trial, TrialRole
 from prony.reading.across import PartTrials, SessionPart, Sessions, over_sessions
 from prony.reading.checks import Calibrations, CrossCheck, calibrations, cross_checks
 from prony.reading.dependence import dependence_of

@@ -16,7 +16,8 @@ from prony.analysis.interactions import Dependent, Place, dependent, interaction
 from prony.analysis.summary import CellSummary
 from prony.factors import OF_SANDBOX, Value, short_keys, without_levels
 from prony.metrics import Better
-from prony.model import Cell, SubjectRecord
+from prony.model.plan import Cell
+from prony.model.records import SubjectRecord
 from prony.reading.groups import Group
 
 # A setting of the kernel is text; longer than this is none.

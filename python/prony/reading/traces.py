@@ -13,8 +13,10 @@ from prony.analysis.missing import Missing
 from prony.analysis.resources import cpu_share, roles
 from prony.analysis.summary import CellSummary, estimate_geometric, estimate_mean
 from prony.metrics import METRICS, Better
-from prony.model import Phase, Sample, Trial, TrialRecord, TrialRole
+from prony.model.observation import Phase, Sample
 from prony.model.recording import Recording, Second
+from prony.model.records import TrialRecord
+from prony.model.trial import Trial, TrialRole
 from prony.reading.groups import Group
 from prony.reading.study import Reading
 from prony.units import SECOND_NS, seconds

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from prony.analysis.summary import CellSummary, Estimate
-from prony.model import ClosedLoop, Workload
+from prony.model.workload import ClosedLoop, Workload
 from prony.reading.across import Sessions
 from prony.reading.groups import Group
 from prony.reading.study import Reading

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from prony.analysis.warm_up import warmup_ns
-from prony.model import Plan
 from prony.model.facts import PilotStep
+from prony.model.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)

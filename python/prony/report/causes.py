@@ -1,7 +1,8 @@
 """Why trials do not count, in words."""
 
 from prony.analysis.validity import FAULT_WORDS
-from prony.model import Failed, FaultKind, Invalid
+from prony.model.fault import FaultKind
+from prony.model.trial import Failed, Invalid
 from prony.reading.causes import Cause
 from prony.report.forms import whole_percent
 from prony.report.text import Figure, Name, Quote, Text, pointer, text

@@ -11,7 +11,7 @@ from string import Formatter
 from types import MappingProxyType
 
 from prony.diagnosis import Advice, Affected, Confidence, Finding, Symptom
-from prony.model import GeneratorVerdict, Limit, Limited, LimitKind
+from prony.model.limit import GeneratorVerdict, Limit, Limited, LimitKind
 from prony.report.text import Figure, Name, Part, Quote, Text, joined, pointer, text
 from prony.units import format_bytes, format_count, format_duration, format_rate
 

@@ -12,7 +12,8 @@ from prony.analysis.rates import KEPT_RATE
 from prony.diagnosis import Affected
 from prony.escapes import escaped
 from prony.metrics import PERCENTILES
-from prony.model import ClosedLoop, Limited, OpenLoop, Pacing, Wire
+from prony.model.address import Wire
+from prony.model.limit import Limited
 from prony.model.recording import (
     Connections,
     ErrorSample,
@@ -21,6 +22,7 @@ from prony.model.recording import (
     Target,
     Traffic,
 )
+from prony.model.workload import ClosedLoop, OpenLoop, Pacing
 from prony.reading.load import (
     EndedSo,
     LatencyClass,

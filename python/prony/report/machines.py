@@ -6,7 +6,8 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from prony.model import Fingerprint, Limited
+from prony.model.facts import Fingerprint
+from prony.model.limit import Limited
 from prony.model.recording import GeneratorMachine
 from prony.report.document import Block, Column, Entry, Paragraph, Section, Table, Tone
 from prony.report.findings import limit_words

@@ -10,7 +10,9 @@ from functools import partial
 from prony.analysis.claim_needs import UnmetNeed
 from prony.analysis.estimands import estimand
 from prony.metrics import METRICS
-from prony.model import Availability, Cell, Claim, ClaimKind, Needs, Original, Plan
+from prony.model.availability import Availability
+from prony.model.claims import Claim, ClaimKind, Needs, Original
+from prony.model.plan import Cell, Plan
 from prony.report.document import (
     Block,
     Column,

@@ -9,7 +9,8 @@ from prony.analysis.displayed import cell_trimmed_mean
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS, PERCENTILES, Better
-from prony.model import CountStop, LimitKind, OpenLoop
+from prony.model.limit import LimitKind
+from prony.model.workload import CountStop, OpenLoop
 from prony.reading.failures import FailedRequests, failed_by_class
 from prony.report.document import Column, Entry, Footnotes, Table, Tone
 from prony.report.forms import count, estimate, in_scale, of_percent, percent

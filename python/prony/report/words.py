@@ -8,16 +8,9 @@ from prony.analysis.account import Carried, RequestClass
 from prony.analysis.at_least import is_bound, open_end
 from prony.analysis.summary import CellSummary
 from prony.escapes import escaped
-from prony.model import (
-    Availability,
-    ClosedLoop,
-    CountStop,
-    DurationStop,
-    Fingerprint,
-    Mix,
-    OpenLoop,
-    Workload,
-)
+from prony.model.availability import Availability
+from prony.model.facts import Fingerprint
+from prony.model.workload import ClosedLoop, CountStop, DurationStop, Mix, OpenLoop, Workload
 from prony.reading.groups import Group
 from prony.report.forms import as_typed, byte_size, count, load_number
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, joined, pointer, text

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.model import SandboxChoice, SandboxFacts, SandboxKind
+from prony.model.sandbox import SandboxChoice, SandboxFacts, SandboxKind
 from prony.runas import RunAs
 from prony.sandbox.base import RunningSubject, Sandbox, StopReport
 

@@ -9,7 +9,7 @@ limits hold is tested later, when the machine is claimed. Must not know what the
 
 from collections.abc import Collection
 
-from prony.model import SandboxKind
+from prony.model.sandbox import SandboxKind
 from prony.sandbox.cgroup.base import NoCgroups
 from prony.sandbox.cgroup.scope import gain_cgroups
 from prony.sandbox.choice import Absent, Available

@@ -13,7 +13,11 @@ from random import Random
 from types import TracebackType
 from typing import Literal, Protocol, Self
 
-from prony.model import Address, Contract, Launch, LogTail, Placement, Request, SandboxFacts
+from prony.model.address import Address
+from prony.model.exchange import Contract, Request
+from prony.model.launch import Launch
+from prony.model.observation import LogTail
+from prony.model.sandbox import Placement, SandboxFacts
 from prony.sandbox.cgroup.base import Counters
 from prony.seat import EngineSeat
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from prony.model import Ceiling, LimitHolding, LimitState, SandboxChoice
+from prony.model.sandbox import Ceiling, LimitHolding, LimitState, SandboxChoice
 from prony.sandbox.cgroup.base import LimitName
 from prony.units import GIB
 

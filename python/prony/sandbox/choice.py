@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from prony.errors import HostError, UsageError
-from prony.model import SandboxChoice, SandboxKind
+from prony.model.sandbox import SandboxChoice, SandboxKind
 from prony.sandbox.cgroup.base import LimitName
 
 # What `auto` may choose. Not `container`: it needs an engine that runs as a service, and hides the host's

@@ -11,7 +11,8 @@ from pathlib import Path
 from random import Random
 
 from prony.errors import HostError
-from prony.model import Launch, Network, Placement, SandboxChoice, SandboxFacts, SandboxKind
+from prony.model.launch import Launch
+from prony.model.sandbox import Network, Placement, SandboxChoice, SandboxFacts, SandboxKind
 from prony.runas import RunAs
 from prony.sandbox import journal
 from prony.sandbox.base import RunningSubject

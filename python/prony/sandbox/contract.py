@@ -11,7 +11,8 @@ import time
 from collections.abc import Iterator
 from hashlib import sha256
 
-from prony.model import Address, Check, Contract
+from prony.model.address import Address
+from prony.model.exchange import Check, Contract
 from prony.sandbox.exchange import NobodyThereError, Reply, exchange
 from prony.sandbox.linux import in_network
 

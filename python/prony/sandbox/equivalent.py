@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 
 from prony.host import Cpu
-from prony.model import Placement
+from prony.model.sandbox import Placement
 
 
 def equivalent(placement: Placement, cpus: Sequence[Cpu], random: Random) -> Placement:

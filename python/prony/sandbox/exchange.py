@@ -18,7 +18,8 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from prony.errors import EngineError
-from prony.model import Address, AddressKind, Request, Tls, Wire
+from prony.model.address import Address, AddressKind, Tls, Wire
+from prony.model.exchange import Request
 from prony.specification import encode_request, encode_target
 from prony.units import MIB
 

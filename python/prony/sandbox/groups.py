@@ -13,7 +13,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from prony.errors import HostError
-from prony.model import Launch, LimitHolding, LimitState, Placement, SandboxChoice, SandboxKind
+from prony.model.launch import Launch
+from prony.model.sandbox import LimitHolding, LimitState, Placement, SandboxChoice, SandboxKind
 from prony.sandbox.ceilings import with_ceilings
 from prony.sandbox.cgroup.base import (
     CgroupTree,

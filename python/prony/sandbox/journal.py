@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Self
 
 from prony.errors import HostError, explained
-from prony.model import Json
+from prony.model.shapes import Json
 from prony.runas import RunAs, own_folder
 from prony.sandbox.identity import Identity, boot_id, descendants, end_process, identify, pid_namespace
 

@@ -13,7 +13,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from prony.errors import FailureStage, SubjectError
-from prony.model import Json, Launch, Placement
+from prony.model.launch import Launch
+from prony.model.sandbox import Placement
+from prony.model.shapes import Json
 from prony.runas import RunAs, generator_for, own_folder
 from prony.sandbox.ceilings import disk_bytes
 from prony.sandbox.files import write_files

@@ -19,7 +19,8 @@ from typing import Literal
 
 import prony
 from prony.errors import HostError
-from prony.model import Json, StopRule
+from prony.model.launch import StopRule
+from prony.model.shapes import Json
 from prony.sandbox.base import StopReport
 from prony.units import seconds
 

@@ -12,7 +12,7 @@ from itertools import groupby
 
 from prony.errors import HostError
 from prony.host import Cpu
-from prony.model import Placement, SandboxChoice
+from prony.model.sandbox import Placement, SandboxChoice
 
 
 def place_in(sandbox: SandboxChoice, available: Sequence[Cpu], engine_threads: int = 1) -> Placement:

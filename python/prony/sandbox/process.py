@@ -16,7 +16,9 @@ from pathlib import Path
 from random import Random
 
 from prony.errors import HostError
-from prony.model import Json, Launch, Network, Placement, SandboxChoice, SandboxFacts
+from prony.model.launch import Launch
+from prony.model.sandbox import Network, Placement, SandboxChoice, SandboxFacts
+from prony.model.shapes import Json
 from prony.runas import RunAs
 from prony.sandbox import journal
 from prony.sandbox.base import RunningSubject

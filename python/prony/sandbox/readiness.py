@@ -12,7 +12,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from prony.errors import FailureStage, SubjectError
-from prony.model import Address, Launch, Request
+from prony.model.address import Address
+from prony.model.exchange import Request
+from prony.model.launch import Launch
 from prony.sandbox.base import RunningSubject
 from prony.sandbox.exchange import NobodyThereError, connect, exchange
 from prony.sandbox.linux import in_network

@@ -14,7 +14,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from prony.model import Address, Contract, Json, Launch, LogTail, Placement, Request
+from prony.model.address import Address
+from prony.model.exchange import Contract, Request
+from prony.model.launch import Launch
+from prony.model.observation import LogTail
+from prony.model.sandbox import Placement
+from prony.model.shapes import Json
 from prony.sandbox import journal
 from prony.sandbox.affinity import strays
 from prony.sandbox.base import StopReport

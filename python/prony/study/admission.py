@@ -15,18 +15,10 @@ from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import backends_of
 from prony.errors import HostError
 from prony.host import Demand, preflight, unfit
-from prony.model import (
-    ClosedLoop,
-    CountStop,
-    DurationStop,
-    Network,
-    OpenLoop,
-    Placement,
-    Plan,
-    SandboxFacts,
-    Subject,
-    Workload,
-)
+from prony.model.plan import Plan
+from prony.model.sandbox import Network, Placement, SandboxFacts
+from prony.model.subject import Subject
+from prony.model.workload import ClosedLoop, CountStop, DurationStop, OpenLoop, Workload
 from prony.study.base import Study, StudyListener
 from prony.units import KIB, seconds
 

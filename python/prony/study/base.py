@@ -15,7 +15,10 @@ from prony.catalog.install.environment import Declared
 from prony.catalog.install.prepare import EnvironmentProgress
 from prony.catalog.schema.loader import Catalog
 from prony.engine.fleet.address import Fleet
-from prony.model import Cell, Fingerprint, GeneratorFitness, Json, Plan, Trial
+from prony.model.facts import Fingerprint, GeneratorFitness
+from prony.model.plan import Cell, Plan
+from prony.model.shapes import Json
+from prony.model.trial import Trial
 from prony.runas import RunAs
 from prony.sandbox.choice import Chosen
 

@@ -17,18 +17,13 @@ from prony.certificates import Authority
 from prony.engine.base import Means
 from prony.engine.registry import open_engine
 from prony.host import Cpu
-from prony.model import (
-    Cell,
-    ClosedLoop,
-    GeneratorFitness,
-    Launch,
-    Placement,
-    Readiness,
-    SandboxChoice,
-    Subject,
-    Trial,
-    TrialRole,
-)
+from prony.model.facts import GeneratorFitness
+from prony.model.launch import Launch, Readiness
+from prony.model.plan import Cell
+from prony.model.sandbox import Placement, SandboxChoice
+from prony.model.subject import Subject
+from prony.model.trial import Trial, TrialRole
+from prony.model.workload import ClosedLoop
 from prony.sandbox import Sandbox, open_sandbox
 from prony.sandbox.equivalent import equivalent
 from prony.sandbox.groups import Groups

@@ -7,7 +7,8 @@ how many blocks the study has.
 from collections.abc import Callable, Iterable, Sequence
 
 from prony.analysis.validity import in_words
-from prony.model import Fault, Trial, TrialRole
+from prony.model.fault import Fault
+from prony.model.trial import Trial, TrialRole
 from prony.schedule import Turn, again, block_turns
 from prony.study.base import StudyListener
 from prony.study.bench import Bench, measure

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from prony.model import Cell, Plan, Trial, TrialRole
+from prony.model.plan import Cell, Plan
+from prony.model.trial import Trial, TrialRole
 from prony.schedule import Position, Turn
 from prony.study.base import StudyListener
 from prony.study.bench import Bench

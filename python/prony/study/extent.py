@@ -12,7 +12,7 @@ from prony.units import seconds
 
 if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
-    from prony.model import Cell, Plan
+    from prony.model.plan import Cell, Plan
 
 # How long a trial takes besides its load: start, contract, drain, stop. Only for the estimate before the
 # first trial is over.
@@ -103,7 +103,7 @@ def _calibrations(plan: "Plan", cells: int) -> "list[Cell]":
 
 
 def _length_s(cell: "Cell") -> float:
-    from prony.model import DurationStop
+    from prony.model.workload import DurationStop
 
     stop = cell.workload.stop
     window_s = seconds(stop.duration_ns) if isinstance(stop, DurationStop) else stop.requests / COUNTED_PER_S

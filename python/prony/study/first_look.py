@@ -10,7 +10,9 @@ from dataclasses import replace
 from prony.analysis.latency import latency_summaries
 from prony.analysis.rates import rates_of
 from prony.catalog.schema.apps import is_built_in
-from prony.model import Cell, DurationStop, Failed, Invalid, Plan, Trial
+from prony.model.plan import Cell, Plan
+from prony.model.trial import Failed, Invalid, Trial
+from prony.model.workload import DurationStop
 from prony.schedule import Position, Turn
 from prony.study.base import StudyListener
 from prony.study.bench import Bench, measure

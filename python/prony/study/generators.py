@@ -20,7 +20,10 @@ from prony.catalog.schema.settings import (
     needs_tls,
 )
 from prony.engine.registry import cannot_make, not_here, not_installed
-from prony.model import Address, Cell, EngineChoice, SandboxKind, Tls, Wire
+from prony.model.address import Address, Tls, Wire
+from prony.model.plan import Cell
+from prony.model.sandbox import SandboxKind
+from prony.model.workload import EngineChoice
 
 ONE_AT_A_TIME = "several streams on a connection need HTTP/2, and it has one request at a time"
 """Why a subject of another wire does not get a load with streams: with as many connections it would be

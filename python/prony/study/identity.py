@@ -12,7 +12,8 @@ from prony.catalog.install.environment import Environment
 from prony.catalog.schema.entry import ProcessEntry
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import resolved_settings
-from prony.model import Json, Subject
+from prony.model.shapes import Json
+from prony.model.subject import Subject
 
 _ABSENT = object()
 _LONGEST_VALUE = 80

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from prony.archive import ArchiveWriter
-from prony.model import Fault, Outcome, Trial, TrialFacts, TrialRole
+from prony.model.facts import TrialFacts
+from prony.model.fault import Fault
+from prony.model.trial import Outcome, Trial, TrialRole
 from prony.schedule import Key, Turn
 
 

@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from prony.errors import HostError
 from prony.factors import OF_SANDBOX
-from prony.model import Network, Plan, SandboxChoice, SandboxFacts, SandboxKind
+from prony.model.plan import Plan
+from prony.model.sandbox import Network, SandboxChoice, SandboxFacts, SandboxKind
 from prony.sandbox.cgroup.base import LimitName
 
 _NAMES: Mapping[str, LimitName] = {"cpus": "cpu_quota", "memory": "memory", "pids": "pids"}

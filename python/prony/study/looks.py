@@ -11,8 +11,8 @@ from prony.analysis.compare import Comparison, Terms, compare_family
 from prony.analysis.missing import Missing
 from prony.analysis.sequential import Decision, decide
 from prony.archive import open_archive
-from prony.model import Plan, Precision
 from prony.model.facts import Stopped
+from prony.model.plan import Plan, Precision
 from prony.reading.groups import Group, terms
 from prony.reading.study import Reading, read_archive
 from prony.study.base import Study

@@ -8,7 +8,8 @@ from prony.errors import UsageError
 if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
     from prony.catalog.schema.studies import StudySource
-    from prony.model import Cell, Plan, SandboxKind
+    from prony.model.plan import Cell, Plan
+    from prony.model.sandbox import SandboxKind
     from prony.plan import PlanOptions
     from prony.study_document import StudyDocument
 

@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.errors import UsageError
-from prony.model import App, Arrivals, Check, Contract, Interface, MixPath, Plan, Request
+from prony.model.exchange import Check, Contract, Request
+from prony.model.plan import Plan
+from prony.model.subject import App, Interface
+from prony.model.workload import Arrivals, MixPath
 from prony.survey.program import Program
 from prony.survey.servers import usual_servers
 from prony.survey.survey import Survey

@@ -7,7 +7,7 @@ Must not know how a block is run.
 import time
 from collections.abc import Callable
 
-from prony.model import Plan
+from prony.model.plan import Plan
 from prony.study.base import StudyListener
 from prony.study.ledger import Ledger
 from prony.units import format_duration, seconds

@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from prony.analysis.warm_up import judge_pilot, warmup_ns
-from prony.model import Cell, DurationStop, Plan, Trial, TrialRole
 from prony.model.facts import PilotStep
+from prony.model.plan import Cell, Plan
+from prony.model.trial import Trial, TrialRole
+from prony.model.workload import DurationStop
 from prony.schedule import Position, Turn
 from prony.study.base import Study, StudyListener
 from prony.study.bench import Bench
@@ -48,7 +50,8 @@ def _has_seconds(cell: Cell) -> bool:
 def looks_at(cell: Cell, longest_ns: int) -> tuple[int, ...]:
     """Return for how many seconds the looks at a cell take, the next where one was not enough.
 
-    >>> from prony.model import App, ClosedLoop, Interface, Subject, Workload
+    >>> from prony.model.subject import App, Interface, Subject
+    >>> from prony.model.workload import ClosedLoop, Workload
     >>> load = Workload(ClosedLoop(1), DurationStop(10 * SECOND_NS), warmup_ns=3 * SECOND_NS)
     >>> looks_at(Cell(0, Subject("a", "a", App("a", "", "", {}), Interface.WSGI), load), 30 * SECOND_NS)
     (13, 26, 60)

@@ -15,8 +15,11 @@ from prony.catalog.launch.declared import declared_facts
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import backends_of, resolved_settings
 from prony.errors import SubjectError
-from prony.model import Placement, Plan, SandboxFacts, Subject, SubjectFacts, SubjectRecord
-from prony.model.facts import DeclaredFacts, FrontendFacts
+from prony.model.facts import DeclaredFacts, FrontendFacts, SubjectFacts
+from prony.model.plan import Plan
+from prony.model.records import SubjectRecord
+from prony.model.sandbox import Placement, SandboxFacts
+from prony.model.subject import Subject
 from prony.study.base import Study, StudyListener
 from prony.study.identity import digest, identity
 from prony.survey.hints import Refusal, hint_for

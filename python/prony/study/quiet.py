@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from prony.analysis.environment_faults import MOST_OTHER_LOAD
 from prony.host.facts.activity import Activity, watch_machine
-from prony.model import DurationStop, Workload
+from prony.model.workload import DurationStop, Workload
 from prony.study.base import StudyListener
 from prony.units import seconds
 

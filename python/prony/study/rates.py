@@ -14,8 +14,10 @@ from prony.analysis.objective import Objective, parse_objective
 from prony.analysis.rates import rates_of
 from prony.errors import ArchiveError
 from prony.metrics import format_metric
-from prony.model import Cell, DurationStop, OpenLoop, Plan, Trial, TrialRole, Workload
 from prony.model.facts import FoundRate, RateStep, SearchPart, TrialStep
+from prony.model.plan import Cell, Plan
+from prony.model.trial import Trial, TrialRole
+from prony.model.workload import DurationStop, OpenLoop, Workload
 from prony.schedule import Position, Turn, block_turns
 from prony.study.base import StudyListener
 from prony.study.bench import Bench

@@ -13,7 +13,10 @@ from dataclasses import dataclass
 from prony.engine.registry import open_engine
 from prony.errors import HostError
 from prony.itself import own_command
-from prony.model import Address, EngineChoice, Loop, Pacing, Placement, Recording, Stop, Workload
+from prony.model.address import Address
+from prony.model.recording import Recording
+from prony.model.sandbox import Placement
+from prony.model.workload import EngineChoice, Loop, Pacing, Stop, Workload
 from prony.seat import EngineSeat
 from prony.units import SECOND_NS, seconds
 

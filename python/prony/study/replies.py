@@ -12,7 +12,8 @@ from prony.analysis.last_error import last_error, plain_lines
 from prony.catalog.schema.apps import is_built_in
 from prony.errors import SubjectError
 from prony.escapes import escaped
-from prony.model import Cell, Check, Request
+from prony.model.exchange import Check, Request
+from prony.model.plan import Cell
 from prony.sandbox.base import RunningSubject
 from prony.sandbox.contract import difference, probe
 from prony.sandbox.exchange import Reply

@@ -12,8 +12,11 @@ from pathlib import Path
 from prony.analysis.fingerprints import comparable
 from prony.archive import open_archive
 from prony.errors import HostError
-from prony.model import Cell, Fingerprint, SubjectRecord, TrialRole
+from prony.model.facts import Fingerprint
+from prony.model.plan import Cell
+from prony.model.records import SubjectRecord
 from prony.model.shapes import encode
+from prony.model.trial import TrialRole
 from prony.schedule import Key
 from prony.study.identity import changed_values
 from prony.study.ledger import ArchivedTrial, entry_of

@@ -12,14 +12,10 @@ from pathlib import Path
 from prony.archive import ArchiveWriter, check_free, create, resume
 from prony.certificates import Authority
 from prony.host import available_cpus, claim_machine, fingerprint, kernel_log_kept
-from prony.model import (
-    Fingerprint,
-    RunFacts,
-    RunStatus,
-    SandboxChoice,
-    SandboxFacts,
-    TrialRole,
-)
+from prony.model.facts import Fingerprint, RunFacts
+from prony.model.records import RunStatus
+from prony.model.sandbox import SandboxChoice, SandboxFacts
+from prony.model.trial import TrialRole
 from prony.sandbox import describe
 from prony.sandbox.groups import Groups, open_groups
 from prony.sandbox.journal import open_run

@@ -6,7 +6,8 @@ Must not know how CPUs are placed.
 from collections.abc import Sequence
 
 from prony.host import Cpu
-from prony.model import Placement, Plan
+from prony.model.plan import Plan
+from prony.model.sandbox import Placement
 from prony.sandbox.placement import place_in
 
 

@@ -6,7 +6,9 @@ from statistics import median
 
 from prony.analysis.sharing import Costs, loss_ratio
 from prony.errors import EngineError, HostError
-from prony.model import ClosedLoop, CountStop, Placement, Trial
+from prony.model.sandbox import Placement
+from prony.model.trial import Trial
+from prony.model.workload import ClosedLoop, CountStop
 from prony.study.base import StudyListener
 from prony.study.reference_load import drive, reference_server
 

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from prony.model import Interface
+from prony.model.subject import Interface
 from prony.survey.sources import Module, Sources, statements
 
 CALLABLES = ("app", "application", "api", "wsgi", "asgi", "server")

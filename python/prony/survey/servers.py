@@ -6,7 +6,7 @@
 
 from collections.abc import Mapping
 
-from prony.model import Interface
+from prony.model.subject import Interface
 
 # For each interface at most four: the commonest first, and of those alike in kind only one. Each pair differs
 # in how it serves requests at the same time.

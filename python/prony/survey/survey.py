@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from prony.errors import UsageError
-from prony.model import Interface
+from prony.model.subject import Interface
 from prony.survey.dependencies import DECLARING, Dependencies, find_dependencies
 from prony.survey.django import DJANGO_SETTINGS, settings_module, target_of_project
 from prony.survey.imports import foreign_imports

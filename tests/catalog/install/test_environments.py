@@ -13,7 +13,7 @@ from prony.catalog.install.environment import Declared, Environment, Environment
 from prony.catalog.install.prepare import prepare
 from prony.catalog.install.status import status
 from prony.catalog.schema.loader import load_catalog
-from prony.model import INSTALLABLE, READY
+from prony.model.availability import INSTALLABLE, READY
 from prony.runas import resolve_user
 
 pytestmark = pytest.mark.servers

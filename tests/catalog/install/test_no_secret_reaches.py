@@ -49,7 +49,9 @@ from prony.catalog.install.environment import EnvironmentRequest
 from prony.catalog.install.prepare import prepare
 from prony.catalog.install.uv import open_uv
 from prony.catalog.schema.loader import load_server
-from prony.model import Address, Launch, Placement, SandboxChoice
+from prony.model.address import Address
+from prony.model.launch import Launch
+from prony.model.sandbox import Placement, SandboxChoice
 from prony.runas import resolve_user
 from prony.sandbox import open_sandbox
 from prony.sandbox.journal import open_run

@@ -15,7 +15,8 @@ from prony.catalog.install.status import status
 from prony.catalog.install.system import Debian, advise, wanted_python
 from prony.catalog.schema.loader import load_catalog, load_server
 from prony.listing.servers import advice_document
-from prony.model import Availability, Interface, Subject
+from prony.model.availability import Availability
+from prony.model.subject import Interface, Subject
 from prony.report.document import Paragraph
 from prony.runas import RunAs, resolve_user
 

@@ -8,7 +8,8 @@ from prony.catalog.launch.filling import Seat
 from prony.catalog.launch.processes import make_frontend
 from prony.catalog.schema.loader import load_catalog
 from prony.errors import UsageError
-from prony.model import Address, Frontend, Interface, Subject, Wire
+from prony.model.address import Address, Wire
+from prony.model.subject import Frontend, Interface, Subject
 
 WIRES = (Wire.HTTP, Wire.UWSGI, Wire.FASTCGI, Wire.SCGI)
 FRONTENDS = ("nginx", "nginx-keepalive", "nginx-tuned", "apache", "apache-close", "apache-keepalive")

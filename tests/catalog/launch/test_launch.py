@@ -11,7 +11,9 @@ from prony.catalog.launch.processes import make_launch
 from prony.catalog.schema.loader import load_catalog
 from prony.catalog.schema.settings import resolved_settings
 from prony.errors import UsageError
-from prony.model import Address, App, Interface, RoleRule, StopRule, Subject
+from prony.model.address import Address
+from prony.model.launch import RoleRule, StopRule
+from prony.model.subject import App, Interface, Subject
 
 
 class Installed:

@@ -8,7 +8,8 @@ import pytest
 from prony.catalog.launch.filling import Seat
 from prony.catalog.launch.processes import make_launch
 from prony.catalog.schema.loader import BUILT_IN_SERVERS, load_catalog
-from prony.model import Address, Interface, Subject
+from prony.model.address import Address
+from prony.model.subject import Interface, Subject
 
 YARDSTICKS = ("nginx-static", "node-http", "go-net-http", "rust-hyper", "java-httpserver", "reference")
 

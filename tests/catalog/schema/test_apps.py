@@ -10,7 +10,7 @@ from prony.catalog.install.apps import materialise_app
 from prony.catalog.schema.apps import folder_digest, user_app
 from prony.catalog.schema.loader import load_catalog
 from prony.errors import UsageError
-from prony.model import Interface
+from prony.model.subject import Interface
 from prony.runas import RunAs
 
 

@@ -8,7 +8,9 @@ from prony.catalog.launch.filling import Seat
 from prony.catalog.launch.processes import make_launch
 from prony.catalog.schema.command import command_app, command_entry, named_commands, parse_command
 from prony.errors import UsageError
-from prony.model import Address, Contract, Interface, Subject
+from prony.model.address import Address
+from prony.model.exchange import Contract
+from prony.model.subject import Interface, Subject
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from prony.catalog.schema.loader import (
 )
 from prony.catalog.schema.template import names_in_template
 from prony.errors import UsageError
-from prony.model import Interface, Subject
+from prony.model.subject import Interface, Subject
 
 SERVERS = sorted(BUILT_IN_SERVERS.glob("*.toml"))
 FRONTENDS = sorted(BUILT_IN_FRONTENDS.glob("*.toml"))

@@ -9,7 +9,7 @@ from prony.catalog.schema.loader import load_catalog, load_server
 from prony.catalog.schema.skeleton import skeleton, write_skeleton
 from prony.check import names_to_check
 from prony.errors import ExitCode, HostError, UsageError
-from prony.model import Subject
+from prony.model.subject import Subject
 
 STUDY = """\
 format = 1

@@ -18,7 +18,9 @@ from prony.cli.protocol import with_usual_pilot
 from prony.engine.registry import ENGINES
 from prony.factors import grid_words, without_levels
 from prony.metrics import METRICS
-from prony.model import ClaimKind, CountStop, DurationStop, SandboxChoice
+from prony.model.claims import ClaimKind
+from prony.model.sandbox import SandboxChoice
+from prony.model.workload import CountStop, DurationStop
 from prony.plan import PlanOptions, make_plan
 from prony.study.extent import extent_of
 from prony.study.generators import to_leave_out

@@ -9,9 +9,9 @@ import pytest
 from prony.engine.external import TOOLS
 from prony.engine.external.tool import Job, refusal
 from prony.engine.registry import ENGINES, cannot_make
-from prony.model import (
-    Address,
-    AddressKind,
+from prony.model.address import Address, AddressKind, Tls, TlsCipher, Wire
+from prony.model.exchange import Request
+from prony.model.workload import (
     Arrivals,
     ClosedLoop,
     ConnectionStage,
@@ -21,10 +21,6 @@ from prony.model import (
     Mix,
     MixPath,
     OpenLoop,
-    Request,
-    Tls,
-    TlsCipher,
-    Wire,
     Workload,
 )
 

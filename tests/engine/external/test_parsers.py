@@ -15,8 +15,9 @@ from prony.engine.external import TOOLS
 from prony.engine.external.recording import Around, to_recording
 from prony.engine.external.tool import Job, Output
 from prony.errors import EngineError
-from prony.model import Address, ClosedLoop, CountStop, DurationStop, Workload
+from prony.model.address import Address
 from prony.model.recording import Distributions
+from prony.model.workload import ClosedLoop, CountStop, DurationStop, Workload
 
 SAMPLES = Path(__file__).parent / "samples"
 CONNECTIONS = 4

@@ -11,7 +11,8 @@ from prony.engine.fleet.cluster import Cluster
 from prony.engine.fleet.engine import FleetEngine
 from prony.engine.fleet.loss import OnLoss
 from prony.errors import EngineError
-from prony.model import Address, ClosedLoop, CountStop, EngineChoice, Pacing, Workload
+from prony.model.address import Address
+from prony.model.workload import ClosedLoop, CountStop, EngineChoice, Pacing, Workload
 from prony.seat import EngineSeat
 
 PROGRESS = {

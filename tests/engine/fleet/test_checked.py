@@ -8,7 +8,7 @@ from prony.engine.fleet.address import Fleet
 from prony.engine.fleet.engine import FleetEngine
 from prony.engine.fleet.loss import OnLoss
 from prony.errors import EngineError
-from prony.model import EngineChoice
+from prony.model.workload import EngineChoice
 from prony.version import prony_version
 
 SPEC = {"workload": {"loop": {"connections": None}}}

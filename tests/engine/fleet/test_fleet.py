@@ -24,16 +24,8 @@ from prony.engine.fleet.loss import OnLoss
 from prony.errors import EngineError, HostError
 from prony.host.fingerprint import brief_fingerprint
 from prony.itself import own_command
-from prony.model import (
-    Address,
-    ClosedLoop,
-    CountStop,
-    DurationStop,
-    EngineChoice,
-    OpenLoop,
-    Pacing,
-    Workload,
-)
+from prony.model.address import Address
+from prony.model.workload import ClosedLoop, CountStop, DurationStop, EngineChoice, OpenLoop, Pacing, Workload
 from prony.seat import EngineSeat
 from prony.units import SECOND_NS
 

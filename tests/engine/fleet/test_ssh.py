@@ -20,7 +20,8 @@ from prony.engine.fleet.engine import FleetEngine
 from prony.engine.fleet.loss import OnLoss
 from prony.errors import EngineError
 from prony.itself import own_command
-from prony.model import Address, CountStop, DurationStop, EngineChoice, OpenLoop, Pacing, Workload
+from prony.model.address import Address
+from prony.model.workload import CountStop, DurationStop, EngineChoice, OpenLoop, Pacing, Workload
 from prony.seat import EngineSeat
 from prony.units import SECOND_NS
 from sshd import IS_HERE, WHY_NOT, ssh_server

@@ -15,7 +15,8 @@ from prony.engine.registry import ENGINES, cannot_make, open_engine
 from prony.engine.scripts import SCRIPTS
 from prony.engine.scripts.environment import entry
 from prony.errors import EngineError
-from prony.model import Address, ClosedLoop, CountStop, DurationStop, EngineChoice, OpenLoop, Workload
+from prony.model.address import Address
+from prony.model.workload import ClosedLoop, CountStop, DurationStop, EngineChoice, OpenLoop, Workload
 from prony.seat import EngineSeat
 
 CODE = Path(open_engine.__code__.co_filename).parent / "scripts" / "python-scripts"

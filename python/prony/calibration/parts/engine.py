@@ -17,16 +17,9 @@ from prony.calibration.bench import CalibrationBench
 from prony.calibration.parts.sampler import with_interval
 from prony.calibration.result import PartFigure, PartResult
 from prony.errors import HostError
-from prony.model import (
-    ClosedLoop,
-    CountStop,
-    DurationStop,
-    Fitness,
-    GeneratorFitness,
-    OpenLoop,
-    Recording,
-)
-from prony.model.recording import Distribution
+from prony.model.facts import Fitness, GeneratorFitness
+from prony.model.recording import Distribution, Recording
+from prony.model.workload import ClosedLoop, CountStop, DurationStop, OpenLoop
 from prony.study import StudyListener
 from prony.study.reference_load import drive, ok_per_s, reference_server
 from prony.units import MICROSECOND_NS, MILLISECOND_NS, SECOND_NS

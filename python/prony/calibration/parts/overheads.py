@@ -18,7 +18,8 @@ from prony.analysis.trial_metrics import trial_metrics
 from prony.analysis.validity import in_words
 from prony.calibration.bench import CalibrationBench, Runner, unwatched, watched
 from prony.calibration.result import Change, PartResult
-from prony.model import Failed, Invalid, Network, Ok, SandboxChoice, SandboxKind, Trial
+from prony.model.sandbox import Network, SandboxChoice, SandboxKind
+from prony.model.trial import Failed, Invalid, Ok, Trial
 from prony.sandbox import describe
 from prony.study import StudyListener
 

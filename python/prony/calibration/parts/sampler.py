@@ -15,7 +15,8 @@ from prony.analysis.effects import student_t
 from prony.calibration.bench import CalibrationBench
 from prony.calibration.result import PartFigure, PartResult
 from prony.errors import HostError
-from prony.model import Placement, RoleRule
+from prony.model.launch import RoleRule
+from prony.model.sandbox import Placement
 from prony.monitor.processes import ProcessMonitor
 from prony.study import StudyListener
 from prony.units import seconds

@@ -7,7 +7,7 @@ from prony.catalog.install.access import first_unreadable
 from prony.catalog.install.sealed import sealed_copy
 from prony.catalog.schema.apps import app_files, is_built_in
 from prony.errors import HostError, UsageError
-from prony.model import App
+from prony.model.subject import App
 from prony.runas import RunAs
 
 

@@ -27,7 +27,7 @@ from prony.catalog.install.system import find_system, missing
 from prony.catalog.install.uv import Uv, cause, last_words, open_uv
 from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemInstall
 from prony.errors import HostError, refused_by
-from prony.model import Json
+from prony.model.shapes import Json
 from prony.runas import RunAs, builder_for, expanded, own_folder
 from prony.version import prony_version
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 
-from prony.model import Json
+from prony.model.shapes import Json
 
 _MARK = "complete.json"
 

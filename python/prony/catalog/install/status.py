@@ -15,7 +15,7 @@ from prony.catalog.install.resolve import committed_lock
 from prony.catalog.install.system import find_system, missing, wanted_python
 from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemInstall
 from prony.errors import explained
-from prony.model import INSTALLABLE, READY, Availability
+from prony.model.availability import INSTALLABLE, READY, Availability
 from prony.runas import RunAs, resolve_user
 
 # How many programs to ask for their version at a time: each takes a tenth of a second.

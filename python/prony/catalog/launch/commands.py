@@ -24,7 +24,8 @@ from prony.catalog.schema.settings import BACKENDS, resolved_settings
 from prony.catalog.schema.template import check_text_value
 from prony.errors import UsageError
 from prony.factors import variables_of
-from prony.model import Address, Frontend, Interface, Subject, Wire
+from prony.model.address import Address, Wire
+from prony.model.subject import Frontend, Interface, Subject
 
 PORT, BEHIND_PORT = 8000, 8001
 """The port of a person's own command, and that of the server behind a frontend."""

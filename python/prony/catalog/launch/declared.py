@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from prony.catalog.schema.entry import HostEntry
 from prony.catalog.schema.expression import calculate
 from prony.catalog.schema.settings import keep_alive_fact, resolved_settings
-from prony.model import Frontend, Subject
 from prony.model.facts import DeclaredFacts
+from prony.model.subject import Frontend, Subject
 
 
 def declared_facts(entry: HostEntry, chosen: Subject | Frontend, cpus: int) -> DeclaredFacts:

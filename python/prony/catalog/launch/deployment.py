@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from prony.catalog.launch.commands import OWN_CERTIFICATE, OWN_KEY
-from prony.model import StopRule
+from prony.model.launch import StopRule
 from prony.units import seconds
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")

@@ -11,7 +11,8 @@ from prony.catalog.schema.settings import all_settings, holds
 from prony.catalog.schema.template import check_text_value, fill, render
 from prony.certificates import Certified
 from prony.errors import UsageError
-from prony.model import Address, Interface, Subject
+from prony.model.address import Address
+from prony.model.subject import Interface, Subject
 
 Values = Mapping[str, int | str | None]
 

@@ -31,18 +31,9 @@ from prony.catalog.schema.settings import (
     resolved_settings,
 )
 from prony.errors import UsageError
-from prony.model import (
-    Address,
-    Frontend,
-    Launch,
-    Readiness,
-    RoleRule,
-    StopRule,
-    Subject,
-    TlsCipher,
-    TlsKey,
-    Wire,
-)
+from prony.model.address import Address, TlsCipher, TlsKey, Wire
+from prony.model.launch import Launch, Readiness, RoleRule, StopRule
+from prony.model.subject import Frontend, Subject
 from prony.units import parse_duration
 
 

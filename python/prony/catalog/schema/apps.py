@@ -15,7 +15,8 @@ from prony.catalog.schema.entry import AppEntry, CheckEntry, RepeatedBody
 from prony.catalog.schema.toml_source import read_toml, validate
 from prony.errors import UsageError, explained
 from prony.escapes import escaped
-from prony.model import App, Check, Contract, Interface, Request
+from prony.model.exchange import Check, Contract, Request
+from prony.model.subject import App, Interface
 from prony.units import MIB
 
 BUILT_IN_APPS = DATA / "apps"
@@ -107,7 +108,7 @@ def user_app(  # noqa: PLR0913 - what a user may say of an app
     interface: Interface,
     *,
     requirements: Sequence[str] = (),
-    contract: Contract = Contract(),  # noqa: B008 - frozen
+    contract: Contract = Contract(),
     environment: Mapping[str, str] | None = None,
     name: str | None = None,
     root: str = "",

@@ -11,7 +11,8 @@ from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import resolved_settings
 from prony.errors import UsageError
 from prony.factors import OF_APP, OF_SANDBOX, Choice, Value, variables_of, without_levels
-from prony.model import Plan, Subject
+from prony.model.plan import Plan
+from prony.model.subject import Subject
 
 
 def check_settings(

@@ -31,7 +31,8 @@ from prony.catalog.schema.entry import (
 )
 from prony.catalog.schema.rules import check_entry
 from prony.errors import UsageError
-from prony.model import App, Contract, Interface
+from prony.model.exchange import Contract
+from prony.model.subject import App, Interface
 from prony.survey.program import Program
 
 _NOT_DECLARED = "not declared: a command of the user"

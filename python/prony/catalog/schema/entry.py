@@ -18,7 +18,8 @@ from pydantic import (
     Tag,
 )
 
-from prony.model import Interface, Wire
+from prony.model.address import Wire
+from prony.model.subject import Interface
 from prony.units import parse_duration
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
@@ -287,7 +288,7 @@ class Facts(_Part):
 
 
 class Role(_Part):
-    """Gives processes their role, as `prony.model.RoleRule`."""
+    """Gives processes their role, as `prony.model.launch.RoleRule`."""
 
     role: Name
     where: Literal["main", "child", "command"]
@@ -295,14 +296,14 @@ class Role(_Part):
 
 
 class ReadinessEntry(_Part):
-    """When the server is ready, as `prony.model.Readiness`."""
+    """When the server is ready, as `prony.model.launch.Readiness`."""
 
     timeout: Duration = "15s"
     http: Annotated[bool, Field(strict=True)] = True
 
 
 class StopEntry(_Part):
-    """How to stop the server, as `prony.model.StopRule`."""
+    """How to stop the server, as `prony.model.launch.StopRule`."""
 
     signal: Signal = "SIGTERM"
     timeout: Duration = "5s"

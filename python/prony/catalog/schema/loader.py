@@ -15,7 +15,7 @@ from prony.catalog.schema.entry import FrontendEntry, ProcessEntry, ServerEntry,
 from prony.catalog.schema.rules import check_entry
 from prony.catalog.schema.toml_source import SourceError, problems_error, read_toml, validate
 from prony.errors import UsageError
-from prony.model import App, Frontend, Interface
+from prony.model.subject import App, Frontend, Interface
 
 BUILT_IN_SERVERS = DATA / "servers"
 BUILT_IN_FRONTENDS = DATA / "frontends"

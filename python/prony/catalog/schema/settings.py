@@ -21,7 +21,8 @@ from prony.catalog.schema.entry import (
 from prony.catalog.schema.expression import calculate
 from prony.catalog.schema.template import check_text_value
 from prony.errors import UsageError
-from prony.model import Frontend, Subject, TlsCipher, TlsKey, Wire
+from prony.model.address import TlsCipher, TlsKey, Wire
+from prony.model.subject import Frontend, Subject
 
 BACKENDS = "backends"
 _BACKENDS = IntSetting(

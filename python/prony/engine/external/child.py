@@ -25,7 +25,7 @@ from tempfile import TemporaryDirectory
 from typing import IO
 
 from prony.engine.seat import cancel_at_end_of_stdin, fail, handle_signals, say_line, take_seat
-from prony.model import Json
+from prony.model.shapes import Json
 from prony.sandbox import linux
 from prony.units import nanoseconds, seconds
 

@@ -24,9 +24,10 @@ from prony.engine.external.histogram import distribution
 from prony.engine.external.recording import Around, interrupted, to_recording
 from prony.engine.external.tool import Job, Measured, Output, Tool, refusal
 from prony.errors import EngineError, refused_by
-from prony.model import Address, DurationStop, EngineChoice, Json, Recording, Workload
-from prony.model.recording import GeneratorProcesses, Specification, Window
-from prony.model.shapes import decode
+from prony.model.address import Address
+from prony.model.recording import GeneratorProcesses, Recording, Specification, Window
+from prony.model.shapes import Json, decode
+from prony.model.workload import DurationStop, EngineChoice, Workload
 from prony.runas import SUBJECT_PATH
 from prony.seat import EngineSeat
 from prony.specification import hard_limit_ns, to_spec

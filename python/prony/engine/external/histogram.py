@@ -6,8 +6,8 @@ Must not know what was counted.
 0
 """
 
-from prony.model import Json
 from prony.model.recording import Distribution
+from prony.model.shapes import Json
 from prony.units import MICROSECOND_NS
 
 

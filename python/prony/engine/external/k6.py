@@ -13,7 +13,8 @@ from prony.engine.external.replies import is_good, reported
 from prony.engine.external.text import json_in, number_in
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
 from prony.metrics import PERCENTILES
-from prony.model import Json, OpenLoop
+from prony.model.shapes import Json
+from prony.model.workload import OpenLoop
 from prony.units import MILLISECOND_NS
 
 _SCRIPT = """\

@@ -10,7 +10,7 @@ from prony.engine.external.replies import by_kind, by_status, reported
 from prony.engine.external.text import json_in, number_in
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
 from prony.metrics import PERCENTILES
-from prony.model import Json
+from prony.model.shapes import Json
 from prony.units import SECOND_NS, nanoseconds
 
 

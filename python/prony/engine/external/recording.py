@@ -13,8 +13,8 @@ from fractions import Fraction
 from prony.analysis.account import classes
 from prony.engine.external.tool import Job, Measured, Reported, Tool
 from prony.metrics import PERCENTILES
-from prony.model import Account, ClosedLoop, Recording, Workload
 from prony.model.recording import (
+    Account,
     Completed,
     Connections,
     Distributions,
@@ -24,11 +24,13 @@ from prony.model.recording import (
     LoopKind,
     Population,
     Queue,
+    Recording,
     ReportedLatency,
     Specification,
     Traffic,
     Window,
 )
+from prony.model.workload import ClosedLoop, Workload
 from prony.units import SECOND_NS
 
 # As in the engine's own percentiles: with fewer values above it, a percentile describes a handful of

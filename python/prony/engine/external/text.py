@@ -8,7 +8,7 @@ import json
 import re
 
 from prony.errors import EngineError
-from prony.model import Json
+from prony.model.shapes import Json
 from prony.units import HOUR_NS, MICROSECOND_NS, MILLISECOND_NS, MINUTE_NS, SECOND_NS
 
 _TIMES_NS = {

@@ -9,19 +9,10 @@ Pure. Must not know how a process is started.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from prony.model import (
-    Address,
-    AddressKind,
-    Arrivals,
-    ClosedLoop,
-    CountStop,
-    DurationStop,
-    Json,
-    OpenLoop,
-    Wire,
-    Workload,
-)
+from prony.model.address import Address, AddressKind, Wire
 from prony.model.recording import Completed
+from prony.model.shapes import Json
+from prony.model.workload import Arrivals, ClosedLoop, CountStop, DurationStop, OpenLoop, Workload
 from prony.units import MILLISECOND_NS, SECOND_NS
 
 

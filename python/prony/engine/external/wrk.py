@@ -9,7 +9,7 @@ False
 from prony.engine.external.replies import reported
 from prony.engine.external.text import find, json_in, number_in
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
-from prony.model import Json
+from prony.model.shapes import Json
 from prony.units import MICROSECOND_NS
 
 # Runs once, after the load: wrk's own report is rounded to three digits and has few percentiles.

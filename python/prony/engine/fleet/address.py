@@ -19,7 +19,8 @@ from prony.engine.allowed_hosts import is_loopback
 from prony.engine.fleet.hosts import Host, Hosts, read_hosts
 from prony.engine.pipe import Pipe
 from prony.errors import EngineError, UsageError
-from prony.model import LOCAL, Json, is_fleet
+from prony.model.shapes import Json
+from prony.model.workload import LOCAL, is_fleet
 
 ROOT, CERTIFICATE, KEY = "ca.pem", "certificate.pem", "key.pem"
 """The files of a folder of certificates."""

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 
 from prony.errors import EngineError
-from prony.model import Json
+from prony.model.shapes import Json
 
 PHASES = ("opening", "warmup", "window", "drain")
 """Of a load, in their order."""

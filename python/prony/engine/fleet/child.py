@@ -19,8 +19,8 @@ from prony.engine.fleet.cluster import summoned
 from prony.engine.fleet.engine import FleetEngine
 from prony.engine.fleet.loss import OnLoss
 from prony.engine.seat import cancel_at_end_of_stdin, fail, handle_signals, say_line, take_seat
-from prony.model import EngineChoice, Json
-from prony.model.shapes import encode
+from prony.model.shapes import Json, encode
+from prony.model.workload import EngineChoice
 from prony.version import prony_version
 
 

@@ -36,7 +36,7 @@ from prony.engine.fleet.member import FleetMember, Generator, HereGenerator, Sea
 from prony.engine.fleet.workers import StartedWorker, here_command, kill, ssh_command, started, wait_for
 from prony.engine.seat import cancel_at_end_of_stdin, take_seat
 from prony.errors import EngineError, HostError, PronyError
-from prony.model import Json
+from prony.model.shapes import Json
 from prony.sandbox import linux
 
 if TYPE_CHECKING:

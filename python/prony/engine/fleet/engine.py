@@ -27,9 +27,11 @@ from prony.engine.fleet.liveness import Liveness
 from prony.engine.fleet.loss import OnLoss
 from prony.engine.fleet.progress import summed
 from prony.errors import EngineError
-from prony.model import Address, EngineChoice, Fingerprint, Json, Recording, Workload
-from prony.model.recording import GeneratorMachine
-from prony.model.shapes import decode
+from prony.model.address import Address
+from prony.model.facts import Fingerprint
+from prony.model.recording import GeneratorMachine, Recording
+from prony.model.shapes import Json, decode
+from prony.model.workload import EngineChoice, Workload
 from prony.seat import EngineSeat
 from prony.specification import hard_limit_ns, to_spec
 from prony.units import MILLISECOND_NS, SECOND_NS

@@ -22,8 +22,7 @@ from prony.engine.child_process import Child
 from prony.engine.fleet.liveness import BEAT_EVERY_S
 from prony.errors import EngineError
 from prony.host.fingerprint import generator_fingerprint
-from prony.model import Json
-from prony.model.shapes import encode
+from prony.model.shapes import Json, encode
 from prony.units import DAY_NS, SECOND_NS
 from prony.version import prony_version
 

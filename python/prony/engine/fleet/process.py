@@ -15,7 +15,10 @@ from prony.engine.base import OnEvent, recording_of
 from prony.engine.child_process import SPARE_NS, Child
 from prony.engine.fleet.address import Fleet, encode_fleet
 from prony.errors import EngineError
-from prony.model import Address, EngineChoice, Json, Pacing, Recording, Workload
+from prony.model.address import Address
+from prony.model.recording import Recording
+from prony.model.shapes import Json
+from prony.model.workload import EngineChoice, Pacing, Workload
 from prony.sandbox.cgroup.base import ControlGroup, Limits
 from prony.seat import EngineSeat
 from prony.specification import hard_limit_ns, to_spec

@@ -9,7 +9,7 @@
 from collections.abc import Container, Mapping
 
 from prony.engine.fleet.answers import PHASES
-from prony.model import Json
+from prony.model.shapes import Json
 
 _COUNTED = ("ok", "failed")
 _OPEN = ("in_flight", "queued", "connected")

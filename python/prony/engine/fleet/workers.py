@@ -21,7 +21,7 @@ from prony.engine.child_process import boot_command
 from prony.engine.fleet.hosts import Host
 from prony.engine.ssh import Login
 from prony.errors import EngineError, HostError
-from prony.model import Json
+from prony.model.shapes import Json
 
 _MODULE = "prony.engine.fleet.cluster"
 # Interpreter, Dask and a handshake: some seconds where CPUs are shared.

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from prony.engine.external.text import find, json_in, number_in
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Tool
-from prony.model import Json
 from prony.model.recording import Completed
+from prony.model.shapes import Json
 
 __all__ = ["SCRIPTS"]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from prony.host.facts.processor import agreed
 from prony.host.read import Fact, found_in, read_fact, read_text, unread
-from prony.model import Json
+from prony.model.shapes import Json
 
 _STATES = ("user", "nice", "system", "idle", "io_wait", "irq", "soft_irq", "steal")
 _BUSY = ("user", "nice", "system", "irq", "soft_irq")

@@ -9,7 +9,7 @@
 from pathlib import Path, PurePosixPath
 
 from prony.host.read import Fact, read_fact, unread
-from prony.model import Json
+from prony.model.shapes import Json
 
 _ROOT = Path("/sys/fs/cgroup")
 # Version 1 writes "none" as the largest multiple of a page.

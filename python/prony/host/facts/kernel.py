@@ -7,7 +7,7 @@ from pathlib import Path
 from prony.host.environment import visible_parameters
 from prony.host.facts.memory import chosen
 from prony.host.read import Fact, read_fact, unread
-from prony.model import Json
+from prony.model.shapes import Json
 
 
 def kernel() -> Json:

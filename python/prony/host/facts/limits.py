@@ -2,7 +2,7 @@
 
 import resource
 
-from prony.model import Json
+from prony.model.shapes import Json
 
 _LIMITS = {
     "open_files": resource.RLIMIT_NOFILE,

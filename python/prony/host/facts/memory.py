@@ -10,7 +10,7 @@ from pathlib import Path
 
 from prony.host.facts.cgroups import limit_of
 from prony.host.read import read_fact, unread
-from prony.model import Json
+from prony.model.shapes import Json
 from prony.units import KIB
 
 _PAGES = Path("/sys/kernel/mm/transparent_hugepage")

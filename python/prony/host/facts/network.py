@@ -15,7 +15,7 @@ import struct
 from pathlib import Path
 
 from prony.host.read import Fact, found_in, read_fact, unread
-from prony.model import Json
+from prony.model.shapes import Json
 
 _SETTINGS = (
     "fs/file-max",

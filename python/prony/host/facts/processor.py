@@ -12,7 +12,7 @@ from pathlib import Path
 
 from prony.host.cpus import Cpu, available_cpus
 from prony.host.read import Fact, found_in, read_fact, unread
-from prony.model import Json
+from prony.model.shapes import Json
 
 _CPUS = Path("/sys/devices/system/cpu")
 _NODES = Path("/sys/devices/system/node")

@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 from prony.host.read import Fact, unread
-from prony.model import Json
+from prony.model.shapes import Json
 
 
 def python() -> Json:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from prony.host.read import Fact, read_fact, unread
-from prony.model import Json
+from prony.model.shapes import Json
 
 _NAMES = Path("/sys/class/dmi/id")
 _MARKS = {"/.dockerenv": "docker", "/run/.containerenv": "podman", "/run/systemd/container": "systemd-nspawn"}

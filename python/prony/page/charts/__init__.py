@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from prony.analysis.summary import Estimate
-from prony.model import ClosedLoop
+from prony.model.workload import ClosedLoop
 from prony.page.chart import Chapter, Chart
 from prony.page.charts.beside import published
 from prony.page.charts.curves import load_curve

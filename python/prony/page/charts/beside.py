@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 
 from prony.analysis.summary import Estimate
 from prony.metrics import METRICS
-from prony.model import Json
+from prony.model.shapes import Json
 from prony.page.chart import WIDTH, Chart, axis, by_ratio, coloured, quantity, shaped, slug, spec, tooltip
 from prony.page.scene import Scene, titled
 from prony.reading.originals import Beside

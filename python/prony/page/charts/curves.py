@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from prony.model import Json
+from prony.model.shapes import Json
 from prony.page.chart import Chart, axis, by_ratio, coloured, quantity, shaped, slug, spec, tooltip
 from prony.page.scene import Scene, titled
 from prony.reading.groups import Group, load_size

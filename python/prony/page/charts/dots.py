@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from prony.analysis.summary import CellSummary, Estimate
-from prony.model import Json
+from prony.model.shapes import Json
 from prony.page.chart import WIDTH, Chart, axis, coloured, quantity, shaped, slug, spec, tooltip
 from prony.page.scene import Scene, titled
 from prony.reading.groups import Group

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from prony.analysis.summary import CellSummary
-from prony.model import Json
+from prony.model.shapes import Json
 from prony.page.chart import WIDTH, Chart, axis, quantity, slug, spec, tooltip
 from prony.page.scene import Scene
 from prony.reading.failures import FailedRequests, failed_by_class

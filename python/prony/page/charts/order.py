@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from prony.metrics import METRICS
-from prony.model import Json, Ok, TrialRole
+from prony.model.shapes import Json
+from prony.model.trial import Ok, TrialRole
 from prony.page.chart import Chart, axis, coloured, quantity, shaped, spec, tooltip
 from prony.page.scene import Scene
 from prony.report.forms import signed_percent

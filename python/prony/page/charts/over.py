@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from prony.analysis.across_sessions import OverRatio
 from prony.analysis.compare import LEAST_BLOCKS
 from prony.metrics import METRICS
-from prony.model import Json
+from prony.model.shapes import Json
 from prony.page.chart import Chart, Style, axis, coloured, quantity, shaped, slug, spec, tooltip
 from prony.page.charts.dots import is_flat
 from prony.page.charts.ratios import forest, places, ratio_axis

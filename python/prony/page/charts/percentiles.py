@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import PERCENTILES
-from prony.model import Json
+from prony.model.shapes import Json
 from prony.page.chart import Chart, Style, axis, by_ratio, coloured, quantity, shaped, slug, spec, tooltip
 from prony.page.scene import Scene
 from prony.reading.groups import Group

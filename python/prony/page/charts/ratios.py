@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from prony.analysis.compare import Comparison
 from prony.metrics import METRICS, Better
-from prony.model import Json
+from prony.model.shapes import Json
 from prony.page.chart import WIDTH, Chart, Style, axis, coloured, quantity, shaped, slug, spec, tooltip
 from prony.page.scene import Scene
 from prony.reading.groups import Group

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS
-from prony.model import Json, Phase
+from prony.model.observation import Phase
+from prony.model.shapes import Json
 from prony.page.chart import WIDTH, Chart, axis, quantity, rows_of, slug, spec, tooltip
 from prony.page.charts.dots import ordered
 from prony.page.scene import Scene, titled

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from prony.model import DurationStop, Json, Workload
+from prony.model.shapes import Json
+from prony.model.workload import DurationStop, Workload
 from prony.page.chart import Chart, Style, axis, coloured, quantity, rows_of, slug, tooltip
 from prony.page.scene import Scene
 from prony.reading.groups import Group

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from prony.model import ClosedLoop, Json
+from prony.model.shapes import Json
+from prony.model.workload import ClosedLoop
 from prony.page.chart import Chart, Style, axis, coloured, quantity, shaped, slug, spec, tooltip
 from prony.page.palette import palette
 from prony.page.scene import Scene, titled

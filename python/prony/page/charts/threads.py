@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from prony.diagnosis.thread_time import ThreadState
-from prony.model import Json
+from prony.model.shapes import Json
 from prony.page.chart import WIDTH, Chart, axis, quantity, slug, spec, tooltip
 from prony.page.scene import Scene
 from prony.reading.groups import Group

@@ -2,7 +2,8 @@
 
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS
-from prony.model import ClosedLoop, Json
+from prony.model.shapes import Json
+from prony.model.workload import ClosedLoop
 from prony.page.chart import Chart, axis, by_ratio, coloured, quantity, shaped, slug, spec, tooltip
 from prony.page.scene import Scene
 from prony.reading.groups import Group

@@ -7,7 +7,7 @@ from prony.analysis.drift import Drift
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS
-from prony.model import TrialRole
+from prony.model.trial import TrialRole
 from prony.reading.checks import CrossCheck
 from prony.reading.study import Reading
 from prony.report.document import Column, Entry, Footnotes, Paragraph, Section, Table, Tone

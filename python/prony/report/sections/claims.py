@@ -6,7 +6,7 @@ from prony.analysis.claim_needs import Lack
 from prony.analysis.claim_parts import ClaimResult, ClaimVerdict
 from prony.analysis.compare import Terms
 from prony.analysis.editions import VersionChange
-from prony.model import Claim, ClaimKind
+from prony.model.claims import Claim, ClaimKind
 from prony.reading.study import Reading
 from prony.report.document import Block, Judgement, Judgements, Paragraph, Section, Tone
 from prony.report.forms import Form, confidence, count, digits, in_metric, percent

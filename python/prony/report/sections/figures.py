@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from prony.model import ClosedLoop
+from prony.model.workload import ClosedLoop
 from prony.reading.groups import Group
 from prony.reading.study import Reading
 from prony.report.document import Block, Footnotes, Notes, Paragraph, Section, Tone

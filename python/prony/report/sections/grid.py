@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS, Unit
-from prony.model import ClosedLoop, OpenLoop
+from prony.model.workload import ClosedLoop, OpenLoop
 from prony.reading.groups import Group, load_size
 from prony.reading.saturation import LEAST_LOADS
 from prony.reading.study import Reading

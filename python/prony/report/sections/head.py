@@ -1,7 +1,9 @@
 """The head of a report: the question, the machine, and whether there are enough blocks for verdicts."""
 
 from prony.analysis.compare import LEAST_BLOCKS
-from prony.model import Limited, RunStatus, TrialRole
+from prony.model.limit import Limited
+from prony.model.records import RunStatus
+from prony.model.trial import TrialRole
 from prony.reading.brief import Brief
 from prony.reading.study import Reading
 from prony.report.document import Block, Notes, Paragraph, Section, Tone

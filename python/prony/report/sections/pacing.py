@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from prony.analysis.summary import CellSummary, Estimate
-from prony.model import OpenLoop, Pacing
+from prony.model.workload import OpenLoop, Pacing
 from prony.reading.study import Reading
 from prony.report.forms import day, duration
 from prony.report.places import cell_at

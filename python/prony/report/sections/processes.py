@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from prony.analysis.missing import Missing
 from prony.analysis.resources import LEAST_UNSAMPLED_PERCENT
 from prony.analysis.summary import Estimate
-from prony.model import CountStop
+from prony.model.workload import CountStop
 from prony.reading.study import Reading
 from prony.report.document import Column, Entry, Footnotes, Section, Table, Tone
 from prony.report.forms import as_typed

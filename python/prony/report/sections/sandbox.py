@@ -5,7 +5,7 @@ Must not know other remarks.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from prony.model import LimitHolding, LimitState, Network, SandboxChoice, SandboxFacts, SandboxKind
+from prony.model.sandbox import LimitHolding, LimitState, Network, SandboxChoice, SandboxFacts, SandboxKind
 from prony.reading.study import Reading
 from prony.report.forms import as_typed, byte_size, count, percent
 from prony.report.text import EMPTY, Figure, Name, Part, Text, counted, joined, pointer, text

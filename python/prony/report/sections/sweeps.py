@@ -7,7 +7,7 @@ from prony.analysis.interactions import Dependent
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS
-from prony.model import ClosedLoop
+from prony.model.workload import ClosedLoop
 from prony.reading.brief import Brief
 from prony.reading.groups import Group
 from prony.reading.study import Reading

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from prony.analysis.failure_rates import Failures
 from prony.analysis.last_error import last_error, plain_lines
 from prony.analysis.summary import CellSummary, TrialFigures
-from prony.model import Failed
+from prony.model.trial import Failed
 from prony.reading.failures import failed_alike
 from prony.reading.study import Reading
 from prony.report.causes import cause_words, outcome_words

@@ -16,7 +16,7 @@ from functools import partial
 from typing import NamedTuple
 
 from prony.errors import HostError
-from prony.model import LimitHolding, LimitState
+from prony.model.sandbox import LimitHolding, LimitState
 from prony.sandbox.cgroup.base import LIMITS, CgroupTree, Counters, LimitName, Limits
 from prony.units import MIB
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from prony.errors import HostError
-from prony.model import Json
+from prony.model.shapes import Json
 from prony.sandbox.cgroup.base import Counters, LimitName, Limits
 from prony.sandbox.cgroup.foreign import ForeignGroup
 from prony.sandbox.containers.found import FoundEngine

@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from prony.errors import HostError
-from prony.model import LimitState
+from prony.model.sandbox import LimitState
 from prony.sandbox.cgroup.base import LimitName, Limits
 from prony.sandbox.cgroup.mark import own_mark
 from prony.sandbox.cgroup.probe import Done, probe_limit, run_python

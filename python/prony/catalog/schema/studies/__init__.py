@@ -10,7 +10,7 @@ from prony.catalog.schema.studies.grid import grid_of
 from prony.catalog.schema.studies.originals import read_originals
 from prony.catalog.schema.toml_source import problems_error, read_toml, validate
 from prony.errors import UsageError
-from prony.model import Original
+from prony.model.claims import Original
 from prony.study_document import StudyDocument
 
 __all__ = ["StudySource", "built_in_studies", "read_study"]

@@ -13,7 +13,7 @@ from prony.errors import FailureStage
 from prony.factors import AS_FOUND, Choice
 from prony.kernel_settings import why_not
 from prony.metrics import METRICS
-from prony.model import TOLERANT, ClaimKind
+from prony.model.claims import TOLERANT, ClaimKind
 from prony.study_document import ClaimDocument, ProfileDocument, SandboxDocument, StudyDocument
 
 _CPU = ("cpu_percent", "generator_cpu_percent")

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 
-from prony.model import App, Cell, EngineChoice, Interface, Subject, is_named
+from prony.model.plan import Cell
+from prony.model.subject import App, Interface, Subject, is_named
+from prony.model.workload import EngineChoice
 from prony.study_document import StudyDocument
 from prony.workloads import engines_of, in_profile, is_skipped, workloads_of
 

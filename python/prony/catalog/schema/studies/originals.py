@@ -13,7 +13,7 @@ from prony.analysis.trial_metrics import has_roles
 from prony.catalog.schema.studies.grid import Grid
 from prony.catalog.schema.toml_source import SourceError
 from prony.metrics import METRICS
-from prony.model import Original
+from prony.model.claims import Original
 from prony.units import MIB
 
 LOADS = ("connections", "rate", "streams", "requests", "threads")
