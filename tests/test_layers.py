@@ -42,7 +42,7 @@ KNOWS_THE_ENGINE = {
     "engine.fleet.child": "nothing: it is loaded before the user changes",
     "engine.fleet.engine": "the Recordings of several machines as one",
     "engine.fleet.member": "the load of one machine of several",
-    "engine.external.histogram": "the histogram of what a load script counted",
+    "engine.external.engine": "the histogram of what a load script counted",
     "engine.local": "a load without a study",
     "host.facts.software": "its version and its file",
     "monitor.native": "samples of processes",

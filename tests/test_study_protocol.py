@@ -96,15 +96,16 @@ def test_a_spoilt_trial_is_repeated_at_the_end_of_its_block(world):
 
 
 @pytest.mark.parametrize(("force", "last"), [(False, Invalid), (True, Ok)])
-def test_a_trial_is_repeated_once_and_what_comes_again_counts_by_force_alone(world, force, last):
+def test_a_trial_is_repeated_twice_and_what_comes_again_counts_by_force_alone(world, force, last):
     world.faults = {(0, cell, attempt): "other load" for cell in (0, 3) for attempt in range(9)}
     world.measure(replace(world.study(), force=force))
     own = [trial for trial in trials_of(world) if trial.block == 0 and trial.cell_id in (0, 3)]
     assert [(trial.attempt, type(trial.outcome)) for trial in own] == [
         *[(0, Invalid)] * 2,
-        *[(1, last)] * 2,
+        *[(1, Invalid)] * 2,
+        *[(2, last)] * 2,
     ]
-    assert [trial.position for trial in own][2:] == [4, 5]
+    assert [trial.position for trial in own][2:] == [4, 5, 6, 7]
     assert {trial.fault.text for trial in own} == {"other load"}
 
 

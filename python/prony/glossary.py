@@ -23,7 +23,7 @@ TERMS: Mapping[str, str] = MappingProxyType(
         ),
         "attempt": (
             "One try at a trial. When the machine disturbs a trial, Prony repeats the trial at the "
-            "end of its block, once. All attempts stay in the archive; the last one counts."
+            "end of its block, at most twice. All attempts stay in the archive; the last one counts."
         ),
         "block": (
             "One round of a study: every cell is measured once, in random order. Subjects are "

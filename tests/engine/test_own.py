@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.catalog.install.own_parts import _files
+from prony.catalog.install.build import _files
 from prony.catalog.schema.loader import load_catalog
 from prony.cross_check import with_generator
 from prony.engine.own import check_command, find_own, own_tool

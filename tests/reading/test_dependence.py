@@ -12,8 +12,7 @@ from prony.archive import open_archive
 from prony.faces.json_report import reading_json
 from prony.faces.markdown import markdown
 from prony.model.trial import TrialRole
-from prony.reading.dependence import dependence_of
-from prony.reading.study import read_archive
+from prony.reading.study import dependence_of, read_archive
 from prony.report.study import study_report
 
 NAMES = ("a+x", "b+x", "c+x")

@@ -9,7 +9,7 @@ from pages import studies
 from prony.model.plan import Cell
 from prony.reading.work import unequal_replies
 from prony.report.diagnoses import cause_note
-from prony.report.sections.work import work_notes
+from prony.report.sections.notes import work_notes
 from recordings import with_parts
 
 LOAD = build.Workload(build.ClosedLoop(10), build.DurationStop(2 * build.SECOND))

@@ -4,6 +4,7 @@
 True
 """
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,7 +25,6 @@ from prony.catalog.install.prepare import prepare
 from prony.catalog.launch.processes import spoken_wire
 from prony.catalog.schema.loader import Catalog
 from prony.certificates import Authority
-from prony.check.left import still_running
 from prony.check.rows import subjects_to_check
 from prony.check.verdict import CONNECTIONS, ServerCheck, log_end, verdict_of
 from prony.check.watched import WatchedSandbox
@@ -32,6 +32,7 @@ from prony.engine.registry import open_engine
 from prony.errors import FailureStage
 from prony.host import available_cpus, claim_machine
 from prony.model.exchange import Check
+from prony.model.observation import Sample
 from prony.model.plan import Cell
 from prony.model.sandbox import Placement, SandboxChoice
 from prony.model.subject import App
@@ -41,6 +42,7 @@ from prony.sandbox import Sandbox, open_sandbox
 from prony.sandbox.available import look
 from prony.sandbox.choice import STRONGEST_FIRST, Wish, choose
 from prony.sandbox.groups import Groups, open_groups
+from prony.sandbox.identity import Identity, boot_id
 from prony.sandbox.journal import RunFolder, open_run
 from prony.sandbox.placement import place
 from prony.sandbox.remains import clear_and_report
@@ -48,6 +50,30 @@ from prony.schedule import Position
 from prony.study import StudyListener
 from prony.trial import Task, run_trial
 from prony.units import SECOND_NS
+
+
+def still_running(samples: Sequence[Sample], folder: Path) -> list[str]:
+    """Return the processes that were seen under load and still run, and all whose folder is this one."""
+    boot = boot_id()
+    seen = {
+        Identity(row.pid, row.start_time_ticks, boot): row.command
+        for sample in samples
+        for row in sample.processes
+    }
+    alive = {one.pid: command for one, command in seen.items() if one.is_alive()}
+    return [f"{command} ({pid})" for pid, command in {**_working_in(folder), **alive}.items()]
+
+
+def _working_in(folder: Path) -> dict[int, str]:
+    own = str(folder)
+    found: dict[int, str] = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            place = str((process / "cwd").readlink())
+            if place == own or place.startswith(f"{own}/"):
+                found[int(process.name)] = (process / "comm").read_text().strip()
+    return found
+
 
 CheckListener = StudyListener
 

@@ -164,8 +164,8 @@ def _verdict(out: Path, strict: bool) -> int:
         ends = _ends(archive)
         records = archive.subjects()
     missing = any(records[one.name].unavailable for one in plan.subjects() if one.name in records)
-    measured = any(counts and replies for counts, replies in ends)
-    passed = _all_confirmed(out) if plan.design.find_rate else all(counts for counts, _ in ends)
+    measured = any(replies for _, replies in ends)
+    passed = _all_confirmed(out) if plan.design.find_rate else all(is_ok for is_ok, _ in ends)
     qualified = plan.design.find_rate or _has_qualified(out)
     if measured and (not strict or (passed and qualified and not missing)):
         return ExitCode.DONE
@@ -173,14 +173,19 @@ def _verdict(out: Path, strict: bool) -> int:
 
 
 def _ends(archive: "Archive") -> list[tuple[bool, int]]:
-    """Return whether each trial counts, and its valid replies; the last of several attempts decides."""
+    """Return whether each trial is ok, and its valid replies where it counts, if only as a bound; the last of
+    several attempts decides.
+    """
+    from prony.analysis.environment_faults import disturbed_reach
     from prony.model.trial import Ok, TrialRole
 
     last: dict[tuple[int, int], tuple[bool, int]] = {}
     for record in archive.trials():
         trial = record.trial
         if trial.role in (TrialRole.SUBJECT, TrialRole.FIND_RATE):
-            last[trial.cell_id, trial.block] = isinstance(trial.outcome, Ok), _valid_replies(trial)
+            is_ok = isinstance(trial.outcome, Ok)
+            counts = is_ok or disturbed_reach(trial) is not None
+            last[trial.cell_id, trial.block] = is_ok, _valid_replies(trial) if counts else 0
     return list(last.values())
 
 

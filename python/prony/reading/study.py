@@ -4,12 +4,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from prony.analysis.all_pairs import table_of
+from prony.analysis.answer import log_values
 from prony.analysis.by_session import in_sessions
 from prony.analysis.ceiling import most_per_s
 from prony.analysis.claim_parts import ClaimResult, ClaimVerdict
 from prony.analysis.claims import evaluate
-from prony.analysis.compare import Comparison, Terms
-from prony.analysis.dependence import Dependence
+from prony.analysis.compare import LEAST_BLOCKS, Comparison, Terms
+from prony.analysis.dependence import Dependence, dependence
 from prony.analysis.editions import Then, VersionChange, of_the_time
 from prony.analysis.summary import (
     CellSummary,
@@ -30,7 +32,6 @@ from prony.model.sandbox import Placement
 from prony.model.trial import Ok, Trial, TrialRole
 from prony.reading.across import PartTrials, SessionPart, Sessions, over_sessions
 from prony.reading.checks import Calibrations, CrossCheck, calibrations, cross_checks
-from prony.reading.dependence import dependence_of
 from prony.reading.failures import Attempts, Repeated, repeated, search_attempts
 from prony.reading.findings import Found, Shared, merged, shared
 from prony.reading.found_rates import Confirmed, confirmed_rates
@@ -43,6 +44,19 @@ from prony.reading.sessions import session_of, stretches
 from prony.reading.sweeps import Sweep, sweeps_of
 from prony.reading.warm_ups import WarmUp, warm_ups
 from prony.reading.work import with_unequal_work
+
+
+def dependence_of(groups: Iterable[Group]) -> Dependence | None:
+    """Return the dependence in the first primary load that has an answer over five blocks; null where there
+    is none, and where sessions are counted.
+    """
+    for group in (one for one in groups if one.primary and not one.answer.by_session):
+        metric = group.answer.metric
+        names = {group.answer.first, *group.answer.comparisons}
+        logs = {cell.name: log_values(cell, metric) for cell in group.cells if metric and cell.name in names}
+        if len(logs) >= 2 and len(table := table_of(logs)) >= LEAST_BLOCKS:
+            return dependence(table)
+    return None
 
 
 @dataclass(frozen=True, slots=True)

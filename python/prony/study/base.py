@@ -24,7 +24,7 @@ from prony.sandbox.choice import Chosen
 
 _AS_PLANNED = Chosen()
 
-MOST_RETRIES = 1
+MOST_RETRIES = 2
 """How often to repeat a trial that the environment disturbed."""
 
 

@@ -28,7 +28,7 @@ def run_turns(
 ) -> None:
     """Run those of ``turns``, all of one block, that are not in the archive yet.
 
-    Trials that the environment disturbed are repeated at the end of the block, once; every attempt
+    Trials that the environment disturbed are repeated at the end of the block, at most twice; every attempt
     is archived as a trial of its own. A subject's own failures are data and are not repeated. Nor is
     calibration: at another place in the block it would mean nothing.
     """

@@ -6,6 +6,7 @@
 ('shop:app', 'wsgi', 'requirements.txt')
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -13,11 +14,34 @@ from difflib import get_close_matches
 from prony.errors import UsageError
 from prony.model.subject import Interface
 from prony.survey.dependencies import DECLARING, Dependencies, find_dependencies
-from prony.survey.django import DJANGO_SETTINGS, settings_module, target_of_project
 from prony.survey.imports import foreign_imports
 from prony.survey.interface import CALLABLES, bound_names, find_interface
 from prony.survey.procfile import target_in, web_process
 from prony.survey.sources import Module, Read, Sources
+
+DJANGO_SETTINGS = "DJANGO_SETTINGS_MODULE"
+
+# *Source*: Django documentation, django-admin and manage.py.
+_SET = re.compile(
+    rf"""setdefault\(\s*["']{DJANGO_SETTINGS}["']\s*,\s*["'](?P<module>[\w.]+)["']"""
+    rf"""|environ\[["']{DJANGO_SETTINGS}["']\]\s*=\s*["'](?P<other>[\w.]+)["']"""
+)
+_SERVED = re.compile(r"""^WSGI_APPLICATION\s*=\s*["'](?P<module>[\w.]+)\.(?P<name>\w+)["']""", re.MULTILINE)
+
+
+def settings_module(read: Read, file: str = "manage.py") -> str | None:
+    """Return the settings that a project's file names; null when there is no such file, or none in it."""
+    found = _SET.search(read(file) or "")
+    return (found["module"] or found["other"]) if found else None
+
+
+def target_of_project(read: Read) -> str | None:
+    """Return the WSGI application of the project whose ``manage.py`` is in the folder; null without one."""
+    settings = settings_module(read)
+    if settings is None:
+        return None
+    said = _SERVED.search(read(f"{settings.replace('.', '/')}.py") or "")
+    return f"{said['module']}:{said['name']}" if said else f"{settings.partition('.')[0]}.wsgi:application"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from prony.catalog.install import own_parts as module
-from prony.catalog.install.own_parts import own_parts
+from prony.catalog.install import build as module
+from prony.catalog.install.build import own_parts
 from prony.runas import RunAs
 
 

@@ -9,8 +9,10 @@ import hashlib
 import json
 import os
 import re
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock as ThreadLock
 
@@ -19,10 +21,9 @@ from prony.catalog.install.environment import Declared, Environment, Environment
 from prony.catalog.install.interpreter import Interpreter, choose_interpreter, find_interpreter
 from prony.catalog.install.made import Making, NotMade, locked, make
 from prony.catalog.install.old_pip import filled_by_pip
-from prony.catalog.install.own_parts import own_parts
 from prony.catalog.install.programs import VERSION_UNKNOWN, find_programs, try_system
 from prony.catalog.install.resolve import Lock, Unresolved, Wanted, committed_lock, resolve_lock
-from prony.catalog.install.sealed import Tree, change_since, filling, read_mark, seal, write_mark
+from prony.catalog.install.sealed import Tree, change_since, filling, read_mark, seal, sealed_copy, write_mark
 from prony.catalog.install.system import find_system, missing
 from prony.catalog.install.uv import Uv, cause, last_words, open_uv
 from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemInstall
@@ -30,6 +31,30 @@ from prony.errors import HostError, refused_by
 from prony.model.shapes import Json
 from prony.runas import RunAs, builder_for, expanded, own_folder
 from prony.version import prony_version
+
+
+def own_parts(user: RunAs) -> Path:
+    """Return a folder from which any CPython that Prony supports imports `prony._engine`, as ``user``.
+
+    *Errors*: OSError when the cache cannot be written.
+    """
+    files = _files()
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    target = user.cache / "parts" / f"prony-{digest[:16]}"
+    return sealed_copy(target, lambda draft: _copy(files, draft / "prony"))
+
+
+def _files() -> tuple[Path, ...]:
+    package, engine = find_spec("prony"), find_spec("prony._engine")
+    assert package and package.origin and engine and engine.origin, "they are what runs"
+    return Path(package.origin), Path(engine.origin)
+
+
+def _copy(files: tuple[Path, ...], target: Path) -> None:
+    target.mkdir()
+    for file in files:
+        shutil.copyfile(file, target / file.name)
+
 
 # Part of every environment's name: increase it when environments are built in another way.
 _RECIPE = "2"

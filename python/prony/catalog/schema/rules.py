@@ -21,12 +21,6 @@ from prony.catalog.schema.entry import (
     SystemInstall,
 )
 from prony.catalog.schema.expression import names_in
-from prony.catalog.schema.placeholders import (
-    APP_PLACEHOLDERS,
-    PLACEHOLDERS,
-    TLS_PLACEHOLDERS,
-    UPSTREAM_PLACEHOLDERS,
-)
 from prony.catalog.schema.settings import (
     HTTP2,
     TLS,
@@ -40,6 +34,16 @@ from prony.catalog.schema.settings import (
 )
 from prony.catalog.schema.template import names_in_template, placeholders
 from prony.catalog.schema.toml_source import Place, Problem
+
+PLACEHOLDERS = frozenset(["host", "port", "cpus", "run_dir", "app_dir"])
+"""Placeholders of every command, besides its entry's settings and programs."""
+APP_PLACEHOLDERS = frozenset(["app", "module", "attribute", "interface"])
+"""Placeholders of servers and frontends: the app and its interface."""
+UPSTREAM_PLACEHOLDERS = frozenset(["upstream_host", "upstream_port", "upstreams", "wire"])
+"""Placeholders of frontends: the server behind it."""
+TLS_PLACEHOLDERS = frozenset(["tls_certificate", "tls_key"])
+"""Placeholders of what speaks TLS: the files with its certificate and its key."""
+
 
 # Every default must be valid for these numbers of CPUs: from the smallest machine to a large one.
 _CPUS = (1, 2, 64)

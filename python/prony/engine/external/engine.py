@@ -20,18 +20,30 @@ from tempfile import TemporaryDirectory
 
 from prony.engine.base import OnEvent
 from prony.engine.child_process import SPARE_NS, Child, ChildResult
-from prony.engine.external.histogram import distribution
 from prony.engine.external.recording import Around, interrupted, to_recording
 from prony.engine.external.tool import Job, Measured, Output, Tool, refusal
 from prony.errors import EngineError, refused_by
 from prony.model.address import Address
-from prony.model.recording import GeneratorProcesses, Recording, Specification, Window
+from prony.model.recording import Distribution, GeneratorProcesses, Recording, Specification, Window
 from prony.model.shapes import Json, decode
 from prony.model.workload import DurationStop, EngineChoice, Workload
 from prony.runas import SUBJECT_PATH
 from prony.seat import EngineSeat
 from prony.specification import hard_limit_ns, to_spec
-from prony.units import MILLISECOND_NS
+from prony.units import MICROSECOND_NS, MILLISECOND_NS
+
+
+def distribution(counted: Json) -> Distribution:
+    """Return it with the engine's histogram: each value is the middle of its microsecond."""
+    from prony._engine import Histogram
+
+    histogram = Histogram()
+    for microseconds, count in counted["microseconds"].items():
+        histogram.record(microseconds * MICROSECOND_NS + MICROSECOND_NS // 2, count)
+    return Distribution(
+        counted["count"], counted["min_ns"], counted["max_ns"], counted["sum_ns"], histogram.encode()
+    )
+
 
 # Ticks of 10 ms: with fewer the error is above a tenth.
 _LEAST_TICKS_NS = 100 * MILLISECOND_NS

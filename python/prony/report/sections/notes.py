@@ -6,17 +6,45 @@ from prony.analysis.compare import LEAST_BLOCKS
 from prony.metrics import METRICS
 from prony.reading.findings import Shared
 from prony.reading.study import Reading
+from prony.reading.work import Replies, UnequalReplies, unequal_replies
 from prony.report.document import Notes, Section
 from prony.report.findings import advice_words, finding_words, shared_words
-from prony.report.forms import count, signed_percent
+from prony.report.forms import count, in_metric, signed_percent
+from prony.report.places import cell_at
 from prony.report.sections.checks import calibration_notes, dependence_notes, order_notes
 from prony.report.sections.pace import evidence_notes, pace_notes
 from prony.report.sections.pacing import fitness_notes, pacing_notes
 from prony.report.sections.sandbox import sandbox_notes
 from prony.report.sections.warm_ups import warm_up_notes
-from prony.report.sections.work import work_notes
 from prony.report.text import EMPTY, Figure, Name, Text, framed, joined, listed, pointer, text
 from prony.report.words import group_words
+
+
+def work_notes(reading: Reading) -> Iterator[Text]:
+    """Yield for each load the subjects whose replies differ most in size, where that is more than a tenth."""
+    said: set[tuple[str, str]] = set()
+    for place, group in enumerate(reading.groups):
+        found = None if group.of_generators else unequal_replies(group.cells)
+        if found is None or (pair := (found.smallest.cell.name, found.largest.cell.name)) in said:
+            continue
+        said.add(pair)
+        under = framed("", group_words(group, place), ": ") if len(reading.groups) > 1 else EMPTY
+        yield text("{}{}", under, _difference(reading, found))
+
+
+def _difference(reading: Reading, found: UnequalReplies) -> Text:
+    parts = (_size(reading, one) for one in (found.smallest, found.largest))
+    return text(
+        "Replies are not of one size, from {} to {}, heads included: that may be a part of a difference in "
+        "speed.",
+        *parts,
+    )
+
+
+def _size(reading: Reading, found: Replies) -> Text:
+    at = cell_at(reading, found.cell) + pointer("metrics", "reply_bytes", "mean")
+    return text("{} ({})", Figure(found.mean_bytes, in_metric("reply_bytes"), at), Name(found.cell.name))
+
 
 _MOST = 6
 
