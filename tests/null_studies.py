@@ -33,7 +33,6 @@ FAMILIES = (
     "pairs",
     "throughput",
     "latency",
-    "mean latency",
     "errors",
     "CPU/request",
     "memory",
