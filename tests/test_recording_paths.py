@@ -57,7 +57,7 @@ def test_a_path_has_its_share_its_errors_and_its_times():
 
 def test_a_load_of_one_path_has_no_paths():
     load = replace(LOAD, mix=None)
-    assert read_load(decode_recording(build.wire(load, OK["/"], {}, (), "no", ()))).paths == ()
+    assert read_load(decode_recording(build.wire(load, OK["/"], {}, (), None, ()))).paths == ()
 
 
 def changed(*path, value):

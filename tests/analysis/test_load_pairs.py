@@ -91,7 +91,7 @@ def test_no_pair_at_all_is_no_verdict():
     found = compare([])
     assert (found.windows.pairs, found.windows.first.requests) == (0, 0)
     assert verdicts(found) == {}
-    assert figures(found)["ok_per_s"].reason == "no trial ran"
+    assert figures(found)["ok_per_s"].reason == "speed does not qualify: no trial ran"
 
 
 @pytest.mark.parametrize("number", [2, 4])

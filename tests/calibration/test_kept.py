@@ -80,7 +80,7 @@ def test_a_new_calibration_takes_the_place_of_the_old_one_and_leaves_no_draft(tm
         "{}",
         "no json",
         '{"version": 2}',
-        json.dumps({**to_json(ONE), "version": 1}),
+        json.dumps({**to_json(ONE), "version": 3}),
         json.dumps({**to_json(ONE), "parts": {"limits": {"title": "x"}}}),
         json.dumps({**to_json(ONE), "more": 1}),
     ],

@@ -343,7 +343,6 @@ MAKERS = {
     "trend_document": "study_two, twice",
     "why_document": "study_two, why",
     "load_document": "load: a closed loop",
-    "load_pairs_document": "load: two in pairs",
     "compare_document": "compare: two subjects",
     "selftest_document": "selftest: two labels",
     "planted_document": "selftest: planted",
