@@ -70,7 +70,7 @@ def test_every_study_has_its_smallest_load():
     "name", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.slow) for name in STUDIES]
 )
 def test_a_block_of_a_study_gives_every_subject_figures_or_a_named_outcome(prony, folder, tiny, name):
-    done = prony("run", tiny(name), "--profile", "tiny", "--out", "out.prony", timeout_s=600)
+    done = prony("run", tiny(name), "--profile", "tiny", "--force", "--out", "out.prony", timeout_s=600)
     assert done.status == 0, done.err
     with open_archive(folder / "out.prony") as archive:
         plan, subjects = archive.plan(), archive.subjects()

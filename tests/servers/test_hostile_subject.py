@@ -136,7 +136,7 @@ class Attacked:
             cwd=self.folder,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=240,
             check=False,
             **drop,
         )

@@ -89,7 +89,17 @@ def test_an_app_with_requirements_of_its_own_runs_on_three_servers(prony, folder
     (folder / "shop.py").write_text(FLASK_APP)
     (folder / "requirements.txt").write_text("flask==3.1.2\nhumanize==4.12.3\n")
     done = prony(
-        *run("--requirements", "requirements.txt", "-c", "10", "--duration", "2s", "--warmup", "500ms"),
+        *run(
+            "--requirements",
+            "requirements.txt",
+            "-c",
+            "10",
+            "--duration",
+            "2s",
+            "--warmup",
+            "500ms",
+            "--force",
+        ),
         *("--servers", "gunicorn,waitress,uwsgi", "--path", "/?name=you"),
         timeout_s=300,
     )
@@ -204,7 +214,7 @@ def test_replies_that_differ_between_servers_stop_the_run_before_any_load(prony,
 def test_an_app_whose_answers_fail_only_under_load_is_measured_but_never_wins(prony, folder, trials):
     failing = 'if hits > 6: return start_response("500 Oh", [("Content-Length", "2")]) and None or [b"no"]'
     write(folder, body=failing)
-    done = prony(*run("--full", "--json", "out.json"))
+    done = prony(*run("--full", "--json", "out.json", "--force"))
     assert done.status == 3, done.err
     (trial,) = trials(folder / "out.prony")
     assert trial.outcome == Ok()

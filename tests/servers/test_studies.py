@@ -156,7 +156,7 @@ def impossible(folder):
         '[[workloads]]\nloop = "closed"\nconnections = 2\n'
         '[profiles.quick]\nblocks = 1\nduration = "500ms"\n'
     )
-    options = ("--no-calibration", "--full", "--out", "out.prony")
+    options = ("--no-calibration", "--full", "--force", "--out", "out.prony")
     return ("run", "pair.toml", "--catalog", "impossible.toml", *options)
 
 
@@ -208,7 +208,7 @@ def test_a_server_of_ones_own_runs_built_in_apps_with_what_they_need(prony, fold
         'format = 1\nname = "own"\ntitle = "Own"\n[[subjects]]\nserver = "mine"\napp = "flask-hello"\n'
         '[[workloads]]\nloop = "closed"\nconnections = 2\n[profiles.quick]\nblocks = 1\nduration = "500ms"\n'
     )
-    options = ("--catalog", "mine.toml", "--no-calibration", "--out", "out.prony")
+    options = ("--catalog", "mine.toml", "--no-calibration", "--force", "--out", "out.prony")
     done = prony("run", "study.toml", *options, timeout_s=120)
     assert done.status == 0, done.err
     assert [trial.outcome for trial in trials(folder / "out.prony")] == [Ok()]
