@@ -10,7 +10,10 @@ from prony.archive import create, open_archive
 from prony.cli.interrupt import Terminated
 from prony.errors import SubjectError
 from prony.model.facts import Fingerprint
+from prony.model.fault import Fault, FaultKind
 from prony.model.records import RunStatus
+from prony.model.sandbox import Placement
+from prony.model.trial import Invalid
 
 STUDY = """\
 format = 1
@@ -49,13 +52,18 @@ def empty_archive(task):
 
 def with_replies(path, make, kept):
     """Write the archive with all but so many replies of a trial taken for errors."""
+    with_trials(path, make, lambda trial: _with_replies(trial, kept))
+
+
+def with_trials(path, make, changed):
+    """Write the archive with each trial as ``changed`` returns it."""
     whole = path.with_name("whole.prony")
     make(whole)
     with open_archive(whole) as archive, create(path, archive.plan(), Fingerprint()) as writer:
         for record in archive.subjects().values():
             writer.record_subject(record)
         for record in archive.trials():
-            writer.append(_with_replies(record.trial, kept))
+            writer.append(changed(record.trial))
         writer.finish(RunStatus.FINISHED)
     whole.unlink()
 
@@ -67,6 +75,26 @@ def _with_replies(trial, kept):
     bad = {**account.bad_status, "500": account.ok - kept}
     changed = replace(account, ok=kept, bad_status=bad)
     return replace(trial, recording=replace(trial.recording, account=changed))
+
+
+def beside_others(share):
+    """Return what makes a trial one beside which other programs took a share of the CPUs."""
+    fault = Fault(FaultKind.OTHER_LOAD, share=share)
+    return lambda trial: replace(
+        trial, outcome=Invalid("other load"), fault=fault, placement=Placement((0,), (1,))
+    )
+
+
+@pytest.mark.parametrize(
+    ("share", "arguments", "status"),
+    [(0.3, [], 0), (0.3, ["--strict"], 3), (0.49, [], 3)],
+    ids=["its figures are bounds", "strict", "nothing is left of them"],
+)
+def test_a_study_beside_other_programs_was_measured_where_its_figures_are_bounds(
+    ended, share, arguments, status
+):
+    done = ended(lambda task, listener: with_trials(task.out, closed_study, beside_others(share)), *arguments)
+    assert done.status == status, done.err
 
 
 def test_the_report_and_the_archives_path_come_before_the_json(ended, folder):
