@@ -86,6 +86,7 @@ def test_a_folder_of_evidence_is_judged_and_says_where_it_was_measured(lab, tmp_
     ("arguments", "said_of_it"),
     [
         (("--only", "no-such"), "no planted fault has such a cause and server"),
+        (("--repeats", "0"), "`--repeats 0`: expected at least 1"),
         (("--shard", "9/8"), "`--shard 9/8`: expected one of so many parts, such as `2/8`"),
         (("nowhere.xz",), "holds no evidence of planted faults"),
     ],

@@ -87,6 +87,8 @@ def _parser() -> argparse.ArgumentParser:
 def _run(options: argparse.Namespace) -> int:
     if options.place is not None:
         return _shown(options.place, options)
+    if options.repeats < 1:
+        raise UsageError(f"`--repeats {options.repeats}`: expected at least 1")
     campaign, wanted = _campaign(options), _wanted(options)
     there = read_evidence(options.into) if options.into is not None and options.into.is_dir() else ()
     left = [one for one in wanted if not is_known(one, there, campaign.blocks)]
