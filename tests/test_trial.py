@@ -40,6 +40,12 @@ def recording(*, interrupted=False, little=None):
     )
 
 
+@pytest.fixture(autouse=True)
+def a_quiet_machine(monkeypatch):
+    """What other programs and guests of this machine do meanwhile is no part of these tests."""
+    monkeypatch.setattr("prony.trial.EnvironmentCounters.deltas", lambda _: ({}, {}))
+
+
 class Bench:
     """Sandbox, subject and engine in one, each step of which is written down and may fail."""
 
@@ -291,9 +297,7 @@ def test_ports_that_wait_are_read_when_the_window_is_closed_for_all_else(monkeyp
     assert closed == ["opened", "processes", "ports"]
 
 
-def test_figures_that_contradict_each_other_do_not_count(monkeypatch):
-    # What other programs of this machine do meanwhile is no part of it.
-    monkeypatch.setattr("prony.trial.EnvironmentCounters.deltas", lambda _: ({}, {}))
+def test_figures_that_contradict_each_other_do_not_count():
     outcome = trial_of(Bench(result=recording(little=BAD_LITTLE))).outcome
     assert outcome == Invalid("Little's law is off by -50%: the generator's own figures disagree")
 
