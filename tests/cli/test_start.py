@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from prony import __main__, _engine
+from prony.cli.main import COMMANDS
 
 ROOT = Path(__file__).parent.parent.parent
 # What `prony --version` prints, then all modules that it loaded and no interpreter has by itself.
@@ -65,3 +66,34 @@ def test_a_load_begins_without_what_studies_need():
     loaded = set(json.loads(done.stdout))
     assert "prony.cli.load_progress" in loaded
     assert loaded.isdisjoint({"numpy", "scipy", "prony.study"})
+
+
+HELP = """
+import json, sys
+before = {name.split(".")[0] for name in sys.modules} | set(sys.stdlib_module_names)
+sys.argv = ["prony", *sys.argv[1:]]
+from prony.__main__ import main
+try:
+    main()
+finally:
+    names = {name.split(".")[0] for name in sys.modules} - before
+    print(json.dumps(sorted(names | {name for name in sys.modules if name.startswith("prony.cli.")})))
+"""
+# Typer and what it needs.
+LIGHT = {"annotated_doc", "prony", "shellingham", "typer", "typing_extensions"}
+
+
+def loaded_by(*words):
+    done = subprocess.run([sys.executable, "-c", HELP, *words], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_the_list_of_commands_imports_none_of_them():
+    packages = {name for name in loaded_by("--help") if "." not in name}
+    assert packages <= LIGHT
+    assert not any(name == f"prony.cli.{command}" for name in loaded_by("--help") for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", ["load", "run", "why", "report"])
+def test_the_help_of_a_command_imports_no_package_but_typer(command):
+    assert {name for name in loaded_by(command, "--help") if "." not in name} <= LIGHT

@@ -5,7 +5,7 @@ The only place that catches every exception. Standard output is for data, standa
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import NoReturn
 
@@ -22,15 +22,50 @@ SUMMARY = (
     "which server, how many workers, what it carries, and what stops it."
 )
 
-# In the order of the help. Each has a file beside this one, with a function of its name, and its `EPILOG`.
-COMMANDS = (
-    *("run", "load", "fleet", "report", "compare", "why", "servers", "studies", "engines", "doctor", "host"),
-    *("selftest", "calibrate", "reference", "env", "clean"),
-)
+# In the order of the help, with what it says of each. Each has a file beside this one, with a function of its
+# name, and its `EPILOG`.
+COMMANDS: Mapping[str, str] = {
+    "run": "Measure a study, or your own app on several servers.",
+    "load": "Load one address, with an account of every request.",
+    "fleet": "Make certificates for generators on several machines.",
+    "report": "Report figures, verdicts and the answer of an archive.",
+    "compare": "Show what changed between two archives.",
+    "why": "Show why each subject does not carry more.",
+    "servers": "List the servers that Prony knows, or show some.",
+    "studies": "List the studies that Prony knows, or show some.",
+    "engines": "List the load generators that a study can use.",
+    "doctor": "Print which system packages servers lack.",
+    "host": "Show this machine, and what it lacks.",
+    "selftest": "Test verdicts on cases whose truth is known.",
+    "calibrate": "Measure what monitors and sandbox cost here.",
+    "reference": "Start a server with known delays and errors.",
+    "env": "Show the content of Prony's cache.",
+    "clean": "Remove what interrupted runs left.",
+}
 
 
 def app_with(names: Iterable[str] = COMMANDS) -> typer.Typer:
     """Return the command line with these commands. Only they are imported, with what they need."""
+    app = _without_commands()
+    for name in names:
+        module = import_module(f"prony.cli.{name}")
+        app.command(name, cls=PanelCommand, epilog=module.EPILOG)(getattr(module, name))
+    return app
+
+
+def _overview() -> typer.Typer:
+    """Return the command line with the names of all commands and what each does: none of them is imported."""
+    app = _without_commands()
+    for name, summary in COMMANDS.items():
+        app.command(name, short_help=summary)(_is_imported_where_it_is_typed)
+    return app
+
+
+def _is_imported_where_it_is_typed() -> None:
+    raise AssertionError("a command was run by its name alone")
+
+
+def _without_commands() -> typer.Typer:
     app = typer.Typer(
         name="prony",
         help=SUMMARY,
@@ -41,9 +76,6 @@ def app_with(names: Iterable[str] = COMMANDS) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     )
     app.callback(invoke_without_command=True)(root)
-    for name in names:
-        module = import_module(f"prony.cli.{name}")
-        app.command(name, cls=PanelCommand, epilog=module.EPILOG)(getattr(module, name))
     return app
 
 
@@ -69,8 +101,8 @@ def main() -> NoReturn:
 
 def _status(arguments: list[str]) -> int:  # noqa: PLR0911 - one way out for each kind of end
     try:
-        typed = [word for word in arguments[:1] if word in COMMANDS]
-        app = app_with(typed or COMMANDS)
+        typed = [word for word in _words(arguments)[:1] if word in COMMANDS]
+        app = app_with(typed) if typed else _overview()
         result = app(args=arguments, prog_name="prony", standalone_mode=False)
         sys.stdout.flush()
         return int(result) if isinstance(result, int) else ExitCode.DONE
@@ -93,6 +125,16 @@ def _status(arguments: list[str]) -> int:  # noqa: PLR0911 - one way out for eac
         return _fault(error)
 
 
+def _words(arguments: list[str]) -> list[str]:
+    """Return the words that were typed, also where a shell asks how they may go on.
+
+    *Source*: Typer's scripts of completion: bash hands over `COMP_WORDS`, the others `_TYPER_COMPLETE_ARGS`.
+    """
+    if "_PRONY_COMPLETE" not in os.environ:
+        return arguments
+    return os.environ.get("_TYPER_COMPLETE_ARGS", os.environ.get("COMP_WORDS", "")).split()[1:]
+
+
 def _misuse(error: typer.TyperException) -> UsageError:
     """Return Typer's refusal in the form of Prony's own."""
     context = getattr(error, "ctx", None)
@@ -104,24 +146,21 @@ def _misuse(error: typer.TyperException) -> UsageError:
 
 def _refused_value(error: typer.TyperException) -> str | None:
     """Return option, value and expectation when Typer refused a value; else null."""
-    from pydantic import ValidationError
-
-    cause = error.__cause__
-    if not isinstance(error, typer.BadParameter) or not isinstance(cause, ValidationError):
+    if not isinstance(error, typer.BadParameter) or error.param is None:
         return None
-    options = "/".join(error.param.opts) if error.param else ""
-    problem = cause.errors()[0]
-    match problem:
-        case {"type": "greater_than_equal", "ctx": {"ge": least}}:
-            expected = f"expected at least {least}"
-        case {"type": "less_than_equal", "ctx": {"le": most}}:
-            expected = f"expected at most {most}"
-        case {"type": "int_parsing" | "int_parsing_size"}:
-            expected = "expected a whole number"
-        case _:
-            said = problem["msg"].removeprefix("Value error, ").rstrip(".")
-            expected = said.replace(f"'{problem['input']}' is not one of", "expected one of")
-    return f"`{options} {problem['input']}`: {expected}"
+    value, is_not, expected = error.message.rstrip(".").partition(" is not ")
+    if not is_not:
+        return None
+    value = value.strip("'\"")
+    return f"`{'/'.join(error.param.opts)} {value}`: expected {_expected(expected, value, error.param.type)}"
+
+
+def _expected(typers: str, value: str, kind: object) -> str:
+    """Return what an option takes, in the words of Prony's own refusals."""
+    if typers.startswith("in the range"):
+        least, most = getattr(kind, "min", None), getattr(kind, "max", None)
+        return f"at least {least}" if least is not None and float(value) < least else f"at most {most}"
+    return "a whole number" if typers.startswith("a valid int") else typers
 
 
 def _reported(error: PronyError) -> int:
