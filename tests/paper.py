@@ -171,7 +171,7 @@ class World:
         monkeypatch.setattr("prony.study.run.fingerprint", _fingerprint)
         monkeypatch.setattr(preflight, "watch_machine", lambda: Activity({}, {}, 0))
         monkeypatch.setattr("prony.study.run.calibrated_sharing", lambda _placement, _listener: None)
-        monkeypatch.setattr("prony.study.quiet.Patience.wait", lambda *_: None)
+        monkeypatch.setattr("prony.study.quiet.Patience.wait", lambda *_: True)
         # Windows of no length say nothing of the machine.
         monkeypatch.setattr("prony.analysis.validity.environment_fault", self._fault)
         monkeypatch.setitem(
@@ -181,7 +181,7 @@ class World:
 
     def _fault(self, trial):
         text = self.faults.get((trial.block, trial.cell_id, trial.attempt))
-        return text and Fault(FaultKind.SANDBOX, text=text)
+        return Fault(FaultKind.SANDBOX, text=text) if isinstance(text, str) else text
 
     def _prepare(self, requests, user, on_progress, jobs):
         self.requests = list(requests)

@@ -31,8 +31,9 @@ def looks(*seen):
 def test_on_a_quiet_machine_it_looks_once():
     (look, asked), listener = looks(QUIET), Listener()
     patience = Patience(look=look)
-    patience.wait(LOAD, listener)
+    assert patience.wait(LOAD, listener)
     assert (asked, listener.said, patience.left_s) == ([0.25], [], 60.0)
+    assert patience.in_vain() is None
 
 
 def test_a_burst_is_waited_for_and_named():
@@ -52,7 +53,9 @@ def test_a_machine_that_is_never_quiet_costs_ten_seconds_a_trial_and_sixty_in_al
         before = len(asked)
         patience.wait(LOAD, listener)
         waited.append(sum(asked[before:]))
-    assert waited == [10.25] * 6 + [0] * 2
+    # Each trial is looked at, also once nothing is left to wait.
+    assert waited == [10.25] * 6 + [0.25] * 2
+    assert patience.in_vain().startswith("other programs took the CPUs (cc1)")
 
 
 def test_no_trial_is_waited_for_longer_than_it_takes():

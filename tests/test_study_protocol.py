@@ -109,6 +109,20 @@ def test_a_trial_is_repeated_twice_and_what_comes_again_counts_by_force_alone(wo
     assert {trial.fault.text for trial in own} == {"other load"}
 
 
+@pytest.mark.parametrize(
+    ("is_quiet", "force", "attempts"), [(True, False, 3), (False, False, 1), (False, True, 3)]
+)
+def test_what_is_a_bound_already_is_repeated_only_once_the_machine_is_quiet(
+    world, monkeypatch, is_quiet, force, attempts
+):
+    monkeypatch.setattr("prony.study.quiet.Patience.wait", lambda *_: is_quiet)
+    busy = Fault(FaultKind.OTHER_LOAD, share=0.3)
+    world.faults = {(0, 2, attempt): busy for attempt in range(9)}
+    world.measure(replace(world.study(), force=force))
+    own = [trial for trial in trials_of(world) if (trial.block, trial.cell_id) == (0, 2)]
+    assert len(own) == attempts
+
+
 def test_a_sandbox_that_cannot_be_made_is_a_fault_of_the_machine(world):
     world.errors = {0: HostError("no control group")}
     world.run()

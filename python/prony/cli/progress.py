@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from prony.analysis.account import Tally, tally
+from prony.analysis.environment_faults import disturbed_reach
 from prony.catalog.install.prepare import EnvironmentProgress
 from prony.cli.load_line import progress_bar
 from prony.cli.load_progress import LiveLine
@@ -109,11 +110,14 @@ class StudyProgress(StudyListener):
 def _outcome(trial: Trial) -> str:
     match trial.outcome:
         case Ok():
-            found = tally(trial.recording.account) if trial.recording else Tally()
-            return f"ok, {format_count(found.ok)} answered" + (
-                f", {format_count(found.lost)} failed" if found.lost else ""
-            )
+            return f"ok, {_counts(trial)}"
         case Failed(stage, reason):
             return f"failed at {stage}: {reason}"
         case Invalid(reason):
-            return f"invalid: {reason}"
+            return f"a bound, {_counts(trial)}: {reason}" if disturbed_reach(trial) else f"invalid: {reason}"
+
+
+def _counts(trial: Trial) -> str:
+    found = tally(trial.recording.account) if trial.recording else Tally()
+    failed = f", {format_count(found.lost)} failed" if found.lost else ""
+    return f"{format_count(found.ok)} answered{failed}"

@@ -29,8 +29,9 @@ def run_turns(
     """Run those of ``turns``, all of one block, that are not in the archive yet.
 
     Trials that the environment disturbed are repeated at the end of the block, at most twice; every attempt
-    is archived as a trial of its own. A subject's own failures are data and are not repeated. Nor is
-    calibration: at another place in the block it would mean nothing.
+    is archived as a trial of its own. What is a bound already is repeated only once the machine is quiet, and
+    never in a pilot. A subject's own failures are data and are not repeated. Nor is calibration: at another
+    place in the block it would mean nothing.
     """
     position = 1 + max((turn.position.position for turn in turns), default=-1)
     now: Iterable[Turn] = [turn for turn in turns if bench.has(turn)]
@@ -39,11 +40,26 @@ def run_turns(
         for turn in now:
             if not ledger.has(turn):
                 _run_turn(bench, turn, ledger, listener, judge)
-        disturbed = [one for one in ledger.disturbed(now) if one.position.role is not TrialRole.CALIBRATION]
+        disturbed = _to_repeat(bench, now, ledger, listener) if attempt < retries else ()
         now = [again(turn, position + place) for place, turn in enumerate(disturbed)]
         position += len(disturbed)
-        if disturbed and attempt < retries:
+        if disturbed:
             listener.notice(_repeats(len(disturbed), ledger.entries[disturbed[0].key].fault))
+
+
+def _to_repeat(
+    bench: Bench, turns: Iterable[Turn], ledger: Ledger, listener: StudyListener
+) -> tuple[Turn, ...]:
+    """Return those of ``turns`` whose trials a repeat may make better."""
+    disturbed = ledger.disturbed(turns)
+    able = tuple(turn for turn in disturbed if turn.position.role is not TrialRole.CALIBRATION)
+    unbounded = tuple(turn for turn in able if not ledger.entries[turn.key].is_bounded)
+    if bench.study.force or len(unbounded) == len(able):
+        return able
+    bounded = next(turn for turn in able if turn not in unbounded)
+    if bounded.position.role is TrialRole.PILOT or not bench.patience.wait(bounded.cell.workload, listener):
+        return unbounded
+    return able
 
 
 def _repeats(count: int, fault: Fault | None) -> str:

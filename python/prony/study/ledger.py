@@ -6,6 +6,7 @@ Must not know how a trial is run.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from prony.analysis.environment_faults import disturbed_reach
 from prony.archive import ArchiveWriter
 from prony.model.facts import TrialFacts
 from prony.model.fault import Fault
@@ -15,10 +16,13 @@ from prony.schedule import Key, Turn
 
 @dataclass(frozen=True, slots=True)
 class ArchivedTrial:
-    """What is remembered of an archived trial; ``length_ns``: how long it took until ``ended_unix_ns``."""
+    """What is remembered of an archived trial; ``length_ns``: how long it took until ``ended_unix_ns``.
+    ``is_bounded``: it was disturbed, and its figures are bounds.
+    """
 
     outcome: Outcome
     fault: Fault | None
+    is_bounded: bool
     facts: TrialFacts
     length_ns: int
     ended_unix_ns: int
@@ -32,7 +36,10 @@ class ArchivedTrial:
 def entry_of(trial: Trial) -> tuple[Key, ArchivedTrial]:
     """Return a trial's key, and what is remembered of it."""
     key = trial.cell_id, trial.block, trial.position, trial.attempt, trial.role
-    return key, ArchivedTrial(trial.outcome, trial.fault, trial.facts, length_of(trial), trial.ended_unix_ns)
+    is_bounded = disturbed_reach(trial) is not None
+    return key, ArchivedTrial(
+        trial.outcome, trial.fault, is_bounded, trial.facts, length_of(trial), trial.ended_unix_ns
+    )
 
 
 def length_of(trial: Trial) -> int:

@@ -103,6 +103,8 @@ def _run_study(study: Study, listener: StudyListener, groups: Groups | None) -> 
             compare_replies(bench, listener)
             first_look(bench, listener)
         writer.record_facts(_measured(bench, ledger, earlier, listener, began))
+        if disturbed := bench.patience.in_vain():
+            listener.notice(disturbed)
         writer.finish(RunStatus.FINISHED)
 
 
