@@ -9,7 +9,6 @@ from prony.factors import (
     MOST_SUBJECTS,
     Choices,
     check_size,
-    is_as_named,
     name_with,
     seated,
     shared_sandbox,
@@ -112,21 +111,6 @@ def test_a_subjects_own_name_and_a_pattern_of_it_name_it(name):
     assert is_named(name, "g[[]workers*")
     assert is_named(name, name.partition(" ")[0][:11] + "*")
     assert not is_named("gw+x", "g[workers=4]+x")
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [("workers", 3), ("nginx.workers", 9), ("sandbox.memory", "3M"), ("sandbox.cpus", 2), ("no", 1)],
-)
-def test_levels_that_are_not_the_subjects_settings_are_seen(key, value):
-    setup = made(
-        server={"workers": (1, 2)},
-        frontend={"workers": (1, 2)},
-        sandbox={"memory": ("1M", "2M"), "cpus": (1, "1.5")},
-    )[-1]
-    cell = Cell(1, setup.subject, LOAD, sandbox=setup.sandbox)
-    assert is_as_named(cell)
-    assert not is_as_named(replace(cell, subject=replace(setup.subject, levels={key: value})))
 
 
 # --- how many ---------------------------------------------------------------------------------------------

@@ -131,6 +131,10 @@ class Bench:
 
 
 def trial_of(bench, on_event=lambda event: None):
+    return stay_of(bench, on_event).trial
+
+
+def stay_of(bench, on_event=lambda event: None, **others):
     app = App("hello", "Hello", "/apps/hello", {Interface.WSGI: "hello:app"}, contract=CONTRACT)
     subject = Subject("wsgiref+hello", "wsgiref", app, Interface.WSGI)
     task = Task(
@@ -142,6 +146,7 @@ def trial_of(bench, on_event=lambda event: None):
         engine=bench,
         placement=PLACEMENT,
         nuisances={"port": "8000"},
+        **others,
     )
     return run_trial(task, on_event)
 
@@ -153,6 +158,24 @@ def test_the_steps_come_in_their_order():
     bench = Bench()
     trial_of(bench)
     assert bench.steps == ["start", "ready", "verify", "load", "loaded", "alive?", "log", "stop"]
+
+
+def test_a_trial_that_nobody_watches_has_a_recording_alone():
+    bench, heard = Bench(), []
+    trial = stay_of(bench, heard.append, is_watched=False).trial
+    assert bench.steps == ["start", "ready", "verify", "load", "loaded", "alive?", "log", "stop"]
+    assert (trial.outcome, trial.recording) == (Ok(), recording())
+    assert (trial.samples, trial.threads, trial.events) == ((), (), ())
+    assert [event["event"] for event in heard] == ["started", "window_open", "progress", "window_close"]
+
+
+def test_how_a_subject_began_and_ended_comes_with_its_trial():
+    stay = stay_of(Bench())
+    assert (stay.ready_ns, stay.stopped) == (1, StopReport("ended", 0.0, left=0))
+    refused = stay_of(Bench({"start": SubjectError("no")}))
+    assert (refused.ready_ns, refused.stopped) == (None, None)
+    silent = stay_of(Bench({"ready": SubjectError("no")}))
+    assert (silent.ready_ns, silent.stopped) == (None, StopReport("ended", 0.0, left=0))
 
 
 def test_a_trial_says_what_was_run_where_and_when():

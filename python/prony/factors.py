@@ -187,28 +187,6 @@ def without_levels(subject: Subject) -> str:
     return f"{server}{front}+{subject.app.name}" if subject.levels else subject.name
 
 
-def is_as_named(cell: Cell) -> bool:
-    """Return whether a cell's subject has the settings that its levels name, as far as an archive keeps them:
-    of variables it keeps only the levels.
-    """
-    subject, front = cell.subject, cell.subject.frontend
-    own: dict[str, object] = {**subject.settings, **_own_limits(cell.sandbox)}
-    if front:
-        own |= {f"{front.entry}.{key}": value for key, value in front.settings.items()}
-    return all(
-        key == f"{OF_SANDBOX}.kernel"
-        or key.startswith(f"{OF_APP}.")
-        or (key in own and own[key] == _comparable(key, value))
-        for key, value in subject.levels.items()
-    )
-
-
-def _own_limits(sandbox: SandboxChoice) -> dict[str, object]:
-    limits = {"cpus": sandbox.cpu_quota, "memory": sandbox.memory_bytes, "pids": sandbox.pids}
-    kernel = {f"{SYSCTL}.{name}": value for name, value in sandbox.sysctl}
-    return {f"{OF_SANDBOX}.{name}": value for name, value in (*limits.items(), *kernel.items())}
-
-
 def shared_sandbox(cell: Cell) -> SandboxChoice:
     """Return a cell's sandbox without what its subject's levels set: cells with the same one are compared."""
     of_levels = {key.partition(".")[2] for key in cell.subject.levels if key.startswith(f"{OF_SANDBOX}.")}
@@ -220,22 +198,6 @@ def shared_sandbox(cell: Cell) -> SandboxChoice:
         pids=None if "pids" in of_levels else own.pids,
         sysctl=tuple(one for one in own.sysctl if not {"kernel", f"{SYSCTL}.{one[0]}"} & of_levels),
     )
-
-
-def _comparable(key: str, value: Value) -> object:
-    owner, _, name = key.partition(".")
-    if owner != OF_SANDBOX:
-        return value
-    try:
-        return (
-            _bytes(value)
-            if name == "memory"
-            else float(value)
-            if name in ("cpus", "pids")
-            else as_written(value)
-        )
-    except ValueError:
-        return None
 
 
 def grid_words(subjects: Iterable[Subject]) -> Iterator[str]:

@@ -42,7 +42,7 @@ from prony.monitor.switches import SwitchCounters
 from prony.monitor.waiting_ports import WaitingPorts
 from prony.monitor.waits import ThreadCounters
 from prony.monitor.workers import WorkerConnections
-from prony.sandbox import RunningSubject, Sandbox
+from prony.sandbox import RunningSubject, Sandbox, StopReport
 from prony.sandbox.carry_over import carried_over, read_sockets
 from prony.sandbox.ceilings import memory_bytes
 from prony.sandbox.cgroup.base import Counters
@@ -57,7 +57,7 @@ class Task:
     """Everything that one trial needs, resolved.
 
     ``counts_disturbed``: even if the machine disturbs it, it counts, and is flagged. ``looks``: what the
-    subject is looked at for closely, which disturbs it.
+    subject is looked at for closely, which disturbs it. ``is_watched``: monitors run meanwhile.
     """
 
     cell: Cell
@@ -70,6 +70,16 @@ class Task:
     nuisances: Mapping[str, str]
     counts_disturbed: bool = True
     looks: tuple[CloseLook, ...] = ()
+    is_watched: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """A trial, how long its subject took to be ready, and how it ended; null: it did not come so far."""
+
+    trial: Trial
+    ready_ns: int | None
+    stopped: StopReport | None
 
 
 @dataclass(slots=True)
@@ -85,10 +95,11 @@ class _Evidence:
     events: list[TrialEvent] = field(default_factory=list)
     facts: TrialFacts = TrialFacts()
     broke: Fault | None = None
-    left: int = 0
+    ready_ns: int | None = None
+    stopped: StopReport | None = None
 
 
-def run_trial(task: Task, on_event: Callable[[Json], None]) -> Trial:
+def run_trial(task: Task, on_event: Callable[[Json], None]) -> Stay:
     """Run one trial and return it, whatever its outcome.
 
     *Errors*: errors of a subject, the engine or the sandbox are not raised, they become the outcome;
@@ -118,7 +129,9 @@ def run_trial(task: Task, on_event: Callable[[Json], None]) -> Trial:
         threads=evidence.threads,
         facts=evidence.facts,
     )
-    return judge(trial, Circumstances(evidence.broke, evidence.left, task.counts_disturbed))
+    left = evidence.stopped.left if evidence.stopped else 0
+    judged = judge(trial, Circumstances(evidence.broke, left, task.counts_disturbed))
+    return Stay(judged, evidence.ready_ns, evidence.stopped)
 
 
 def _measure(task: Task, evidence: _Evidence, on_event: Callable[[Json], None]) -> Ok | Failed:
@@ -129,7 +142,7 @@ def _measure(task: Task, evidence: _Evidence, on_event: Callable[[Json], None]) 
                 return _on_running(task, subject, evidence, on_event)
             finally:
                 evidence.log = subject.log()
-                evidence.left = subject.stop().left
+                evidence.stopped = subject.stop()
     except SubjectError as error:
         evidence.log = evidence.log if evidence.log.text else LogTail(error.log)
         return Failed(error.stage, error.message)
@@ -151,14 +164,17 @@ def _on_running(
         evidence.counters = carried_over(subject.address.port, read_sockets()).as_counters()
     groups = _Groups(subject)
     try:
-        subject.wait_until_ready(task.cell.workload.request)
+        evidence.ready_ns = subject.wait_until_ready(task.cell.workload.request)
         broken = subject.verify(task.contract)
     except SubjectError as error:
         killed = _out_of_memory(task, groups)
         raise SubjectError(killed, stage=error.stage, log=error.log) if killed else error from None
     if broken is not None:
         return Failed(FailureStage.CONTRACT, _out_of_memory(task, groups) or broken)
-    _load(task, subject, groups, evidence, on_event)
+    if task.is_watched:
+        _load(task, subject, groups, evidence, on_event)
+    else:
+        evidence.recording = task.engine.run(task.cell.workload, subject.address, subject.seat, on_event)
     killed = _out_of_memory(task, groups)
     if killed is not None:
         return Failed(FailureStage.LOAD, killed)

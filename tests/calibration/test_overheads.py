@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from golden import build
 from prony.analysis.compare import Verdict
 from prony.archive import open_archive
-from prony.calibration.bench import unwatched, watched
 from prony.calibration.parts.overheads import (
     METRICS,
     contrasts,
@@ -72,7 +71,7 @@ def test_the_setups_of_a_contrast_differ_in_that_one_thing(own_network, groups):
     for one in contrasts(found):
         having, without = found[one.having], found[one.without]
         differ = {
-            "the monitors": having.runner is watched and without.runner is unwatched,
+            "the monitors": having.is_watched and not without.is_watched,
             "a network namespace": having.sandbox.network != without.sandbox.network,
             "a control group": having.sandbox.kind != without.sandbox.kind,
         }

@@ -27,7 +27,10 @@ class Listener:
 @pytest.fixture
 def bench():
     return SimpleNamespace(
-        placement=EVERYWHERE, effort=QUICK, groups=None, no_groups="no cgroups are mounted"
+        placement=EVERYWHERE,
+        effort=QUICK,
+        bench=SimpleNamespace(groups=None),
+        no_groups="no cgroups are mounted",
     )
 
 

@@ -17,6 +17,7 @@ from prony.model.observation import LogTail
 from prony.model.subject import Interface
 from prony.model.trial import Failed, Invalid, Ok, Trial, TrialRole
 from prony.sandbox import StopReport
+from prony.trial import Stay
 from recordings import recording_of
 
 FOUND = ServerCheck("wsgiref", Interface.WSGI, "1.0")
@@ -30,19 +31,19 @@ def trial(outcome=Ok(), log="", **account):  # noqa: B008
 
 
 def test_right_answers_to_all_requests_pass():
-    found = verdict_of(FOUND, trial(ok=1000), 250_000_000, STOPPED)
+    found = verdict_of(FOUND, Stay(trial(ok=1000), 250_000_000, STOPPED))
     assert found.passed
     assert (found.ok, found.failed, found.ready_s, found.stopped) == (1000, 0, 0.25, STOPPED)
 
 
 def test_a_rare_named_failure_passes_and_is_kept():
-    found = verdict_of(FOUND, trial(ok=9999, reset=1), 1, STOPPED)
+    found = verdict_of(FOUND, Stay(trial(ok=9999, reset=1), 1, STOPPED))
     assert found.passed
     assert found.failures == {RequestClass("reset"): 1}
 
 
 def test_a_request_left_on_each_connection_passes_even_where_few_were_answered():
-    assert verdict_of(FOUND, trial(ok=100, timed_out=3), 1, STOPPED).passed
+    assert verdict_of(FOUND, Stay(trial(ok=100, timed_out=3), 1, STOPPED)).passed
 
 
 @pytest.mark.parametrize(
@@ -55,13 +56,13 @@ def test_a_request_left_on_each_connection_passes_even_where_few_were_answered()
     ],
 )
 def test_what_failed_under_load_is_told(account, told):
-    found = verdict_of(FOUND, trial(log="last words", **account), 1, STOPPED)
+    found = verdict_of(FOUND, Stay(trial(log="last words", **account), 1, STOPPED))
     assert (found.stage, found.reason, found.log) == ("load", told, "last words")
 
 
 def test_a_request_that_no_class_counts_is_a_failure_without_a_name():
     done = trial(ok=5, scheduled=6)
-    assert "for an unknown reason" in verdict_of(FOUND, done, 1, STOPPED).reason
+    assert "for an unknown reason" in verdict_of(FOUND, Stay(done, 1, STOPPED)).reason
 
 
 @pytest.mark.parametrize(
@@ -72,12 +73,12 @@ def test_a_request_that_no_class_counts_is_a_failure_without_a_name():
     ],
 )
 def test_the_trials_own_fault_comes_first(outcome, stage, reason):
-    found = verdict_of(FOUND, trial(outcome), None, None)
+    found = verdict_of(FOUND, Stay(trial(outcome), None, None))
     assert (found.stage, found.reason, found.ready_s) == (stage, reason, None)
 
 
 def test_processes_that_are_still_there_are_a_failure():
-    assert verdict_of(FOUND, trial(ok=10), 1, STOPPED, ["worker (7)"]).stage == "stop"
+    assert verdict_of(FOUND, Stay(trial(ok=10), 1, STOPPED), ["worker (7)"]).stage == "stop"
 
 
 def test_what_speaks_tls_is_checked_once_more_with_it():
@@ -94,7 +95,7 @@ def test_what_speaks_tls_is_checked_once_more_with_it():
 
 
 def test_a_row_with_tls_says_so():
-    found = replace(verdict_of(FOUND, trial(ok=10), 1, STOPPED), wire=Wire.HTTP, tls=TlsKey.ECDSA)
+    found = replace(verdict_of(FOUND, Stay(trial(ok=10), 1, STOPPED)), wire=Wire.HTTP, tls=TlsKey.ECDSA)
     assert check_json(found)["tls"] == "ecdsa"
     assert "http, TLS" in markdown(checks_document([found]))
 
@@ -120,14 +121,14 @@ def test_what_speaks_http2_is_checked_with_tls_and_without_where_it_can():
 
 
 def test_a_row_behind_a_frontend_says_what_clients_speak():
-    found = replace(verdict_of(FOUND, trial(ok=10), 1, STOPPED), wire=Wire.UWSGI, clients=Wire.HTTP2)
+    found = replace(verdict_of(FOUND, Stay(trial(ok=10), 1, STOPPED)), wire=Wire.UWSGI, clients=Wire.HTTP2)
     assert check_json(found)["clients"] == "http2"
     assert "uwsgi, HTTP/2" in markdown(checks_document([found])).replace("\\", "")
 
 
 def test_only_the_last_lines_of_a_log_are_kept():
     log = "\n".join(str(line) for line in range(100))
-    assert verdict_of(FOUND, trial(Failed("start", "x"), log), None, None).log.splitlines()[0] == "80"
+    assert verdict_of(FOUND, Stay(trial(Failed("start", "x"), log), None, None)).log.splitlines()[0] == "80"
 
 
 def test_without_names_all_built_in_servers_and_variants_are_checked():
@@ -153,14 +154,14 @@ def test_a_server_that_needs_a_frontend_is_checked_behind_it():
 
 
 def test_the_document_has_a_row_for_each_and_reason_and_log_for_what_failed():
-    failed = verdict_of(FOUND, trial(Failed("start", "exited with status 7"), "last words"), None, None)
-    text = markdown(checks_document([verdict_of(FOUND, trial(ok=10), 1, STOPPED), failed]))
+    failed = verdict_of(FOUND, Stay(trial(Failed("start", "exited with status 7"), "last words"), None, None))
+    text = markdown(checks_document([verdict_of(FOUND, Stay(trial(ok=10), 1, STOPPED)), failed]))
     assert "checked, these failed: " in text
     assert "failed at start: exited with status 7" in text
     assert "last words" in text
 
 
 def test_a_check_is_also_data():
-    data = check_json(verdict_of(FOUND, trial(ok=10), 500_000_000, STOPPED))
+    data = check_json(verdict_of(FOUND, Stay(trial(ok=10), 500_000_000, STOPPED)))
     assert (data["passed"], data["ready_s"], data["reason"]) == (True, 0.5, None)
     assert data["stopped"] == {"how": "ended", "seconds": 0.1, "killed": 0}

@@ -51,7 +51,10 @@ CRAFTED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("command", [("report",), ("compare", "out.prony"), ("run", "--resume")])
+AGAIN = ("run", "--app", "hello", "--servers", "gunicorn", "--out")
+
+
+@pytest.mark.parametrize("command", [("report",), ("compare", "out.prony"), AGAIN])
 @pytest.mark.parametrize("what", CRAFTED)
 def test_it_is_refused_in_one_line(said, folder, what, command):
     table, column, value = CRAFTED[what]
@@ -64,12 +67,3 @@ def test_it_is_refused_in_one_line(said, folder, what, command):
     assert done.err.startswith("error: ")
     assert len(done.err.partition("\n")[0]) < 500
     assert "fault in Prony" not in done.err
-
-
-def test_a_search_for_what_is_no_objective_is_not_resumed(said, folder):
-    with closing(sqlite3.connect(study_two(folder / "out.prony", blocks=1))) as database, database:
-        database.execute("UPDATE plan SET design_json = json_set(design_json, '$.find_rate', 'x < y')")
-        database.execute("UPDATE run SET status = 'interrupted'")
-    done = said("run", "--resume", "out.prony")
-    assert done.status == 2
-    assert done.err.startswith("error: `out.prony` searches for a rate by what is no objective: ")

@@ -17,7 +17,7 @@ from prony.cli.main import COMMANDS
 HOSTILE = "a\x1b[2K\r\x9b31mb\x1b]0;c\x07\u202ed\x08\x7f"
 # What each command makes of a name that it does not know.
 CALLS = {
-    "run": [(HOSTILE,), ("--app", HOSTILE), ("--app", "hello", "--servers", HOSTILE), ("--resume", HOSTILE)],
+    "run": [(HOSTILE,), ("--app", HOSTILE), ("--app", "hello", "--servers", HOSTILE)],
     "load": [
         (HOSTILE,),
         ("http://127.0.0.1:1/", "-H", HOSTILE),
@@ -134,7 +134,7 @@ READABLE = [
         ("why", "out.prony"),
         ("doctor", "out.prony"),
         ("selftest", "aa", "out.prony"),
-        ("run", "--resume", "out.prony"),
+        ("run", "--app", "hello", "--servers", "gunicorn", "--out", "out.prony"),
     ],
 )
 def test_no_command_brings_an_archives_escapes_to_the_reader(said, folder, command):

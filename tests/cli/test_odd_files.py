@@ -18,7 +18,6 @@ READS = {
     "--python": ("run", "--app", "shop:app", "--servers", "wsgiref", "--python"),
     "--dir": ("run", "--app", "shop:app", "--servers", "wsgiref", "--dir"),
     "--catalog": ("servers", "--catalog"),
-    "--resume": ("run", "--resume"),
     "--out": ("run", "--app", "shop:app", "--servers", "wsgiref", "--out"),
     "study": ("run",),
     "archive": ("report",),

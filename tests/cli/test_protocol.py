@@ -1,14 +1,10 @@
 """The options of a study's protocol, and a study that goes on: what is refused, and what the rest means."""
 
-import json
-import sqlite3
-from contextlib import closing
-from dataclasses import replace
+import shlex
 
 import pytest
 
-from golden.build import study_two
-from prony.archive import create, open_archive
+from prony.archive import create, resume
 from prony.host.fingerprint import brief_fingerprint
 from prony.host.noise_floors import keep_floors
 from prony.model.facts import Fingerprint, Floor
@@ -18,7 +14,6 @@ from prony.sandbox.choice import Available
 
 APP = ("--app", "shop:app", "--servers", "wsgiref,waitress")
 OUT = ("--out", "out.prony")
-GO_ON = ("--resume", "out.prony", "--app", "shop:app")
 
 
 def test_ones_own_app_is_warmed_up_for_three_seconds_unless_the_user_says_otherwise(run):
@@ -35,8 +30,6 @@ def test_sessions_repeat_all_blocks_and_keep_their_pause(run):
     plan = run.task.plan
     assert (plan.blocks, plan.session_blocks, plan.design.sessions) == (12, 4, 3)
     assert plan.design.pause_ns == 600_000_000_000
-    run(*GO_ON)
-    assert run.task.plan.design == plan.design
 
 
 def test_a_dry_run_names_the_sessions_and_counts_their_pauses(run):
@@ -58,12 +51,10 @@ def test_a_dry_run_promises_no_power_of_blocks_where_sessions_count(run, session
     assert "nine times in ten" not in out
 
 
-def test_a_close_look_is_part_of_the_design_and_goes_on_with_the_study(run):
+def test_a_close_look_is_part_of_the_design(run):
     assert run(*APP, "--confirm", "switches", "--confirm", "gil", "--confirm", "gil", *OUT).status == 130
     plan = run.task.plan
     assert plan.design.confirm == ("switches", "gil")
-    run(*GO_ON)
-    assert run.task.plan.design == plan.design
 
 
 def test_a_dry_run_says_that_a_close_look_counts_for_no_figure(run):
@@ -153,7 +144,6 @@ def test_a_precision_is_planned_looks(run, arguments, looks, budget_ns):
         (("--find-rate", "p99 < 5ms", "--precision", "2%"), "expected one of them"),
         (("--cross-check", "nothing"), "there is no engine `nothing`"),
         (("--cross-check", "prony"), "checks nothing"),
-        (("--trust-plan",), "`--trust-plan`"),
     ],
 )
 def test_a_protocol_that_means_nothing_is_refused(run, arguments, words):
@@ -281,128 +271,105 @@ def test_a_study_names_its_sandbox_unless_another_is_typed(run, monkeypatch):
 # --- going on ---------------------------------------------------------------------------------------------
 
 
-def test_a_study_goes_on_with_the_plan_seed_and_order_of_its_archive(run):
-    run(*APP, "--seed", "7", "--cross-check", "ab", *OUT)
+def test_the_same_command_goes_on_with_the_same_plan(run):
+    typed = (*APP, "--seed", "7", "--cross-check", "ab", *OUT)
+    run(*typed)
     begun = run.task
-    assert run(*GO_ON).status == 130
+    assert not begun.resumes
+    assert run(*typed).status == 130
     assert run.task.resumes
-    # What the command line said of the environment's words only: all that is measured is the same.
     assert run.task.plan == begun.plan
     assert run.task.cross_checks == begun.cross_checks
     assert len(begun.cross_checks) == 2
 
 
-def test_a_study_that_is_interrupted_tells_how_to_go_on(run):
-    done = run(*APP, "--out", "my out.prony")
-    assert "interrupted; to continue: `prony run --resume 'my out.prony' --app shop:app`" in done.err
+def test_the_whole_command_is_printed_at_the_start_and_at_an_interruption(run):
+    own = ("--app", "shop:app", "--servers", "wsgiref", "--env", "TOKEN=s3cret", "-H", "X-Api-Key: s3cret")
+    masked = "--env TOKEN=... -H 'X-Api-Key: ...' --out 'my out.prony' --no-html"
+    printed = f"`prony run --app shop:app --servers wsgiref {masked}`"
+    done = run(*own, "--out", "my out.prony")
+    assert f"to go on after an interruption, type again: {printed}" in done.err
+    assert f"interrupted; to go on, type again: {printed}" in done.err
+    assert "s3cret" not in done.err
 
 
-def test_a_built_in_study_goes_on_by_its_names(run):
-    run("embedded-servers", "--only", "*flask*", *OUT)
-    begun = run.task
-    run("--resume", "out.prony")
-    assert run.task.plan == begun.plan
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("embedded-servers",),
-        APP,
-        ("--servers", "gunicorn"),
-        ("--seed", "3"),
-        ("--repeats", "2"),
-        ("--out", "x.prony"),
-    ],
-)
-def test_beside_resume_nothing_changes_the_plan(run, arguments):
-    run(*APP, *OUT)
-    run.task = None
-    done = run("--resume", "out.prony", *arguments)
-    assert (done.status, run.task) == (2, None)
-    assert "does not work with `--resume`" in done.err
-
-
-def test_an_app_that_changed_is_refused(run, folder):
-    run(*APP, *OUT)
-    (folder / "shop.py").write_text("app = 1\n")
-    done = run(*GO_ON)
-    assert done.status == 2
-    assert "the app `shop` has changed" in done.err
-
-
-def test_an_app_that_has_gone_is_refused(run, folder):
-    own = folder / "own"
-    own.mkdir()
-    (own / "shop.py").write_text("app = None\n")
-    run(*APP, "--dir", "own", *OUT)
-    own.rename(folder / "elsewhere")
-    done = run(*GO_ON, "--dir", "own")
-    assert done.status == 2
-    assert f"the app `shop` is no longer at `{own}`" in done.err
-
-
-def test_what_no_archive_keeps_is_to_be_said_again(run):
-    run(*APP, "--env", "TOKEN=x", "-H", "Authorization: Bearer y", *OUT)
-    begun = run.task
-    first = run(*GO_ON)
-    assert "the app has the variable `TOKEN`" in first.err
-    second = run(*GO_ON, "--env", "TOKEN=x")
-    assert "the requests have the header `Authorization`" in second.err
-    run(*GO_ON, "--env", "TOKEN=x", "-H", "Authorization: Bearer y")
-    assert run.task.plan.cells == begun.plan.cells
-
-
-def test_commands_of_an_archive_run_only_when_they_are_trusted(run, folder):
-    program = folder / "serve"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    run("--command", "mine=./serve {port}", *OUT)
-    begun = run.task
-    refused = run("--resume", "out.prony")
-    assert refused.status == 2
-    assert "would run or open on this machine:\n" in refused.err
-    assert "  the command mine=./serve {port}\n" in refused.err
-    assert "--trust-plan" in refused.err
-    trusted = run("--resume", "out.prony", "--trust-plan")
-    assert "mine=./serve {port}" in trusted.err
-    assert run.task.catalog.servers["mine"] == begun.catalog.servers["mine"]
-
-
-def test_commands_that_are_typed_again_need_no_trust(run, folder):
-    program = folder / "serve"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    begun = run("--command", "mine=./serve {port}", *OUT)
-    assert "to continue: `prony run --resume out.prony --command 'mine=./serve {port}'`" in begun.err
-    assert run("--resume", "out.prony", "--command", "mine=./serve {port}").status == 130
+def test_a_printed_command_names_the_archive_that_nobody_typed(run, folder):
+    done = run(*APP)
+    (made,) = folder.glob("*.prony")
+    printed = f"`prony run {shlex.join(APP)} --no-html --out {made.name}`"
+    assert done.err.count(printed) == 2
+    assert run(*APP, "--out", made.name).status == 130
     assert run.task.resumes
 
 
-def test_a_program_of_a_folder_runs_again_when_it_is_typed_or_trusted(run, folder):
+@pytest.mark.parametrize("words", [("--env", "TOKEN=..."), ("-H", "Authorization: ...")])
+def test_a_printed_command_is_not_typed_without_its_secrets(run, words):
+    run(*APP, words[0], words[1].replace("...", "x"), *OUT)
+    run.task = None
+    done = run(*APP, *words, *OUT)
+    assert (done.status, run.task) == (2, None)
+    assert f"`{words[0]} '{words[1]}'`: `...` stands for the value" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "difference"),
+    [
+        (("--seed", "3"), "seed was 1, is 3"),
+        (("--repeats", "2"), "blocks was 5, is 2"),
+        (("-c", "20"), "cell.0.workload.loop.connections was 10, is 20"),
+        (("--path", "/basket"), 'cell.0.workload.request.path was "/", is "/basket"'),
+        (("--set", "waitress.threads=8"), "cell.1.subject.settings.threads was absent, is 8"),
+        (("--no-calibration",), "is absent"),
+        (("--cross-check", "ab"), "was absent, is {"),
+        (("--run-as", "root"), 'cell.0.sandbox.run_as was null, is "root"'),
+        (("--allow-errors", "5%"), "design.allow_errors was absent, is 0.05"),
+        (("--env", "POOL=4"), 'environment_names was [], is ["POOL"]'),
+    ],
+)
+def test_other_words_are_another_study_and_what_differs_is_said(run, words, difference):
+    run(*APP, *OUT)
+    run.task = None
+    done = run(*APP, *words, *OUT)
+    assert (done.status, run.task) == (2, None)
+    (line,) = [line for line in done.err.splitlines() if line.startswith("error: ")]
+    assert line.startswith("error: `out.prony` holds another study: ")
+    assert difference in line
+    assert "hint: name another file with `--out`" in done.err
+
+
+def test_an_app_that_changed_is_another_study(run, folder):
+    run(*APP, *OUT)
+    run.task = None
+    (folder / "shop.py").write_text("app = 1\n")
+    done = run(*APP, *OUT)
+    assert (done.status, run.task) == (2, None)
+    assert "holds another study: cell.0.subject.app.digest was " in done.err
+
+
+def test_secrets_are_typed_anew_and_taken_from_no_archive(run):
+    typed = (*APP, "--env", "TOKEN=x", "-H", "Authorization: Bearer y", *OUT)
+    run(*typed)
+    begun = run.task
+    run(*typed)
+    assert run.task.plan.cells == begun.plan.cells
+
+
+def test_a_command_a_program_and_a_generator_of_ones_own_go_on(run, folder):
+    for name in ("serve", "load"):
+        (folder / name).write_text("#!/bin/sh\n")
+        (folder / name).chmod(0o755)
     (folder / "index.php").write_text("<?php")
-    begun = run("--app", ".", *OUT)
-    assert "to continue: `prony run --resume out.prony --app .`" in begun.err
-    first = run.task
-    refused = run("--resume", "out.prony")
-    assert refused.status == 2
-    assert f"  the program . of the folder {folder}\n" in refused.err
-    for more in (("--app", "."), ("--trust-plan",)):
-        assert run("--resume", "out.prony", *more).status == 130
-        assert run.task.catalog.servers["php"] == first.catalog.servers["php"]
-
-
-def test_a_generator_of_the_users_own_runs_again_when_it_is_typed_or_trusted(run, folder):
-    (folder / "load").write_text("#!/bin/sh\n")
-    (folder / "load").chmod(0o755)
-    begun = run("load-scripts", "--engine", "./load {url}", *OUT)
-    assert "--engine './load {url}'" in begun.err
-    refused = run("--resume", "out.prony")
-    assert refused.status == 2
-    assert "  the generator ./load {url}\n" in refused.err
-    for more in (("--engine", "./load {url}"), ("--trust-plan",)):
-        assert run("--resume", "out.prony", *more).status == 130
-        assert run.task.plan.cells[-1].engine.command == "./load {url}"
+    for typed in (
+        ("--command", "mine=./serve {port}", "--out", "a.prony"),
+        ("--app", ".", "--out", "b.prony"),
+        ("load-scripts", "--engine", "./load {url}", "--out", "c.prony"),
+        ("embedded-servers", "--only", "*flask*", "--out", "d.prony"),
+    ):
+        run(*typed)
+        begun = run.task
+        assert run(*typed).status == 130
+        assert run.task.resumes
+        assert (run.task.plan, run.task.catalog) == (begun.plan, begun.catalog)
 
 
 def test_a_study_may_be_narrowed_to_the_generator_that_was_added(run, folder):
@@ -460,185 +427,37 @@ def test_a_page_in_php_is_an_app_of_the_servers_that_are_named(run, folder):
     (first, second) = run.task.plan.subjects()
     assert (first.name, second.name) == ("php-fpm@nginx+index", "uwsgi-php+index")
     assert (first.app.targets, first.app.root) == ({Interface.PHP: "index.php"}, "public")
-    assert run("--resume", "out.prony", "--app", "public/index.php").status == 130
+    assert run(*typed, *OUT).status == 130
     refused = run("--app", ".", "--servers", "php-fpm@nginx", *OUT)
     assert "name an app that servers run, --app public/index.php" in refused.err
 
 
-# --- what an archive may not decide -----------------------------------------------------------------------
-
-
-def changed(archive, table, column, change):
-    """Change a JSON value in all rows of an archive's table."""
-    with closing(sqlite3.connect(archive)) as database, database:
-        for row, text in database.execute(f"SELECT rowid, {column} FROM {table}").fetchall():
-            value = json.loads(text)
-            change(value)
-            database.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (json.dumps(value), row))
-
-
-CALL = "builtins:open('/tmp/x', 'w')"
-
-
-@pytest.mark.parametrize("options", [(), ("--trust-plan",), ("--force",)])
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("targets", {"wsgi": CALL}),
-        ("targets", {"wsgi": "app:app", "asgi": "app:other"}),
-        ("requirements", ["evil @ file:///tmp/evil"]),
-        ("services", ["postgres"]),
-        ("digest", "0" * 64),
-    ],
-)
-def test_a_built_in_app_that_the_archive_describes_otherwise_is_refused(run, folder, key, value, options):
-    run("--app", "hello", "--servers", "gunicorn", *OUT)
-    changed(folder / "out.prony", "cell", "subject_json", lambda one: one["app"].update({key: value}))
-    run.task = None
-    done = run("--resume", "out.prony", *options)
-    assert (done.status, run.task) == (2, None)
-    assert done.err.startswith("error: `out.prony`: the app `hello` has changed")
-
-
-def test_of_a_built_in_app_nothing_is_taken_from_the_archive(run, folder):
-    run("--app", "hello", "--servers", "gunicorn", *OUT)
-    begun = run.task.plan.cells[0].subject.app
-    changed(
-        folder / "out.prony",
-        *("cell", "subject_json"),
-        lambda one: one["app"].update({"folder": "/tmp", "environment_names": ["LD_PRELOAD"], "title": "x"}),
-    )
-    assert run("--resume", "out.prony").status == 130
-    assert run.task.plan.cells[0].subject.app == begun
-
-
-@pytest.mark.parametrize("options", [(), ("--trust-plan",), ("--app", "shop:app")])
-@pytest.mark.parametrize(
-    "target",
-    [CALL, "shop:app()", "shop:app or 1", "shop", "shop:", ":app", "shop:app\n", "../shop:app", "a b:c", ""],
-)
-def test_a_target_that_is_no_name_is_refused(run, folder, target, options):
-    run(*APP, *OUT)
-    changed(
-        folder / "out.prony", "cell", "subject_json", lambda one: one["app"].update(targets={"wsgi": target})
-    )
-    run.task = None
-    done = run("--resume", "out.prony", *options)
-    assert (done.status, run.task) == (2, None)
-    assert "the app `shop` has the target `" in done.err.partition("\n")[0] or "built-in" in done.err
-
-
-@pytest.mark.parametrize("target", ["/tmp/x.psgi", "../x.psgi", "x.psgi'; system 'id", "x.pl", ".psgi"])
-def test_a_file_of_an_app_lies_in_its_own_folder(run, folder, target):
-    run(*APP, *OUT)
-    changed(
-        folder / "out.prony", "cell", "subject_json", lambda one: one["app"].update(targets={"psgi": target})
-    )
-    run.task = None
-    done = run("--resume", "out.prony", "--trust-plan")
-    assert (done.status, run.task) == (2, None)
-    assert "has the target" in done.err
-
-
-@pytest.mark.parametrize(("key", "value"), [("requirements", ["evil"]), ("services", ["postgres"])])
-def test_an_app_of_ones_own_has_no_requirements_of_an_archive(run, folder, key, value):
-    run(*APP, *OUT)
-    changed(folder / "out.prony", "cell", "subject_json", lambda one: one["app"].update({key: value}))
-    run.task = None
-    done = run(*GO_ON, "--trust-plan")
-    assert (done.status, run.task) == (2, None)
-    assert "has requirements or services" in done.err
-
-
-def test_an_app_of_ones_own_is_typed_again_or_trusted(run, folder):
-    run(*APP, *OUT)
-    run.task = None
-    refused = run("--resume", "out.prony")
-    assert (refused.status, run.task) == (2, None)
-    assert f"  the app shop:app of the folder {folder}\n" in refused.err
-    assert "add --trust-plan" in refused.err
-    trusted = run("--resume", "out.prony", "--trust-plan")
-    assert trusted.status == 130
-    assert f"trusted, of `out.prony`:\n  the app shop:app of the folder {folder}\n" in trusted.err
-
-
-def test_the_folder_of_an_archive_is_not_that_of_the_app_that_is_typed(run, folder):
-    run(*APP, *OUT)
-    changed(folder / "out.prony", "cell", "subject_json", lambda one: one["app"].update(folder="/tmp/other"))
-    run.task = None
-    done = run(*GO_ON)
-    assert (done.status, run.task) == (2, None)
-    assert "  the app shop:app of the folder /tmp/other\n" in done.err
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "words", "again"),
-    [
-        ("run_as", "root", "servers as the user root", ("--run-as", "root")),
-        ("network", "host", "servers in the network of the host", ("--net", "host")),
-        ("kind", "container", "servers in the sandbox container", ("--sandbox", "container")),
-    ],
-)
-def test_a_sandbox_is_opened_only_when_it_is_typed_again_or_trusted(run, folder, key, value, words, again):
-    run("--app", "hello", "--servers", "gunicorn", "--sandbox", "process", *OUT)
-    changed(folder / "out.prony", "cell", "sandbox_json", lambda one: one.update({key: value}))
-    run.task = None
-    refused = run("--resume", "out.prony")
-    assert (refused.status, run.task) == (2, None)
-    assert f"  {words}\n" in refused.err
-    assert run("--resume", "out.prony", "--trust-plan").status == 130
-    assert run("--resume", "out.prony", *again).status == 130
-
-
-@pytest.mark.parametrize(
-    "again", [("--app", "other:app"), ("--run-as", "root"), ("--net", "isolated"), ("--command", "x=./y")]
-)
-def test_what_is_typed_again_otherwise_is_refused(run, again):
-    run(*APP, *OUT)
-    run.task = None
-    done = run("--resume", "out.prony", *again, "--trust-plan")
-    assert (done.status, run.task) == (2, None)
-    assert f"`{again[0]} {again[1]}`: the study in `out.prony` started with another value" in done.err
-
-
-def test_what_is_to_be_trusted_cannot_hide_itself(run, folder):
-    program = folder / "serve"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    run("--command", "mine=./serve {port}", *OUT)
-    with closing(sqlite3.connect(folder / "out.prony")) as database, database:
-        database.execute(
-            "UPDATE plan SET text = ?", ("prony run --command 'mine=./serve \x1b[2K\r\u202e{port}'",)
-        )
-    run.task = None
-    for options in ((), ("--trust-plan",)):
-        done = run("--resume", "out.prony", *options)
-        assert (done.status, run.task) == (2, None)
-        assert "the command `mine=./serve \\x1b[2K\\r\\u202e{port}` contains control characters" in done.err
-        assert "\x1b" not in done.err and "\u202e" not in done.err
-
-
 def test_a_complete_study_is_reported_and_not_run(run, folder):
-    study_two(folder / "out.prony")
-    done = run("--resume", "out.prony")
-    assert (done.status, run.task) == (0, None)
-    assert "is complete: no trial is left to run" in done.err
-    assert "Archive: out.prony" in done.out
-
-
-def test_an_archive_without_trials_that_is_resumed_is_never_removed(run, folder):
     run(*APP, *OUT)
-    with open_archive(folder / "out.prony") as archive:
-        plan = archive.plan()
+    run.task = None
+    with resume(folder / "out.prony", Fingerprint()) as writer:
+        writer.finish()
+    before = (folder / "out.prony").read_bytes()
+    done = run(*APP, *OUT)
+    assert run.task is None
+    assert "`out.prony` is complete: no trial is left to run" in done.err
+    assert "Archive: out.prony" in done.out
+    assert (folder / "out.prony").read_bytes() == before
+
+
+def test_an_archive_without_trials_is_never_removed(run, folder):
+    run(*APP, *OUT)
     (folder / "out.prony").unlink()
-    create(folder / "out.prony", replace(plan), Fingerprint()).close()
-    assert run(*GO_ON).status == 130
+    create(folder / "out.prony", run.task.plan, Fingerprint()).close()
+    assert run(*APP, *OUT).status == 130
+    assert run.task.resumes
     assert (folder / "out.prony").exists()
 
 
 @pytest.mark.parametrize("content", [b"", b"not an archive"])
-def test_what_is_no_archive_cannot_go_on(run, folder, content):
+def test_what_is_no_archive_is_kept(run, folder, content):
     (folder / "out.prony").write_bytes(content)
-    done = run("--resume", "out.prony")
-    assert (done.status, run.task) == (2, None) or done.status == 3
-    assert "out.prony" in done.err
+    done = run(*APP, *OUT)
+    assert (done.status, run.task) == (2, None)
+    assert "`out.prony` exists already" in done.err
+    assert (folder / "out.prony").read_bytes() == content

@@ -1,6 +1,7 @@
 """How `prony run` ends: exit status, report, JSON, and what is left, whatever the study itself did."""
 
 import json
+import shlex
 from dataclasses import replace
 
 import pytest
@@ -165,7 +166,7 @@ def test_a_study_of_which_no_server_starts_leaves_no_empty_archive(ended, folder
     assert not (folder / "out.prony").exists()
 
 
-def test_the_command_that_goes_on_names_the_requirements_again(said, folder, monkeypatch):
+def test_the_command_that_goes_on_is_the_typed_one(said, folder, monkeypatch):
     def study(task, listener):
         study_two(task.out)
         raise Terminated("SIGTERM")
@@ -177,5 +178,6 @@ def test_the_command_that_goes_on_names_the_requirements_again(said, folder, mon
     done = said("run", *own, "--out", "out.prony")
     assert done.status == 143
     assert (
-        "to continue: `prony run --resume out.prony --app shop:app --requirements 'my needs.txt'`" in done.err
+        f"interrupted; to go on, type again: `prony run {shlex.join(own)} --out out.prony --no-html`"
+        in done.err
     )

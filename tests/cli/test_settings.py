@@ -108,25 +108,22 @@ def test_settings_of_the_kernel_are_those_of_each_subject(run):
     }
 
 
-def test_a_variable_of_the_app_is_each_subjects_own_and_shown_before_it_is_used_again(run):
-    planned(run, *OWN, "--set", "env.POOL=4,16", "--out", "out.prony")
+def test_a_variable_of_the_app_is_each_subjects_own(run):
+    typed = (*OWN, "--set", "env.POOL=4,16", "--out", "out.prony")
+    planned(run, *typed)
     apps = {cell.subject.name: dict(cell.subject.app.environment) for cell in run.task.plan.cells}
     assert apps == {"gunicorn[POOL=4]+shop": {"POOL": "4"}, "gunicorn[POOL=16]+shop": {"POOL": "16"}}
-    run.task = None
-    refused = run("--resume", "out.prony", "--app", "shop:app")
-    assert run.task is None
-    assert "the variable POOL=4\n  the variable POOL=16" in refused.err
-    run("--resume", "out.prony", "--app", "shop:app", "--trust-plan")
-    assert [cell.subject.app.environment["POOL"] for cell in run.task.plan.cells] == ["4", "16"]
+    planned(run, *typed)
+    assert run.task.resumes
 
 
-def test_a_study_of_settings_continues_with_the_same_subjects(run, folder):
+def test_a_study_of_settings_goes_on_with_the_same_subjects(run, folder):
     (folder / "kernels.toml").write_text(STUDY)
-    began = planned(run, "kernels.toml", "--sandbox", "process", "--out", "out.prony")
+    typed = ("kernels.toml", "--sandbox", "process", "--out", "out.prony")
+    began = planned(run, *typed)
     assert len(began) == 4
-    run.task = None
-    assert planned(run, "--resume", "out.prony") == began
-    assert all(cell.subject.levels for cell in run.task.plan.cells)
+    assert planned(run, *typed) == began
+    assert run.task.resumes
 
 
 @pytest.mark.parametrize(

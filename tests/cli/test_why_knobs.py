@@ -6,7 +6,8 @@ import sys
 import pytest
 
 from benches import BENCH, bench
-from prony.diagnosis import Symptom
+from prony.diagnosis.busy_slots import SLOTS_BUSY
+from prony.diagnosis.throttled import THROTTLED
 
 KNOBS = bench("why_knobs").KNOBS
 
@@ -27,10 +28,10 @@ def test_a_knob_is_a_setting_of_its_study(said, knob, is_turned):
 @pytest.mark.parametrize(
     ("plain", "turned", "right"),
     [
-        (None, Symptom.THROTTLED, True),
-        (Symptom.SLOTS_BUSY, Symptom.THROTTLED, True),
-        (Symptom.THROTTLED, Symptom.THROTTLED, False),
-        (None, Symptom.SLOTS_BUSY, False),
+        (None, THROTTLED, True),
+        (SLOTS_BUSY, THROTTLED, True),
+        (THROTTLED, THROTTLED, False),
+        (None, SLOTS_BUSY, False),
         (None, None, False),
     ],
 )
@@ -38,7 +39,7 @@ def test_a_cause_counts_that_is_named_where_the_knob_is_turned_and_only_there(
     monkeypatch, capsys, tmp_path, plain, turned, right
 ):
     module = bench("why_knobs")
-    knob = next(one for one in KNOBS if Symptom.THROTTLED in one.causes)
+    knob = next(one for one in KNOBS if THROTTLED in one.causes)
     named = {f"{knob.study}-plain.prony": plain, f"{knob.study}-turned.prony": turned}
     monkeypatch.setattr(module, "measure", lambda words, archive, options: None)
     monkeypatch.setattr(module, "subjects", lambda archive: [why(named[archive.name])])

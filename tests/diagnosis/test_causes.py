@@ -9,9 +9,32 @@ from diagnosis.test_rules import CELL, HEALTHY
 from golden import build
 from histograms import distribution
 from prony.analysis.validity import Circumstances, judge
-from prony.diagnosis import Confidence, Evidence, Resource, Symptom, diagnose
+from prony.diagnosis import Confidence, Evidence, Resource, diagnose
+from prony.diagnosis.busy_slots import SLOTS_BUSY
+from prony.diagnosis.connect_ladder import CONNECTS_REPEATED
+from prony.diagnosis.connection_cap import CONNECTION_CAP
+from prony.diagnosis.debugging import DEBUGGING
+from prony.diagnosis.descriptors import DESCRIPTORS_USED_UP, SELECT_FULL
+from prony.diagnosis.disk import DISK_WAITED
+from prony.diagnosis.downstream import DOWNSTREAM_BUSY
+from prony.diagnosis.earlier_trials import PORTS_KEPT_BY_EARLIER
+from prony.diagnosis.forks import FORKED_FOR_EACH
+from prony.diagnosis.held_back import REPLIES_HELD_BACK
 from prony.diagnosis.knobs import Knob
+from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED
+from prony.diagnosis.littles_law import FIGURES_CONTRADICT
+from prony.diagnosis.lock_held import LOCK_HELD
+from prony.diagnosis.memory_growth import MEMORY_GREW
+from prony.diagnosis.one_core import ONE_THREAD_FULL
+from prony.diagnosis.other_programs import OTHERS_RAN, OTHERS_RAN_BESIDE_GENERATOR
+from prony.diagnosis.refused import REFUSED
+from prony.diagnosis.server_ports import SERVER_WITHOUT_PORTS
+from prony.diagnosis.starvation import STARVED, STARVED_BY_SLOTS
+from prony.diagnosis.still_cold import STILL_COLD
 from prony.diagnosis.thread_time import ThreadState, thread_time
+from prony.diagnosis.tracking_full import TRACKING_FULL
+from prony.diagnosis.uneven_workers import UNEVEN_CONNECTIONS, UNEVEN_WORKERS
+from prony.diagnosis.wrong_replies import WRONG_REPLIES
 from prony.model.facts import FrontendFacts
 from prony.model.observation import LogTail, Phase, ProcessRow, Sample, ThreadUsage
 from prony.model.sandbox import Network, Placement, SandboxFacts
@@ -60,7 +83,7 @@ def worker(pid, cpu_s=0.0, rss=0, role="worker"):
 
 @pytest.mark.parametrize("errors", [{"bad_status": {"500": 20}}, {"failed_validation": 20}])
 def test_replies_with_another_status_or_body_are_wrong(errors):
-    found = one(build.trial(CELL, 0, 0, [MS] * 180, errors=errors), Symptom.WRONG_REPLIES)
+    found = one(build.trial(CELL, 0, 0, [MS] * 180, errors=errors), WRONG_REPLIES)
     assert (found.confidence, found.numbers) == (
         Confidence.CERTAIN,
         {"wrong": 20, "done": 200, "share": 0.1},
@@ -74,14 +97,14 @@ def test_single_errors_and_lost_requests_are_no_wrong_replies(errors):
 
 def test_requests_that_are_refused_as_they_were_sent_are_told_with_the_commonest_status():
     trial = build.trial(CELL, 0, 0, [MS] * 180, errors={"bad_status": {"400": 15, "405": 4, "500": 1}})
-    found = one(trial, Symptom.REFUSED)
+    found = one(trial, REFUSED)
     assert (found.rule, found.numbers) == ("D38", {"refused": 19, "done": 200, "status": 400})
     assert "most with status 400" in str(finding_words(found, ""))
 
 
 @pytest.mark.parametrize("errors", [{"bad_status": {"400": 4}}, {"bad_status": {"404": 20, "503": 20}}])
 def test_other_pages_and_single_refusals_are_none(errors):
-    assert Symptom.REFUSED not in kinds(build.trial(CELL, 0, 0, [MS] * 180, errors=errors))
+    assert REFUSED not in kinds(build.trial(CELL, 0, 0, [MS] * 180, errors=errors))
 
 
 # --- ports and descriptors --------------------------------------------------------------------------------
@@ -94,9 +117,9 @@ ONE_FAILED = build.trial(CELL, 0, 0, [MS] * 1999, errors={"reset": 1})
 def test_a_server_is_without_ports_when_its_log_says_so_and_most_of_them_wait():
     trial = with_counters(HEALTHY, ports=200, TimeWaitAtClose=198)
     log = LogTail("OSError: [Errno 99] Cannot assign requested address")
-    assert one(replace(trial, log=log), Symptom.SERVER_WITHOUT_PORTS).confidence is Confidence.CERTAIN
-    assert one(replace(FAILING, log=log), Symptom.SERVER_WITHOUT_PORTS).confidence is Confidence.LIKELY
-    assert one(replace(HEALTHY, log=log), Symptom.SERVER_WITHOUT_PORTS).confidence is Confidence.POSSIBLE
+    assert one(replace(trial, log=log), SERVER_WITHOUT_PORTS).confidence is Confidence.CERTAIN
+    assert one(replace(FAILING, log=log), SERVER_WITHOUT_PORTS).confidence is Confidence.LIKELY
+    assert one(replace(HEALTHY, log=log), SERVER_WITHOUT_PORTS).confidence is Confidence.POSSIBLE
 
 
 @pytest.mark.parametrize(
@@ -117,20 +140,20 @@ def test_an_address_that_a_server_cannot_bind_is_no_lack_of_ports(log):
 def test_a_server_with_half_of_its_ports_free_lacks_none_whatever_its_log_says(ports, waiting, sure):
     """Node's own line on a listener, or Python's below its traceback, does not say who wanted an address."""
     trial = replace(with_counters(FAILING, ports=ports, ports__waiting=waiting), log=NO_PORT)
-    assert one(trial, Symptom.SERVER_WITHOUT_PORTS).confidence is sure
+    assert one(trial, SERVER_WITHOUT_PORTS).confidence is sure
 
 
 def test_ports_of_connections_that_are_open_are_used_too():
     trial = replace(with_counters(FAILING, ports=200, ports__waiting=20), log=NO_PORT)
     full = replace(trial, samples=(sample(0, downstream__connections=180),))
-    assert one(full, Symptom.SERVER_WITHOUT_PORTS).confidence is Confidence.LIKELY
+    assert one(full, SERVER_WITHOUT_PORTS).confidence is Confidence.LIKELY
 
 
 def test_ports_that_wait_are_a_likely_limit_only_where_requests_failed():
     likely, possible = Confidence.LIKELY, Confidence.POSSIBLE
     for trial, sure in ((FAILING, likely), (ONE_FAILED, possible), (HEALTHY, possible)):
         waiting = with_counters(trial, ports=200, TimeWaitAtClose=198)
-        assert one(waiting, Symptom.SERVER_WITHOUT_PORTS).confidence is sure
+        assert one(waiting, SERVER_WITHOUT_PORTS).confidence is sure
 
 
 @pytest.mark.parametrize(
@@ -141,7 +164,7 @@ def test_sockets_of_the_generators_connections_and_of_earlier_trials_exhaust_no_
     connections = replace(failing.recording.connections, opened=opened, requests_sent=sent)
     trial = replace(failing, recording=replace(failing.recording, connections=connections))
     waiting = with_counters(trial, ports=200, TimeWaitAtClose=198, CarriedTimeWait=carried)
-    assert Symptom.SERVER_WITHOUT_PORTS not in kinds(waiting)
+    assert SERVER_WITHOUT_PORTS not in kinds(waiting)
 
 
 def test_sockets_that_wait_exhaust_no_ports_while_there_are_others():
@@ -170,9 +193,7 @@ def test_ports_between_a_frontend_and_its_server_are_the_frontends_whatever_wait
     counted = {"ports__waiting": waiting, "ports__waiting_frontend": waiting}
     trial = replace(with_counters(failing, ports=200, TimeWaitAtClose=600, **counted), log=LogTail(log))
     behind = record(entry=BEHIND_NGINX, frontend=FrontendFacts("nginx"))
-    found = [
-        one for one in diagnose(Evidence(CELL, trial, behind)) if one.kind is Symptom.SERVER_WITHOUT_PORTS
-    ]
+    found = [one for one in diagnose(Evidence(CELL, trial, behind)) if one.kind is SERVER_WITHOUT_PORTS]
     assert [one.confidence for one in found] == ([] if sure is None else [sure])
     assert [(one.names, one.knob) for one in found] == (
         [] if sure is None else [({"process": "frontend"}, Knob("nginx", "upstream_keep_alive", 1))]
@@ -192,7 +213,7 @@ def test_ports_that_the_server_lacks_are_not_its_frontends(waiting, of_frontend,
     counted = {"ports__waiting": waiting, "ports__waiting_frontend": of_frontend}
     trial = replace(with_counters(HEALTHY, ports=200, **counted), log=LogTail(log))
     behind = record(entry=BEHIND_NGINX, frontend=FrontendFacts("nginx"))
-    found = one(trial, Symptom.SERVER_WITHOUT_PORTS, subject=behind)
+    found = one(trial, SERVER_WITHOUT_PORTS, subject=behind)
     assert (found.names, found.knob) == ({}, None)
 
 
@@ -221,9 +242,9 @@ def test_descriptors_are_used_up_at_the_limit_and_not_before(used, log, sure):
 )
 def test_a_line_of_the_log_may_be_of_before_the_window_where_no_client_went_without(trial, sure):
     log = LogTail("accept4(): Too many open files")
-    assert one(replace(trial, log=log), Symptom.DESCRIPTORS_USED_UP).confidence is sure
+    assert one(replace(trial, log=log), DESCRIPTORS_USED_UP).confidence is sure
     log = LogTail("ValueError: filedescriptor out of range in select()")
-    assert one(replace(trial, log=log), Symptom.SELECT_FULL).confidence is sure
+    assert one(replace(trial, log=log), SELECT_FULL).confidence is sure
 
 
 def test_a_server_that_select_ended_is_diagnosed_by_its_log():
@@ -233,7 +254,7 @@ def test_a_server_that_select_ended_is_diagnosed_by_its_log():
         log=LogTail("ValueError: filedescriptor out of range in select()"),
         samples=(sample(0, established__server=1020),),
     )
-    assert one(trial, Symptom.SELECT_FULL).numbers == {"connections": 1020}
+    assert one(trial, SELECT_FULL).numbers == {"connections": 1020}
 
 
 # --- what earlier trials left -----------------------------------------------------------------------------
@@ -248,33 +269,33 @@ def carried(count, waiting, log=NO_PORT):
 
 def test_ports_that_earlier_trials_keep_are_named_first_and_are_not_the_servers_own():
     trial = carried(180, 198)
-    found = one(trial, Symptom.PORTS_KEPT_BY_EARLIER)
+    found = one(trial, PORTS_KEPT_BY_EARLIER)
     assert (found.rule, found.confidence) == ("D06", Confidence.CERTAIN)
     assert "had left 180 sockets in TIME_WAIT on the host's network, which has 200 ports" in str(
         finding_words(found, "")
     )
-    assert Symptom.SERVER_WITHOUT_PORTS not in kinds(trial)
-    assert concluded(trial).cause_kind is Symptom.PORTS_KEPT_BY_EARLIER
+    assert SERVER_WITHOUT_PORTS not in kinds(trial)
+    assert concluded(trial).cause_kind is PORTS_KEPT_BY_EARLIER
 
 
 def test_sockets_of_the_generators_own_connections_are_not_the_servers_need():
     trial = carried(120, 340)
     connections = replace(trial.recording.connections, opened=140, requests_sent=200)
     closing = replace(trial, recording=replace(trial.recording, connections=connections))
-    assert one(closing, Symptom.PORTS_KEPT_BY_EARLIER).confidence is Confidence.CERTAIN
+    assert one(closing, PORTS_KEPT_BY_EARLIER).confidence is Confidence.CERTAIN
 
 
 def test_ports_that_mostly_earlier_trials_keep_are_likely_theirs_where_many_are_free():
     # Of 43 a new connection of the generator took the place: it may use a port that waits at the server's.
     trial = carried(120, 157)
-    assert one(trial, Symptom.PORTS_KEPT_BY_EARLIER).confidence is Confidence.LIKELY
-    assert concluded(trial).cause_kind is Symptom.PORTS_KEPT_BY_EARLIER
-    assert Symptom.SERVER_WITHOUT_PORTS not in kinds(trial)
+    assert one(trial, PORTS_KEPT_BY_EARLIER).confidence is Confidence.LIKELY
+    assert concluded(trial).cause_kind is PORTS_KEPT_BY_EARLIER
+    assert SERVER_WITHOUT_PORTS not in kinds(trial)
 
 
 def test_a_generator_without_ports_shows_what_earlier_trials_kept():
     failing = replace(carried(180, 198, LogTail("")), recording=without_ports(HEALTHY.recording))
-    assert concluded(failing).cause_kind is Symptom.PORTS_KEPT_BY_EARLIER
+    assert concluded(failing).cause_kind is PORTS_KEPT_BY_EARLIER
 
 
 def without_ports(recording):
@@ -284,15 +305,15 @@ def without_ports(recording):
 
 def test_ports_that_the_server_would_have_used_up_alone_are_only_possibly_theirs():
     trial = carried(20, 200)
-    assert one(trial, Symptom.PORTS_KEPT_BY_EARLIER).confidence is Confidence.POSSIBLE
-    assert one(trial, Symptom.SERVER_WITHOUT_PORTS).confidence is Confidence.CERTAIN
+    assert one(trial, PORTS_KEPT_BY_EARLIER).confidence is Confidence.POSSIBLE
+    assert one(trial, SERVER_WITHOUT_PORTS).confidence is Confidence.CERTAIN
 
 
 @pytest.mark.parametrize(
     "trial", [carried(180, 198, LogTail("")), carried(15, 198)], ids=["nobody lacked one", "few were left"]
 )
 def test_what_earlier_trials_left_is_no_finding_by_itself(trial):
-    assert Symptom.PORTS_KEPT_BY_EARLIER not in kinds(trial)
+    assert PORTS_KEPT_BY_EARLIER not in kinds(trial)
 
 
 # --- Nagle ------------------------------------------------------------------------------------------------
@@ -303,7 +324,7 @@ def replies(values, acknowledged):
 
 
 def test_replies_that_all_take_the_time_of_a_delayed_acknowledgement_are_held_back():
-    found = one(replies([41, 42, 44, 46] * 50, 200), Symptom.REPLIES_HELD_BACK)
+    found = one(replies([41, 42, 44, 46] * 50, 200), REPLIES_HELD_BACK)
     assert (found.confidence, found.numbers["share"]) == (Confidence.CERTAIN, 1.0)
 
 
@@ -350,7 +371,7 @@ def grown(sizes, role="worker"):
 
 
 def test_memory_that_grows_in_every_sample_grew():
-    found = one(grown([50, 54, 58, 62, 66, 70]), Symptom.MEMORY_GREW)
+    found = one(grown([50, 54, 58, 62, 66, 70]), MEMORY_GREW)
     assert found.confidence is Confidence.LIKELY
     assert found.numbers["per_request_bytes"] == 20 * MIB / 200
 
@@ -371,13 +392,13 @@ def test_memory_that_grows_with_requests_that_get_fewer_grew():
     ]
     recording = with_parts(slower.recording, series=series)
     assert kinds(slower) == []
-    assert kinds(replace(slower, recording=recording)) == [Symptom.MEMORY_GREW]
+    assert kinds(replace(slower, recording=recording)) == [MEMORY_GREW]
 
 
 def test_a_pool_that_got_more_processes_is_no_leak():
     pools = [[worker(pid, rss=20 * MIB) for pid in range(count)] for count in range(2, 8)]
     trial = replace(HEALTHY, samples=tuple(sample(k, pool) for k, pool in enumerate(pools)))
-    assert Symptom.MEMORY_GREW not in kinds(trial)
+    assert MEMORY_GREW not in kinds(trial)
 
 
 # --- forks ------------------------------------------------------------------------------------------------
@@ -388,7 +409,7 @@ LOOKS = {"threads.looks": 100, "threads.awake": 20}
 def test_a_program_for_each_request_is_seen_by_forks_and_by_threads_that_wait_for_a_child():
     looks = {**LOOKS, "threads.child": 50, "threads.events": 30}
     trial = replace(HEALTHY, counters={**looks, "machine.forks": 210})
-    assert one(trial, Symptom.FORKED_FOR_EACH).numbers == {"forks": 210, "done": 200}
+    assert one(trial, FORKED_FOR_EACH).numbers == {"forks": 210, "done": 200}
 
 
 @pytest.mark.parametrize(("forked", "waits"), [(210, "threads.wait"), (30, "threads.child")])
@@ -399,7 +420,7 @@ def test_threads_for_connections_and_a_few_programs_are_no_fork_storm(forked, wa
 @pytest.mark.parametrize(("arrived", "named"), [(20, True), (30, False)])
 def test_an_event_loop_waits_for_no_child_and_forks_more_than_connections_arrive(arrived, named):
     counters = {**LOOKS, "threads.events": 80, "machine.forks": 210, "PassiveOpens": arrived}
-    assert (Symptom.FORKED_FOR_EACH in kinds(replace(HEALTHY, counters=counters))) is named
+    assert (FORKED_FOR_EACH in kinds(replace(HEALTHY, counters=counters))) is named
 
 
 @pytest.mark.parametrize(
@@ -417,14 +438,14 @@ def test_forks_that_nobody_waits_for_are_only_possibly_children_where_no_look_fo
     brief = [sample(at + 1, [worker(1), worker(7 + at, role=role)]) for at, role in enumerate(roles)]
     samples = (sample(0, [worker(1)]), *brief, sample(9, [worker(1), worker(99)]))
     trial = replace(HEALTHY, counters=counters, samples=samples)
-    assert one(trial, Symptom.FORKED_FOR_EACH).confidence is sure
+    assert one(trial, FORKED_FOR_EACH).confidence is sure
 
 
 def test_a_program_that_slows_an_event_loop_down_is_seen_in_looks_however_few_there_are():
     counters = {**LOOKS, "threads.events": 80, "machine.forks": 400, "PassiveOpens": 1}
     looks = [sample(at, [worker(1), worker(7 + at, role="other")]) for at in range(10)]
     trial = lasting(replace(HEALTHY, counters=counters, samples=tuple(looks)), 10)
-    assert one(trial, Symptom.FORKED_FOR_EACH).confidence is Confidence.LIKELY
+    assert one(trial, FORKED_FOR_EACH).confidence is Confidence.LIKELY
 
 
 @pytest.mark.parametrize(("forked", "named"), [(500, True), (400, False)])
@@ -432,7 +453,7 @@ def test_what_other_programs_fork_beside_a_slow_app_is_no_fork_storm(forked, nam
     """The window is ten seconds long: some forty forks a second are a shell script's."""
     counters = {**LOOKS, "threads.events": 80, "machine.forks": forked, "PassiveOpens": 1}
     trial = lasting(replace(HEALTHY, counters=counters), 10)
-    assert (Symptom.FORKED_FOR_EACH in kinds(trial)) is named
+    assert (FORKED_FOR_EACH in kinds(trial)) is named
 
 
 # --- workers ----------------------------------------------------------------------------------------------
@@ -452,36 +473,36 @@ def used(*cores, in_flight=8.0):
 
 
 def test_a_full_worker_beside_an_idle_one_is_uneven():
-    assert one(used(0.95, 0.1), Symptom.UNEVEN_WORKERS).numbers["workers"] == 2
+    assert one(used(0.95, 0.1), UNEVEN_WORKERS).numbers["workers"] == 2
 
 
 def test_with_one_request_at_a_time_one_worker_is_busy_and_nothing_is_uneven():
-    assert Symptom.UNEVEN_WORKERS not in kinds(used(0.95, 0.1, in_flight=1.0))
+    assert UNEVEN_WORKERS not in kinds(used(0.95, 0.1, in_flight=1.0))
 
 
 def test_workers_of_which_most_are_idle_are_not_all_busy():
     trial = used(1.0, 0.1, 0.1, 0.1, in_flight=50)
     threads = (ThreadUsage(0, 1, "loop", 4 * SECOND),)
     wide = replace(trial, threads=threads, placement=Placement((0, 1, 2, 3), (9,)))
-    assert kinds(wide, subject=record(slots=16, processes=4)) == [Symptom.UNEVEN_WORKERS]
+    assert kinds(wide, subject=record(slots=16, processes=4)) == [UNEVEN_WORKERS]
 
 
 @pytest.mark.parametrize(("in_flight", "named"), [(2.0, False), (8.0, True)])
 def test_workers_whose_requests_have_a_core_each_are_busy_and_not_uneven(in_flight, named):
     found = kinds(used(0.95, 0.95, 0.0, 0.0, in_flight=in_flight))
-    assert (Symptom.UNEVEN_WORKERS in found) is named
-    assert Symptom.ONE_THREAD_FULL not in found
+    assert (UNEVEN_WORKERS in found) is named
+    assert ONE_THREAD_FULL not in found
 
 
 def test_workers_that_carry_the_rate_that_was_asked_for_wait_for_nothing():
     cell = replace(CELL, workload=build.Workload(build.OpenLoop(200), CELL.workload.stop))
     kept = with_parts(build.trial(cell, 0, 0, [MS] * 200).recording, little=with_little(9.0))
-    assert Symptom.UNEVEN_WORKERS not in kinds(replace(used(0.95, 0.1), recording=kept), cell)
+    assert UNEVEN_WORKERS not in kinds(replace(used(0.95, 0.1), recording=kept), cell)
 
 
 @pytest.mark.parametrize("cores", [(0.9, 0.8), (0.5, 0.1), (0.95,)], ids=["alike", "not full", "alone"])
 def test_workers_that_are_alike_or_have_room_are_not_uneven(cores):
-    assert Symptom.UNEVEN_WORKERS not in kinds(used(*cores))
+    assert UNEVEN_WORKERS not in kinds(used(*cores))
 
 
 def paced(*counts):
@@ -493,7 +514,7 @@ def paced(*counts):
 
 
 def test_a_pace_that_rises_by_a_step_was_still_cold():
-    found = one(paced(50, 52, 51, 98, 101, 99), Symptom.STILL_COLD, SIX)
+    found = one(paced(50, 52, 51, 98, 101, 99), STILL_COLD, SIX)
     assert (found.numbers["seconds"], found.numbers["early_per_s"]) == (3, 51)
 
 
@@ -501,14 +522,14 @@ def test_a_pace_that_rises_by_a_step_was_still_cold():
     "counts", [(98, 101, 99, 100, 97, 102), (50, 99, 52, 101, 98, 99), (99, 101, 98, 51, 50, 52)]
 )
 def test_a_pace_that_is_even_or_stumbles_or_falls_was_not_cold(counts):
-    assert Symptom.STILL_COLD not in kinds(paced(*counts), SIX)
+    assert STILL_COLD not in kinds(paced(*counts), SIX)
 
 
 @pytest.mark.parametrize(
     "counts", [(0, 1, 2, 1, 2, 1), (5, 8, 8, 9, 8, 8), (0, 8, 8, 8, 8, 8)], ids=["rare", "few", "a gap"]
 )
 def test_a_few_replies_less_in_the_beginning_are_chance_and_no_cold_server(counts):
-    assert Symptom.STILL_COLD not in kinds(paced(*counts), SIX)
+    assert STILL_COLD not in kinds(paced(*counts), SIX)
 
 
 @pytest.mark.parametrize(("took_s", "named"), [(1.05, False), (0.05, True)])
@@ -516,40 +537,40 @@ def test_a_page_that_takes_a_second_has_no_reply_in_the_first_one(took_s, named)
     trial = paced(0, 50, 50, 50, 50, 50)
     times = {"ok_service": distribution([round(took_s * SECOND)] * 250)}
     slow = replace(trial, recording=with_parts(trial.recording, distributions=times))
-    assert (Symptom.STILL_COLD in kinds(slow, SIX)) is named
+    assert (STILL_COLD in kinds(slow, SIX)) is named
 
 
 def test_a_load_that_rises_in_stages_finds_no_cold_server():
     stages = (ConnectionStage(3 * SECOND, 1, 1), ConnectionStage(3 * SECOND, 2, 2))
     loop = replace(SIX.workload.loop, connections=2, stages=stages)
     staged = replace(SIX, workload=replace(SIX.workload, loop=loop))
-    assert Symptom.STILL_COLD not in kinds(paced(50, 52, 51, 98, 101, 99), staged)
+    assert STILL_COLD not in kinds(paced(50, 52, 51, 98, 101, 99), staged)
 
 
 def test_a_server_that_gets_no_cpu_is_slow_and_not_cold():
     trial = paced(50, 52, 51, 98, 101, 99)
-    assert Symptom.STILL_COLD not in kinds(with_counters(trial, threads__queue_ns=6 * SECOND), SIX)
+    assert STILL_COLD not in kinds(with_counters(trial, threads__queue_ns=6 * SECOND), SIX)
 
 
 @pytest.mark.parametrize(("used_s", "named"), [(5.9, True), (5.5, False)])
 def test_a_server_whose_own_threads_fill_its_cpu_may_be_cold(used_s, named):
     trial = replace(paced(50, 52, 51, 98, 101, 99), placement=Placement((0,), (1,)))
     counted = {"threads__queue_ns": 6 * SECOND, "cgroup__server__cpu_ns": round(used_s * SECOND)}
-    assert (Symptom.STILL_COLD in kinds(with_counters(trial, **counted), SIX)) is named
+    assert (STILL_COLD in kinds(with_counters(trial, **counted), SIX)) is named
 
 
 def test_nobody_elses_work_in_the_slow_seconds_is_taken_for_a_cold_server():
     trial = replace(lasting(paced(5, *[100, 99, 101] * 13), 40), placement=Placement((0,), (1,)))
     busy = {"threads__queue_ns": 40 * SECOND, "cgroup__server__cpu_ns": round(39.05 * SECOND)}
-    assert Symptom.STILL_COLD not in kinds(with_counters(trial, **busy), SIX)
+    assert STILL_COLD not in kinds(with_counters(trial, **busy), SIX)
     alone = {**busy, "cgroup__server__cpu_ns": round(39.95 * SECOND)}
-    assert Symptom.STILL_COLD in kinds(with_counters(trial, **alone), SIX)
+    assert STILL_COLD in kinds(with_counters(trial, **alone), SIX)
 
 
 def test_what_the_generator_takes_of_shared_cpus_does_not_make_a_server_cold():
     trial = replace(paced(50, 52, 51, 98, 101, 99), placement=Placement((0,), (0,), shared=True))
     busy = {"threads__queue_ns": 6 * SECOND, "cgroup__server__cpu_ns": 3 * SECOND}
-    assert Symptom.STILL_COLD not in kinds(with_counters(trial, **busy, prony__cpu_ns=3 * SECOND), SIX)
+    assert STILL_COLD not in kinds(with_counters(trial, **busy, prony__cpu_ns=3 * SECOND), SIX)
 
 
 # --- other programs ---------------------------------------------------------------------------------------
@@ -558,10 +579,10 @@ def test_what_the_generator_takes_of_shared_cpus_does_not_make_a_server_cold():
 @pytest.mark.parametrize(
     ("beside_s", "shares"),
     [
-        (None, {Symptom.OTHERS_RAN: 0.4}),
-        (0.0, {Symptom.OTHERS_RAN: 0.8}),
-        (0.8, {Symptom.OTHERS_RAN_BESIDE_GENERATOR: 0.4}),
-        (0.4, {Symptom.OTHERS_RAN: 0.4, Symptom.OTHERS_RAN_BESIDE_GENERATOR: 0.2}),
+        (None, {OTHERS_RAN: 0.4}),
+        (0.0, {OTHERS_RAN: 0.8}),
+        (0.8, {OTHERS_RAN_BESIDE_GENERATOR: 0.4}),
+        (0.4, {OTHERS_RAN: 0.4, OTHERS_RAN_BESIDE_GENERATOR: 0.2}),
     ],
     ids=["nobody knows where", "the server's", "the generator's", "both"],
 )
@@ -576,15 +597,15 @@ def test_other_programs_are_named_by_whose_cpus_they_took_and_limit_no_server_be
     found = {one.kind: one.numbers["share"] for one in diagnose(Evidence(CELL, trial, record()))}
     assert found == pytest.approx(shares)
     limited = concluded(trial).cause_kind
-    assert limited is (Symptom.OTHERS_RAN if Symptom.OTHERS_RAN in shares else None)
+    assert limited is (OTHERS_RAN if OTHERS_RAN in shares else None)
 
 
 @pytest.mark.parametrize(
     ("placement", "beside", "found"),
     [
-        (Placement((0,), tuple(range(1, 8))), 0.05, {Symptom.OTHERS_RAN_BESIDE_GENERATOR: 0.05}),
-        (Placement((0,), tuple(range(1, 8))), 0.0, {Symptom.OTHERS_RAN: 0.48}),
-        (Placement((), (0, 1)), 0.0, {Symptom.OTHERS_RAN: 0.06}),
+        (Placement((0,), tuple(range(1, 8))), 0.05, {OTHERS_RAN_BESIDE_GENERATOR: 0.05}),
+        (Placement((0,), tuple(range(1, 8))), 0.0, {OTHERS_RAN: 0.48}),
+        (Placement((), (0, 1)), 0.0, {OTHERS_RAN: 0.06}),
     ],
     ids=["most beside the generator", "all on the server's", "the server has none"],
 )
@@ -595,7 +616,7 @@ def test_little_work_of_others_is_put_where_most_of_it_ran(placement, beside, fo
     trial = replace(HEALTHY, placement=placement)
     trial = with_counters(trial, **counted, subject__cpu_ns=0, prony__cpu_ns=0)
     trial = with_counters(trial, generator_cpus__busy_ns=round(beside * SECOND))
-    others = {Symptom.OTHERS_RAN, Symptom.OTHERS_RAN_BESIDE_GENERATOR}
+    others = {OTHERS_RAN, OTHERS_RAN_BESIDE_GENERATOR}
     said = [one for one in diagnose(Evidence(CELL, trial, record())) if one.kind in others]
     assert {one.kind: one.numbers["share"] for one in said} == pytest.approx(found)
     (sure,) = (one.confidence for one in said)
@@ -618,7 +639,7 @@ def test_a_mode_for_development_shows_in_command_environment_or_log(command, log
     app = replace(CELL.subject.app, environment=variables)
     cell = replace(CELL, subject=replace(CELL.subject, app=app))
     trial = replace(HEALTHY, command=command, log=LogTail(log))
-    assert one(trial, Symptom.DEBUGGING, cell).names == {"sign": sign}
+    assert one(trial, DEBUGGING, cell).names == {"sign": sign}
 
 
 @pytest.mark.parametrize(
@@ -655,7 +676,7 @@ def debugging_by(variables):
     app = replace(CELL.subject.app, environment=variables)
     cell = replace(CELL, subject=replace(CELL.subject, app=app))
     found = diagnose(Evidence(cell, replace(HEALTHY, command=("gunicorn",)), record()))
-    return [one.confidence for one in found if one.kind is Symptom.DEBUGGING]
+    return [one.confidence for one in found if one.kind is DEBUGGING]
 
 
 def test_production_is_no_mode_for_development():
@@ -678,7 +699,7 @@ def waiting_for(one_lock, **states):
 
 def test_threads_that_stand_before_one_lock_are_named_before_their_number():
     found = kinds(waiting_for(75, wait=75, sleep=15, events=10))
-    assert found == [Symptom.LOCK_HELD, Symptom.SLOTS_BUSY]
+    assert found == [LOCK_HELD, SLOTS_BUSY]
 
 
 @pytest.mark.parametrize(
@@ -687,12 +708,12 @@ def test_threads_that_stand_before_one_lock_are_named_before_their_number():
     ids=["each at a lock of its own", "few at a lock"],
 )
 def test_threads_that_wait_elsewhere_want_no_common_lock(one_lock, states):
-    assert kinds(waiting_for(one_lock, **states)) == [Symptom.SLOTS_BUSY]
+    assert kinds(waiting_for(one_lock, **states)) == [SLOTS_BUSY]
 
 
 def test_threads_that_are_at_files_when_they_work_wait_for_the_disk():
     trial = replace(HEALTHY, counters=looked(events=60, file=30, awake=10))
-    assert one(trial, Symptom.DISK_WAITED).numbers["share"] == pytest.approx(0.3)
+    assert one(trial, DISK_WAITED).numbers["share"] == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize(
@@ -717,7 +738,7 @@ def asking(connections, waited, in_flight=50.0):
 
 
 def test_a_pool_of_connections_that_are_all_waited_on_is_named_with_its_peer():
-    found = one(asking(1, 10), Symptom.DOWNSTREAM_BUSY)
+    found = one(asking(1, 10), DOWNSTREAM_BUSY)
     assert found.numbers == {"connections": 1, "share": 1.0, "port": 5432}
 
 
@@ -752,7 +773,7 @@ def test_a_pool_is_ruled_out_only_where_it_has_room_and_threads_hold_it(waited, 
 
 @pytest.mark.parametrize("trial", [asking(4, 10), asking(8, 80, in_flight=8.0)], ids=["idle ones", "enough"])
 def test_connections_to_others_are_no_limit_while_some_are_idle_or_enough(trial):
-    assert Symptom.DOWNSTREAM_BUSY not in kinds(trial)
+    assert DOWNSTREAM_BUSY not in kinds(trial)
 
 
 def test_waiting_for_others_is_a_part_of_the_time_of_threads():
@@ -776,7 +797,7 @@ def test_connections_for_each_request_that_a_full_queue_turns_away_are_not_starv
     answered = {"answered": {"connections": 50, "without_reply": 40, "min": 0, "max": 90}}
     looks = tuple(sample(k, established__server=10) for k in range(3))
     trial = replace(trial, recording=with_parts(trial.recording, connections=answered), samples=looks)
-    assert (Symptom.STARVED in kinds(trial, cell)) is named
+    assert (STARVED in kinds(trial, cell)) is named
 
 
 @pytest.mark.parametrize(("overflows", "established"), [(1, 50), (900, 50), (1, 10), (900, None)], ids=str)
@@ -786,8 +807,8 @@ def test_connections_that_wait_in_the_queue_are_not_turned_away(overflows, estab
     recording = with_parts(HEALTHY.recording, connections=answered)
     trial = replace(with_counters(HEALTHY, ListenOverflows=overflows), recording=recording, samples=looks)
     cell = replace(CELL, workload=replace(CELL.workload, request=CLOSING))
-    assert Symptom.STARVED_BY_SLOTS in kinds(trial, cell, record(slots=4))
-    assert "without_reply" not in one(trial, Symptom.QUEUE_OVERFLOWED, cell).numbers
+    assert STARVED_BY_SLOTS in kinds(trial, cell, record(slots=4))
+    assert "without_reply" not in one(trial, QUEUE_OVERFLOWED, cell).numbers
 
 
 def test_of_connections_that_starve_those_in_the_queue_are_not_turned_away():
@@ -796,8 +817,8 @@ def test_of_connections_that_starve_those_in_the_queue_are_not_turned_away():
     recording = with_parts(HEALTHY.recording, connections=answered)
     looks = tuple(sample(k, established__server=130 + k) for k in range(3))
     trial = replace(with_counters(HEALTHY, ListenOverflows=900), recording=recording, samples=looks)
-    assert one(trial, Symptom.QUEUE_OVERFLOWED, closing).numbers["without_reply"] == 68
-    assert Symptom.STARVED in kinds(trial, closing)
+    assert one(trial, QUEUE_OVERFLOWED, closing).numbers["without_reply"] == 68
+    assert STARVED in kinds(trial, closing)
 
 
 @pytest.mark.parametrize(
@@ -816,8 +837,8 @@ def test_a_server_that_closes_each_connection_starves_nobody_by_keeping_some(
     )
     looks = tuple(sample(k, established__server=900) for k in range(3))
     trial = replace(with_counters(HEALTHY, ListenOverflows=170_000), recording=recording, samples=looks)
-    assert (Symptom.STARVED in kinds(trial)) is named
-    assert (concluded(trial).cause_kind is Symptom.QUEUE_OVERFLOWED) is not named
+    assert (STARVED in kinds(trial)) is named
+    assert (concluded(trial).cause_kind is QUEUE_OVERFLOWED) is not named
 
 
 def kept(queued, taken, overflows=60, served=30, slots=4, limit=5, **facts):
@@ -834,8 +855,8 @@ def kept(queued, taken, overflows=60, served=30, slots=4, limit=5, **facts):
 
 def test_kept_connections_that_a_full_queue_turns_away_wait_for_the_queue_and_not_for_workers():
     trial, subject = kept([6, 0, 0, 0], taken=30, slots=None)
-    assert concluded(trial, subject=subject).cause_kind is Symptom.QUEUE_OVERFLOWED
-    found = one(trial, Symptom.QUEUE_OVERFLOWED, subject=subject)
+    assert concluded(trial, subject=subject).cause_kind is QUEUE_OVERFLOWED
+    found = one(trial, QUEUE_OVERFLOWED, subject=subject)
     assert found.numbers["without_reply"] == 60
     words = "60 connections arrived when the listen queue of 5 was full"
     assert words in str(finding_words(found, ""))
@@ -846,17 +867,17 @@ def test_kept_connections_that_a_full_queue_turns_away_wait_for_the_queue_and_no
 def test_on_the_hosts_network_only_a_queue_that_was_full_turned_its_clients_away(longest, starved):
     host = SandboxFacts(Network.HOST)
     trial, subject = kept([longest, 0, 0, 0], taken=30, overflows=90, slots=None, sandbox=host)
-    assert (Symptom.STARVED in kinds(trial, subject=subject)) is starved
+    assert (STARVED in kinds(trial, subject=subject)) is starved
 
 
 @pytest.mark.parametrize(
     ("observed", "kind"),
     [
-        (kept([6, 6, 6, 5], taken=4, served=4), Symptom.STARVED_BY_SLOTS),
-        (kept([96] * 4, taken=4, served=4, limit=1024), Symptom.STARVED_BY_SLOTS),
-        (kept([6, 0, 0, 0], taken=100, served=10, slots=10), Symptom.STARVED_BY_SLOTS),
-        (kept([0, 0, 0, 0], taken=30, overflows=0), Symptom.STARVED),
-        (kept([], taken=30), Symptom.STARVED),
+        (kept([6, 6, 6, 5], taken=4, served=4), STARVED_BY_SLOTS),
+        (kept([96] * 4, taken=4, served=4, limit=1024), STARVED_BY_SLOTS),
+        (kept([6, 0, 0, 0], taken=100, served=10, slots=10), STARVED_BY_SLOTS),
+        (kept([0, 0, 0, 0], taken=30, overflows=0), STARVED),
+        (kept([], taken=30), STARVED),
     ],
     ids=[
         *("nobody empties it", "a long one that nobody empties, and another's overflows"),
@@ -883,7 +904,7 @@ def capped(*taken, waiting=82, served=18, sockets=1, total=100):
 
 
 def test_a_server_that_takes_no_more_connections_than_its_setting_says_is_at_its_cap():
-    found = one(capped(18, 18, 18), Symptom.CONNECTION_CAP, subject=record(entry=WAITRESS))
+    found = one(capped(18, 18, 18), CONNECTION_CAP, subject=record(entry=WAITRESS))
     assert (found.rule, found.confidence) == ("D09", Confidence.CERTAIN)
     assert found.numbers == {"cap": 18, "waiting": 82, "connections": 100}
     assert found.knob == Knob("waitress", "connection_limit", 20)
@@ -894,24 +915,24 @@ def test_a_server_that_takes_no_more_connections_than_its_setting_says_is_at_its
 def test_a_queue_of_clients_that_gave_up_does_not_hide_the_cap(later):
     trial = capped(58, 58, waiting=42, served=58, total=100)
     longer = replace(trial.samples[0], gauges={**trial.samples[0].gauges, "listen.server.queued": later})
-    assert Symptom.CONNECTION_CAP in kinds(replace(trial, samples=(*trial.samples, longer)))
+    assert CONNECTION_CAP in kinds(replace(trial, samples=(*trial.samples, longer)))
 
 
 def test_a_switch_is_no_cap_of_connections():
     switched = {"server": {"name": "a"}, "settings": {"keep_connections": True}}
     found = kinds(capped(1, 1, waiting=9, served=1, total=10), subject=record(slots=None, entry=switched))
-    assert found == [Symptom.STARVED]
+    assert found == [STARVED]
 
 
 def test_a_server_whose_workers_nobody_knows_is_at_its_cap_only_where_a_setting_says_so():
     unknown = record(slots=None, entry=WAITRESS)
-    assert one(capped(18, 18), Symptom.CONNECTION_CAP, subject=unknown).confidence is Confidence.CERTAIN
+    assert one(capped(18, 18), CONNECTION_CAP, subject=unknown).confidence is Confidence.CERTAIN
 
 
 def test_a_cap_that_no_setting_explains_is_likely_and_is_no_starvation():
     trial = capped(18, 18)
-    assert one(trial, Symptom.CONNECTION_CAP).confidence is Confidence.LIKELY
-    assert Symptom.STARVED not in kinds(trial)
+    assert one(trial, CONNECTION_CAP).confidence is Confidence.LIKELY
+    assert STARVED not in kinds(trial)
 
 
 @pytest.mark.parametrize(
@@ -933,8 +954,8 @@ def test_a_cap_that_no_setting_explains_is_likely_and_is_no_starvation():
 )
 def test_other_connections_that_starve_are_at_no_cap(trial, subject):
     found = kinds(trial, subject=subject)
-    assert Symptom.CONNECTION_CAP not in found
-    assert {Symptom.STARVED, Symptom.STARVED_BY_SLOTS} & set(found)
+    assert CONNECTION_CAP not in found
+    assert {STARVED, STARVED_BY_SLOTS} & set(found)
 
 
 # --- connections of workers -------------------------------------------------------------------------------
@@ -956,7 +977,7 @@ def of_two(**facts):
 
 
 def test_connections_that_stick_to_one_worker_that_waits_are_told():
-    found = one(held(7, 1), Symptom.UNEVEN_CONNECTIONS, subject=of_two())
+    found = one(held(7, 1), UNEVEN_CONNECTIONS, subject=of_two())
     assert (found.rule, found.numbers) == ("D18", {"workers": 2, "most": 7, "least": 1, "slots": 4})
     assert "one had 7 connections, another 1, each works on 4 at once" in str(finding_words(found, ""))
 
@@ -974,23 +995,21 @@ def test_connections_that_stick_to_one_worker_that_waits_are_told():
     ids=["none has too many", "none has room", "by chance", "its CPU is full", "event loops", "one"],
 )
 def test_connections_that_are_spread_well_enough_are_not_told(trial, subject):
-    assert Symptom.UNEVEN_CONNECTIONS not in kinds(trial, subject=subject)
+    assert UNEVEN_CONNECTIONS not in kinds(trial, subject=subject)
 
 
 def test_connections_that_find_no_room_however_they_are_spread_wait_for_workers_and_threads():
     # Recorded: Gunicorn with 4 x 4 threads and 60 clients, on a busy machine.
     trial = replace(held(54, 0, workers=4, total=60), recording=loaded(in_flight=64.0).recording)
     found = kinds(trial, subject=record(slots=16, processes=4))
-    assert (Symptom.SLOTS_BUSY in found, Symptom.UNEVEN_CONNECTIONS in found) == (True, False)
-    busy = one(trial, Symptom.SLOTS_BUSY, subject=record(slots=16, processes=4))
+    assert (SLOTS_BUSY in found, UNEVEN_CONNECTIONS in found) == (True, False)
+    busy = one(trial, SLOTS_BUSY, subject=record(slots=16, processes=4))
     assert busy.confidence is Confidence.LIKELY
 
 
 def test_connections_that_are_not_kept_do_not_stick():
     closing = replace(CELL.workload, request=replace(CELL.workload.request, keep_alive=False))
-    assert Symptom.UNEVEN_CONNECTIONS not in kinds(
-        held(7, 1), cell=replace(CELL, workload=closing), subject=of_two()
-    )
+    assert UNEVEN_CONNECTIONS not in kinds(held(7, 1), cell=replace(CELL, workload=closing), subject=of_two())
 
 
 # --- what cannot be planted here: recorded evidence --------------------------------------------------------
@@ -1004,7 +1023,7 @@ def off(residual, integral_ns=SECOND):
 @pytest.mark.parametrize("residual", [-0.5, 0.11])
 def test_figures_of_a_generator_that_contradict_each_other_are_named_before_all_else(residual):
     trial = off(residual)
-    found = one(trial, Symptom.FIGURES_CONTRADICT)
+    found = one(trial, FIGURES_CONTRADICT)
     assert (found.rule, found.confidence) == ("D39", Confidence.CERTAIN)
     assert found.numbers == {"off": abs(residual)}
     spoilt = judge(with_counters(trial, ListenOverflows=99), Circumstances())
@@ -1020,7 +1039,7 @@ def test_figures_that_agree_within_a_tenth_or_of_next_to_nothing_contradict_noth
 
 def test_a_table_of_connections_that_is_full_is_certain_in_a_network_of_its_own():
     counters = {"conntrack__entries": 65536, "conntrack__dropped": 912, "conntrack__most": 65536}
-    found = one(with_counters(HEALTHY, **counters), Symptom.TRACKING_FULL)
+    found = one(with_counters(HEALTHY, **counters), TRACKING_FULL)
     assert (found.rule, found.confidence) == ("D07", Confidence.CERTAIN)
     assert "was full (65,536 of 65,536): it dropped 912 packets" in str(finding_words(found, ""))
 
@@ -1059,7 +1078,7 @@ def connected(*waits_ms, **counters):
 
 
 def test_connects_that_took_the_steps_of_a_repeated_request_are_told_where_no_queue_counted_them():
-    found = one(connected(1004, 1010, 3020), Symptom.CONNECTS_REPEATED)
+    found = one(connected(1004, 1010, 3020), CONNECTS_REPEATED)
     assert (found.rule, found.numbers) == ("D04", {"share": 3 / 103, "connects": 103})
     assert "2.9 % of 103 connects took 1, 3 or 7 s" in str(finding_words(found, ""))
 
@@ -1075,4 +1094,4 @@ def test_connects_that_took_the_steps_of_a_repeated_request_are_told_where_no_qu
     ids=["other waits", "nothing was repeated", "a full queue says it", "quick"],
 )
 def test_other_waits_to_connect_are_no_lost_requests(trial):
-    assert Symptom.CONNECTS_REPEATED not in kinds(trial)
+    assert CONNECTS_REPEATED not in kinds(trial)

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from declared import declared
 from diagnosis.test_rules import CELL, HEALTHY, answered, findings
 from golden import build
 from histograms import distribution
 from prony.diagnosis import (
     MEANINGS,
-    Advice,
     Affected,
     Confidence,
     DiagnosisKind,
@@ -22,10 +22,29 @@ from prony.diagnosis import (
     observe,
 )
 from prony.diagnosis.bounds import bounds_of
+from prony.diagnosis.busy_slots import ADD_THREADS, SLOTS_BUSY
+from prony.diagnosis.clipped_backlog import BACKLOG_CLIPPED
+from prony.diagnosis.closed_after_each import CLOSED_AFTER_EACH
+from prony.diagnosis.connection_cap import CONNECTION_CAP, RAISE_CONNECTION_CAP
 from prony.diagnosis.consumption import Consumption, consumption_of
+from prony.diagnosis.disk import DISK_WAITED
+from prony.diagnosis.downstream import DOWNSTREAM_BUSY
+from prony.diagnosis.dropped_connects import CONNECTS_DROPPED, HALF_OPEN_QUEUE_FULL
+from prony.diagnosis.generator_limited import GENERATOR_BUSY, GENERATOR_KEPT_WAITING
+from prony.diagnosis.killed import KILLED_FOR_MEMORY
+from prony.diagnosis.kinds import Bearing
 from prony.diagnosis.knobs import Knob, Turned, knob_of
-from prony.diagnosis.meaning import Bearing
+from prony.diagnosis.listen_queue import QUEUE_FULL, QUEUE_OVERFLOWED
+from prony.diagnosis.memory_pressure import WAITED_FOR_MEMORY
+from prony.diagnosis.one_core import ADD_PROCESSES, ONE_CORE_FULL, ONE_THREAD_FULL
+from prony.diagnosis.other_programs import OTHERS_RAN
+from prony.diagnosis.restarted import READ_LOG_FOR_LIMITS, RESTARTED
+from prony.diagnosis.shared import KEEP_ALIVE
+from prony.diagnosis.starvation import ADD_WORKERS, STARVED, STARVED_BY_SLOTS
+from prony.diagnosis.stolen_time import STOLEN
 from prony.diagnosis.thread_time import ThreadState, thread_time
+from prony.diagnosis.throttled import THROTTLED
+from prony.diagnosis.tracking_full import TRACKING_FULL
 from prony.model.exchange import Request
 from prony.model.facts import DeclaredFacts, FrontendFacts, SubjectFacts
 from prony.model.observation import Phase, Sample, ThreadUsage
@@ -85,23 +104,23 @@ def line(found):
 
 def test_slots_that_are_all_busy_while_the_cpu_is_idle_wait_for_something_else():
     (found,) = findings(loaded(), subject=record())
-    assert (found.kind, found.confidence) == (Symptom.SLOTS_BUSY, Confidence.CERTAIN)
+    assert (found.kind, found.confidence) == (SLOTS_BUSY, Confidence.CERTAIN)
     assert found.numbers["held_ns"] == pytest.approx(100_000_000)
 
 
 @pytest.mark.parametrize(
     ("generator", "cause", "named"),
     [
-        (Confidence.LIKELY, Confidence.CERTAIN, Symptom.STARVED_BY_SLOTS),
-        (Confidence.LIKELY, Confidence.LIKELY, Symptom.GENERATOR_KEPT_WAITING),
-        (Confidence.CERTAIN, Confidence.CERTAIN, Symptom.GENERATOR_KEPT_WAITING),
+        (Confidence.LIKELY, Confidence.CERTAIN, STARVED_BY_SLOTS),
+        (Confidence.LIKELY, Confidence.LIKELY, GENERATOR_KEPT_WAITING),
+        (Confidence.CERTAIN, Confidence.CERTAIN, GENERATOR_KEPT_WAITING),
     ],
 )
 def test_a_generator_that_may_have_been_the_limit_steps_back_behind_a_cause_that_is_certain(
     generator, cause, named
 ):
-    kept_waiting = replace(finding(Symptom.GENERATOR_KEPT_WAITING, generator), affected=Affected.ALL)
-    found = conclude([observed(kept_waiting, finding(Symptom.STARVED_BY_SLOTS, cause))])
+    kept_waiting = replace(finding(GENERATOR_KEPT_WAITING, generator), affected=Affected.ALL)
+    found = conclude([observed(kept_waiting, finding(STARVED_BY_SLOTS, cause))])
     assert found.cause_kind is named
 
 
@@ -109,7 +128,7 @@ def test_threads_that_mostly_wait_for_requests_are_only_likely_all_busy():
     trial = loaded()
     looks = {"threads.looks": 100, "threads.accept": 90, "threads.awake": 10}
     (found,) = findings(replace(trial, counters=trial.counters | looks), subject=record())
-    assert (found.kind, found.confidence) == (Symptom.SLOTS_BUSY, Confidence.LIKELY)
+    assert (found.kind, found.confidence) == (SLOTS_BUSY, Confidence.LIKELY)
 
 
 def test_the_setting_that_gives_more_slots_is_named_as_the_server_calls_it():
@@ -161,16 +180,16 @@ def test_a_server_that_gets_no_cpu_waits_for_that_and_no_slot_is_blamed(counters
 def test_a_few_ready_threads_of_many_that_sleep_change_nothing():
     trial = loaded()
     asleep = replace(trial, counters=trial.counters | {"threads.queue_ns": SECOND // 4})
-    assert concluded(asleep).cause_kind is Symptom.SLOTS_BUSY
+    assert concluded(asleep).cause_kind is SLOTS_BUSY
 
 
 @pytest.mark.parametrize(
     ("kind", "share", "cause"),
     [
-        (Symptom.OTHERS_RAN, 0.89, Symptom.OTHERS_RAN),
-        (Symptom.OTHERS_RAN, 0.1, None),
-        (Symptom.STOLEN, 0.3, Symptom.STOLEN),
-        (Symptom.STOLEN, 0.03, None),
+        (OTHERS_RAN, 0.89, OTHERS_RAN),
+        (OTHERS_RAN, 0.1, None),
+        (STOLEN, 0.3, STOLEN),
+        (STOLEN, 0.03, None),
     ],
 )
 def test_others_on_the_cpus_are_the_cause_only_where_they_had_much_of_them(kind, share, cause):
@@ -272,7 +291,7 @@ def test_the_time_of_the_threads_is_the_mean_over_the_trials_that_watched_them()
 )
 def test_threads_that_share_one_core_of_several_wait_for_that_and_not_for_more_slots(cores, sure):
     found = findings(loaded(cores=cores, cpus=(0, 1)), subject=record())
-    assert [one.confidence for one in found if one.kind is Symptom.SLOTS_BUSY] == sure
+    assert [one.confidence for one in found if one.kind is SLOTS_BUSY] == sure
 
 
 def test_a_process_that_fills_one_core_is_named_and_no_slot_where_it_may_fill_more():
@@ -282,7 +301,7 @@ def test_a_process_that_fills_one_core_is_named_and_no_slot_where_it_may_fill_mo
     edges = tuple(Sample(at, Phase.WINDOW, (), 0, 0, 0, {}) for at in (0, SECOND))
     full = replace(trial, threads=threads, samples=edges)
     found = [one.kind for one in findings(full, subject=record(entry=other))]
-    assert found == [Symptom.ONE_CORE_FULL]
+    assert found == [ONE_CORE_FULL]
 
 
 def test_requests_that_wait_to_be_accepted_keep_no_slot_busy():
@@ -509,18 +528,18 @@ def test_a_cpu_that_is_nearly_full_is_only_likely_the_limit():
 
 def test_a_cause_is_named_when_more_than_half_of_the_trials_have_it():
     asleep, other = loaded(), loaded(in_flight=1)
-    assert concluded(asleep, asleep, other).cause_kind is Symptom.SLOTS_BUSY
+    assert concluded(asleep, asleep, other).cause_kind is SLOTS_BUSY
     assert concluded(asleep, other).cause is None
 
 
 def test_a_cause_is_named_where_nobody_looked_at_the_cpu():
     usage = Consumption(1000, 1000.0, None, 9.0, {})
-    cause = finding(Symptom.GENERATOR_BUSY, share=0.99)
+    cause = finding(GENERATOR_BUSY, share=0.99)
     assert line(conclude([Observed((cause,), usage)])).startswith("limited by the generator: ")
 
 
 def test_a_cause_beside_a_full_cpu_says_so_only_where_all_that_share_the_line_are_full():
-    cause = finding(Symptom.GENERATOR_BUSY, share=0.99)
+    cause = finding(GENERATOR_BUSY, share=0.99)
     full, idle = (conclude([observed(cause, cpu=share)]) for share in (1.0, 0.3))
     assert "its CPU is full too" in line(full)
     assert "full" not in str(diagnosis_words([(full, ""), (idle, "")]))
@@ -589,11 +608,11 @@ def observed(*found, cpu=0.3):
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        (Symptom.GENERATOR_BUSY, Symptom.QUEUE_OVERFLOWED),
-        (Symptom.KILLED_FOR_MEMORY, Symptom.QUEUE_OVERFLOWED),
-        (Symptom.THROTTLED, Symptom.QUEUE_OVERFLOWED),
-        (Symptom.QUEUE_OVERFLOWED, Symptom.SLOTS_BUSY),
-        (Symptom.ONE_THREAD_FULL, Symptom.SLOTS_BUSY),
+        (GENERATOR_BUSY, QUEUE_OVERFLOWED),
+        (KILLED_FOR_MEMORY, QUEUE_OVERFLOWED),
+        (THROTTLED, QUEUE_OVERFLOWED),
+        (QUEUE_OVERFLOWED, SLOTS_BUSY),
+        (ONE_THREAD_FULL, SLOTS_BUSY),
     ],
 )
 def test_of_two_causes_the_first_by_precedence_is_named(first, second):
@@ -616,15 +635,15 @@ def test_what_only_adds_is_never_the_cause(kind):
 
 
 def test_what_is_only_possible_is_never_the_cause():
-    assert conclude([observed(finding(Symptom.THROTTLED, Confidence.POSSIBLE))]).cause is None
+    assert conclude([observed(finding(THROTTLED, Confidence.POSSIBLE))]).cause is None
 
 
 def cut(asked=2048, given=8):
-    return finding(Symptom.BACKLOG_CLIPPED, asked=asked, given=given)
+    return finding(BACKLOG_CLIPPED, asked=asked, given=given)
 
 
 def overflowed(overflows=90, **numbers):
-    return finding(Symptom.QUEUE_OVERFLOWED, overflows=overflows, **numbers)
+    return finding(QUEUE_OVERFLOWED, overflows=overflows, **numbers)
 
 
 @pytest.mark.parametrize(
@@ -637,7 +656,7 @@ def overflowed(overflows=90, **numbers):
         ([cut(), overflowed(limit=511)], False),
         ([cut(), replace(overflowed(limit=8), names={"process": "frontend"})], False),
         ([cut(asked=9), overflowed(limit=8)], False),
-        ([cut(), finding(Symptom.QUEUE_FULL, longest=9)], False),
+        ([cut(), finding(QUEUE_FULL, longest=9)], False),
     ],
     ids=[
         *("it overflowed", "half of it", "hardly", "some queue", "a queue of another length"),
@@ -646,15 +665,15 @@ def overflowed(overflows=90, **numbers):
 )
 def test_a_queue_that_the_kernel_cut_short_is_the_cause_where_that_turned_clients_away(found, named):
     concluded = conclude([observed(*found)])
-    assert (concluded.cause_kind is Symptom.BACKLOG_CLIPPED) is named
+    assert (concluded.cause_kind is BACKLOG_CLIPPED) is named
     if named:
         assert line(concluded).startswith("limited by a listen queue that the kernel cut short: ")
 
 
 def test_one_overflow_among_thousands_of_requests_is_not_what_limits():
-    assert conclude([observed(finding(Symptom.QUEUE_OVERFLOWED, overflows=1))]).cause_kind is not None
+    assert conclude([observed(finding(QUEUE_OVERFLOWED, overflows=1))]).cause_kind is not None
     usage = Consumption(100_000, 1e5, None, 9.0, {Resource.CPU: 0.3})
-    assert conclude([Observed((finding(Symptom.QUEUE_OVERFLOWED, overflows=1),), usage)]).cause is None
+    assert conclude([Observed((finding(QUEUE_OVERFLOWED, overflows=1),), usage)]).cause is None
 
 
 @pytest.mark.parametrize(
@@ -668,7 +687,7 @@ def test_one_overflow_among_thousands_of_requests_is_not_what_limits():
     ],
 )
 def test_over_trials_a_finding_is_as_sure_as_in_more_than_half_of_them(levels, sure):
-    each = [observed(finding(Symptom.THROTTLED, Confidence(one))) for one in levels.split()]
+    each = [observed(finding(THROTTLED, Confidence(one))) for one in levels.split()]
     found = conclude(each)
     (one,) = [found.cause] if found.cause else found.beside
     assert (one.finding.confidence, one.trials) == (sure, len(each))
@@ -681,17 +700,17 @@ def test_over_trials_a_finding_is_as_sure_as_in_more_than_half_of_them(levels, s
 )
 def test_what_mattered_in_more_than_half_of_the_trials_is_the_cause(overflows, is_cause):
     usage = Consumption(10_000, 1e4, None, 9.0, {Resource.CPU: 0.3})
-    found = [() if one is None else (finding(Symptom.QUEUE_OVERFLOWED, overflows=one),) for one in overflows]
+    found = [() if one is None else (finding(QUEUE_OVERFLOWED, overflows=one),) for one in overflows]
     assert (conclude([Observed(one, usage) for one in found]).cause is not None) is is_cause
 
 
 def test_the_numbers_over_trials_are_those_of_the_median_one():
-    found = conclude([observed(finding(Symptom.STOLEN, share=one)) for one in (0.9, 0.2, 0.3)])
+    found = conclude([observed(finding(STOLEN, share=one)) for one in (0.9, 0.2, 0.3)])
     assert (found.cause.finding.numbers["share"], found.cause.trials) == (0.3, 3)
 
 
 def test_two_findings_of_a_kind_in_one_trial_are_one_trial_and_the_stronger_counts():
-    twice = observed(finding(Symptom.RESTARTED, restarts=1), finding(Symptom.RESTARTED, restarts=8))
+    twice = observed(finding(RESTARTED, restarts=1), finding(RESTARTED, restarts=8))
     found = conclude([twice, observed(), observed()])
     assert found.cause is None
     assert [(one.trials, one.finding.numbers) for one in found.beside] == [(1, {"restarts": 8})]
@@ -701,11 +720,11 @@ def test_a_subject_without_any_load_has_a_cause_or_nothing_to_say():
     died = build.trial(CELL, 0, 0, [], outcome=Failed("load", "it exited"))
     assert concluded(died) is None
     killed = replace(died, counters={"cgroup.server.oom_kills": 1})
-    assert concluded(killed).cause_kind is Symptom.KILLED_FOR_MEMORY
+    assert concluded(killed).cause_kind is KILLED_FOR_MEMORY
 
 
 def test_every_kind_of_finding_has_a_meaning():
-    assert set(MEANINGS) == set(Symptom)
+    assert set(MEANINGS) == declared(Symptom)
 
 
 # --- settings ---------------------------------------------------------------------------------------------
@@ -739,7 +758,7 @@ def test_a_setting_that_nothing_declares_is_found_by_its_name_where_it_can_be_th
     assert (found and found.setting) == setting
 
 
-KEEP_ALIVE = [
+KEPT_BY_SETTINGS = [
     {"when": {"if": "keep_alive", "is": False}, "on": False},
     {"when": {"if": "worker_class", "is": "gthread"}, "on": True},
     {"when": None, "on": False},
@@ -754,7 +773,7 @@ KEEP_ALIVE = [
     ],
 )
 def test_keep_alive_is_turned_by_what_turns_it_off_or_else_by_what_would_turn_it_on(settings, knob):
-    server = {"name": "gunicorn", "facts": {**FACTS, "keep_alive": KEEP_ALIVE}}
+    server = {"name": "gunicorn", "facts": {**FACTS, "keep_alive": KEPT_BY_SETTINGS}}
     facts = record(entry={"server": server, "settings": settings}).facts
     assert knob_of(facts, Turned.KEEP_ALIVE) == knob
 
@@ -776,11 +795,11 @@ def test_behind_a_frontend_a_queue_that_no_sample_shows_has_no_setting():
 
 NGINX = {
     "name": "nginx",
-    "facts": {"keep_alive": KEEP_ALIVE, "concurrency": {"processes": "{workers}"}},
+    "facts": {"keep_alive": KEPT_BY_SETTINGS, "concurrency": {"processes": "{workers}"}},
 }
 BEHIND = record(
     entry={
-        "server": {**ENTRY["server"], "facts": {**FACTS, "keep_alive": KEEP_ALIVE}},
+        "server": {**ENTRY["server"], "facts": {**FACTS, "keep_alive": KEPT_BY_SETTINGS}},
         "settings": {
             "workers": 2,
             "threads": 4,
@@ -798,15 +817,15 @@ BEHIND = record(
 @pytest.mark.parametrize(
     ("kind", "advice", "names", "knob"),
     [
-        (Symptom.RESTARTED, Advice.READ_LOG_FOR_LIMITS, {"role": "worker"}, "gunicorn.max_requests"),
-        (Symptom.RESTARTED, Advice.READ_LOG_FOR_LIMITS, {"role": "frontend-worker"}, None),
-        (Symptom.ONE_THREAD_FULL, Advice.ADD_PROCESSES, {}, "gunicorn.workers"),
-        (Symptom.ONE_THREAD_FULL, Advice.ADD_PROCESSES, {"process": "frontend"}, "nginx.workers"),
-        (Symptom.ONE_THREAD_FULL, Advice.ADD_PROCESSES, {"process": "database"}, None),
-        (Symptom.CLOSED_AFTER_EACH, Advice.KEEP_ALIVE, {}, "nginx.keep_alive"),
-        (Symptom.CONNECTION_CAP, Advice.RAISE_CONNECTION_CAP, {}, "nginx.worker_connections"),
-        (Symptom.STARVED, Advice.ADD_WORKERS, {}, None),
-        (Symptom.SLOTS_BUSY, Advice.ADD_THREADS, {}, "gunicorn.threads"),
+        (RESTARTED, READ_LOG_FOR_LIMITS, {"role": "worker"}, "gunicorn.max_requests"),
+        (RESTARTED, READ_LOG_FOR_LIMITS, {"role": "frontend-worker"}, None),
+        (ONE_THREAD_FULL, ADD_PROCESSES, {}, "gunicorn.workers"),
+        (ONE_THREAD_FULL, ADD_PROCESSES, {"process": "frontend"}, "nginx.workers"),
+        (ONE_THREAD_FULL, ADD_PROCESSES, {"process": "database"}, None),
+        (CLOSED_AFTER_EACH, KEEP_ALIVE, {}, "nginx.keep_alive"),
+        (CONNECTION_CAP, RAISE_CONNECTION_CAP, {}, "nginx.worker_connections"),
+        (STARVED, ADD_WORKERS, {}, None),
+        (SLOTS_BUSY, ADD_THREADS, {}, "gunicorn.threads"),
     ],
 )
 def test_a_setting_is_one_of_the_part_that_the_finding_is_about(kind, advice, names, knob, monkeypatch):
@@ -816,9 +835,7 @@ def test_a_setting_is_one_of_the_part_that_the_finding_is_about(kind, advice, na
     assert (named.knob and named.knob.name) == knob
 
 
-@pytest.mark.parametrize(
-    "kind", [Symptom.HALF_OPEN_QUEUE_FULL, Symptom.CONNECTS_DROPPED, Symptom.TRACKING_FULL]
-)
+@pytest.mark.parametrize("kind", [HALF_OPEN_QUEUE_FULL, CONNECTS_DROPPED, TRACKING_FULL])
 @pytest.mark.parametrize(("dropped", "limits"), [(1, False), (50, True)])
 def test_a_drop_among_many_requests_limits_nothing(kind, dropped, limits):
     busy = Consumption(10_000, 10_000.0, None, 9.0, {Resource.CPU: 0.5})
@@ -827,9 +844,9 @@ def test_a_drop_among_many_requests_limits_nothing(kind, dropped, limits):
 
 
 FEW_DROPS = [
-    (Confidence.CERTAIN, 5, Confidence.CERTAIN, Symptom.TRACKING_FULL),
-    (Confidence.LIKELY, 5, Confidence.CERTAIN, Symptom.STARVED),
-    (Confidence.CERTAIN, 3, Confidence.CERTAIN, Symptom.STARVED),
+    (Confidence.CERTAIN, 5, Confidence.CERTAIN, TRACKING_FULL),
+    (Confidence.LIKELY, 5, Confidence.CERTAIN, STARVED),
+    (Confidence.CERTAIN, 3, Confidence.CERTAIN, STARVED),
     (Confidence.CERTAIN, 5, Confidence.POSSIBLE, None),
 ]
 
@@ -837,12 +854,12 @@ FEW_DROPS = [
 @pytest.mark.parametrize(("sure", "dropped", "starved", "cause"), FEW_DROPS)
 def test_a_few_drops_of_a_full_table_keep_as_many_connections_out_for_good(sure, dropped, starved, cause):
     busy = Consumption(10_000, 10_000.0, None, 9.0, {Resource.CPU: 0.5})
-    full = finding(Symptom.TRACKING_FULL, sure, dropped=dropped)
-    out = finding(Symptom.STARVED, starved, served=6, connections=10)
+    full = finding(TRACKING_FULL, sure, dropped=dropped)
+    out = finding(STARVED, starved, served=6, connections=10)
     assert conclude([Observed((full, out), busy)]).cause_kind is cause
 
 
-@pytest.mark.parametrize("kind", [Symptom.DISK_WAITED, Symptom.OTHERS_RAN, Symptom.DOWNSTREAM_BUSY])
+@pytest.mark.parametrize("kind", [DISK_WAITED, OTHERS_RAN, DOWNSTREAM_BUSY])
 @pytest.mark.parametrize(
     ("done", "sure", "limits"),
     [
@@ -858,11 +875,11 @@ def test_what_only_idle_cpus_explain_limits_no_server_that_carries_its_rate(kind
     assert (found.kind is DiagnosisKind.NOT_AT_LIMIT) is not limits
 
 
-@pytest.mark.parametrize("kind", [Symptom.THROTTLED, Symptom.WAITED_FOR_MEMORY, Symptom.RESTARTED])
+@pytest.mark.parametrize("kind", [THROTTLED, WAITED_FOR_MEMORY, RESTARTED])
 @pytest.mark.parametrize("sure", [Confidence.CERTAIN, Confidence.LIKELY])
 def test_what_is_only_likely_so_steps_back_behind_what_is_certain(kind, sure):
-    found = conclude([observed(finding(kind, sure), finding(Symptom.SLOTS_BUSY))])
-    assert found.cause_kind is (kind if sure is Confidence.CERTAIN else Symptom.SLOTS_BUSY)
+    found = conclude([observed(finding(kind, sure), finding(SLOTS_BUSY))])
+    assert found.cause_kind is (kind if sure is Confidence.CERTAIN else SLOTS_BUSY)
 
 
 def test_one_connection_cannot_show_what_a_pool_can_do():

@@ -7,8 +7,11 @@ import pytest
 from diagnosis.test_conclusion import concluded, loaded
 from diagnosis.test_rules import CELL
 from golden import build
-from prony.diagnosis import Agreement, Confirmation, Evidence, Symptom, confirmed
+from prony.diagnosis import Agreement, Confirmation, Evidence, confirmed
+from prony.diagnosis.busy_slots import SLOTS_BUSY
 from prony.diagnosis.confirmation import agreement_of
+from prony.diagnosis.one_core import ONE_CORE_FULL, ONE_THREAD_FULL
+from prony.diagnosis.other_programs import OTHERS_RAN
 from prony.model.facts import CloseView
 from prony.model.observation import ThreadSchedule
 from prony.model.trial import Failed
@@ -56,7 +59,7 @@ def test_the_shares_of_all_threads_and_their_cores_are_those_of_the_window():
 
 def test_threads_that_sleep_confirm_that_workers_and_threads_are_all_busy():
     diagnosis = concluded(loaded())
-    assert diagnosis.cause_kind is Symptom.SLOTS_BUSY
+    assert diagnosis.cause_kind is SLOTS_BUSY
     assert seen(look(thread(0.05, 0.0, 0.95)), diagnosis).agreement is Agreement.CONFIRMS
     assert seen(look(thread(0.95, 0.0, 0.05)), diagnosis).agreement is Agreement.CONTRADICTS
     assert seen(look(thread(0.2, 0.5, 0.3)), diagnosis).agreement is Agreement.CONTRADICTS
@@ -76,20 +79,20 @@ def test_full_cpus_are_confirmed_by_threads_that_ran_all_the_time():
 def test_whether_threads_took_turns_is_told_by_their_lock(held, agreement):
     found = seen(look(gil__looks=100, gil__held=held))
     assert found.held == held / 100
-    assert agreement_of(found, Symptom.ONE_CORE_FULL, 2) is agreement
+    assert agreement_of(found, ONE_CORE_FULL, 2) is agreement
 
 
 def test_other_programs_leave_threads_ready_and_without_a_cpu():
     for preempted_s, agreement in ((0.4, Agreement.CONFIRMS), (0.05, Agreement.CONTRADICTS)):
         found = seen(look(thread(0.5, preempted_s, 0.1)))
-        assert agreement_of(found, Symptom.OTHERS_RAN, 1) is agreement
+        assert agreement_of(found, OTHERS_RAN, 1) is agreement
 
 
 def test_one_core_is_that_of_the_fullest_process_and_not_of_all():
     two = seen(look(thread(0.5, pid=1), thread(0.5, pid=2, tid=2)))
     one = seen(look(thread(0.5, pid=1), thread(0.5, pid=1, tid=2)))
-    assert agreement_of(two, Symptom.ONE_THREAD_FULL, 2) is Agreement.CONTRADICTS
-    assert agreement_of(one, Symptom.ONE_THREAD_FULL, 2) is Agreement.CONFIRMS
+    assert agreement_of(two, ONE_THREAD_FULL, 2) is Agreement.CONTRADICTS
+    assert agreement_of(one, ONE_THREAD_FULL, 2) is Agreement.CONFIRMS
 
 
 @pytest.mark.parametrize(
@@ -101,7 +104,7 @@ def test_one_core_is_that_of_the_fullest_process_and_not_of_all():
     ids=["nothing was seen", "records were lost"],
 )
 def test_what_was_not_seen_says_nothing(found):
-    assert agreement_of(found, Symptom.SLOTS_BUSY, 1) is Agreement.SILENT
+    assert agreement_of(found, SLOTS_BUSY, 1) is Agreement.SILENT
 
 
 def test_a_look_that_failed_or_that_the_kernel_refused_says_why():

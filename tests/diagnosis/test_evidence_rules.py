@@ -6,7 +6,9 @@ import pytest
 
 from diagnosis.test_rules import CELL, HEALTHY, answered, findings
 from golden import build
-from prony.diagnosis import RULES, Confidence, Evidence, Symptom, conclude, diagnose, observe
+from prony.diagnosis import RULES, Confidence, Evidence, conclude, diagnose, observe
+from prony.diagnosis.clipped_backlog import BACKLOG_CLIPPED
+from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED
 from prony.model.address import AddressKind
 from prony.model.facts import DeclaredFacts, FrontendFacts, SubjectFacts, TrialFacts
 from prony.model.observation import ListenerUsage, Phase, ProcessRow, Sample, ThreadUsage
@@ -64,7 +66,7 @@ def test_of_two_queues_that_may_have_overflowed_none_is_named_and_no_cut_of_one_
         DeclaredFacts(backlog=511), FrontendFacts("nginx"), behind_it=DeclaredFacts(backlog=2048)
     )
     subject = SubjectRecord("a+b", facts=facts)
-    for gauges, cause in ((FULL, Symptom.BACKLOG_CLIPPED), (FULL | front, Symptom.QUEUE_OVERFLOWED)):
+    for gauges, cause in ((FULL, BACKLOG_CLIPPED), (FULL | front, QUEUE_OVERFLOWED)):
         trial = observed(sample(0), sample(10, gauges=gauges), counters={"ListenOverflows": 5000})
         found = conclude([observe(Evidence(CELL, trial, subject))])
         assert found.cause_kind is cause

@@ -5,9 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from declared import declared
 from golden import build
 from histograms import distribution
 from prony.diagnosis import RULES, Advice, Confidence, Evidence, Finding, Symptom, diagnose
+from prony.diagnosis.generator_limited import GENERATOR_BUSY, GENERATOR_KEPT_WAITING
+from prony.diagnosis.heat import HEAT
+from prony.diagnosis.killed import ENDED_UNDER_LOAD, KILLED_FOR_MEMORY
 from prony.model.limit import Limit, LimitKind
 from prony.model.plan import Cell
 from prony.model.records import SubjectRecord
@@ -108,7 +112,7 @@ def limited(level, **evidence):
 @pytest.mark.parametrize(("level", "blame"), [("suspect", "may have been"), ("yes", "was")])
 def test_the_verdict_of_the_engine_says_how_sure_it_is(level, blame):
     (found,) = findings(limited(level, kind="kept_waiting", share=0.34, wait_ns=9))
-    assert (found.kind, found.numbers["share"]) == (Symptom.GENERATOR_KEPT_WAITING, 0.34)
+    assert (found.kind, found.numbers["share"]) == (GENERATOR_KEPT_WAITING, 0.34)
     assert sentence(found).startswith(f"the generator {blame} the limit (others kept")
 
 
@@ -252,11 +256,11 @@ def test_every_symptom_has_words_for_its_numbers_and_every_advice_too():
     )
     numbers = dict.fromkeys(known.split(" "), 2.0)
     names = {"reason": "why", "role": "worker", "process": "frontend", "sign": "--reload", "other": "b+x"}
-    for kind in Symptom:
+    for kind in declared(Symptom):
         found = Finding("D01", kind, Confidence.CERTAIN, numbers, names)
         assert sentence(found) and str(shared_words(found, ""))
-    for one in Advice:
-        assert advice(Finding("D01", Symptom.HEAT, Confidence.CERTAIN, numbers, names, one))
+    for one in declared(Advice):
+        assert advice(Finding("D01", HEAT, Confidence.CERTAIN, numbers, names, one))
 
 
 @pytest.mark.parametrize(
@@ -273,7 +277,7 @@ def test_a_generator_that_is_busy_with_connections_that_are_sent_away_is_less_th
     account = replace(recording.account, others={name: count})
     recording = replace(recording, account=account, completed=replace(recording.completed, failed=count))
     found = findings(replace(trial, recording=recording))
-    assert [one.confidence for one in found if one.kind is Symptom.GENERATOR_BUSY] == [sure]
+    assert [one.confidence for one in found if one.kind is GENERATOR_BUSY] == [sure]
 
 
 @pytest.mark.parametrize(
@@ -282,18 +286,18 @@ def test_a_generator_that_is_busy_with_connections_that_are_sent_away_is_less_th
         (
             "out of memory: the kernel killed 2 processes of the server, 1 process of the frontend "
             "at its limit of 96.0 MiB",
-            Symptom.KILLED_FOR_MEMORY,
+            KILLED_FOR_MEMORY,
             {"kills": 3},
         ),
-        ("it ended: out of memory: 2 processes", Symptom.ENDED_UNDER_LOAD, {}),
+        ("it ended: out of memory: 2 processes", ENDED_UNDER_LOAD, {}),
         (
             f"out of memory: the kernel killed {'7' * 5000} processes of the server",
-            Symptom.ENDED_UNDER_LOAD,
+            ENDED_UNDER_LOAD,
             {},
         ),
         (
             "out of memory: the kernel killed 1 process of the server; it left 3 processes",
-            Symptom.KILLED_FOR_MEMORY,
+            KILLED_FOR_MEMORY,
             {"kills": 1},
         ),
     ],

@@ -10,7 +10,7 @@ from lab.command import main, read_evidence
 from lab.evidence_files import SessionFile, write_session
 from lab.judge import MOST_OF_A_CPU, judge_plants
 from lab.sessions import SessionFacts
-from prony.diagnosis import Symptom
+from prony.diagnosis.restarted import RESTARTED
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ HURTS_NOTHING_TO_SEE = {"museum-uwsgi-1097"}
 
 
 # What a cure does besides: workers are replaced after 100 connections, which is what bounds their memory.
-OF_CURES = {"museum-starman-124": {Symptom.RESTARTED}}
+OF_CURES = {"museum-starman-124": {RESTARTED}}
 
 
 @pytest.mark.servers

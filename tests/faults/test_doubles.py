@@ -11,7 +11,7 @@ from lab.matrix import matrix_of
 from lab.planting import plan_of_plant
 from lab.report import planted_faults
 from prony.catalog.schema.loader import load_catalog
-from prony.diagnosis import Symptom
+from prony.diagnosis.busy_slots import SLOTS_BUSY
 from prony.model.sandbox import SandboxChoice
 
 DOUBLE = DOUBLES[0]
@@ -66,7 +66,7 @@ def test_a_double_of_which_half_was_measured_is_left_out():
 
 
 def test_doubles_are_no_part_of_the_matrix():
-    trials = [judged(DOUBLE.first, 3.0, Symptom.SLOTS_BUSY), judged(DOUBLE.second, 1.5, Symptom.SLOTS_BUSY)]
+    trials = [judged(DOUBLE.first, 3.0, SLOTS_BUSY), judged(DOUBLE.second, 1.5, SLOTS_BUSY)]
     assert matrix_of(trials, CAUSES).rows == ()
     assert {plant.part for double in DOUBLES for plant in (double.first, double.second)} == {PlanPart.DOUBLE}
 

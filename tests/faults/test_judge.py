@@ -14,7 +14,12 @@ from lab.kept import Kept, decode_kept, encode_kept, slimmed
 from lab.matrix import HEALTHY as NOTHING
 from lab.matrix import matrix_of
 from lab.report import planted_faults
-from prony.diagnosis import Evidence, Symptom, observe
+from prony.diagnosis import Evidence, observe
+from prony.diagnosis.descriptors import DESCRIPTORS_USED_UP
+from prony.diagnosis.generator_limited import GENERATOR_KEPT_WAITING
+from prony.diagnosis.listen_queue import QUEUE_FULL
+from prony.diagnosis.shared_cpus import STRAYED
+from prony.diagnosis.unequal_work import UNEQUAL_WORK
 from prony.model.facts import TrialFacts
 from prony.model.observation import Phase, Sample
 from prony.model.trial import Failed
@@ -99,8 +104,8 @@ WINDOW = Sample(0, Phase.WINDOW, (), 0, 0, 0, QUEUE)
 @pytest.mark.parametrize(
     ("healthy", "alarms"),
     [
-        (replace(IDLE, samples=(WINDOW, replace(WINDOW, monotonic_ns=10**9))), (Symptom.QUEUE_FULL,)),
-        (replace(IDLE, facts=TrialFacts(strays=2)), (Symptom.STRAYED,)),
+        (replace(IDLE, samples=(WINDOW, replace(WINDOW, monotonic_ns=10**9))), (QUEUE_FULL,)),
+        (replace(IDLE, facts=TrialFacts(strays=2)), (STRAYED,)),
         (replace(IDLE, counters=IDLE.counters | {"machine.throttles": 1}), ()),
     ],
     ids=["its queue was full", "it strayed", "the machine was hot"],
@@ -133,7 +138,7 @@ def test_what_names_nothing_is_a_class_of_its_own():
 
 
 @pytest.mark.parametrize(
-    ("used", "named"), [(0.99, None), (0.5, Symptom.GENERATOR_KEPT_WAITING)], ids=["its CPU", "the generator"]
+    ("used", "named"), [(0.99, None), (0.5, GENERATOR_KEPT_WAITING)], ids=["its CPU", "the generator"]
 )
 def test_a_generator_that_is_suspect_beside_a_full_cpu_is_not_what_the_line_names(used, named):
     suspect = {"limited": "suspect", "evidence": [{"level": "suspect", "kind": "kept_waiting", "share": 0.1}]}
@@ -153,7 +158,7 @@ def of_size(each):
 @pytest.mark.parametrize(("size", "right"), [(1700, 3), (180, 0), (20, 3)])
 def test_replies_of_another_size_than_the_twins_are_unequal_work(size, right):
     judged = judge_plants(PLANTS, planted(UNEQUAL, faulty=of_size(size), healthy=of_size(170), slow=200.0))
-    assert [trial.symptom for trial in judged[0].right] == [Symptom.UNEQUAL_WORK] * right
+    assert [trial.symptom for trial in judged[0].right] == [UNEQUAL_WORK] * right
     assert [trial.symptom for trial in judged[0].healthy] == [None] * 3
 
 
@@ -165,7 +170,7 @@ def test_replies_of_another_size_than_the_twins_are_unequal_work(size, right):
 def test_twins_whose_replies_differ_from_each_other_are_unequal_work_too(sizes, named):
     twins = [trial(UNEQUAL, k, healthy=True, observed=of_size(size)) for k, size in enumerate(sizes)]
     (judged,) = judge_plants(PLANTS, twins)
-    assert [one.block for one in judged.healthy if one.symptom is Symptom.UNEQUAL_WORK] == named
+    assert [one.block for one in judged.healthy if one.symptom is UNEQUAL_WORK] == named
 
 
 @pytest.mark.parametrize("side", ["faulty", "healthy"])
@@ -175,7 +180,7 @@ def test_pages_for_errors_are_no_replies_of_another_size(side):
     failing = replace(large, recording=with_parts(large.recording, account=broken))
     sides = {"faulty": of_size(170), "healthy": of_size(170), side: failing}
     (judged,) = judge_plants(PLANTS, planted(UNEQUAL, slow=200.0, **sides))
-    assert not [one for one in (*judged.healthy, *judged.faulty) if one.symptom is Symptom.UNEQUAL_WORK]
+    assert not [one for one in (*judged.healthy, *judged.faulty) if one.symptom is UNEQUAL_WORK]
 
 
 def test_what_limits_a_server_comes_before_that_its_replies_are_of_another_size():
@@ -243,5 +248,5 @@ def test_of_a_log_the_lines_that_say_what_is_wrong_are_kept():
     noisy = "\n".join([*["INFO nothing"] * 200, "OSError: Too many open files", *["INFO nothing"] * 200])
     long = replace(HEALTHY, log=replace(HEALTHY.log, text=noisy))
     again = slimmed(trial(ASLEEP, 0, healthy=False, observed=long))
-    assert [one.kind for one in observe(again.evidence).findings] == [Symptom.DESCRIPTORS_USED_UP]
+    assert [one.kind for one in observe(again.evidence).findings] == [DESCRIPTORS_USED_UP]
     assert len(again.evidence.trial.log.text) < 400

@@ -82,7 +82,7 @@ def a_day_later(made: dict[str, Path], folder: Path) -> dict[str, Path]:
 
 
 def _cells(names):
-    """Cells that this machine's catalogue knows: a study of them goes on without consent."""
+    """Cells that this machine's catalogue knows."""
     app = load_catalog(()).apps["hello"]
     load = Workload(
         ClosedLoop(2),

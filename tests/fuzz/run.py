@@ -35,6 +35,7 @@ its seed, which makes the mutant again, and the tally; exits with 1 after a brea
 # `GOLDEN`: an archive that is whole; `LATER`: what the mutant was made of, measured a day later; `NEW`: a
 # file or a folder that is not there.
 FILE, GOLDEN, LATER, NEW = "out.prony", "GOLDEN", "LATER", "NEW"
+AGAIN = ("run", "--app", "hello", "--servers", "gunicorn", "--out", FILE)
 PLAIN: tuple[tuple[str, ...], ...] = (
     ("report", FILE),
     ("report", FILE, "--full"),
@@ -53,9 +54,8 @@ PLAIN: tuple[tuple[str, ...], ...] = (
     ("compare", FILE, GOLDEN, "--force", "--json"),
     ("compare", FILE, "gunicorn+*", "*a*i*+*", "--fail-if", "rps < -5%"),
     # With a page it would be `report --html` once more.
-    ("run", "--resume", FILE, "--no-html"),
-    ("run", "--resume", FILE, "--no-html", "--trust-plan", "--force"),
-    ("run", "--resume", FILE, "--dry-run", "--force"),
+    (*AGAIN, "--no-html"),
+    (*AGAIN, "--dry-run", "--force"),
 )
 # What draws starts the library for it in each process: its threads do not survive a fork.
 DRAWN: tuple[tuple[str, ...], ...] = (

@@ -2,6 +2,7 @@
 
 import sqlite3
 import subprocess
+import sys
 from contextlib import closing
 
 import pytest
@@ -48,14 +49,32 @@ def test_an_archive_whose_trials_are_gone_has_a_page(said, archive, folder):
     assert (done.status, done.err) == (0, "")
 
 
+FINISHED = """
+import sys
+from prony import study
+from prony.archive import create
+from prony.cli import main
+
+def finish(task, listener):
+    with create(task.out, task.plan, {}, task.cross_checks) as writer:
+        writer.finish()
+
+study.run_study = finish
+sys.argv = ["prony", *sys.argv[1:]]
+main.main()
+"""
+TYPED = ("run", "--app", "hello", "--servers", "wsgiref", "--out", "done.prony")
+
+
 @pytest.mark.parametrize(("options", "is_written"), [((), True), (("--dry-run",), False)])
-def test_a_complete_study_that_is_resumed_has_its_page_unless_nothing_is_to_be_done(
-    archive, options, is_written
-):
-    command = own_command("run", "--resume", archive.name, *options)
-    done = subprocess.run(command, cwd=archive.parent, capture_output=True, text=True, check=False)
-    assert (done.returncode, "is complete" in done.stderr) == (0, True)
-    assert archive.with_name("a.prony.html").exists() is is_written
+def test_a_complete_study_has_its_page_again_unless_nothing_is_to_be_done(folder, options, is_written):
+    subprocess.run([sys.executable, "-c", FINISHED, *TYPED, "--no-html"], cwd=folder, check=False)
+    page = folder / "done.prony.html"
+    assert not page.exists()
+    command = own_command(*TYPED, *options)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert "`done.prony` is complete" in done.stderr
+    assert page.exists() is is_written
 
 
 def test_redact_without_a_page_is_refused(said, archive):

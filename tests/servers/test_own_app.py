@@ -140,14 +140,15 @@ def test_a_mix_is_asked_of_every_server_and_accounted_by_path(prony, folder, tri
 @pytest.mark.slow
 def test_a_study_of_a_mix_that_was_killed_goes_on_with_it(prony, folder, trials):
     write(folder)
-    with ended(prony.start(*run(*MIX, "--force", "--repeats", "3"))) as process:
+    typed = run(*MIX, "--force", "--repeats", "3")
+    with ended(prony.start(*typed)) as process:
         line = ""
         while "[2/3]" not in line:
             line = process.stderr.readline()
             assert line, process.communicate()
         process.kill()
         process.communicate(timeout=10)
-    done = prony("run", "--resume", "out.prony", "--trust-plan", timeout_s=120)
+    done = prony(*typed, timeout_s=120)
     assert done.status == 0, done.err
     found = [trial for trial in trials(folder / "out.prony") if trial.outcome == Ok()]
     assert {trial.block for trial in found} == {0, 1, 2}

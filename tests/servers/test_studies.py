@@ -238,12 +238,12 @@ def test_a_study_that_was_killed_goes_on_as_if_nothing_had_happened(prony, folde
             assert line, process.communicate()
         process.kill()
         process.communicate(timeout=10)
-    done = prony("run", "--resume", "out.prony", timeout_s=240)
+    done = prony(*study, "--out", "out.prony", timeout_s=240)
     assert done.status == 0, done.err
     assert planned_trials(folder / "out.prony") == planned_trials(folder / "whole.prony")
     with open_archive(folder / "out.prony") as archive:
         assert [run.status for run in archive.runs()] == [RunStatus.INTERRUPTED, RunStatus.FINISHED]
-    again = prony("run", "--resume", "out.prony")
+    again = prony(*study, "--out", "out.prony")
     assert "is complete: no trial is left to run" in again.err
 
 

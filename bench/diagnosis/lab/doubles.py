@@ -14,6 +14,12 @@ from lab.cause import Harm, PlanPart, Plant, PlantedCause
 from lab.servers import SERVERS, PlantedServer
 from lab.setup import Pair, PlantedSide, closed
 from prony.diagnosis import Symptom
+from prony.diagnosis.busy_slots import SLOTS_BUSY
+from prony.diagnosis.downstream import DOWNSTREAM_BUSY
+from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED
+from prony.diagnosis.lock_held import LOCK_HELD
+from prony.diagnosis.other_programs import OTHERS_RAN
+from prony.diagnosis.throttled import THROTTLED
 from prony.units import SECOND_NS
 
 _Change = Callable[[PlantedSide, PlantedServer], PlantedSide]
@@ -57,21 +63,21 @@ def _fault(name: str, rule: str, kind: Symptom, sick: _Change, well: _Change = _
     return _Fault(name, rule, frozenset((kind,)), sick, well)
 
 
-_QUOTA = _fault("quota", "D14", Symptom.THROTTLED, lambda side, _: replace(side, cpu_quota=0.2))
-_NEIGHBOUR = _fault("neighbour", "D28", Symptom.OTHERS_RAN, lambda side, _: replace(side, neighbour=0.8))
-_FEW_SLOTS = _fault("asleep", "D17", Symptom.SLOTS_BUSY, _slots(4), _slots(_CLIENTS + 2))
-_LOCK = _fault("lock", "D16", Symptom.LOCK_HELD, _page("lock", 20), _page("sleep", 20))
+_QUOTA = _fault("quota", "D14", THROTTLED, lambda side, _: replace(side, cpu_quota=0.2))
+_NEIGHBOUR = _fault("neighbour", "D28", OTHERS_RAN, lambda side, _: replace(side, neighbour=0.8))
+_FEW_SLOTS = _fault("asleep", "D17", SLOTS_BUSY, _slots(4), _slots(_CLIENTS + 2))
+_LOCK = _fault("lock", "D16", LOCK_HELD, _page("lock", 20), _page("sleep", 20))
 _POOL = _fault(
     "pool",
     "D35",
-    Symptom.DOWNSTREAM_BUSY,
+    DOWNSTREAM_BUSY,
     lambda side, _: replace(side, environment={"FAULTY_POOL": "1"}),
     lambda side, _: replace(side, environment={"FAULTY_POOL": "32"}),
 )
 _SHORT_QUEUE = _fault(
     "queue",
     "D01",
-    Symptom.QUEUE_OVERFLOWED,
+    QUEUE_OVERFLOWED,
     lambda side, _: side.using(backlog=5),
     lambda side, _: side.using(backlog=2048),
 )

@@ -15,6 +15,12 @@ from prony.analysis.missing import Missing
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.trial_metrics import reply_bytes
 from prony.diagnosis import Confidence, Diagnosis, DiagnosisKind, Frequent, Symptom, conclude, observe
+from prony.diagnosis.heat import HEAT
+from prony.diagnosis.listen_queue import SOME_QUEUE_OVERFLOWED
+from prony.diagnosis.memory_pressure import MACHINE_WAITED_FOR_MEMORY
+from prony.diagnosis.moved_pages import PAGES_MOVED
+from prony.diagnosis.other_programs import OTHERS_RAN, OTHERS_RAN_BESIDE_GENERATOR
+from prony.diagnosis.stolen_time import STOLEN
 from prony.diagnosis.unequal_work import unequal_work
 from prony.model.recording import Recording
 
@@ -24,8 +30,8 @@ MOST_OF_A_CPU = 0.1
 # What disturbs a machine is not planted, but where a neighbour is; small disturbances are everywhere.
 _OF_MACHINE = frozenset(
     (
-        *(Symptom.STOLEN, Symptom.HEAT, Symptom.MACHINE_WAITED_FOR_MEMORY, Symptom.PAGES_MOVED),
-        *(Symptom.OTHERS_RAN, Symptom.OTHERS_RAN_BESIDE_GENERATOR, Symptom.SOME_QUEUE_OVERFLOWED),
+        *(STOLEN, HEAT, MACHINE_WAITED_FOR_MEMORY, PAGES_MOVED),
+        *(OTHERS_RAN, OTHERS_RAN_BESIDE_GENERATOR, SOME_QUEUE_OVERFLOWED),
     )
 )
 

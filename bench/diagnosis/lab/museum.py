@@ -10,6 +10,14 @@ from lab.cause import Harm, PlanPart, PlantedCause
 from lab.servers import PlantedServer
 from lab.setup import Pair, PlantedSide, closed
 from prony.diagnosis import Symptom
+from prony.diagnosis.busy_slots import SLOTS_BUSY
+from prony.diagnosis.closed_after_each import CLOSED_AFTER_EACH
+from prony.diagnosis.held_back import REPLIES_HELD_BACK
+from prony.diagnosis.killed import KILLED_FOR_MEMORY
+from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED
+from prony.diagnosis.memory_growth import MEMORY_GREW
+from prony.diagnosis.restarted import RESTARTED
+from prony.diagnosis.starvation import STARVED_BY_SLOTS
 from prony.units import MIB, SECOND_NS
 
 
@@ -129,7 +137,7 @@ def _case(  # noqa: PLR0913, PLR0917 - what a case is
     )
 
 
-_SLOTS, _GTHREAD = Symptom.SLOTS_BUSY, "gunicorn-gthread"
+_SLOTS, _GTHREAD = SLOTS_BUSY, "gunicorn-gthread"
 
 MUSEUM = (
     _case("tornadoweb/tornado 1075", "D17", _SLOTS, Harm.RATE, "tornado", 20, _on_the_loop),
@@ -138,32 +146,32 @@ MUSEUM = (
     _case("all-of-us/raw-data-repository 2417", "D17", _SLOTS, Harm.RATE, _GTHREAD, 60, _four_by_four),
     _case("heroku/python-getting-started 242", "D17", _SLOTS, Harm.RATE, _GTHREAD, 10, _slow_backend),
     _case(
-        *("cherrypy/cheroot 91", "D10", Symptom.STARVED_BY_SLOTS, Harm.FAILED),
+        *("cherrypy/cheroot 91", "D10", STARVED_BY_SLOTS, Harm.FAILED),
         *("cherrypy-as-of-2016", 10, _more_kept_than_threads),
     ),
     _case(
-        *("miyagawa/Starman 6", "D10", Symptom.STARVED_BY_SLOTS, Harm.FAILED),
+        *("miyagawa/Starman 6", "D10", STARVED_BY_SLOTS, Harm.FAILED),
         *("starman", 10, _ten_with_keep_alive),
     ),
     _case(
-        *("miyagawa/Starman 124", "D21", Symptom.MEMORY_GREW, Harm.MEMORY),
+        *("miyagawa/Starman 124", "D21", MEMORY_GREW, Harm.MEMORY),
         *("starman", 2, _counts_connections),
     ),
     _case(
-        *("unbit/uwsgi 2444", "D01", Symptom.QUEUE_OVERFLOWED, Harm.TAIL),
+        *("unbit/uwsgi 2444", "D01", QUEUE_OVERFLOWED, Harm.TAIL),
         *("uwsgi", 200, _queue_of_a_hundred),
     ),
-    _case("unbit/uwsgi 1097", "D12", Symptom.CLOSED_AFTER_EACH, Harm.CPU, "uwsgi", 4, _no_keep_alive),
+    _case("unbit/uwsgi 1097", "D12", CLOSED_AFTER_EACH, Harm.CPU, "uwsgi", 4, _no_keep_alive),
     _case(
-        *("Kludex/uvicorn 3149", "D30", Symptom.REPLIES_HELD_BACK, Harm.TAIL),
+        *("Kludex/uvicorn 3149", "D30", REPLIES_HELD_BACK, Harm.TAIL),
         *("uvicorn-quiet", 1, _several_workers),
     ),
     _case(
-        *("benoitc/gunicorn 2215", "D19", Symptom.KILLED_FOR_MEMORY, Harm.FAILED),
+        *("benoitc/gunicorn 2215", "D19", KILLED_FOR_MEMORY, Harm.FAILED),
         *("gunicorn", 1, _silently_killed),
     ),
     _case(
-        *("open-runtimes/open-runtimes 330", "D22", Symptom.RESTARTED, Harm.FAILED),
+        *("open-runtimes/open-runtimes 330", "D22", RESTARTED, Harm.FAILED),
         *("gunicorn", 4, _killed_for_time),
     ),
 )

@@ -8,7 +8,15 @@ from dataclasses import replace
 from lab.cause import Harm, PlantedCause
 from lab.servers import PlantedServer, ServerKind
 from lab.setup import Pair, PlantedSide, closed, open_at
-from prony.diagnosis import Symptom
+from prony.diagnosis.clipped_backlog import BACKLOG_CLIPPED
+from prony.diagnosis.closed_after_each import CLOSED_AFTER_EACH
+from prony.diagnosis.connection_cap import CONNECTION_CAP
+from prony.diagnosis.descriptors import DESCRIPTORS_USED_UP, SELECT_FULL
+from prony.diagnosis.earlier_trials import PORTS_KEPT_BY_EARLIER
+from prony.diagnosis.held_back import REPLIES_HELD_BACK
+from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED
+from prony.diagnosis.server_ports import SERVER_WITHOUT_PORTS
+from prony.diagnosis.starvation import STARVED, STARVED_BY_SLOTS
 from prony.model.workload import Arrivals, OpenLoop
 from prony.units import SECOND_NS
 
@@ -146,7 +154,7 @@ OF_CONNECTIONS = (
         "listen-queue",
         "a listen queue of 5",
         "D01",
-        frozenset((Symptom.QUEUE_OVERFLOWED,)),
+        frozenset((QUEUE_OVERFLOWED,)),
         Harm.TAIL,
         _QUEUES,
         {"many": 100, "more": 200},
@@ -157,7 +165,7 @@ OF_CONNECTIONS = (
         "clipped-queue",
         "a listen queue that the kernel cuts",
         "D03",
-        frozenset((Symptom.BACKLOG_CLIPPED,)),
+        frozenset((BACKLOG_CLIPPED,)),
         Harm.TAIL,
         ("gunicorn", "gunicorn-gthread", "waitress", "cheroot", "uvicorn-quiet"),
         {"short": 8, "less": 32},
@@ -168,7 +176,7 @@ OF_CONNECTIONS = (
         "starvation",
         "kept connections that hold all workers",
         "D10",
-        frozenset((Symptom.STARVED, Symptom.STARVED_BY_SLOTS)),
+        frozenset((STARVED, STARVED_BY_SLOTS)),
         Harm.FAILED,
         ("starman", "starlet-keep-alive", "uwsgi"),
         {"some": 20, "many": 60},
@@ -183,7 +191,7 @@ OF_CONNECTIONS = (
         "closed-after-each",
         "one request a connection",
         "D12",
-        frozenset((Symptom.CLOSED_AFTER_EACH,)),
+        frozenset((CLOSED_AFTER_EACH,)),
         Harm.CPU,
         tuple(_KEEP_ALIVE),
         {"few": 4, "one": 1},
@@ -193,7 +201,7 @@ OF_CONNECTIONS = (
         "connection-cap",
         "a cap of open connections",
         "D09",
-        frozenset((Symptom.CONNECTION_CAP,)),
+        frozenset((CONNECTION_CAP,)),
         Harm.FAILED,
         ("waitress",),
         {"low": 20, "middle": 60},
@@ -207,7 +215,7 @@ OF_CONNECTIONS = (
         "descriptors",
         "a limit of open files",
         "D08",
-        frozenset((Symptom.DESCRIPTORS_USED_UP,)),
+        frozenset((DESCRIPTORS_USED_UP,)),
         Harm.RATE,
         (*_APPS, "uvicorn-quiet", "tornado"),
         {"low": 64, "middle": 100, "high": 150},
@@ -218,7 +226,7 @@ OF_CONNECTIONS = (
         "descriptors-refused",
         "a limit of open files, beyond which connections are closed",
         "D08",
-        frozenset((Symptom.DESCRIPTORS_USED_UP,)),
+        frozenset((DESCRIPTORS_USED_UP,)),
         Harm.FAILED,
         ("node-pages",),
         {"low": 64, "middle": 100, "high": 150},
@@ -232,7 +240,7 @@ OF_CONNECTIONS = (
         "select",
         "select() and its 1,024 descriptors",
         "D08",
-        frozenset((Symptom.SELECT_FULL,)),
+        frozenset((SELECT_FULL,)),
         Harm.FAILED,
         ("asyncio-http",),
         {"some": 1100, "many": 1500},
@@ -246,7 +254,7 @@ OF_CONNECTIONS = (
         "ports",
         "ports of the server exhausted",
         "D05",
-        frozenset((Symptom.SERVER_WITHOUT_PORTS,)),
+        frozenset((SERVER_WITHOUT_PORTS,)),
         Harm.FAILED,
         (*_APPS, "gunicorn", "uvicorn-quiet"),
         {"few": 200, "more": 400},
@@ -256,7 +264,7 @@ OF_CONNECTIONS = (
         "frontend-ports",
         "ports of a frontend exhausted",
         "D05",
-        frozenset((Symptom.SERVER_WITHOUT_PORTS,)),
+        frozenset((SERVER_WITHOUT_PORTS,)),
         Harm.FAILED,
         _BEHIND_NGINX,
         {"few": 200, "more": 300},
@@ -269,7 +277,7 @@ OF_CONNECTIONS = (
         "carried-over",
         "ports that earlier trials keep",
         "D06",
-        frozenset((Symptom.PORTS_KEPT_BY_EARLIER,)),
+        frozenset((PORTS_KEPT_BY_EARLIER,)),
         Harm.FAILED,
         (*_APPS, "gunicorn", "uvicorn-quiet"),
         {"most": 180, "half": 120},
@@ -279,7 +287,7 @@ OF_CONNECTIONS = (
         "nagle",
         "replies held back by Nagle's algorithm",
         "D30",
-        frozenset((Symptom.REPLIES_HELD_BACK,)),
+        frozenset((REPLIES_HELD_BACK,)),
         Harm.TAIL,
         tuple(_NODELAY),
         {"some": 8, "one": 1},

@@ -8,7 +8,14 @@ from dataclasses import replace
 from lab.cause import Harm, PlantedCause
 from lab.servers import PlantedServer, ServerKind
 from lab.setup import NeighbourOf, Pair, PlantedSide, closed, open_at
-from prony.diagnosis import Symptom
+from prony.diagnosis import MEANINGS
+from prony.diagnosis.killed import KILLED_FOR_MEMORY
+from prony.diagnosis.memory_pressure import WAITED_FOR_MEMORY
+from prony.diagnosis.other_programs import OTHERS_RAN
+from prony.diagnosis.overload import OVERLOADED
+from prony.diagnosis.throttled import THROTTLED
+from prony.diagnosis.unequal_work import UNEQUAL_WORK
+from prony.diagnosis.wrong_replies import WRONG_REPLIES
 from prony.units import MIB, SECOND_NS
 
 
@@ -84,7 +91,7 @@ def _healthy(server: PlantedServer, percent: int) -> Pair:
 _CLOSING = frozenset(("gunicorn", "uwsgi", "starman", "starlet-keep-alive"))
 _SATURATED = 50
 
-_GENERATOR = frozenset(kind for kind in Symptom if kind.name.startswith("GENERATOR_"))
+_GENERATOR = frozenset(kind for kind in MEANINGS if kind.is_of_generator)
 _WITH_APPS = (
     *("gunicorn", "starman", "gunicorn-gthread", "waitress", "cheroot", "uvicorn-quiet", "tornado"),
     "node-pages",
@@ -95,7 +102,7 @@ OF_MACHINE = (
         "quota",
         "a quota of CPU",
         "D14",
-        frozenset((Symptom.THROTTLED,)),
+        frozenset((THROTTLED,)),
         Harm.RATE,
         ("gunicorn", "waitress", "uvicorn-quiet", "starman", "node-http", "go-net-http", "nginx-static"),
         {"low": 30, "middle": 60},
@@ -105,7 +112,7 @@ OF_MACHINE = (
         "memory-limit",
         "a limit of memory",
         "D19",
-        frozenset((Symptom.KILLED_FOR_MEMORY,)),
+        frozenset((KILLED_FOR_MEMORY,)),
         Harm.FAILED,
         ("gunicorn-gthread", "waitress", "starman", "uvicorn-quiet", "tornado"),
         {"low": 96, "middle": 160},
@@ -115,7 +122,7 @@ OF_MACHINE = (
         "memory-pressure",
         "memory that is taken back from what it reads",
         "D20",
-        frozenset((Symptom.WAITED_FOR_MEMORY,)),
+        frozenset((WAITED_FOR_MEMORY,)),
         Harm.RATE,
         ("gunicorn", "gunicorn-gthread", "waitress", "uvicorn-quiet"),
         {"low": 128, "middle": 160},
@@ -125,7 +132,7 @@ OF_MACHINE = (
         "unequal-work",
         "replies that are larger than those of the twin",
         "D32",
-        frozenset((Symptom.UNEQUAL_WORK,)),
+        frozenset((UNEQUAL_WORK,)),
         Harm.CPU,
         ("gunicorn", "starman", "gunicorn-gthread", "waitress", "uvicorn-quiet", "hypercorn", "node-pages"),
         {"much": 256, "some": 64},
@@ -135,7 +142,7 @@ OF_MACHINE = (
         "overload",
         "more asked than it can do",
         "D41",
-        frozenset((Symptom.OVERLOADED,)),
+        frozenset((OVERLOADED,)),
         Harm.TAIL,
         _WITH_APPS,
         {"half-more": 150, "twice": 200},
@@ -145,7 +152,7 @@ OF_MACHINE = (
         "wrong-replies",
         "wrong replies",
         "D31",
-        frozenset((Symptom.WRONG_REPLIES,)),
+        frozenset((WRONG_REPLIES,)),
         Harm.FAILED,
         _WITH_APPS,
         {"tenth": 10, "few": 40},
@@ -175,7 +182,7 @@ OF_MACHINE = (
         "neighbour",
         "another program on the server's CPU",
         "D28",
-        frozenset((Symptom.OTHERS_RAN,)),
+        frozenset((OTHERS_RAN,)),
         Harm.RATE,
         ("gunicorn", "uvicorn-quiet", "waitress", "node-http", "starman"),
         {"most": 80, "half": 50},

@@ -8,7 +8,18 @@ from dataclasses import replace
 from lab.cause import Harm, PlantedCause
 from lab.servers import PlantedServer, ServerKind
 from lab.setup import Pair, PlantedSide, closed, open_at
-from prony.diagnosis import Symptom
+from prony.diagnosis.busy_slots import SLOTS_BUSY
+from prony.diagnosis.debugging import DEBUGGING
+from prony.diagnosis.disk import DISK_WAITED
+from prony.diagnosis.downstream import DOWNSTREAM_BUSY
+from prony.diagnosis.forks import FORKED_FOR_EACH
+from prony.diagnosis.growing_pool import POOL_GREW
+from prony.diagnosis.lock_held import LOCK_HELD
+from prony.diagnosis.memory_growth import MEMORY_GREW
+from prony.diagnosis.one_core import ONE_CORE_FULL, ONE_THREAD_FULL
+from prony.diagnosis.restarted import RESTARTED
+from prony.diagnosis.still_cold import STILL_COLD
+from prony.diagnosis.uneven_workers import UNEVEN_CONNECTIONS, UNEVEN_WORKERS
 from prony.units import MILLISECOND_NS, SECOND_NS
 
 _SLOTS = 8
@@ -148,7 +159,7 @@ OF_WORKERS = (
         "lock",
         "a lock that all threads want",
         "D16",
-        frozenset((Symptom.LOCK_HELD,)),
+        frozenset((LOCK_HELD,)),
         Harm.RATE,
         _POOLS,
         {"long": 20, "short": 8},
@@ -162,7 +173,7 @@ OF_WORKERS = (
         "gil-convoy",
         "threads that compute and keep CPython's lock",
         "D13",
-        frozenset((Symptom.ONE_CORE_FULL, Symptom.ONE_THREAD_FULL)),
+        frozenset((ONE_CORE_FULL, ONE_THREAD_FULL)),
         Harm.TAIL,
         (*_POOLS, "gunicorn", "uvicorn-quiet", "tornado"),
         {"four": 4, "two": 2},
@@ -172,7 +183,7 @@ OF_WORKERS = (
         "asleep",
         "all workers and threads asleep",
         "D17",
-        frozenset((Symptom.SLOTS_BUSY,)),
+        frozenset((SLOTS_BUSY,)),
         Harm.RATE,
         (*_POOLS, *_WORKERS),
         {"long": 50, "longer": 150},
@@ -183,7 +194,7 @@ OF_WORKERS = (
         "one-core",
         "one process, more work than a core does",
         "D13",
-        frozenset((Symptom.ONE_CORE_FULL, Symptom.ONE_THREAD_FULL)),
+        frozenset((ONE_CORE_FULL, ONE_THREAD_FULL)),
         Harm.TAIL,
         ("gunicorn", "gunicorn-gthread", "uvicorn-quiet", "hypercorn", "tornado", "node-pages"),
         {"more": 130, "most": 145},
@@ -193,7 +204,7 @@ OF_WORKERS = (
         "uneven-workers",
         "connections that stick to one worker",
         "D18",
-        frozenset((Symptom.UNEVEN_WORKERS,)),
+        frozenset((UNEVEN_WORKERS,)),
         Harm.RATE,
         ("uvicorn-quiet", "hypercorn", "granian", "gunicorn-gthread"),
         {"few": 8, "some": 16},
@@ -204,7 +215,7 @@ OF_WORKERS = (
         "uneven-sleepers",
         "connections that stick to one worker, which waits",
         "D18",
-        frozenset((Symptom.UNEVEN_CONNECTIONS, Symptom.UNEVEN_WORKERS)),
+        frozenset((UNEVEN_CONNECTIONS, UNEVEN_WORKERS)),
         Harm.RATE,
         ("gunicorn-gthread",),
         {"few": 12, "some": 16},
@@ -218,7 +229,7 @@ OF_WORKERS = (
         "slow-log",
         "a log on the disk, line by line",
         "D34",
-        frozenset((Symptom.DISK_WAITED,)),
+        frozenset((DISK_WAITED,)),
         Harm.TAIL,
         (*_WORKERS, "gunicorn-gthread", "waitress", "cheroot", "uvicorn-quiet", "node-pages"),
         {"lines": 8, "more": 24},
@@ -228,7 +239,7 @@ OF_WORKERS = (
         "database-pool",
         "a pool of one connection to PostgreSQL",
         "D35",
-        frozenset((Symptom.DOWNSTREAM_BUSY,)),
+        frozenset((DOWNSTREAM_BUSY,)),
         Harm.RATE,
         ("gunicorn-gthread", "waitress", "cheroot"),
         {"slow": 20, "quick": 8},
@@ -242,7 +253,7 @@ OF_WORKERS = (
         "leak",
         "memory that grows with each request",
         "D21",
-        frozenset((Symptom.MEMORY_GREW,)),
+        frozenset((MEMORY_GREW,)),
         Harm.MEMORY,
         (*_WORKERS, "gunicorn-gthread", "waitress", "uvicorn-quiet", "node-pages"),
         {"much": 128, "some": 48},
@@ -252,7 +263,7 @@ OF_WORKERS = (
         "fork-storm",
         "a program started for each request",
         "D42",
-        frozenset((Symptom.FORKED_FOR_EACH,)),
+        frozenset((FORKED_FOR_EACH,)),
         Harm.RATE,
         (*_WORKERS, "gunicorn-gthread", "waitress", "uvicorn-quiet", "node-pages"),
         {"each": 1},
@@ -262,7 +273,7 @@ OF_WORKERS = (
         "churn",
         "workers that end after some requests",
         "D22",
-        frozenset((Symptom.RESTARTED,)),
+        frozenset((RESTARTED,)),
         Harm.RATE,
         ("gunicorn", "starman", "starlet-keep-alive", "gunicorn-gthread"),
         {"often": 200, "less": 400},
@@ -273,7 +284,7 @@ OF_WORKERS = (
         "cold",
         "a server that is still warming up",
         "D40",
-        frozenset((Symptom.STILL_COLD,)),
+        frozenset((STILL_COLD,)),
         Harm.RATE,
         ("gunicorn", "gunicorn-gthread", "waitress", "uvicorn-quiet", "node-pages"),
         {"long": 4000, "short": 3000},
@@ -284,7 +295,7 @@ OF_WORKERS = (
         "lazy-start",
         "a pool that is still growing",
         "D37",
-        frozenset((Symptom.POOL_GREW,)),
+        frozenset((POOL_GREW,)),
         Harm.RATE,
         ("flup-prefork@nginx",),
         {"many": 24, "some": 12},
@@ -299,7 +310,7 @@ OF_WORKERS = (
         "debug",
         "the runtime's development mode",
         "D33",
-        frozenset((Symptom.DEBUGGING,)),
+        frozenset((DEBUGGING,)),
         Harm.CPU,
         ("uvicorn-quiet", "hypercorn", "gunicorn", "waitress", "tornado"),
         {"on": 1},

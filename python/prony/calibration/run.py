@@ -62,7 +62,7 @@ def _calibrate(
     facts = fingerprint(seen=seen)
     with open_run(order.user) as run:
         bench = open_bench(load_catalog(), order.user, run, placement, order.effort, listener.environment)
-        bench = replace(bench, groups=groups, no_groups=no_groups)
+        bench = replace(bench, bench=replace(bench.bench, groups=groups), no_groups=no_groups)
         parts = {name: _part(name, bench, listener, order.seed) for name in PARTS}
     return Calibration(
         key=machine_key(facts),

@@ -5,50 +5,45 @@ True
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from prony.assembly import (
-    Site,
     SubjectNeeds,
-    assemble,
     entrance_tls,
     entrance_wire,
     needs_of,
     why_unavailable,
 )
 from prony.catalog.install.apps import materialise_app
-from prony.catalog.install.environment import Environment, Unavailable
+from prony.catalog.install.environment import Environment
 from prony.catalog.install.prepare import prepare
 from prony.catalog.launch.processes import spoken_wire
 from prony.catalog.schema.loader import Catalog
 from prony.certificates import Authority
 from prony.check.rows import subjects_to_check
 from prony.check.verdict import CONNECTIONS, ServerCheck, log_end, verdict_of
-from prony.check.watched import WatchedSandbox
-from prony.engine.registry import open_engine
 from prony.errors import FailureStage
 from prony.host import available_cpus, claim_machine
 from prony.model.exchange import Check
 from prony.model.observation import Sample
 from prony.model.plan import Cell
 from prony.model.sandbox import Placement, SandboxChoice
-from prony.model.subject import App
+from prony.model.subject import App, Subject
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
 from prony.runas import RunAs
-from prony.sandbox import Sandbox, open_sandbox
 from prony.sandbox.available import look
 from prony.sandbox.choice import STRONGEST_FIRST, Wish, choose
 from prony.sandbox.groups import Groups, open_groups
 from prony.sandbox.identity import Identity, boot_id
-from prony.sandbox.journal import RunFolder, open_run
+from prony.sandbox.journal import open_run
 from prony.sandbox.placement import place
 from prony.sandbox.remains import clear_and_report
-from prony.schedule import Position
 from prony.study import StudyListener
-from prony.trial import Task, run_trial
+from prony.study.bench import Bench, measured
+from prony.study.preparing import Ready
 from prony.units import SECOND_NS
 
 
@@ -125,11 +120,10 @@ def _check_servers(  # noqa: PLR0913, PLR0917 - as check_servers
     found = prepare(tuple(requests.values()), user, listener.environment, jobs=max(2, len(available_cpus())))
     listener.planned(sum(why_unavailable(need, found) is None for need in needs.values()))
     with open_run(user) as run:
-        app_folder = materialise_app(served, user)
-        authority = Authority(run.folder)
-        bench = _Bench(catalog, user, run, authority, app_folder, found, placement, listener, groups)
+        bench = Bench(catalog, user, run, found, Authority(run.folder), groups)
+        checking = _Checking(bench, materialise_app(served, user), placement, listener)
         for cell in cells:
-            yield bench.check(cell, needs[cell.id])
+            yield checking.check(cell, needs[cell.id])
 
 
 def _cells(catalog: Catalog, names: Sequence[str], app: App, sandbox: SandboxChoice) -> Iterator[Cell]:
@@ -148,55 +142,39 @@ def _cells(catalog: Catalog, names: Sequence[str], app: App, sandbox: SandboxCho
 
 
 @dataclass(frozen=True, slots=True)
-class _Bench:
+class _Checking:
     """What all checks share."""
 
-    catalog: Catalog
-    user: RunAs
-    run: RunFolder
-    authority: Authority
+    bench: Bench
     app_folder: Path
-    environments: Mapping[str, Environment | Unavailable]
     placement: Placement
     listener: CheckListener
-    groups: Groups | None
 
     def check(self, cell: Cell, needs: SubjectNeeds) -> ServerCheck:
-        subject = cell.subject
-        wire = spoken_wire(self.catalog.server(subject.server), subject)
-        asked = entrance_tls(self.catalog, subject)
-        found = ServerCheck(
-            subject.name,
-            subject.interface,
-            wire,
-            asked.key if asked else None,
-            entrance_wire(self.catalog, subject),
-        )
-        lacking = why_unavailable(needs, self.environments)
+        environments = self.bench.environments
+        found = _described(self.bench.catalog, cell.subject)
+        lacking = why_unavailable(needs, environments)
         if lacking:
-            self.listener.notice(f"{subject.name} is unavailable: {lacking.reason}")
+            self.listener.notice(f"{cell.subject.name} is unavailable: {lacking.reason}")
             return replace(found, stage=FailureStage.INSTALL, reason=lacking.reason, log=log_end(lacking.log))
-        environment = self.environments[needs.server.key]
+        environment = environments[needs.server.key]
         if isinstance(environment, Environment):
             found = replace(found, version=environment.version, interpreter=environment.interpreter)
-        folder = self.run.folder / f"check-{cell.id}"
-        sandbox = WatchedSandbox(open_sandbox(cell.sandbox, self.user, folder, self.groups))
-        self.listener.trial_started(cell, 0, 1)
-        try:
-            task = self._task(cell, needs, sandbox)
-            trial = run_trial(task, partial(self.listener.trial_event, cell))
-            self.listener.trial_ended(cell, trial)
-            return verdict_of(
-                found, trial, sandbox.ready_ns, sandbox.stopped, still_running(trial.samples, sandbox.folder)
-            )
-        finally:
-            self.run.remove_trial_folder(sandbox.folder.name)
+        with self.bench.sandbox(f"check-{cell.id}", cell.sandbox) as sandbox:
+            self.listener.trial_started(cell, 0, 1)
+            ready = Ready(cell.subject, needs, self.app_folder)
+            task = self.bench.task(cell, ready, sandbox, self.placement)
+            stay = measured(task, partial(self.listener.trial_event, cell))
+            self.listener.trial_ended(cell, stay.trial)
+            return verdict_of(found, stay, still_running(stay.trial.samples, sandbox.folder))
 
-    def _task(self, cell: Cell, needs: SubjectNeeds, sandbox: Sandbox) -> Task:
-        cpus = len(self.placement.server_cpus)
-        site = Site(sandbox.free_port, sandbox.folder_for, self.app_folder, cpus, self.authority)
-        launch = assemble(self.catalog, cell.subject, needs, self.environments, site)
-        engine = open_engine(cell.engine)
-        position = Position(0, cell.id)
-        contract = cell.subject.app.contract
-        return Task(cell, position, launch, contract, sandbox, engine, self.placement, nuisances={})
+
+def _described(catalog: Catalog, subject: Subject) -> ServerCheck:
+    asked = entrance_tls(catalog, subject)
+    return ServerCheck(
+        subject.name,
+        subject.interface,
+        spoken_wire(catalog.server(subject.server), subject),
+        asked.key if asked else None,
+        entrance_wire(catalog, subject),
+    )

@@ -15,6 +15,7 @@ from prony.model.address import TlsKey, Wire
 from prony.model.subject import Interface
 from prony.model.trial import Failed, Invalid, Ok, Trial
 from prony.sandbox import StopReport
+from prony.trial import Stay
 from prony.units import seconds
 
 CONNECTIONS = 4
@@ -68,15 +69,14 @@ class ServerCheck:
 
 def verdict_of(
     found: ServerCheck,
-    trial: Trial,
-    ready_ns: int | None,
-    stopped: StopReport | None,
+    stay: Stay,
     left: Sequence[str] = (),
 ) -> ServerCheck:
     """Return ``found`` with the trial's result: whether it passed, else at which stage it failed and why.
 
     ``left``: what still ran after it was stopped.
     """
+    trial = stay.trial
     account = tally(trial.recording.account) if trial.recording else Tally()
     failures = dict(account.failed)
     unnamed = account.lost - sum(failures.values())
@@ -85,10 +85,10 @@ def verdict_of(
     stage, reason = _fault(trial, account.ok, failures, left)
     return replace(
         found,
-        ready_s=None if ready_ns is None else seconds(ready_ns),
+        ready_s=None if stay.ready_ns is None else seconds(stay.ready_ns),
         ok=account.ok,
         failures=failures,
-        stopped=stopped,
+        stopped=stay.stopped,
         stage=stage,
         reason=reason,
         log=log_end(trial.log.text) if reason else "",

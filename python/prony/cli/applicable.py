@@ -45,10 +45,6 @@ def refuse_options_of_another_run(options: "RunOptions", built_in: Container[str
     *Errors*: UsageError when study and app are both named or both missing, or for an option without effect.
     """
     typed, study, app, commands = options.typed, options.study, options.own.app, options.own.commands
-    if options.what.trust_plan:
-        raise UsageError(
-            "`--trust-plan` only works with `--resume`", hint="prony run --resume FILE --trust-plan"
-        )
     if study is not None and app is not None:
         raise UsageError(
             f"the study `{study}` and `--app {app}` exclude each other; expected one of them",
@@ -94,20 +90,6 @@ def _refuse_in_study(typed: Mapping[str, str], study: str) -> None:
             f"{shown}: does not apply to the study `{study}`, whose file sets servers, apps and load",
             hint="--profile, --only, --connections, --repeats, --seed and --set apply to a study; for more, "
             "edit its file",
-        )
-
-
-def refuse_options_beside_resume(typed: Mapping[str, str], allowed: Container[str]) -> None:
-    """Refuse options that the archive already sets, when a study continues.
-
-    *Errors*: UsageError naming the options.
-    """
-    wrong = [option for name, option in typed.items() if name not in allowed]
-    if wrong:
-        shown = ", ".join(f"`{option}`" for option in wrong)
-        raise UsageError(
-            f"{shown}: does not work with `--resume`, which continues the plan of the archive",
-            hint="leave it out, or start a new study without --resume",
         )
 
 

@@ -1,7 +1,6 @@
 """Runs a study from the command line: progress, report and exit status; or shows what it would do."""
 
 import json
-import shlex
 import textwrap
 from collections import Counter
 from contextlib import suppress
@@ -9,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.cli.consent import typed_again
 from prony.cli.talk import say, show
+from prony.cli.variables import whole_command
 from prony.errors import ArchiveError, ExitCode, HostError, SubjectError
 from prony.units import format_duration, seconds
 
@@ -81,6 +80,8 @@ def run_and_report(task: "Study", ending: Ending) -> int:
         for words in grid_words(task.plan.subjects()):
             progress.notice(words)
         progress.notice(f"{task.plan.title}: {_before(task)}{extent}")
+        if not _is_elsewhere(task):
+            progress.notice(f"to go on after an interruption, type again: `{whole_command(task.out)}`")
         try:
             run_study(task, progress)
         except KeyboardInterrupt as interrupt:
@@ -93,8 +94,8 @@ def run_and_report(task: "Study", ending: Ending) -> int:
         say("interrupted before the first trial ended: no figures, no archive")
         return status
     ended = end(task.out, ending, status)
-    if status and not (task.fleet and task.fleet.pipe):
-        say(f"interrupted; to continue: `{_go_on(task)}`")
+    if status and not _is_elsewhere(task):
+        say(f"interrupted; to go on, type again: `{whole_command(task.out)}`")
     return ended
 
 
@@ -109,11 +110,9 @@ def _before(task: "Study") -> str:
     return f"a first look in about {rough_length(looks_s)} after the builds; then " if looks_s else ""
 
 
-def _go_on(task: "Study") -> str:
-    """Return the command that continues a study, with options that its archive lacks or may not decide."""
-    files = {"--requirements": task.requirements_file, "--python": task.python}
-    named = [word for option, file in files.items() if file is not None for word in (option, str(file))]
-    return shlex.join(["prony", "run", "--resume", str(task.out), *typed_again(task.plan), *named])
+def _is_elsewhere(task: "Study") -> bool:
+    """Return whether another machine's Prony asked for the study: nobody types it here."""
+    return task.fleet is not None and task.fleet.pipe is not None
 
 
 def end(out: Path, ending: Ending, status: int = ExitCode.DONE) -> int:

@@ -8,26 +8,31 @@ import typer
 
 from prony.cli.applicable import (
     given,
-    refuse_options_beside_resume,
     refuse_options_of_another_run,
     refuse_options_of_servers,
 )
 from prony.cli.completions import studies_to
-from prony.cli.consent import Again
 from prony.cli.flat import flattened
 from prony.cli.load_options import CheckOptions
 from prony.cli.measure import Ending, cpus_of, dry_run, end, run_and_report
-from prony.cli.options import check_output, connections_of, duration_of, header_of, optional
+from prony.cli.options import check_output, connections_of, duration_of, optional
 from prony.cli.pacing_option import pacing_of
 from prony.cli.protocol import cross_checks_of, with_protocol
-from prony.cli.resume import ALLOWED, Resumption, is_complete, resumed_study
-from prony.cli.run_checks import archive_to_write, check_files, check_mix, check_streams, check_threads
+from prony.cli.run_checks import (
+    archive_to_write,
+    check_files,
+    check_mix,
+    check_streams,
+    check_threads,
+    goes_on,
+    is_complete,
+)
 from prony.cli.run_fleet import asked_fleet, reached_by, shared_by
 from prony.cli.run_options import AppOptions, LoadOptions, OutputOptions, RunOptions, SureOptions, WhatOptions
 from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox
 from prony.cli.settings_option import settings_of
 from prony.cli.talk import say
-from prony.cli.variables import check_variables, variables
+from prony.cli.variables import check_variables, refuse_masked
 from prony.errors import ExitCode, UsageError
 from prony.factors import OF_APP, OF_SANDBOX
 
@@ -114,11 +119,9 @@ def run(
             return status
         # Without a valid reply the report is the reason, and `end` has the status of it.
         return end(out, ending, 0 if status == ExitCode.COULD_NOT_MEASURE else status)
-    if what.resume is not None:
-        refuse_options_beside_resume(options.typed, ALLOWED)
-        return _go_on(_resumption(options, known), ending, output.show_only)
     refuse_options_of_another_run(options, known.apps)
-    return _do(_new_study(options, known), ending, output.show_only)
+    refuse_masked(own.env or (), load.header or ())
+    return _do(_study(options, known), ending, output.show_only)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,64 +164,17 @@ def _show_found(options: RunOptions, plan: "Plan", found: _Found) -> None:
 
 
 def _do(task: "Study", ending: Ending, show_only: bool) -> int:
+    """Run a study or show it; a complete one is only reported, by a dry run without its page."""
+    if task.resumes and is_complete(task.out):
+        say(f"`{task.out}` is complete: no trial is left to run")
+        return end(task.out, replace(ending, page=ending.page and not show_only))
     if show_only:
         dry_run(task)
         return ExitCode.DONE
     return run_and_report(task, ending)
 
 
-# --- a study that continues -------------------------------------------------------------------------------
-
-
-def _resumption(options: RunOptions, known: "Catalog") -> Resumption:
-    """Return the options typed beside ``--resume``.
-
-    *Errors*: UsageError for an invalid header or variable.
-    """
-    own, what, sandbox = options.own, options.what, options.sandbox
-    assert what.resume is not None
-    return Resumption(
-        file=what.resume,
-        known=known,
-        environment=variables(own.env or (), own.env_file),
-        headers={name.lower(): value for name, value in map(header_of, options.load.header or ())},
-        requirements=own.requirements,
-        python=own.python,
-        again=Again(
-            app=_target(options, known),
-            folder=own.folder,
-            commands=tuple(own.commands or ()),
-            engine=options.load.engine,
-            run_as=sandbox.run_as,
-            network=sandbox.net.value if sandbox.net else None,
-            sandbox=sandbox.sandbox.value if "sandbox" in options.typed else None,
-            listen=options.load.listen,
-        ),
-        fleet=asked_fleet(options.load),
-        trust_plan=what.trust_plan,
-        ready_timeout_ns=optional(duration_of, "--ready-timeout", options.load.ready_timeout),
-        force=options.sure.force,
-    )
-
-
-def _target(options: RunOptions, known: "Catalog") -> str | None:
-    """Return the typed app with its attribute, which need not be typed."""
-    found = _found(options, known, declared=True)
-    return found.app.target if found.app else options.own.app
-
-
-def _go_on(wish: Resumption, ending: Ending, show_only: bool) -> int:
-    """Continue a study; a complete one is only reported, by a dry run without its page."""
-    if is_complete(wish.file):
-        say(f"`{wish.file}` is complete: no trial is left to run")
-        return end(wish.file, replace(ending, page=ending.page and not show_only))
-    return _do(resumed_study(wish), ending, show_only)
-
-
-# --- a new study ------------------------------------------------------------------------------------------
-
-
-def _new_study(options: RunOptions, known: "Catalog") -> "Study":
+def _study(options: RunOptions, known: "Catalog") -> "Study":
     """Return the study that the options describe, checked for this machine.
 
     *Errors*: UsageError for wrong options, HostError for what this machine lacks.
@@ -255,18 +211,20 @@ def _new_study(options: RunOptions, known: "Catalog") -> "Study":
     check_files(options.own, user)
     if not options.output.show_only:
         _show_found(options, plan, found)
+    checks, out = _cross_checks(options, plan, known), archive_to_write(plan, options.output.out)
     return Study(
         plan=plan,
         catalog=known,
         user=user,
-        out=archive_to_write(plan, options.output.out),
+        out=out,
         requirements_file=options.own.requirements,
         python=options.own.python,
         declared=declared_in(options.own.folder, found.app),
         ready_timeout_ns=optional(duration_of, "--ready-timeout", options.load.ready_timeout),
         sandbox=chosen,
         force=options.sure.force,
-        cross_checks=_cross_checks(options, plan, known),
+        cross_checks=checks,
+        resumes=goes_on(out, plan, checks),
         fitness=partial(kept_fitness, user.cache),
         fleet=fleet,
     )

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 from prony.cli.measure import placement_of
 from prony.cli.run_options import AppOptions
-from prony.errors import UsageError
+from prony.errors import PronyError, UsageError
+from prony.escapes import escaped
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from prony.catalog.schema.loader import Catalog
-    from prony.model.plan import Plan
+    from prony.model.plan import Cell, Plan
     from prony.runas import RunAs
 
 
@@ -89,14 +92,50 @@ def _check_readable(python: Path, user: "RunAs") -> None:
         )
 
 
+_ANOTHER_FILE = "name another file with `--out`, or move this one"
+
+
 def archive_to_write(plan: "Plan", out: Path | None) -> Path:
     """Return the file to write; refuse an impossible one before servers are installed.
 
-    *Errors*: UsageError for a file that exists, or a folder that cannot be written to.
+    *Errors*: UsageError for a folder that cannot be written to.
     """
     file = out or Path(f"{plan.name}-{time.strftime('%Y%m%d-%H%M%S')}.prony")
-    if file.exists():
-        raise UsageError(f"`{file}` exists already", hint="name another file with `--out`, or move this one")
     if not (file.parent.is_dir() and os.access(file.parent, os.W_OK | os.X_OK)):
         raise UsageError(f"`{file}`: `{file.parent}` is not a writable folder")
     return file
+
+
+def goes_on(file: Path, plan: "Plan", checks: "Sequence[Cell]") -> bool:
+    """Return whether a file holds a part of this study already.
+
+    Only what the study is compared with is read from it: a stranger's archive decides nothing.
+
+    *Errors*: UsageError for a file that holds something else.
+    """
+    from prony.study.resume import other_plan
+
+    if not os.path.lexists(file):
+        return False
+    try:
+        others = other_plan(file, plan, checks)
+    except PronyError as error:
+        raise UsageError(f"`{file}` exists already; {error.message}", hint=_ANOTHER_FILE) from error
+    if others:
+        more = f"; and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
+        shown = "; ".join(escaped(one) for one in others[:_SHOWN])
+        raise UsageError(f"`{file}` holds another study: {shown}{more}", hint=_ANOTHER_FILE)
+    return True
+
+
+_SHOWN = 3
+"""How many differences are shown: the first says what was typed otherwise."""
+
+
+def is_complete(file: Path) -> bool:
+    """Return whether the study in ``file`` ran to its end."""
+    from prony.archive import open_archive
+    from prony.model.records import RunStatus
+
+    with open_archive(file) as archive:
+        return any(run.status is RunStatus.FINISHED for run in archive.runs())

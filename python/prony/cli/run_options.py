@@ -61,9 +61,6 @@ class WhatOptions:
         list[Path] | None,
         typer.Option(help="More catalogue entries: a file or a folder; may be repeated."),
     ] = None
-    resume: Annotated[Path | None, typer.Option(help="Continue the interrupted study in this archive.")] = (
-        None
-    )
     target: Annotated[
         str | None,
         typer.Option(
@@ -72,10 +69,6 @@ class WhatOptions:
             "target.toml. The load comes from here.",
         ),
     ] = None
-    trust_plan: Annotated[
-        bool,
-        typer.Option("--trust-plan", help="With --resume: allow all that the archive would run or open."),
-    ] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +273,8 @@ class OutputOptions:
     PANEL: ClassVar[str] = "Output"
 
     out: Annotated[
-        Path | None, typer.Option(help="The archive to write (NAME-DATE.prony in this folder).")
+        Path | None,
+        typer.Option(help="The archive to write (NAME-DATE.prony in this folder); a study in it goes on."),
     ] = None
     json_to: Annotated[
         str | None,

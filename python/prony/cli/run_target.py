@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # What this side does with the result, or what is typed otherwise there.
 _STAYS = ("target", "study", "directory", "out", "json_to", "full", "no_html", "strict", "env", "listen")
 # What would run there, and send the load from there.
-_REFUSED = ("resume", "trust_plan", "engine", "cross_check", "fleet", "fleet_certificates", "python")
+_REFUSED = ("engine", "cross_check", "fleet", "fleet_certificates", "python")
 _FILES = ("requirements", "env_file", "catalog")
 
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import json
 import os
 import socket
 import subprocess
@@ -156,7 +155,7 @@ class _There:
         *Errors*: EngineError when nobody answers, or with another Prony; UsageError for an address that was
         not named.
         """
-        message = self._next()
+        message = self._pipe.message()
         if message is None:
             status = self._process.wait(10)
             raise EngineError(
@@ -177,7 +176,7 @@ class _There:
         return listen
 
     def _followed(self, listen: str, out: Path) -> int:
-        while (message := self._next()) is not None:
+        while (message := self._pipe.message()) is not None:
             if "ended" in message:
                 self._take_archive(int(message["bytes"]), out)
                 if not message["bytes"]:
@@ -199,20 +198,12 @@ class _There:
         threading.Thread(target=load.run, daemon=True).start()
 
     def _take_archive(self, length: int, out: Path) -> None:
-        data = self._pipe.block(length)
+        data = self._pipe.lines.block(length)
         if data is None:
             raise _cut()
         if data:
             write_whole_bytes(out, data)
         self._say({"taken": True})
-
-    def _next(self) -> Json | None:
-        if (line := self._pipe.line()) is None:
-            return None
-        try:
-            return dict(json.loads(line))
-        except ValueError as error:
-            raise EngineError(f"the target said what is no answer of Prony's: {line[:200]!r}") from error
 
     def _say(self, message: Json, block: bytes = b"") -> None:
         with self._lock, contextlib.suppress(OSError):

@@ -81,6 +81,27 @@ def typed_line() -> str:
     return typed.encode("utf-8", "backslashreplace").decode()
 
 
+def whole_command(out: Path) -> str:
+    """Return the typed command line without secrets, with the archive that it writes."""
+    typed = typed_line()
+    is_named = any(word == "--out" or word.startswith("--out=") for word in sys.argv)
+    return typed if is_named else f"{typed} {shlex.join(['--out', str(out)])}"
+
+
+def refuse_masked(pairs: Sequence[str], headers: Sequence[str]) -> None:
+    """Refuse a printed command that was typed as it stands: it has `...` in the place of secrets.
+
+    *Errors*: UsageError naming the option.
+    """
+    for option, texts, mask in (("--env", pairs, _masked_variable), ("-H", headers, _masked_header)):
+        for text in texts:
+            if text.endswith("...") and text == mask(text):
+                raise UsageError(
+                    f"`{option} '{text}'`: `...` stands for the value, which Prony neither prints nor keeps",
+                    hint="type the value in its place",
+                )
+
+
 def _without_values(arguments: Sequence[str]) -> list[str]:
     """Return a command line without the values of ``--env`` and of headers that may be secret.
 

@@ -5,12 +5,39 @@ database, a slow client. Rules on what it waits for name that first.
 """
 
 from prony.diagnosis.consumption import Consumption, Resource, consumption_of
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.knobs import Turned
+from prony.diagnosis.shared import OF_THE_WAITING
 from prony.diagnosis.slots import slots_busy
 from prony.diagnosis.thread_time import ThreadState
 from prony.diagnosis.uneven_workers import has_idle_slots
 from prony.model.trial import Ok
 from prony.units import SECOND_NS
+
+MORE_THREADS = Experiment(
+    "more threads", "measure with twice as many; throughput doubles, until its CPUs are full"
+)
+ADD_THREADS = Advice(
+    "add threads or workers",
+    "add threads or workers, or shorten what each waits for",
+    turned=(Turned.THREADS, Turned.PROCESSES),
+)
+SLOTS_BUSY = Symptom(
+    "workers and threads busy",
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, MORE_THREADS),
+    Sentence(
+        "its {slots:n worker or thread} had requests all the time, each for {held_ns:duration}, and "
+        "others waited, while its CPUs were busy {cpu_share:.0%} of the time: it waits for something "
+        "else{waits:, mostly}",
+        "all its workers and threads had requests, and others waited, while its CPUs were not busy: it "
+        "waits for something else{waits:, mostly}",
+    ),
+    Traits(cause="its number of workers and threads", closely=Closely.WAITS),
+)
+"""All ``slots`` had one of the ``in_flight`` requests, for ``held_ns``; ``cpu_share``: of its CPUs.
+    Name ``waits``: what its threads wait for most of their time, if known."""
+
 
 # Of the threads' time; threads that only accept or hand out requests are among them.
 _MOSTLY = 0.5
@@ -33,11 +60,11 @@ def busy_slots(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D17",
-            kind=Symptom.SLOTS_BUSY,
+            kind=SLOTS_BUSY,
             confidence=sure,
             numbers=_numbers(usage),
             names=_waits(usage),
-            advice=Advice.ADD_THREADS,
+            advice=ADD_THREADS,
             shareable=True,
         )
     ]

@@ -3,8 +3,21 @@
 *Source*: listen(2): the kernel silently cuts the backlog to net.core.somaxconn.
 """
 
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom, Traits
 from prony.diagnosis.listen_queue import full_queues, overflowed_queue
+from prony.diagnosis.shared import CONNECT_WAITS, LONGER_QUEUE
+
+RAISE_SOMAXCONN = Advice(
+    "raise somaxconn", "raise net.core.somaxconn: `sysctl -w net.core.somaxconn={asked:d}`"
+)
+BACKLOG_CLIPPED = Symptom(
+    "backlog clipped",
+    Meaning(Bearing.LIMITS, CONNECT_WAITS, LONGER_QUEUE),
+    Sentence("it asked for a listen queue of {asked:d}, and the kernel gave {given:d}"),
+    Traits(cause="a listen queue that the kernel cut short"),
+)
+"""``asked`` for, and ``given``."""
 
 
 def clipped_backlog(evidence: Evidence) -> list[Finding]:
@@ -20,9 +33,9 @@ def clipped_backlog(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D03",
-            kind=Symptom.BACKLOG_CLIPPED,
+            kind=BACKLOG_CLIPPED,
             confidence=Confidence.CERTAIN,
             numbers={"asked": asked, "given": given},
-            advice=Advice.RAISE_SOMAXCONN,
+            advice=RAISE_SOMAXCONN,
         )
     ]

@@ -5,8 +5,23 @@ Every request then pays for a connect, on both sides, and leaves a socket in TIM
 """
 
 from prony.analysis.connections import closes_each
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Bearing, Concerns, Consequence, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.shared import KEEP_ALIVE, KEPT_OPEN
 from prony.model.trial import Ok
+
+WITH_CONNECTS = Consequence("with connects", "CPU and latency of each request contain a connect")
+CLOSED_AFTER_EACH = Symptom(
+    "closed after each reply",
+    Meaning(Bearing.ADDS, WITH_CONNECTS, KEPT_OPEN),
+    Sentence(
+        "it closed each connection after one reply: {reconnects:n connect} for {done:n request}",
+        "it closed each connection after one reply: each request pays for a connect",
+    ),
+    Traits(concerns=Concerns.CLIENTS),
+)
+"""``reconnects``, for ``done`` requests."""
+
 
 _LEAST_REPLIES = 20
 
@@ -24,10 +39,10 @@ def closed_after_each(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D12",
-            kind=Symptom.CLOSED_AFTER_EACH,
+            kind=CLOSED_AFTER_EACH,
             confidence=Confidence.CERTAIN,
             numbers={"reconnects": recording.connections.reconnects or 0, "done": recording.completed.all},
-            advice=Advice.KEEP_ALIVE,
+            advice=KEEP_ALIVE,
             shareable=True,
         )
     ]

@@ -12,12 +12,19 @@ from statistics import fmean, median
 
 from prony.analysis.rates import KEPT_RATE, QUALIFIED_ERROR_RATIO
 from prony.diagnosis.bounds import Bound, bounds_of
+from prony.diagnosis.clipped_backlog import BACKLOG_CLIPPED
 from prony.diagnosis.confirmation import Confirmation, confirmation_of
 from prony.diagnosis.consumption import Consumption, Resource
-from prony.diagnosis.downstream import LEAST_BUSY_POOL
-from prony.diagnosis.evidence import Affected, Confidence, Evidence, Experiment, Finding, Symptom
-from prony.diagnosis.meaning import MEANINGS, Bearing
+from prony.diagnosis.downstream import DOWNSTREAM_BUSY, LEAST_BUSY_POOL
+from prony.diagnosis.evidence import Affected, Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Bearing, Symptom
+from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED
+from prony.diagnosis.overload import OVERLOADED
+from prony.diagnosis.rules import PRECEDENCE
+from prony.diagnosis.shared import LONGER_QUEUE
+from prony.diagnosis.starvation import STARVED, STARVED_BY_SLOTS
 from prony.diagnosis.thread_time import ThreadState
+from prony.diagnosis.tracking_full import TRACKING_FULL
 
 # Of the CPUs' time, over the trials. Saturated servers here use 0.98 to 1.00 of it by the count of their
 # control groups, and 0.93 where it is sampled in ticks.
@@ -26,18 +33,7 @@ _MOST_TRIALS = 0.5
 _LONG_QUEUE_S = 1.0
 # Asked over given: advised is twice the queue; what one that is longer by less would change is not known.
 _LEAST_CUT = 2.0
-# Of the CPUs' time; smaller ones disturb, and limit nothing.
-_LEAST_SHARES = {Symptom.OTHERS_RAN: 0.2, Symptom.STOLEN: 0.1}
-# The number of connections that it met; of fewer than one of a thousand requests no figure shows it.
-_TURNED_AWAY = {
-    Symptom.QUEUE_OVERFLOWED: "overflows",
-    Symptom.HALF_OPEN_QUEUE_FULL: "dropped",
-    Symptom.CONNECTS_DROPPED: "dropped",
-    Symptom.TRACKING_FULL: "dropped",
-}
-_STARVED = (Symptom.STARVED, Symptom.STARVED_BY_SLOTS)
-# What is only likely so limits a server less than what is certain.
-_STEPS_BACK = (Symptom.THROTTLED, Symptom.WAITED_FOR_MEMORY, Symptom.RESTARTED)
+_STARVED = (STARVED, STARVED_BY_SLOTS)
 
 
 class DiagnosisKind(StrEnum):
@@ -112,7 +108,7 @@ class Diagnosis:
     @property
     def overloaded(self) -> bool:
         """Whether more was asked than it can do."""
-        return any(one.finding.kind is Symptom.OVERLOADED for one in self.beside)
+        return any(one.finding.kind is OVERLOADED for one in self.beside)
 
 
 def conclude(trials: Sequence[Observed]) -> Diagnosis | None:
@@ -151,7 +147,7 @@ def confirmed(found: Diagnosis, close: Evidence) -> Diagnosis:
 
 def _frequent(trials: Sequence[Observed]) -> Iterator[Frequent]:
     """Yield each kind of finding once, by precedence."""
-    for kind in MEANINGS:
+    for kind in PRECEDENCE:
         found = typical([[each for each in one.findings if each.kind is kind] for one in trials])
         if found is not None:
             yield found
@@ -209,7 +205,7 @@ def _causes(
     limiting = list(_limiting(found, trials, usages, full=full))
     certain = any(_is_certain(one) and one.finding.affected is None for one in limiting)
     for one in limiting:
-        of_generator, steps_back = one.finding.affected is not None, one.finding.kind in _STEPS_BACK
+        of_generator, steps_back = one.finding.affected is not None, one.finding.kind.traits.steps_back
         suspect = (of_generator and (full or certain)) or (steps_back and certain)
         if _is_certain(one) or not suspect:
             yield one
@@ -229,9 +225,9 @@ def _limiting(
     often = [one for one in found if one.trials > _MOST_TRIALS * len(trials)]
     sure = [one for one in often if one.finding.confidence is not Confidence.POSSIBLE]
     carries, locked_out = bool(usages) and all(map(_kept, usages)), _locked_out(sure)
-    overloaded = any(one.finding.kind is Symptom.OVERLOADED for one in found)
+    overloaded = any(one.finding.kind is OVERLOADED for one in found)
     for one in sure:
-        bearing, finding = MEANINGS[one.finding.kind].bearing, one.finding
+        bearing, finding = one.finding.kind.meaning.bearing, one.finding
         idle = bearing is Bearing.LIMITS_IDLE
         if bearing is Bearing.ADDS or (idle and (full or (carries and not _is_certain(one)))):
             continue
@@ -252,7 +248,7 @@ def _keeps_out(finding: Finding, locked_out: float) -> bool:
     """Return whether a table that was full for certain dropped as much as connections had no reply: each is
     kept out for long, however many requests the others have.
     """
-    full = finding.kind is Symptom.TRACKING_FULL and finding.confidence is Confidence.CERTAIN
+    full = finding.kind is TRACKING_FULL and finding.confidence is Confidence.CERTAIN
     return full and 0 < locked_out <= finding.numbers["dropped"]
 
 
@@ -261,9 +257,9 @@ def _of_queue(finding: Finding, found: Sequence[Frequent]) -> Finding:
     mattered.
     """
     asked, given = finding.numbers.get("asked", 0), finding.numbers.get("given", 0)
-    if finding.kind is not Symptom.BACKLOG_CLIPPED or asked < _LEAST_CUT * given:
+    if finding.kind is not BACKLOG_CLIPPED or asked < _LEAST_CUT * given:
         return finding
-    overflowed = (one.finding for one in found if one.finding.kind is Symptom.QUEUE_OVERFLOWED)
+    overflowed = (one.finding for one in found if one.finding.kind is QUEUE_OVERFLOWED)
     own = (one for one in overflowed if one.numbers.get("limit") == given and "process" not in one.names)
     return next(own, finding)
 
@@ -272,12 +268,12 @@ def _matters(finding: Finding, usages: Sequence[Consumption], *, overloaded: boo
     """Return whether a disturbance was large, and a full queue or table met enough requests, to move a
     figure; a queue that the kernel cut short by little, or that never overflowed, met none.
     """
-    if finding.kind in _LEAST_SHARES:
-        return finding.numbers["share"] >= _LEAST_SHARES[finding.kind]
-    if finding.kind is Symptom.BACKLOG_CLIPPED:
+    traits = finding.kind.traits
+    if traits.least_share is not None:
+        return finding.numbers["share"] >= traits.least_share
+    if finding.kind is BACKLOG_CLIPPED:
         return False
-    turned_away = _TURNED_AWAY.get(finding.kind)
-    if turned_away is None or not usages:
+    if not traits.turned_away or not usages:
         return True
     if overloaded and finding.numbers.get("limit", 0) >= _LONG_QUEUE_S * fmean(
         one.done_per_s for one in usages
@@ -286,7 +282,7 @@ def _matters(finding: Finding, usages: Sequence[Consumption], *, overloaded: boo
         return False
     if finding.numbers.get("without_reply"):
         return True
-    return finding.numbers[turned_away] >= QUALIFIED_ERROR_RATIO * fmean(one.done for one in usages)
+    return finding.numbers[traits.turned_away] >= QUALIFIED_ERROR_RATIO * fmean(one.done for one in usages)
 
 
 def _judged(
@@ -301,7 +297,7 @@ def _judged(
     if busy >= _FULL:
         sure = Confidence.CERTAIN if busy >= _CERTAINLY_FULL else Confidence.LIKELY
         return DiagnosisKind.CPU, sure
-    overloaded = any(one.finding.kind is Symptom.OVERLOADED for one in found)
+    overloaded = any(one.finding.kind is OVERLOADED for one in found)
     if not overloaded and all(map(_kept, usages)):
         return DiagnosisKind.NOT_AT_LIMIT, Confidence.CERTAIN
     if shares.get(Resource.SLOTS, 1.0) < 1 and all(map(_answers, usages)):
@@ -329,10 +325,8 @@ def _ruled_out(
     seen = {
         **dict.fromkeys((Resource.CPU, Resource.CORES), contended),
         Resource.GENERATOR: any(one.finding.affected is not None for one in found),
-        Resource.POOL: loops or any(one.finding.kind is Symptom.DOWNSTREAM_BUSY for one in found),
-        Resource.QUEUE: any(
-            MEANINGS[one.finding.kind].experiment is Experiment.LONGER_QUEUE for one in found
-        ),
+        Resource.POOL: loops or any(one.finding.kind is DOWNSTREAM_BUSY for one in found),
+        Resource.QUEUE: any(one.finding.kind.meaning.experiment is LONGER_QUEUE for one in found),
     }
     most = {Resource.CPU: _FULL, Resource.CORES: _FULL, Resource.POOL: LEAST_BUSY_POOL}
     for resource, share in shares.items():

@@ -12,7 +12,9 @@ confirmed where they were used, what waits where they were not.
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from prony.diagnosis.evidence import Evidence, Symptom
+from prony.diagnosis.evidence import Evidence
+from prony.diagnosis.kinds import Closely, Symptom
+from prony.diagnosis.one_core import ONE_CORE_FULL
 from prony.model.facts import CloseView
 from prony.model.observation import ThreadSchedule
 from prony.model.trial import Ok
@@ -27,14 +29,6 @@ _MOST_THREADS = 5
 _MOST_UNKNOWN = 0.1
 
 _STATES = ("running", "preempted", "blocked", "unknown")
-_WAITING = frozenset(
-    (
-        *(Symptom.SLOTS_BUSY, Symptom.LOCK_HELD, Symptom.DISK_WAITED, Symptom.DOWNSTREAM_BUSY),
-        *(Symptom.UNEVEN_CONNECTIONS, Symptom.REPLIES_HELD_BACK),
-    )
-)
-_ONE_CORE = frozenset((Symptom.ONE_CORE_FULL, Symptom.ONE_THREAD_FULL))
-_OTHERS = frozenset((Symptom.OTHERS_RAN, Symptom.STOLEN))
 
 
 class Agreement(StrEnum):
@@ -128,7 +122,7 @@ def agreement_of(
     seen: Confirmation, cause: Symptom | None, cpus: int, *, cpu_bound: bool = False
 ) -> Agreement:
     """Return what was seen says of a cause, or of full CPUs, of a server with so many ``cpus``."""
-    if cause is Symptom.ONE_CORE_FULL and seen.held is not None:
+    if cause is ONE_CORE_FULL and seen.held is not None:
         return _between(seen.held, _FREE, _HELD)
     running, preempted = seen.running_cores, seen.preempted_cores
     if running is None or preempted is None or (seen.unknown or 0.0) > _MOST_UNKNOWN or not cpus:
@@ -142,12 +136,13 @@ def _of_cause(
     cause: Symptom | None, running: float, preempted: float, fullest: float, cpus: int
 ) -> Agreement:
     """Return what cores that ran, and that were wanted in vain, say of a cause."""
-    if cause in _WAITING:
+    closely = None if cause is None else cause.traits.closely
+    if closely is Closely.WAITS:
         idle = running <= _IDLE * cpus and preempted <= _TAKEN
         return _answer(idle, running >= _BUSY * cpus or preempted > running)
-    if cause in _ONE_CORE:
+    if closely is Closely.ONE_CORE:
         return _between(fullest, _LESS_THAN_A_CORE, _A_CORE)
-    if cause in _OTHERS:
+    if closely is Closely.OTHERS:
         return _between(preempted, _HARDLY_TAKEN, _TAKEN)
     return Agreement.SILENT
 

@@ -6,9 +6,23 @@ way, the times of connects show it all the same.
 """
 
 from prony.analysis.distribution import Times, read_distribution
-from prony.diagnosis.evidence import Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Bearing, Meaning, Sentence, Symptom
+from prony.diagnosis.shared import CONNECT_WAITS, LONGER_QUEUE
 from prony.model.recording import Distribution
 from prony.units import SECOND_NS
+
+CONNECTS_REPEATED = Symptom(
+    "connects repeated",
+    Meaning(Bearing.ADDS, CONNECT_WAITS, LONGER_QUEUE),
+    Sentence(
+        "{share:.1%} of {connects:n connect} took {retries}: the first request was lost, and no queue "
+        "here counted it",
+        "connects took {retries}: the first request was lost, and no queue here counted it",
+    ),
+)
+"""``share`` of the ``connects`` that took 1, 3 or 7 s."""
+
 
 _STEPS_S = (1, 3, 7)
 # What a connect takes besides, on a busy machine too.
@@ -29,7 +43,7 @@ def connect_ladder(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D04",
-            kind=Symptom.CONNECTS_REPEATED,
+            kind=CONNECTS_REPEATED,
             confidence=Confidence.LIKELY,
             numbers={"share": share, "connects": times.count},
             shareable=True,

@@ -9,11 +9,30 @@ from collections.abc import Sequence
 from prony.analysis.accept_queue import entrance
 from prony.analysis.resources import window_samples
 from prony.analysis.starvation import starvation
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
-from prony.diagnosis.knobs import declared_entry
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Concerns, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.knobs import Turned, declared_entry
+from prony.diagnosis.shared import FEWER_CONNECTIONS, OF_THE_SERVED
 from prony.model.facts import SubjectFacts
 from prony.model.observation import Sample
 from prony.model.trial import Ok
+
+RAISE_CONNECTION_CAP = Advice(
+    "raise the cap of connections",
+    "raise the number of connections that it may have open, or put a proxy in front",
+    turned=(Turned.CONNECTIONS,),
+)
+CONNECTION_CAP = Symptom(
+    "connections at a cap",
+    Meaning(Bearing.LIMITS, OF_THE_SERVED, FEWER_CONNECTIONS),
+    Sentence(
+        "it had {cap:n connection} open of {connections}, no more and no fewer, and {waiting} or more "
+        "waited in its listen queue all the time: throughput and latency describe only those it took"
+    ),
+    Traits(cause="its cap of open connections", concerns=Concerns.CLIENTS),
+)
+"""``cap``: how many it has open at most, of ``connections``; ``waiting``: those in its queue, always."""
+
 
 # Of the cap: what a plateau may vary by, and how far what was served may be from it.
 _FLAT = 0.01
@@ -41,10 +60,10 @@ def connection_cap(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D09",
-            kind=Symptom.CONNECTION_CAP,
+            kind=CONNECTION_CAP,
             confidence=sure,
             numbers={"cap": cap, "waiting": waiting, "connections": starved.connections},
-            advice=Advice.RAISE_CONNECTION_CAP,
+            advice=RAISE_CONNECTION_CAP,
         )
     ]
 

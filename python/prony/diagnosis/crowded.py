@@ -6,7 +6,29 @@ the same only a measurement shows: it is never more than possible.
 control group (psi.rst).
 """
 
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Sentence, Symptom
+from prony.diagnosis.knobs import Turned
+
+WITH_TURNS = Consequence("with waits for a turn", "latency contains waits for a turn on its CPUs")
+FEWER_PROCESSES = Experiment(
+    "fewer processes", "measure with half as many; throughput stays, and the tail falls"
+)
+FEWER_WORKERS = Advice(
+    "fewer workers",
+    "try half as many workers or threads: they may do the same",
+    turned=(Turned.THREADS, Turned.PROCESSES),
+)
+CROWDED = Symptom(
+    "more ready than CPUs",
+    Meaning(Bearing.ADDS, WITH_TURNS, FEWER_PROCESSES),
+    Sentence(
+        "{ready:.1f} of its threads ran or were ready to, on average, on {cpus:n CPU}: they took turns",
+        "more of its threads were ready to run than it has CPUs: they took turns",
+    ),
+)
+"""``ready``: how many of its threads ran or could have run, on average, on ``cpus``."""
+
 
 # For each of its CPUs: one that runs and one that is ready keep a CPU full without a gap.
 _LEAST_READY = 2.0
@@ -28,9 +50,9 @@ def crowded(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D36",
-            kind=Symptom.CROWDED,
+            kind=CROWDED,
             confidence=Confidence.POSSIBLE,
             numbers={"ready": ready, "cpus": cpus},
-            advice=Advice.FEWER_WORKERS,
+            advice=FEWER_WORKERS,
         )
     ]

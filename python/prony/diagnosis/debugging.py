@@ -9,7 +9,21 @@ import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Sentence, Symptom
+
+WITH_CHECKS = Consequence(
+    "with checks of development", "CPU for a request contains checks that production does without"
+)
+NO_DEBUG = Experiment("production mode", "measure it as in production; CPU for a request falls")
+TURN_DEBUG_OFF = Advice("turn development mode off", "start it as in production")
+DEBUGGING = Symptom(
+    "development mode",
+    Meaning(Bearing.ADDS, WITH_CHECKS, NO_DEBUG),
+    Sentence("it runs in a mode for development: {sign}"),
+)
+"""Name ``sign``: what shows it."""
+
 
 # CPython takes any value but none as on; the others' readers know words for off.
 _ANY_VALUE = ("PYTHONDEVMODE", "PYTHONASYNCIODEBUG")
@@ -38,10 +52,10 @@ def debugging(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D33",
-            kind=Symptom.DEBUGGING,
+            kind=DEBUGGING,
             confidence=sure,
             names={"sign": sign},
-            advice=Advice.TURN_DEBUG_OFF,
+            advice=TURN_DEBUG_OFF,
         )
     ]
 

@@ -7,7 +7,37 @@ import re
 
 from prony.analysis.resources import window_samples
 from prony.diagnosis.clients import went_without
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.shared import FEWER_CONNECTIONS, OF_THE_SERVED
+
+MORE_DESCRIPTORS = Experiment(
+    "more descriptors", "measure with twice the limit; all connections are answered"
+)
+RAISE_SERVER_DESCRIPTORS = Advice(
+    "raise the server's limit of descriptors", "raise its limit of open files (LimitNOFILE, ulimit -n)"
+)
+TAKE_EPOLL = Advice(
+    "take another event loop", "take an event loop on epoll, or more processes with fewer connections each"
+)
+DESCRIPTORS_USED_UP = Symptom(
+    "descriptors used up",
+    Meaning(Bearing.LIMITS, OF_THE_SERVED, MORE_DESCRIPTORS),
+    Sentence("it has no file descriptor left{limit: of}"),
+    Traits(cause="its limit of open files"),
+)
+"""``used`` of ``limit`` open files, of the process that is nearest to its own."""
+SELECT_FULL = Symptom(
+    "select() full",
+    Meaning(Bearing.LIMITS, OF_THE_SERVED, FEWER_CONNECTIONS),
+    Sentence(
+        "it waits for connections with select(), which knows {select_most} descriptors, and "
+        "{connections:n connection} were open"
+    ),
+    Traits(cause="select()"),
+)
+"""``connections`` at its address at most; select(2) knows 1,024 descriptors."""
+
 
 _NONE_LEFT = re.compile(r"(?i)too many open files|\bEMFILE\b|no file descriptors available")
 # Of inotify, which has limits of its own, and of which servers only reload their code.
@@ -37,10 +67,10 @@ def descriptors(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D08",
-            kind=Symptom.DESCRIPTORS_USED_UP,
+            kind=DESCRIPTORS_USED_UP,
             confidence=_sure(evidence, share) if said else Confidence.LIKELY,
             numbers=known,
-            advice=Advice.RAISE_SERVER_DESCRIPTORS,
+            advice=RAISE_SERVER_DESCRIPTORS,
         )
     ]
 
@@ -59,8 +89,8 @@ def _select(evidence: Evidence) -> Finding:
     sure = {0: Confidence.POSSIBLE, 1: Confidence.LIKELY, 2: Confidence.CERTAIN}[sum(signs)]
     return Finding(
         rule="D08",
-        kind=Symptom.SELECT_FULL,
+        kind=SELECT_FULL,
         confidence=sure,
         numbers={"connections": max(counts, default=0)},
-        advice=Advice.TAKE_EPOLL,
+        advice=TAKE_EPOLL,
     )

@@ -4,9 +4,32 @@ A log that is written line by line to the disk is the usual cause. *Source*: pro
 which threads sleep: fsync, fdatasync, pread and pwrite, locks on files.
 """
 
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.knobs import Turned
+from prony.diagnosis.shared import OF_THE_WAITING
 from prony.diagnosis.thread_time import ThreadState, thread_time
 from prony.model.trial import Ok
+
+NO_LOG = Experiment(
+    "without its log", "measure with its log off, or in memory; the tail of the latency falls"
+)
+LOG_LATER = Advice(
+    "write logs later",
+    "write its log to memory or to another process, and not to the disk line by line",
+    turned=(Turned.LOG,),
+)
+DISK_WAITED = Symptom(
+    "waited for the disk",
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, NO_LOG),
+    Sentence(
+        "its threads waited for the disk for {share:.0%} of their time, most of what they did at all",
+        "its threads mostly waited for the disk",
+    ),
+    Traits(cause="the disk", closely=Closely.WAITS),
+)
+"""``share``: of its threads' time."""
+
 
 # Of its threads' time; of the time in which they did not wait, for work or for a CPU.
 _LEAST_SHARE, _LEAST_OF_WORK = 0.03, 0.5
@@ -33,10 +56,10 @@ def disk(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D34",
-            kind=Symptom.DISK_WAITED,
+            kind=DISK_WAITED,
             confidence=Confidence.LIKELY,
             numbers={"share": share},
-            advice=Advice.LOG_LATER,
+            advice=LOG_LATER,
             shareable=True,
         )
     ]

@@ -5,9 +5,28 @@ What it asks is then its limit, or how many connections it has to ask with.
 """
 
 from prony.diagnosis.consumption import Resource, consumption_of
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Sentence, Symptom, Traits
 from prony.diagnosis.pool import pool_of
+from prony.diagnosis.shared import OF_THE_WAITING
 from prony.model.trial import Ok
+
+LARGER_POOL = Experiment("a larger pool", "measure with twice the connections to others; throughput rises")
+RAISE_POOL = Advice(
+    "raise the pool of connections", "give it more connections to ask with, or make what it asks quicker"
+)
+DOWNSTREAM_BUSY = Symptom(
+    "waited for another server",
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, LARGER_POOL),
+    Sentence(
+        "its {connections:n connection} to others (port {port:d}) waited for replies {share:.0%} of the "
+        "time, and more requests were open",
+        "its connections to others waited for replies all the time, and more requests were open",
+    ),
+    Traits(cause="what it asks of others", closely=Closely.WAITS),
+)
+"""``connections`` to others, on average busy ``share`` of the time; ``port``: of the busiest peer."""
+
 
 LEAST_BUSY_POOL = 0.6
 """Of the time of the connections to others: threads do something between two waits for one."""
@@ -30,10 +49,10 @@ def downstream(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D35",
-            kind=Symptom.DOWNSTREAM_BUSY,
+            kind=DOWNSTREAM_BUSY,
             confidence=Confidence.LIKELY,
             numbers={"connections": round(pool.connections), "share": pool.busy, "port": pool.port},
-            advice=Advice.RAISE_POOL,
+            advice=RAISE_POOL,
             shareable=True,
         )
     ]

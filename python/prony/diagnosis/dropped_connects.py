@@ -4,8 +4,32 @@
 the rest was dropped for another reason: no memory, no route, a full queue of half-open connections.
 """
 
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.shared import CONNECT_WAITS, LONGER_QUEUE
 from prony.model.sandbox import Network
+
+RAISE_SYN_BACKLOG = Advice("raise the queue of half-open connections", "raise {syn_backlog}")
+HALF_OPEN_QUEUE_FULL = Symptom(
+    "queue of half-open connections full",
+    Meaning(Bearing.LIMITS, CONNECT_WAITS, LONGER_QUEUE),
+    Sentence(
+        "{dropped:n request} to connect dropped although the listen queue had room: the queue of "
+        "half-open connections was full"
+    ),
+    Traits(cause="the queue of half-open connections", turned_away="dropped"),
+)
+"""``dropped`` requests to connect, ``half_open``: those that the kernel counts under this reason."""
+CONNECTS_DROPPED = Symptom(
+    "connects dropped",
+    Meaning(Bearing.LIMITS, CONNECT_WAITS, LONGER_QUEUE),
+    Sentence(
+        "{dropped:n request} to connect dropped although the listen queue had room: the kernel lacked "
+        "memory or a route"
+    ),
+    Traits(cause="dropped connects", turned_away="dropped"),
+)
+"""``dropped`` requests to connect."""
 
 
 def dropped_connects(evidence: Evidence) -> list[Finding]:
@@ -22,9 +46,9 @@ def dropped_connects(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D02",
-            kind=Symptom.HALF_OPEN_QUEUE_FULL if half_open else Symptom.CONNECTS_DROPPED,
+            kind=HALF_OPEN_QUEUE_FULL if half_open else CONNECTS_DROPPED,
             confidence=Confidence.LIKELY if ours else Confidence.POSSIBLE,
             numbers={"dropped": dropped, "half_open": half_open},
-            advice=Advice.RAISE_SYN_BACKLOG if half_open else None,
+            advice=RAISE_SYN_BACKLOG if half_open else None,
         )
     ]

@@ -7,7 +7,28 @@ kernel, Documentation/networking/ip-sysctl.rst, tcp_tw_reuse.
 """
 
 from prony.analysis.ports import NEARLY_ALL_PORTS, generator_lacked_ports, own_waiting, server_lacked_ports
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.shared import OF_ERRORS
+
+FRESH_NETWORK = Experiment(
+    "a fresh network", "measure in a network of its own, or a minute later; failures end"
+)
+OWN_NETWORK = Advice(
+    "a network of its own",
+    "measure in a network of its own (as root, or where users may have one), or wait a minute between trials",
+)
+PORTS_KEPT_BY_EARLIER = Symptom(
+    "ports kept by earlier trials",
+    Meaning(Bearing.LIMITS, OF_ERRORS, FRESH_NETWORK),
+    Sentence(
+        "no port was free: earlier trials had left {carried:n socket} in TIME_WAIT on the host's network,"
+        " which has {ports:n port}"
+    ),
+    Traits(cause="ports that earlier trials keep"),
+)
+"""``carried``: sockets in TIME_WAIT when the trial began; ``ports`` of the host's network."""
+
 
 # Of the ports that the kernel gives out: fewer sockets that were left are no reason why somebody found none.
 _LEAST_LEFT = 0.1
@@ -33,9 +54,9 @@ def earlier_trials(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D06",
-            kind=Symptom.PORTS_KEPT_BY_EARLIER,
+            kind=PORTS_KEPT_BY_EARLIER,
             confidence=sure,
             numbers={"carried": carried, "ports": ports},
-            advice=Advice.OWN_NETWORK,
+            advice=OWN_NETWORK,
         )
     ]

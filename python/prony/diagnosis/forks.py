@@ -7,11 +7,29 @@ some wait for a child. CGI is the oldest form: RFC 3875.
 from collections import Counter
 
 from prony.analysis.resources import window_samples
-from prony.diagnosis.evidence import SERVER_ROLES, Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import SERVER_ROLES, Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Sentence, Symptom
 from prony.diagnosis.thread_time import ThreadState, thread_time
 from prony.model.recording import Recording
 from prony.model.trial import Ok, Trial
 from prony.units import seconds
+
+WITH_A_PROGRAM = Consequence(
+    "with a program for each", "CPU and latency of each request contain the start of a program"
+)
+NO_PROGRAM = Experiment(
+    "no program for each request", "measure a page that starts none; CPU for a request falls"
+)
+KEEP_PROGRAMS = Advice(
+    "keep programs running", "keep a program running and hand it the work, or do it in the process"
+)
+FORKED_FOR_EACH = Symptom(
+    "a program for each request",
+    Meaning(Bearing.ADDS, WITH_A_PROGRAM, NO_PROGRAM),
+    Sentence("it started {forks:n process} for {done:n request}", "it started a process for each request"),
+)
+"""``forks`` for ``done`` requests."""
+
 
 _LEAST_A_REQUEST = 0.7
 _LEAST_REQUESTS = 20
@@ -47,10 +65,10 @@ def forks(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D42",
-            kind=Symptom.FORKED_FOR_EACH,
+            kind=FORKED_FOR_EACH,
             confidence=Confidence.LIKELY if own or waits else Confidence.POSSIBLE,
             numbers={"forks": counted, "done": done},
-            advice=Advice.KEEP_PROGRAMS,
+            advice=KEEP_PROGRAMS,
             shareable=True,
         )
     ]

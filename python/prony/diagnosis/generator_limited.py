@@ -8,23 +8,130 @@ from types import MappingProxyType
 
 from prony.analysis.rates import keeps_rate
 from prony.diagnosis.clients import ENDED
-from prony.diagnosis.evidence import Advice, Affected, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Affected, Confidence, Evidence, Finding
+from prony.diagnosis.kinds import (
+    SAID_BY_THE_LIMIT,
+    Advice,
+    Bearing,
+    Consequence,
+    Experiment,
+    Meaning,
+    Symptom,
+    Traits,
+)
 from prony.model.limit import Limit, Limited, LimitKind
 from prony.model.recording import Recording
 from prony.model.trial import Ok
 
+AT_LEAST = Consequence("the server is at least so good", "the server is at least as good as shown")
+STRONGER_GENERATOR = Experiment(
+    "a stronger generator", "give the generator more threads and CPUs; the figures improve"
+)
+LEAVE_CPUS_TO_GENERATOR = Advice(
+    "leave CPUs to the generator",
+    "keep other programs off the generator's CPUs, give it more CPUs, or lower the load",
+)
+RAISE_CONNECTIONS = Advice(
+    "raise the generator's connections", "allow the generator more connections, or lower the rate"
+)
+RAISE_PORTS = Advice(
+    "raise the range of ports", "widen net.ipv4.ip_local_port_range, or keep connections open"
+)
+RAISE_DESCRIPTORS = Advice("raise the limit of descriptors", "raise the generator's limit of open files")
+RAISE_GENERATOR_QUOTA = Advice(
+    "raise the generator's quota", "raise the quota of CPU that holds the generator"
+)
+USE_FEWER_CONNECTIONS = Advice("fewer connections", "use fewer connections, or raise net.ipv4.tcp_mem")
+PACE_PRECISELY = Advice("pace precisely", "use --pacing precise, and give the generator CPUs of its own")
+ADD_GENERATOR_THREADS = Advice(
+    "add threads to the generator", "give the generator more threads and CPUs, or lower the load"
+)
+GENERATOR_AT_LIMIT = Symptom(
+    "generator's limit of requests in flight",
+    Meaning(Bearing.LIMITS, AT_LEAST, STRONGER_GENERATOR),
+    SAID_BY_THE_LIMIT,
+    Traits(limit=LimitKind.IN_FLIGHT, cause="the generator"),
+)
+"""``connections``: the limit; ``at_ns``: when it was reached, from the opening."""
+GENERATOR_WITHOUT_PORTS = Symptom(
+    "generator without ports",
+    Meaning(Bearing.LIMITS, AT_LEAST, STRONGER_GENERATOR),
+    SAID_BY_THE_LIMIT,
+    Traits(limit=LimitKind.PORTS, cause="the generator"),
+)
+"""``requests`` that found none."""
+GENERATOR_WITHOUT_DESCRIPTORS = Symptom(
+    "generator without descriptors",
+    Meaning(Bearing.LIMITS, AT_LEAST, STRONGER_GENERATOR),
+    SAID_BY_THE_LIMIT,
+    Traits(limit=LimitKind.DESCRIPTORS, cause="the generator"),
+)
+"""As before."""
+GENERATOR_WITHOUT_BUFFERS = Symptom(
+    "generator without buffers",
+    Meaning(Bearing.LIMITS, AT_LEAST, STRONGER_GENERATOR),
+    SAID_BY_THE_LIMIT,
+    Traits(limit=LimitKind.BUFFERS, cause="the generator"),
+)
+"""As before."""
+GENERATOR_THROTTLED = Symptom(
+    "generator throttled",
+    Meaning(Bearing.LIMITS, AT_LEAST, STRONGER_GENERATOR),
+    SAID_BY_THE_LIMIT,
+    Traits(limit=LimitKind.THROTTLED, cause="the generator"),
+)
+"""``share``: of the window, in which a quota stopped one of its threads."""
+GENERATOR_NEAR_CEILING = Symptom(
+    "generator near its ceiling",
+    Meaning(Bearing.LIMITS, AT_LEAST, STRONGER_GENERATOR),
+    SAID_BY_THE_LIMIT,
+    Traits(limit=LimitKind.NEAR_CEILING, cause="the generator"),
+)
+"""``share``: of ``ceiling_per_s``, what it can reach on this machine."""
+GENERATOR_MISSED_RATE = Symptom(
+    "generator missed the rate",
+    Meaning(Bearing.LIMITS, AT_LEAST, STRONGER_GENERATOR),
+    SAID_BY_THE_LIMIT,
+    Traits(limit=LimitKind.RATE_MISSED, cause="the generator"),
+)
+"""``share``: of what was due; ``sent_per_s``."""
+GENERATOR_BUSY = Symptom(
+    "generator busy",
+    Meaning(Bearing.LIMITS, AT_LEAST, STRONGER_GENERATOR),
+    SAID_BY_THE_LIMIT,
+    Traits(limit=LimitKind.BUSY, cause="the generator"),
+)
+"""``share``: of the window, of its busiest thread."""
+GENERATOR_KEPT_WAITING = Symptom(
+    "generator kept waiting",
+    Meaning(Bearing.LIMITS, AT_LEAST, STRONGER_GENERATOR),
+    SAID_BY_THE_LIMIT,
+    Traits(limit=LimitKind.KEPT_WAITING, cause="the generator"),
+)
+"""``share``: of the window, in which others had the CPU of one of its threads; ``wait_ns`` at a time;
+``late_share``: of the replies, those that it took only then."""
+GENERATOR_LATE = Symptom(
+    "generator late",
+    Meaning(Bearing.LIMITS, AT_LEAST, STRONGER_GENERATOR),
+    SAID_BY_THE_LIMIT,
+    Traits(limit=LimitKind.LATE, cause="the generator"),
+)
+"""``lag_ns``: the send lag at ``percentile``; ``share``: of the latency there.
+Name ``reason``: the generator's own words, when they match no known kind."""
+
+
 _FOUND: Mapping[LimitKind, tuple[Symptom, Advice]] = MappingProxyType(
     {
-        LimitKind.IN_FLIGHT: (Symptom.GENERATOR_AT_LIMIT, Advice.RAISE_CONNECTIONS),
-        LimitKind.PORTS: (Symptom.GENERATOR_WITHOUT_PORTS, Advice.RAISE_PORTS),
-        LimitKind.DESCRIPTORS: (Symptom.GENERATOR_WITHOUT_DESCRIPTORS, Advice.RAISE_DESCRIPTORS),
-        LimitKind.BUFFERS: (Symptom.GENERATOR_WITHOUT_BUFFERS, Advice.FEWER_CONNECTIONS),
-        LimitKind.THROTTLED: (Symptom.GENERATOR_THROTTLED, Advice.RAISE_GENERATOR_QUOTA),
-        LimitKind.BUSY: (Symptom.GENERATOR_BUSY, Advice.ADD_GENERATOR_THREADS),
-        LimitKind.KEPT_WAITING: (Symptom.GENERATOR_KEPT_WAITING, Advice.LEAVE_CPUS_TO_GENERATOR),
-        LimitKind.LATE: (Symptom.GENERATOR_LATE, Advice.PACE_PRECISELY),
-        LimitKind.NEAR_CEILING: (Symptom.GENERATOR_NEAR_CEILING, Advice.ADD_GENERATOR_THREADS),
-        LimitKind.RATE_MISSED: (Symptom.GENERATOR_MISSED_RATE, Advice.ADD_GENERATOR_THREADS),
+        LimitKind.IN_FLIGHT: (GENERATOR_AT_LIMIT, RAISE_CONNECTIONS),
+        LimitKind.PORTS: (GENERATOR_WITHOUT_PORTS, RAISE_PORTS),
+        LimitKind.DESCRIPTORS: (GENERATOR_WITHOUT_DESCRIPTORS, RAISE_DESCRIPTORS),
+        LimitKind.BUFFERS: (GENERATOR_WITHOUT_BUFFERS, USE_FEWER_CONNECTIONS),
+        LimitKind.THROTTLED: (GENERATOR_THROTTLED, RAISE_GENERATOR_QUOTA),
+        LimitKind.BUSY: (GENERATOR_BUSY, ADD_GENERATOR_THREADS),
+        LimitKind.KEPT_WAITING: (GENERATOR_KEPT_WAITING, LEAVE_CPUS_TO_GENERATOR),
+        LimitKind.LATE: (GENERATOR_LATE, PACE_PRECISELY),
+        LimitKind.NEAR_CEILING: (GENERATOR_NEAR_CEILING, ADD_GENERATOR_THREADS),
+        LimitKind.RATE_MISSED: (GENERATOR_MISSED_RATE, ADD_GENERATOR_THREADS),
     }
 )
 

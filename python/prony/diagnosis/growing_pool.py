@@ -5,7 +5,22 @@
 
 from prony.analysis.resources import window_samples
 from prony.analysis.turnover import Turnover, turnover
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom
+from prony.diagnosis.shared import CHANGING, LONGER_WARM_UP
+
+WARM_UP_LONGER = Advice("warm up longer", "use a longer warm-up, or start the pool at its full size")
+POOL_GREW = Symptom(
+    "pool grew",
+    Meaning(Bearing.ADDS, CHANGING, LONGER_WARM_UP),
+    Sentence(
+        "{more} more processes of the role {role} ran at the end of the window than at its beginning: the"
+        " pool was still growing",
+        "its pool of processes was still growing within the window",
+    ),
+)
+"""``more`` processes of the name ``role`` at the window's end than at its beginning."""
+
 
 _SERVING = ("server", "worker", "frontend-worker")
 
@@ -20,11 +35,11 @@ def growing_pool(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D37",
-            kind=Symptom.POOL_GREW,
+            kind=POOL_GREW,
             confidence=_sure(one),
             numbers={"more": _more(one)},
             names={"role": role},
-            advice=Advice.WARM_UP_LONGER,
+            advice=WARM_UP_LONGER,
             shareable=True,
         )
         for role, one in found.items()

@@ -3,7 +3,21 @@
 *Source*: /sys/devices/system/cpu/cpu*/thermal_throttle/core_throttle_count.
 """
 
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.shared import OF_BOTH, QUIET_MACHINE
+
+COOL = Advice("cool it", "cool the machine, or limit its CPU frequency to one that it can hold")
+HEAT = Symptom(
+    "slowed down for heat",
+    Meaning(Bearing.ADDS, OF_BOTH, QUIET_MACHINE),
+    Sentence(
+        "CPUs of this machine were hot and slowed down: compare only within a block ({times:n time})",
+        "CPUs of this machine were hot and slowed down: compare only within a block",
+    ),
+    Traits(of_machine=True),
+)
+"""``times``."""
 
 
 def heat(evidence: Evidence) -> list[Finding]:
@@ -14,10 +28,10 @@ def heat(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D27",
-            kind=Symptom.HEAT,
+            kind=HEAT,
             confidence=Confidence.LIKELY,
             numbers={"times": times},
-            advice=Advice.COOL,
+            advice=COOL,
             shareable=True,
         )
     ]

@@ -9,11 +9,47 @@ from collections.abc import Mapping
 
 from prony.analysis.distribution import Times, read_distribution
 from prony.diagnosis.consumption import Resource, consumption_of
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import (
+    Advice,
+    Bearing,
+    Closely,
+    Consequence,
+    Experiment,
+    Meaning,
+    Sentence,
+    Symptom,
+    Traits,
+)
+from prony.diagnosis.knobs import Turned
 from prony.diagnosis.one_core import full_process
 from prony.model.recording import Distribution
 from prony.model.trial import Ok
 from prony.units import MILLISECOND_NS
+
+WITH_A_DELAY = Consequence(
+    "with a delay of the kernel's", "latency contains a delay of the kernel's, whatever the server does"
+)
+NO_DELAY = Experiment("no delay of packets", "measure with TCP_NODELAY; the delay ends")
+SEND_AT_ONCE = Advice(
+    "send replies at once",
+    "set TCP_NODELAY, or write head and body of a reply at once",
+    turned=(Turned.NO_DELAY,),
+)
+REPLIES_HELD_BACK = Symptom(
+    "replies held back",
+    Meaning(Bearing.LIMITS_IDLE, WITH_A_DELAY, NO_DELAY),
+    Sentence(
+        "{share:.0%} of the replies took the {delay_ns:duration} of a delayed acknowledgement: it writes "
+        "them in parts, and the kernel holds back the later ones (Nagle)",
+        "replies took the time of a delayed acknowledgement: it writes them in parts, and the kernel "
+        "holds back the later ones (Nagle)",
+    ),
+    Traits(cause="replies that are held back", closely=Closely.WAITS),
+)
+"""``share``: of the replies, those that came after the time of a delayed acknowledgement,
+    ``delay_ns``."""
+
 
 # The kernel's timer of 40 ms, and what a reply takes besides, on a busy machine too.
 _FROM_NS, _TO_NS, _DELAY_NS = 38 * MILLISECOND_NS, 60 * MILLISECOND_NS, 40 * MILLISECOND_NS
@@ -52,10 +88,10 @@ def held_back(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D30",
-            kind=Symptom.REPLIES_HELD_BACK,
+            kind=REPLIES_HELD_BACK,
             confidence=Confidence.CERTAIN if sure else Confidence.LIKELY,
             numbers={"share": share, "delay_ns": _DELAY_NS},
-            advice=Advice.SEND_AT_ONCE,
+            advice=SEND_AT_ONCE,
             shareable=True,
         )
     ]

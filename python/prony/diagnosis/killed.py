@@ -5,9 +5,30 @@
 
 import re
 
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Bearing, Consequence, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.shared import MORE_MEMORY, RAISE_MEMORY
 from prony.errors import OUT_OF_MEMORY, FailureStage
 from prony.model.trial import Failed, Invalid, Ok
+
+OF_SUCCESSES = Consequence(
+    "of the successes only", "requests were lost, and its speed describes only the others"
+)
+KILLED_FOR_MEMORY = Symptom(
+    "killed for memory",
+    Meaning(Bearing.LIMITS, OF_SUCCESSES, MORE_MEMORY),
+    Sentence("{kills} of its processes were killed for exceeding the memory limit"),
+    Traits(cause="its memory limit"),
+)
+"""``kills``: processes."""
+ENDED_UNDER_LOAD = Symptom(
+    "ended under load",
+    Meaning(Bearing.LIMITS, OF_SUCCESSES, MORE_MEMORY),
+    Sentence("it ended during the load: {reason}"),
+    Traits(cause="its own end"),
+)
+"""Name ``reason``: how it ended."""
+
 
 # No longer than a count of processes: a stranger's archive may hold any digits.
 _PROCESSES = re.compile(r"(?<!\d)(\d{1,9}) process(?:es)? of the ", re.ASCII)
@@ -22,16 +43,16 @@ def killed(evidence: Evidence) -> list[Finding]:
         return [
             Finding(
                 rule="D19",
-                kind=Symptom.KILLED_FOR_MEMORY,
+                kind=KILLED_FOR_MEMORY,
                 confidence=Confidence.CERTAIN,
                 numbers={"kills": kills},
-                advice=Advice.RAISE_MEMORY,
+                advice=RAISE_MEMORY,
             )
         ]
     if isinstance(outcome, Failed) and outcome.stage == FailureStage.LOAD:
         # Anyone may have sent a SIGKILL without a counted kill: state only the fact.
         names = {"reason": outcome.reason}
-        return [Finding("D19", Symptom.ENDED_UNDER_LOAD, Confidence.POSSIBLE, names=names)]
+        return [Finding("D19", ENDED_UNDER_LOAD, Confidence.POSSIBLE, names=names)]
     return []
 
 

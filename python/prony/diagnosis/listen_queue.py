@@ -12,11 +12,50 @@ from prony.analysis.accept_queue import AcceptQueue, accept_queues, entrance, ov
 from prony.analysis.connections import closes_each
 from prony.analysis.resources import window_samples
 from prony.analysis.starvation import Starvation, are_many, starvation
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.knobs import Turned
+from prony.diagnosis.shared import CONNECT_WAITS, LONGER_QUEUE
 from prony.model.address import AddressKind
 from prony.model.facts import SubjectFacts
 from prony.model.observation import Sample
 from prony.model.sandbox import Network
+
+RAISE_BACKLOG = Advice(
+    "raise the backlog",
+    "raise the server's backlog (and net.core.somaxconn if lower), or its number of workers",
+    turned=(Turned.BACKLOG,),
+)
+QUEUE_OVERFLOWED = Symptom(
+    "listen queue overflowed",
+    Meaning(Bearing.LIMITS, CONNECT_WAITS, LONGER_QUEUE),
+    Sentence(
+        "{overflows:n connection} arrived when the listen queue{limit: of}{process: of the} was full: "
+        "their clients wait {retries}{without_reply:unanswered}"
+    ),
+    Traits(cause="a full listen queue", turned_away="overflows"),
+)
+"""``overflows``: connections; ``limit`` of the queue, and the name ``process`` that has it, if known;
+    ``without_reply``: connections that it turned away again and again, where there are any."""
+SOME_QUEUE_OVERFLOWED = Symptom(
+    "a listen queue overflowed",
+    Meaning(Bearing.ADDS, CONNECT_WAITS, LONGER_QUEUE),
+    Sentence(
+        "{overflows:n connection} on this machine arrived when a listen queue was full, perhaps this "
+        "server's{limit: of}{process: of the}: their clients wait {retries}"
+    ),
+)
+"""As before, but the queue may have been another server's."""
+QUEUE_FULL = Symptom(
+    "listen queue full",
+    Meaning(Bearing.ADDS, CONNECT_WAITS, LONGER_QUEUE),
+    Sentence(
+        "the listen queue{process: of the} was full: {longest:n connection} at a limit of {limit}, the "
+        "next one would have been dropped"
+    ),
+)
+"""``longest`` at a ``limit``, of the name ``process``."""
+
 
 # Of the looks at the queue: where more find room, the server takes whom it finds there.
 _MOST_FULL = 0.5
@@ -139,7 +178,7 @@ def _overflowed(evidence: Evidence, overflows: int, full: list[AcceptQueue]) -> 
     sure = Confidence.CERTAIN if full or _has_one_queue(evidence) else Confidence.LIKELY
     return Finding(
         rule="D01",
-        kind=Symptom.QUEUE_OVERFLOWED if ours else Symptom.SOME_QUEUE_OVERFLOWED,
+        kind=QUEUE_OVERFLOWED if ours else SOME_QUEUE_OVERFLOWED,
         confidence=sure if ours else Confidence.POSSIBLE,
         numbers={
             "overflows": overflows,
@@ -147,18 +186,18 @@ def _overflowed(evidence: Evidence, overflows: int, full: list[AcceptQueue]) -> 
             **({"without_reply": without} if ours and (without := turned_away(evidence)) else {}),
         },
         names={} if process is None else {"process": process},
-        advice=Advice.RAISE_BACKLOG,
+        advice=RAISE_BACKLOG,
     )
 
 
 def _full(queue: AcceptQueue) -> Finding:
     return Finding(
         rule="D01",
-        kind=Symptom.QUEUE_FULL,
+        kind=QUEUE_FULL,
         confidence=Confidence.CERTAIN,
         numbers={"longest": queue.longest, "limit": queue.limit},
         names=_other(queue.process),
-        advice=Advice.RAISE_BACKLOG,
+        advice=RAISE_BACKLOG,
     )
 
 

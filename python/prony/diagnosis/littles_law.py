@@ -5,7 +5,28 @@ Such a trial does not count (`analysis.validity`); what its server did is then n
 """
 
 from prony.analysis.validity import off_little
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Sentence, Symptom, Traits
+
+OF_NOTHING = Consequence("of nothing", "none of its figures counts")
+OTHER_GENERATOR = Experiment(
+    "another generator", "measure with another generator; its figures agree with each other"
+)
+CROSS_CHECK = Advice(
+    "another generator beside it", "measure with another generator beside it (--cross-check), and report it"
+)
+FIGURES_CONTRADICT = Symptom(
+    "figures that contradict each other",
+    Meaning(Bearing.LIMITS, OF_NOTHING, OTHER_GENERATOR),
+    Sentence(
+        "requests in flight differ by {off:.0%} from rate times latency (Little's law): the generator's "
+        "figures cannot all be true",
+        "requests in flight are not rate times latency (Little's law): the generator's figures cannot all"
+        " be true",
+    ),
+    Traits(cause="a generator whose figures contradict each other", of_machine=True),
+)
+"""``off``: by which share requests in flight differ from rate times latency."""
 
 
 def littles_law(evidence: Evidence) -> list[Finding]:
@@ -17,10 +38,10 @@ def littles_law(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D39",
-            kind=Symptom.FIGURES_CONTRADICT,
+            kind=FIGURES_CONTRADICT,
             confidence=Confidence.CERTAIN,
             numbers={"off": abs(residual)},
-            advice=Advice.CROSS_CHECK,
+            advice=CROSS_CHECK,
             shareable=True,
         )
     ]

@@ -6,9 +6,28 @@ one lock too, so all slots must have requests.
 """
 
 from prony.diagnosis.consumption import consumption_of
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.shared import OF_THE_WAITING
 from prony.diagnosis.slots import slots_busy
 from prony.model.trial import Ok
+
+NO_LOCK = Experiment("without the lock", "measure a page without it, or more processes; throughput rises")
+SHORTEN_LOCK = Advice(
+    "shorten the lock", "hold the lock for less, or give each process its own: add processes, not threads"
+)
+LOCK_HELD = Symptom(
+    "a lock that all want",
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, NO_LOCK),
+    Sentence(
+        "its {slots:n worker or thread} had requests, and others waited, while {same_share:.0%} of the "
+        "time of its threads went to one lock",
+        "all its workers and threads had requests, and most of them waited for one lock",
+    ),
+    Traits(cause="a lock", closely=Closely.WAITS),
+)
+"""As workers and threads busy; ``same_share``: of the looks at waiting threads, those at one lock."""
+
 
 # Of the looks at threads that wait for another thread; of all looks.
 _LEAST_SAME, _LEAST_OF_ALL = 0.6, 0.3
@@ -28,10 +47,10 @@ def lock_held(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D16",
-            kind=Symptom.LOCK_HELD,
+            kind=LOCK_HELD,
             confidence=Confidence.LIKELY,
             numbers={"slots": usage.slots or 0, "in_flight": usage.in_flight, "same_share": at_one / looks},
-            advice=Advice.SHORTEN_LOCK,
+            advice=SHORTEN_LOCK,
             shareable=True,
         )
     ]

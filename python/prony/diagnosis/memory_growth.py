@@ -8,10 +8,28 @@ regression coefficient based on Kendall's tau", JASA 63 (1968): the median of sl
 from itertools import pairwise
 
 from prony.analysis.resources import window_samples
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom
+from prony.diagnosis.shared import CHANGING
 from prony.model.recording import Recording
 from prony.model.trial import Ok
 from prony.units import KIB, MIB
+
+LONGER_RUN = Experiment("a longer run", "measure for ten times as long; a leak goes on, a cache stops")
+FIND_LEAK = Advice(
+    "find the leak", "measure for longer; if it goes on, look for what its app keeps of each request"
+)
+MEMORY_GREW = Symptom(
+    "memory grew",
+    Meaning(Bearing.ADDS, CHANGING, LONGER_RUN),
+    Sentence(
+        "its memory grew by {grown_bytes:bytes} from {first_bytes:bytes} on, {per_request_bytes:bytes} a "
+        "request, all through the window",
+        "its memory grew with its requests, all through the window",
+    ),
+)
+"""``grown_bytes`` from ``first_bytes`` on, ``per_request_bytes``."""
+
 
 _SERVING = ("server", "worker")
 _LEAST_SAMPLES = 4
@@ -38,10 +56,10 @@ def memory_growth(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D21",
-            kind=Symptom.MEMORY_GREW,
+            kind=MEMORY_GREW,
             confidence=Confidence.LIKELY,
             numbers={"grown_bytes": grown, "first_bytes": sizes[0], "per_request_bytes": grown / done},
-            advice=Advice.FIND_LEAK,
+            advice=FIND_LEAK,
             shareable=True,
         )
     ]

@@ -6,7 +6,28 @@ reports it, else of the machine.
 
 from prony.analysis.resources import window_samples
 from prony.diagnosis.clients import carried_its_rate
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Bearing, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.shared import MORE_MEMORY, OF_BOTH, OF_THE_LIMIT, QUIET_MACHINE, RAISE_MEMORY
+
+WAITED_FOR_MEMORY = Symptom(
+    "waited for memory",
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_LIMIT, MORE_MEMORY),
+    Sentence("it waited for memory in {share:.0%} of the time", "it waited for memory"),
+    Traits(cause="memory", steps_back=True),
+)
+"""``share``: of the window."""
+MACHINE_WAITED_FOR_MEMORY = Symptom(
+    "machine waited for memory",
+    Meaning(Bearing.ADDS, OF_BOTH, QUIET_MACHINE),
+    Sentence(
+        "programs on this machine waited for memory in {share:.0%} of the time",
+        "programs on this machine waited for memory",
+    ),
+    Traits(of_machine=True),
+)
+"""``share``: of the window; other programs may have waited."""
+
 
 _MOST, _MOSTLY = 0.05, 0.5
 
@@ -27,10 +48,10 @@ def memory_pressure(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D20",
-            kind=Symptom.MACHINE_WAITED_FOR_MEMORY if own is None else Symptom.WAITED_FOR_MEMORY,
+            kind=MACHINE_WAITED_FOR_MEMORY if own is None else WAITED_FOR_MEMORY,
             confidence=Confidence.POSSIBLE if own is None else _sure(evidence, share),
             numbers={"share": share},
-            advice=Advice.RAISE_MEMORY,
+            advice=RAISE_MEMORY,
             shareable=True,
         )
     ]

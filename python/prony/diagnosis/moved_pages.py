@@ -5,7 +5,27 @@ so this is never more than possible.
 *Source*: kernel, Documentation/admin-guide/mm/transhuge.rst; proc_vmstat(5).
 """
 
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom
+from prony.diagnosis.shared import OF_BOTH
+
+PINNED_MEMORY = Experiment(
+    "pinned memory", "measure with huge pages by madvise, on one memory node; trials are alike"
+)
+PIN_MEMORY = Advice(
+    "pin memory", "set transparent_hugepage to madvise, and bind the server to one memory node"
+)
+PAGES_MOVED = Symptom(
+    "memory changed its form",
+    Meaning(Bearing.ADDS, OF_BOTH, PINNED_MEMORY),
+    Sentence(
+        "memory of this machine changed its form within the window: {huge_pages:n huge page} came or "
+        "went, {migrated:n page} went to another node",
+        "memory of this machine changed its form within the window",
+    ),
+)
+"""``huge_pages`` that came or went, ``migrated`` pages that went to another node, on the machine."""
+
 
 # 32 MiB of huge pages, 8 MiB of pages of 4 KiB: a server's memory, and not a few pages of a daemon.
 _HUGE_PAGES, _MIGRATED = 16, 2048
@@ -20,10 +40,10 @@ def moved_pages(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D29",
-            kind=Symptom.PAGES_MOVED,
+            kind=PAGES_MOVED,
             confidence=Confidence.POSSIBLE,
             numbers={"huge_pages": huge, "migrated": migrated},
-            advice=Advice.PIN_MEMORY,
+            advice=PIN_MEMORY,
             shareable=True,
         )
     ]

@@ -6,7 +6,33 @@ of a CPU was full (net.core.netdev_max_backlog).
 
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.resources import window_samples
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.shared import OF_THE_LIMIT, QUIET_MACHINE
+
+RAISE_NETDEV_BACKLOG = Advice("raise the queue of packets", "raise net.core.netdev_max_backlog")
+PACKETS_DROPPED = Symptom(
+    "packets dropped",
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_LIMIT, QUIET_MACHINE),
+    Sentence(
+        "the kernel's packet processing may have been the limit: it dropped {dropped:n packet}",
+        "the kernel's packet processing may have been the limit",
+    ),
+    Traits(cause="the kernel's packet processing"),
+)
+"""``dropped`` packets, ``softirq_share``: of the window, of the CPU that did most of this work."""
+KERNEL_BUSY = Symptom(
+    "kernel busy with packets",
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_LIMIT, QUIET_MACHINE),
+    Sentence(
+        "the kernel's packet processing may have been the limit: one CPU did nothing else for "
+        "{softirq_share:.0%} of the time",
+        "the kernel's packet processing may have been the limit",
+    ),
+    Traits(cause="the kernel's packet processing"),
+)
+"""As before."""
+
 
 _MOST = 0.5
 # For each request, as of failures: fewer move no figure. Each costs its connection 200 ms or more.
@@ -27,12 +53,12 @@ def network_limit(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D25",
-            kind=Symptom.PACKETS_DROPPED if dropped > 0 else Symptom.KERNEL_BUSY,
+            kind=PACKETS_DROPPED if dropped > 0 else KERNEL_BUSY,
             confidence=Confidence.LIKELY
             if share > _MOST or _matters(evidence, dropped)
             else Confidence.POSSIBLE,
             numbers={"softirq_share": share, "dropped": dropped},
-            advice=Advice.RAISE_NETDEV_BACKLOG if dropped > 0 else None,
+            advice=RAISE_NETDEV_BACKLOG if dropped > 0 else None,
             shareable=True,
         )
     ]

@@ -10,10 +10,49 @@ from prony.analysis.resources import cpu_share, window_samples
 from prony.analysis.threads import ProcessThreads, busiest_process
 from prony.diagnosis.clients import each_had_a_core, in_flight
 from prony.diagnosis.consumption import capacity_of, fills_one_core
-from prony.diagnosis.evidence import SERVER_ROLES, Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import SERVER_ROLES, Confidence, Evidence, Finding
+from prony.diagnosis.kinds import (
+    Advice,
+    Bearing,
+    Closely,
+    Consequence,
+    Experiment,
+    Meaning,
+    Sentence,
+    Symptom,
+    Traits,
+)
+from prony.diagnosis.knobs import Turned
 from prony.diagnosis.uneven_workers import is_uneven
 from prony.model.observation import Sample
 from prony.model.trial import Ok, Trial
+
+OF_SOME_CPUS = Consequence("of some CPUs", "throughput is that of a part of its CPUs")
+MORE_PROCESSES = Experiment(
+    "more processes", "measure with a process for each CPU; throughput rises with them"
+)
+ADD_PROCESSES = Advice("add processes", "add processes, not threads", turned=(Turned.PROCESSES,))
+ONE_THREAD_FULL = Symptom(
+    "one thread full",
+    Meaning(Bearing.LIMITS_IDLE, OF_SOME_CPUS, MORE_PROCESSES),
+    Sentence(
+        "one process{process: of the} filled one core with one thread, while others of its {cpus} CPUs "
+        "were free"
+    ),
+    Traits(cause="one core", closely=Closely.ONE_CORE),
+)
+"""``cores``: of the busiest process, ``busiest_thread``: the share of one, ``cpus``: the server's."""
+ONE_CORE_FULL = Symptom(
+    "one core full",
+    Meaning(Bearing.LIMITS_IDLE, OF_SOME_CPUS, MORE_PROCESSES),
+    Sentence(
+        "one process{process: of the} filled one core with {threads} threads that took turns, while "
+        "others of its {cpus} CPUs were free"
+    ),
+    Traits(cause="one core", closely=Closely.ONE_CORE),
+)
+"""As before, ``threads``: how many threads took turns."""
+
 
 # The time of one core, plus the 10 ms steps of the kernel's count; more needs two threads at once.
 _LEAST_CORES, _MOST_CORES = 0.93, 1.07
@@ -50,7 +89,7 @@ def _finding(evidence: Evidence, busiest: ProcessThreads) -> Finding:
     placement = evidence.trial.placement
     return Finding(
         rule="D13",
-        kind=Symptom.ONE_THREAD_FULL if single else Symptom.ONE_CORE_FULL,
+        kind=ONE_THREAD_FULL if single else ONE_CORE_FULL,
         confidence=Confidence.LIKELY if explained else Confidence.POSSIBLE,
         numbers={
             "cores": busiest.cores,
@@ -59,7 +98,7 @@ def _finding(evidence: Evidence, busiest: ProcessThreads) -> Finding:
             "cpus": len(placement.server_cpus) if placement else 0,
         },
         names=_process(evidence.trial, busiest.pid),
-        advice=Advice.ADD_PROCESSES,
+        advice=ADD_PROCESSES,
     )
 
 

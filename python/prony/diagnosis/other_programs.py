@@ -6,8 +6,32 @@ Beside the generator they limit no server by themselves: whether they kept it wa
 
 from prony.analysis.environment_faults import counted_apart, load_beside_generator, other_load
 from prony.analysis.missing import Missing
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Closely, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.shared import OF_BOTH, QUIET_MACHINE
 from prony.model.trial import Trial
+
+END_OTHERS = Advice("end other programs", "stop the other programs, and repeat the study")
+OTHERS_RAN = Symptom(
+    "other programs ran",
+    Meaning(Bearing.LIMITS_IDLE, OF_BOTH, QUIET_MACHINE),
+    Sentence(
+        "other programs ran on its CPUs, for {share:.0%} of their time", "other programs ran on its CPUs"
+    ),
+    Traits(cause="other programs", closely=Closely.OTHERS, least_share=0.2, of_machine=True),
+)
+"""``share``: of the time of the server's CPUs; of all of the trial's, where nobody counted them apart."""
+OTHERS_RAN_BESIDE_GENERATOR = Symptom(
+    "other programs ran beside the generator",
+    Meaning(Bearing.ADDS, OF_BOTH, QUIET_MACHINE),
+    Sentence(
+        "other programs ran on the generator's CPUs, for {share:.0%} of the time of the trial's CPUs",
+        "other programs ran on the generator's CPUs",
+    ),
+    Traits(of_machine=True),
+)
+"""``share``: of the time of the trial's CPUs; on those that the generator has alone."""
+
 
 # Of the time of all CPUs of the trial: the kernel's two accounts differ by up to 3 % of it where nothing else
 # runs.
@@ -24,14 +48,14 @@ def other_programs(evidence: Evidence) -> list[Finding]:
     if isinstance(share, Missing) or share <= _MOST:
         return []
     beside = load_beside_generator(evidence.trial)
-    shares = {Symptom.OTHERS_RAN: share - beside, Symptom.OTHERS_RAN_BESIDE_GENERATOR: beside}
+    shares = {OTHERS_RAN: share - beside, OTHERS_RAN_BESIDE_GENERATOR: beside}
     found = {kind: part for kind, part in shares.items() if part > _MOST}
     # Less than that on both: where more of it was, which may be the accounts' difference.
     most = max(shares, key=lambda kind: shares[kind])
     sure = Confidence.LIKELY if found and _had_to_wait(evidence) else Confidence.POSSIBLE
     own = _servers_part(evidence.trial)
     return [
-        _finding(kind, min(1.0, part / own) if kind is Symptom.OTHERS_RAN else part, sure)
+        _finding(kind, min(1.0, part / own) if kind is OTHERS_RAN else part, sure)
         for kind, part in (found or {most: shares[most]}).items()
     ]
 
@@ -60,6 +84,6 @@ def _finding(kind: Symptom, share: float, sure: Confidence) -> Finding:
         kind=kind,
         confidence=sure,
         numbers={"share": share},
-        advice=Advice.END_OTHERS,
+        advice=END_OTHERS,
         shareable=True,
     )

@@ -8,10 +8,29 @@ grows for as long as the load lasts.
 from itertools import accumulate
 
 from prony.diagnosis.clients import slow_share
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Sentence, Symptom
 from prony.model.recording import Recording, Second
 from prony.model.trial import Ok
 from prony.units import seconds
+
+OF_A_QUEUE = Consequence(
+    "of a queue that grows", "latency is the age of a queue that grows: the longer the load, the higher"
+)
+LOWER_RATE = Experiment(
+    "a lower rate", "measure at a lower rate, or with --find-rate; latency no longer grows"
+)
+ASK_FOR_LESS = Advice("ask for less", "ask for a rate that it can do, or compare throughput in a closed loop")
+OVERLOADED = Symptom(
+    "more was asked than it can do",
+    Meaning(Bearing.ADDS, OF_A_QUEUE, LOWER_RATE),
+    Sentence(
+        "{asked_per_s:rate} were asked for, and it did {done_per_s:rate}: the queue grew to {owed:n request}",
+        "more was asked for than it can do: its queue grew all the time",
+    ),
+)
+"""``asked_per_s``, ``done_per_s``, and how many requests it ``owed`` at the end."""
+
 
 # What the window still owes at its end, of all that was due: a stall at the end leaves less, or comes at
 # once.
@@ -44,14 +63,14 @@ def overload(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D41",
-            kind=Symptom.OVERLOADED,
+            kind=OVERLOADED,
             confidence=Confidence.CERTAIN if sure else Confidence.LIKELY,
             numbers={
                 "asked_per_s": recording.account.scheduled / length_s,
                 "done_per_s": recording.completed.all / length_s,
                 "owed": owed[-1],
             },
-            advice=Advice.ASK_FOR_LESS,
+            advice=ASK_FOR_LESS,
             shareable=True,
         )
     ]

@@ -5,8 +5,25 @@ The page was never made; what was measured is how quickly a request is refused.
 """
 
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom
+from prony.diagnosis.shared import OF_ERRORS, RIGHT_REPLIES
 from prony.model.trial import Ok
+
+CHANGE_REQUEST = Advice(
+    "change the request",
+    "send such a request by hand, and change its Host (-H), its method (-m), its headers or its size",
+)
+REFUSED = Symptom(
+    "requests refused",
+    Meaning(Bearing.ADDS, OF_ERRORS, RIGHT_REPLIES),
+    Sentence(
+        "it refused {refused:n request} of {done} as they were sent, most with status {status:d}",
+        "it refused requests as they were sent",
+    ),
+)
+"""``refused`` of ``done`` replies, most of them with ``status``."""
+
 
 # Bad request, method not allowed, content too large, URI too long, misdirected request, upgrade required,
 # header fields too large, method not implemented, HTTP version not supported.
@@ -28,9 +45,9 @@ def refused(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D38",
-            kind=Symptom.REFUSED,
+            kind=REFUSED,
             confidence=Confidence.LIKELY,
             numbers={"refused": count, "done": done, "status": max(counts, key=lambda one: counts[one])},
-            advice=Advice.CHANGE_REQUEST,
+            advice=CHANGE_REQUEST,
         )
     ]

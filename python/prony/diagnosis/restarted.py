@@ -8,10 +8,41 @@ from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.resources import window_samples
 from prony.analysis.turnover import Turnover, turnover
 from prony.diagnosis.clients import carried_its_rate, lost_requests
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.knobs import Turned
+from prony.diagnosis.shared import CHANGING
 from prony.model.recording import Recording
 from prony.model.trial import Ok
 from prony.units import SECOND_NS
+
+LONGER_LIVES = Experiment(
+    "longer lives of workers", "measure without its limits on a worker's time and requests; none ends"
+)
+READ_LOG_FOR_LIMITS = Advice(
+    "read its log for limits",
+    "read its log; the server may limit the time or the requests of a worker",
+    turned=(Turned.LIFE,),
+)
+READ_LOG = Advice("read its log", "read its log")
+RESTARTED = Symptom(
+    "restarted",
+    Meaning(Bearing.LIMITS_IDLE, CHANGING, LONGER_LIVES),
+    Sentence(
+        "a {role} was restarted {restarts:times} within the window: what it worked on may be lost",
+        "a {role} was restarted within the window: what it worked on may be lost",
+    ),
+    Traits(cause="workers that are replaced", steps_back=True),
+)
+"""``restarts`` of processes of the name ``role``."""
+LOST = Symptom(
+    "lost",
+    Meaning(Bearing.LIMITS_IDLE, CHANGING, LONGER_LIVES),
+    Sentence("{ended:n process} of the role {role} ended within the window without a replacement"),
+    Traits(cause="workers that ended"),
+)
+"""``ended``: processes of the name ``role`` that nothing replaced."""
+
 
 # A database has a process for each connection, which starts and ends with it.
 _SERVING = ("server", "master", "worker", "frontend-master", "frontend-worker")
@@ -66,11 +97,11 @@ def _least_lost(recording: Recording, one: Turnover) -> float:
 def _replaced(role: str, times: int, sure: Confidence) -> Finding:
     return Finding(
         rule="D22",
-        kind=Symptom.RESTARTED,
+        kind=RESTARTED,
         confidence=sure,
         numbers={"restarts": times},
         names={"role": role},
-        advice=Advice.READ_LOG_FOR_LIMITS,
+        advice=READ_LOG_FOR_LIMITS,
         shareable=True,
     )
 
@@ -78,9 +109,9 @@ def _replaced(role: str, times: int, sure: Confidence) -> Finding:
 def _ended(role: str, count: int, sure: Confidence) -> Finding:
     return Finding(
         rule="D22",
-        kind=Symptom.LOST,
+        kind=LOST,
         confidence=sure,
         numbers={"ended": count},
         names={"role": role},
-        advice=Advice.READ_LOG,
+        advice=READ_LOG,
     )

@@ -10,7 +10,31 @@ from prony.analysis.ports import NEARLY_ALL_PORTS, own_waiting, server_lacked_po
 from prony.analysis.resources import window_samples
 from prony.diagnosis.clients import went_without
 from prony.diagnosis.earlier_trials import earlier_trials
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.knobs import Turned
+from prony.diagnosis.shared import OF_ERRORS
+
+MORE_PORTS = Experiment(
+    "more ports", "measure with kept connections, or a wider range of ports; failures end"
+)
+KEEP_CONNECTIONS = Advice(
+    "keep its connections to others",
+    "keep its connections to others open, or widen net.ipv4.ip_local_port_range",
+    turned=(Turned.UPSTREAM,),
+)
+SERVER_WITHOUT_PORTS = Symptom(
+    "server without ports",
+    Meaning(Bearing.LIMITS, OF_ERRORS, MORE_PORTS),
+    Sentence(
+        "it ran out of ports for its own connections to others{process:, those of the}: {waiting:n "
+        "socket} in TIME_WAIT"
+    ),
+    Traits(cause="its ports"),
+)
+"""``ports`` of its network, ``waiting``: sockets in TIME_WAIT at the window's end; the name ``process``,
+    where it is not the server that lacked them."""
+
 
 # Of the ports: where so few wait after connections, others were free.
 _REFUTED = 0.5
@@ -39,11 +63,11 @@ def server_ports(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D05",
-            kind=Symptom.SERVER_WITHOUT_PORTS,
+            kind=SERVER_WITHOUT_PORTS,
             confidence=sure,
             numbers={"waiting": waiting} | ({"ports": ports} if ports else {}),
             names=_process(evidence, waiting) if full else {},
-            advice=Advice.KEEP_CONNECTIONS,
+            advice=KEEP_CONNECTIONS,
         )
     ]
 

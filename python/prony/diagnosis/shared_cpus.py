@@ -4,7 +4,25 @@
 a control group confines it to those that it was given. The report itself names CPUs shared on request.
 """
 
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.shared import OF_BOTH, QUIET_MACHINE
+
+HOLD_TO_CPUS = Advice(
+    "hold it to its CPUs", "turn off its own choice of CPUs, or confine it with --sandbox cgroup"
+)
+STRAYED = Symptom(
+    "strayed to other CPUs",
+    Meaning(Bearing.ADDS, OF_BOTH, QUIET_MACHINE),
+    Sentence(
+        "{strays} of its processes chose CPUs outside the server's set, perhaps the generator's: "
+        "throughput and latency describe both",
+        "processes of it chose CPUs outside the server's set, perhaps the generator's: throughput and "
+        "latency describe both",
+    ),
+    Traits(of_machine=True),
+)
+"""``strays``: processes of the server that chose other CPUs than the server's."""
 
 
 def shared_cpus(evidence: Evidence) -> list[Finding]:
@@ -16,10 +34,10 @@ def shared_cpus(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D24",
-            kind=Symptom.STRAYED,
+            kind=STRAYED,
             confidence=Confidence.CERTAIN,
             numbers={"strays": strays},
-            advice=Advice.HOLD_TO_CPUS,
+            advice=HOLD_TO_CPUS,
             shareable=True,
         )
     ]

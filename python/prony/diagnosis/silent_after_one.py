@@ -6,8 +6,21 @@ nobody reads any more, and wait until they give up.
 """
 
 from prony.diagnosis.clients import slow_share
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Bearing, Concerns, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.shared import KEEP_ALIVE, KEPT_OPEN, OF_THE_SERVED
 from prony.model.trial import Ok
+
+SILENT_AFTER_ONE = Symptom(
+    "silent after one reply",
+    Meaning(Bearing.LIMITS, OF_THE_SERVED, KEPT_OPEN),
+    Sentence(
+        "no connection was answered a second time, and none was closed: {waited:n request} waited in vain"
+    ),
+    Traits(cause="connections that it leaves after one reply", concerns=Concerns.CLIENTS),
+)
+"""Of ``served`` connections no one got a second reply; ``waited``: requests in vain."""
+
 
 _LEAST_SHARE = 0.9
 _LEAST_CONNECTIONS = 4
@@ -39,9 +52,9 @@ def silent_after_one(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D11",
-            kind=Symptom.SILENT_AFTER_ONE,
+            kind=SILENT_AFTER_ONE,
             confidence=Confidence.LIKELY,
             numbers={"served": served, "waited": waited},
-            advice=Advice.KEEP_ALIVE,
+            advice=KEEP_ALIVE,
         )
     ]

@@ -6,11 +6,46 @@
 from prony.analysis.starvation import Starvation, are_many, starvation
 from prony.diagnosis.clients import slow_share
 from prony.diagnosis.connection_cap import connection_cap
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Concerns, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.knobs import Turned
 from prony.diagnosis.listen_queue import turned_away
+from prony.diagnosis.shared import FEWER_CONNECTIONS, OF_THE_SERVED
 from prony.model.facts import SubjectFacts
 from prony.model.recording import Recording
 from prony.model.trial import Ok
+
+ADD_WORKERS = Advice(
+    "add workers",
+    "give it more workers or threads, or put a proxy in front",
+    turned=(Turned.THREADS, Turned.PROCESSES),
+)
+ADD_WORKERS_OR_CLOSE = Advice(
+    "add workers, or turn keep-alive off",
+    "give it more workers or threads, turn keep-alive off, or put a proxy in front",
+    turned=(Turned.THREADS, Turned.PROCESSES),
+)
+STARVED = Symptom(
+    "starved",
+    Meaning(Bearing.LIMITS, OF_THE_SERVED, FEWER_CONNECTIONS),
+    Sentence(
+        "only {served} of {connections} connections were answered in the window: throughput and latency "
+        "describe only those"
+    ),
+    Traits(cause="connections that keep others out", concerns=Concerns.EITHER),
+)
+"""``served`` of ``connections``."""
+STARVED_BY_SLOTS = Symptom(
+    "starved by slots",
+    Meaning(Bearing.LIMITS, OF_THE_SERVED, FEWER_CONNECTIONS),
+    Sentence(
+        "only {served} of {connections} connections were answered in the window, as many as it has "
+        "workers and threads: throughput and latency describe only those"
+    ),
+    Traits(cause="connections that keep its workers", concerns=Concerns.EITHER),
+)
+"""As before, and as many were served as there are workers and threads."""
+
 
 # Of those served, on average. In a random order 0.7 % of the connections are then without any (Poisson).
 _LEAST_REPLIES = 5
@@ -35,10 +70,10 @@ def starved(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D10",
-            kind=Symptom.STARVED_BY_SLOTS if slots == found.served else Symptom.STARVED,
+            kind=STARVED_BY_SLOTS if slots == found.served else STARVED,
             confidence=_sure(recording, found),
             numbers={"served": found.served, "connections": found.connections},
-            advice=Advice.ADD_WORKERS_OR_CLOSE if kept else Advice.ADD_WORKERS,
+            advice=ADD_WORKERS_OR_CLOSE if kept else ADD_WORKERS,
         )
     ]
 

@@ -12,10 +12,25 @@ from prony.analysis.distribution import read_distribution
 from prony.analysis.missing import Missing
 from prony.analysis.steady_state import paces_of
 from prony.diagnosis.consumption import Consumption, Resource, consumption_of
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom
+from prony.diagnosis.shared import CHANGING, LONGER_WARM_UP
 from prony.model.recording import Recording
 from prony.model.trial import Ok, Trial
 from prony.units import seconds
+
+WARM_UP_FIRST = Advice("warm up first", "use a longer warm-up")
+STILL_COLD = Symptom(
+    "still warming up",
+    Meaning(Bearing.ADDS, CHANGING, LONGER_WARM_UP),
+    Sentence(
+        "it did {early_per_s:rate} in the first {seconds:n second}, and {late_per_s:rate} after them: it "
+        "was still warming up",
+        "it was still warming up within the window",
+    ),
+)
+"""``early_per_s`` in the first seconds, ``late_per_s`` at the end; ``seconds`` until then."""
+
 
 _LEAST_SECONDS = 4
 # The end's pace over the beginning's; between the two sides of the change no second lies in between.
@@ -49,10 +64,10 @@ def still_cold(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D40",
-            kind=Symptom.STILL_COLD,
+            kind=STILL_COLD,
             confidence=Confidence.LIKELY,
             numbers={"early_per_s": early, "late_per_s": late, "seconds": after},
-            advice=Advice.WARM_UP_FIRST,
+            advice=WARM_UP_FIRST,
             shareable=True,
         )
     ]

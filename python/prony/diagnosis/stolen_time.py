@@ -5,7 +5,24 @@
 
 from prony.analysis.environment_faults import steal_share
 from prony.analysis.missing import Missing
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Closely, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.shared import OF_BOTH, QUIET_MACHINE
+
+REPEAT_ELSEWHERE = Advice(
+    "repeat it elsewhere", "repeat the study at another time, or on a machine of its own"
+)
+STOLEN = Symptom(
+    "stolen time",
+    Meaning(Bearing.LIMITS_IDLE, OF_BOTH, QUIET_MACHINE),
+    Sentence(
+        "the hypervisor gave CPU time of this machine to others: compare only within a block ({share:.1%})",
+        "the hypervisor gave CPU time of this machine to others: compare only within a block",
+    ),
+    Traits(cause="the hypervisor", closely=Closely.OTHERS, least_share=0.1, of_machine=True),
+)
+"""``share``: of the time of the trial's CPUs."""
+
 
 # One per cent is half of the margin of interest.
 _MOST = 0.01
@@ -19,10 +36,10 @@ def stolen_time(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D26",
-            kind=Symptom.STOLEN,
+            kind=STOLEN,
             confidence=Confidence.CERTAIN,
             numbers={"share": share},
-            advice=Advice.REPEAT_ELSEWHERE,
+            advice=REPEAT_ELSEWHERE,
             shareable=True,
         )
     ]

@@ -6,7 +6,27 @@ period, of 100 ms.
 
 from prony.diagnosis.clients import carried_its_rate
 from prony.diagnosis.consumption import Resource, consumption_of
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.shared import OF_THE_LIMIT
+
+MORE_QUOTA = Experiment("more quota", "measure with twice the quota; throughput rises with it")
+RAISE_QUOTA = Advice(
+    "raise the quota",
+    "raise the quota, or give it whole CPUs instead; run no more workers than the quota allows",
+)
+THROTTLED = Symptom(
+    "throttled",
+    Meaning(Bearing.LIMITS, OF_THE_LIMIT, MORE_QUOTA),
+    Sentence(
+        "its CPU quota throttled it in {share:.0%} of its scheduling periods: the quota limited its "
+        "throughput and its tail latency",
+        "its CPU quota throttled it: the quota limited its throughput and its tail latency",
+    ),
+    Traits(cause="its quota", steps_back=True),
+)
+"""``periods`` of 100 ms, ``throttled``: those in which it had to wait; ``share``: of all."""
+
 
 # Fewer throttled periods do not change a percentile.
 _LEAST_SHARE, _MOSTLY = 0.05, 0.5
@@ -29,10 +49,10 @@ def throttled(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D14",
-            kind=Symptom.THROTTLED,
+            kind=THROTTLED,
             confidence=_sure(evidence, waited / periods),
             numbers={"periods": periods, "throttled": waited, "share": waited / periods},
-            advice=Advice.RAISE_QUOTA,
+            advice=RAISE_QUOTA,
             shareable=True,
         )
     ]

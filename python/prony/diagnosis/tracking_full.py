@@ -4,8 +4,28 @@ Only where something tracks connections: address translation of containers, a fi
 *Source*: kernel, Documentation/networking/nf_conntrack-sysctl.rst; net/netfilter/nf_conntrack_core.c.
 """
 
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.shared import CONNECT_WAITS
 from prony.model.sandbox import Network
+
+LARGER_TABLE = Experiment(
+    "a larger table", "measure with twice the table, or untracked packets; none is dropped"
+)
+RAISE_TRACKING = Advice(
+    "raise the table of connections", "raise net.netfilter.nf_conntrack_max, or leave its packets untracked"
+)
+TRACKING_FULL = Symptom(
+    "table of connections full",
+    Meaning(Bearing.LIMITS, CONNECT_WAITS, LARGER_TABLE),
+    Sentence(
+        "the kernel's table of tracked connections was full ({entries}{most: of}): it dropped {dropped:n "
+        "packet}"
+    ),
+    Traits(cause="the kernel's table of connections", turned_away="dropped"),
+)
+"""``dropped`` packets; ``entries`` of ``most`` in the end, if known."""
+
 
 _NEARLY_FULL = 0.95
 
@@ -23,9 +43,9 @@ def tracking_full(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D07",
-            kind=Symptom.TRACKING_FULL,
+            kind=TRACKING_FULL,
             confidence=sure if dropped > 0 else Confidence.POSSIBLE,
             numbers={"dropped": dropped, "entries": entries} | ({"most": most} if most else {}),
-            advice=Advice.RAISE_TRACKING,
+            advice=RAISE_TRACKING,
         )
     ]

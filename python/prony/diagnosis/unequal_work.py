@@ -12,7 +12,26 @@ True
 
 from collections.abc import Mapping
 
-from prony.diagnosis.evidence import Advice, Confidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Sentence, Symptom
+
+OF_OTHER_WORK = Consequence(
+    "of other work too", "a part of a difference in speed may be of the work, not of the server"
+)
+SAME_REPLIES = Experiment(
+    "the same replies", "measure replies of one size; what then differs is the server's"
+)
+SEND_THE_SAME = Advice(
+    "send the same", "let all send the same page and header fields, or say it beside the figures"
+)
+UNEQUAL_WORK = Symptom(
+    "unequal work",
+    Meaning(Bearing.ADDS, OF_OTHER_WORK, SAME_REPLIES),
+    Sentence("its replies have {own_bytes:bytes}, heads included, and those of {other} {other_bytes:bytes}"),
+)
+"""``own_bytes`` of its replies, heads included, and ``other_bytes`` of those of the subject named
+    ``other``."""
+
 
 ALIKE = 1.1
 """Up to such a ratio of their sizes replies are of one size: `Date` and `Server` fields differ by so much."""
@@ -31,11 +50,11 @@ def unequal_work(own_bytes: float, others: Mapping[str, float]) -> Finding | Non
         return None
     return Finding(
         rule="D32",
-        kind=Symptom.UNEQUAL_WORK,
+        kind=UNEQUAL_WORK,
         confidence=Confidence.LIKELY,
         numbers={"own_bytes": own_bytes, "other_bytes": others[name]},
         names={"other": name},
-        advice=Advice.SEND_THE_SAME,
+        advice=SEND_THE_SAME,
     )
 
 

@@ -8,12 +8,61 @@ Where they wait more than they work, their CPUs show nothing, but whose the conn
 from prony.analysis.resources import window_samples
 from prony.diagnosis.clients import carried_its_rate, each_had_a_core
 from prony.diagnosis.consumption import Resource, consumption_of
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import (
+    Advice,
+    Bearing,
+    Closely,
+    Consequence,
+    Experiment,
+    Meaning,
+    Sentence,
+    Symptom,
+    Traits,
+)
+from prony.diagnosis.knobs import Turned
 from prony.model.facts import SubjectFacts
 from prony.model.observation import Sample
 from prony.model.recording import Recording
 from prony.model.trial import Ok
 from prony.model.workload import ClosedLoop
+
+OF_THE_FULLEST = Consequence(
+    "of the fullest worker", "throughput and the tail of the latency are those of one worker"
+)
+EVEN_CONNECTIONS = Experiment(
+    "a connection for each request", "measure with a connection for each request; its workers are alike"
+)
+SPREAD_CONNECTIONS = Advice(
+    "spread connections over workers",
+    "give each worker a listening socket of its own (SO_REUSEPORT), more workers, or a proxy in front "
+    "that spreads requests",
+    turned=(Turned.OWN_SOCKETS, Turned.PROCESSES),
+)
+UNEVEN_WORKERS = Symptom(
+    "uneven workers",
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_FULLEST, EVEN_CONNECTIONS),
+    Sentence(
+        "of its {workers:n worker} one used {most_cores:.0%} of a core, another {least_cores:.0%}: "
+        "connections stick to few of them",
+        "one worker had most of the work: connections stick to few of them",
+    ),
+    Traits(cause="its fullest worker"),
+)
+"""``workers``, of which the busiest used ``most_cores``, and the least busy ``least_cores``."""
+UNEVEN_CONNECTIONS = Symptom(
+    "uneven connections",
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_FULLEST, EVEN_CONNECTIONS),
+    Sentence(
+        "of its {workers:n worker} one had {most:n connection}, another {least}, each works on {slots} at"
+        " once: connections stick to few of them",
+        "one worker had more connections than it works on at once, another fewer: connections stick to "
+        "few of them",
+    ),
+    Traits(cause="its fullest worker", closely=Closely.WAITS),
+)
+"""``workers``, of which one had ``most`` connections and one ``least``; each works on ``slots``."""
+
 
 # In cores: the busiest has hardly room for more, and the least busy much.
 _BUSY = 0.8
@@ -47,10 +96,10 @@ def _by_cpu(evidence: Evidence, recording: Recording) -> list[Finding]:
     return [
         Finding(
             rule="D18",
-            kind=Symptom.UNEVEN_WORKERS,
+            kind=UNEVEN_WORKERS,
             confidence=Confidence.LIKELY,
             numbers={"workers": len(used), "most_cores": used[-1], "least_cores": used[0]},
-            advice=Advice.SPREAD_CONNECTIONS,
+            advice=SPREAD_CONNECTIONS,
             shareable=True,
         )
     ]
@@ -70,10 +119,10 @@ def _by_connections(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D18",
-            kind=Symptom.UNEVEN_CONNECTIONS,
+            kind=UNEVEN_CONNECTIONS,
             confidence=Confidence.LIKELY,
             numbers={"workers": workers, "most": most, "least": least, "slots": each},
-            advice=Advice.SPREAD_CONNECTIONS,
+            advice=SPREAD_CONNECTIONS,
             shareable=True,
         )
     ]

@@ -5,8 +5,22 @@ count any reply as a success.
 """
 
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
-from prony.diagnosis.evidence import Advice, Confidence, Evidence, Finding, Symptom
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom
+from prony.diagnosis.shared import OF_ERRORS, RIGHT_REPLIES
 from prony.model.trial import Ok
+
+READ_LOG_FOR_ERRORS = Advice("read its log for errors", "read its log, and ask for such a page by hand")
+WRONG_REPLIES = Symptom(
+    "wrong replies",
+    Meaning(Bearing.ADDS, OF_ERRORS, RIGHT_REPLIES),
+    Sentence(
+        "{wrong:n reply} of {done} had another status or body than expected, {share:.1%}",
+        "replies had another status or body than expected",
+    ),
+)
+"""``wrong`` of ``done`` replies; ``share``."""
+
 
 _CLASSES = ("bad_status", "failed_validation")
 # Single ones may be a server's way to say that it is busy.
@@ -25,10 +39,10 @@ def wrong_replies(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             rule="D31",
-            kind=Symptom.WRONG_REPLIES,
+            kind=WRONG_REPLIES,
             confidence=Confidence.CERTAIN,
             numbers={"wrong": wrong, "done": done, "share": wrong / done},
-            advice=Advice.READ_LOG_FOR_ERRORS,
+            advice=READ_LOG_FOR_ERRORS,
             shareable=True,
         )
     ]

@@ -8,8 +8,6 @@ Must not know trials, nor which generator it is.
 
 import contextlib
 import json
-import os
-import selectors
 import subprocess
 import sys
 import time
@@ -22,9 +20,10 @@ import prony
 from prony.engine.base import OnEvent
 from prony.engine.watch import GeneratorWatch
 from prony.errors import EngineError
+from prony.lines import Lines, json_object
 from prony.model.recording import GeneratorProcesses
 from prony.model.shapes import Json
-from prony.units import MIB, SECOND_NS, format_duration, seconds
+from prony.units import SECOND_NS, format_duration, seconds
 
 _BOOT = (
     "import sys; sys.path[:0] = sys.argv.pop(1).split('\\n'); from importlib import import_module; "
@@ -34,6 +33,7 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 SPARE_NS = 15 * SECOND_NS
 """Extra time for a generator on a busy machine: to start, to import, to merge histograms."""
 _CANCEL_S = 5.0
+_SHOWN_BYTES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,23 +146,24 @@ class Child:
         stdout = process.stdout
         if stdout is None:
             return
-        rest = b""
-        with selectors.DefaultSelector() as selector:
-            selector.register(stdout, selectors.EVENT_READ)
-            while (left_s := self._left_s(deadline_s)) > 0:
-                if not selector.select(min(left_s, 0.5)):
-                    continue
-                data = os.read(stdout.fileno(), MIB)
-                if not data:
-                    process.wait(_CANCEL_S)
-                    return
-                *lines, rest = (rest + data).split(b"\n")
-                yield from map(json.loads, lines)
+        lines = Lines(stdout.fileno())
+        while (left_s := self._left_s(deadline_s)) > 0:
+            yield from map(_event, lines.take(min(left_s, 0.5)))
+            if lines.ended:
+                process.wait(_CANCEL_S)
+                return
 
     def _left_s(self, deadline_s: float) -> float:
         cancelled_s = self._cancelled_s
         end_s = deadline_s if cancelled_s is None else min(deadline_s, cancelled_s + _CANCEL_S)
         return end_s - time.monotonic()
+
+
+def _event(line: bytes) -> Json:
+    try:
+        return json_object(line)
+    except ValueError as error:
+        raise EngineError(f"the generator said what is no event: {line[:_SHOWN_BYTES]!r}") from error
 
 
 @contextlib.contextmanager

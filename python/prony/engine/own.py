@@ -7,7 +7,6 @@ False
 """
 
 import hashlib
-import json
 import os
 import shlex
 import stat
@@ -20,6 +19,7 @@ from prony.engine.external.text import number_in
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
 from prony.engine.scripts.environment import environment
 from prony.errors import EngineError, UsageError
+from prony.lines import json_object
 from prony.metrics import PERCENTILES
 from prony.model.shapes import Json
 from prony.model.workload import EngineChoice, OpenLoop
@@ -156,10 +156,10 @@ def _last_object(lines: Sequence[str]) -> Json | None:
     for line in reversed(lines):
         if line.lstrip().startswith("{"):
             try:
-                told = json.loads(line)
-            except (ValueError, RecursionError):
+                told = json_object(line)
+            except ValueError:
                 continue
-            if isinstance(told, dict) and "ok" in told:
+            if "ok" in told:
                 return told
     return None
 

@@ -12,7 +12,6 @@ Clocks are not compared: an event is dated when it arrives. Must not know trials
 import itertools
 import json
 import os
-import select
 import time
 from dataclasses import replace
 
@@ -20,6 +19,7 @@ from prony.engine.authority import text_of
 from prony.engine.base import OnEvent, recording_of
 from prony.engine.child_process import SPARE_NS
 from prony.errors import EngineError
+from prony.lines import Lines, json_object
 from prony.model.address import Address
 from prony.model.facts import Fingerprint
 from prony.model.recording import GeneratorMachine, Recording
@@ -27,21 +27,22 @@ from prony.model.shapes import Json, decode
 from prony.model.workload import EngineChoice, Workload
 from prony.seat import EngineSeat
 from prony.specification import hard_limit_ns, to_spec
-from prony.units import MIB, SECOND_NS, seconds
+from prony.units import SECOND_NS, seconds
 
 # The other side has a deadline of its own, and says so.
 _BEYOND_NS = 30 * SECOND_NS
+_SHOWN_BYTES = 200
 _GONE = "the machine that sends the load is gone"
 
 
 class Pipe:
     """Lines in both directions, and blocks of bytes: of all loads of a study, for what is left of one that
-    failed comes later. ``read``, ``write``: descriptors.
+    failed comes later. ``read``, ``write``: descriptors. ``lines``: what comes.
     """
 
     def __init__(self, read: int, write: int) -> None:
-        self._read, self._write = read, write
-        self._rest = bytearray()
+        self._write = write
+        self.lines = Lines(read)
         self.numbers = itertools.count(1)
 
     def send(self, message: Json) -> None:
@@ -60,30 +61,17 @@ class Pipe:
         while left:
             left = left[os.write(self._write, left) :]
 
-    def line(self, silence_s: float | None = None) -> bytes | None:
-        """Return the next line; null at the end, or when nothing comes for so long."""
-        while (end := self._rest.find(b"\n")) < 0:
-            if not self._more(silence_s):
-                return None
-        return self._cut(end + 1)
+    def message(self, silence_s: float | None = None) -> Json | None:
+        """Return the next message; null at the end, or when nothing comes for so long.
 
-    def block(self, length: int, silence_s: float | None = None) -> bytes | None:
-        """Return the next bytes; null when fewer come."""
-        while len(self._rest) < length:
-            if not self._more(silence_s):
-                return None
-        return self._cut(length)
-
-    def _more(self, silence_s: float | None) -> bool:
-        ready, _, _ = select.select([self._read], [], [], silence_s)
-        data = os.read(self._read, MIB) if ready else b""
-        self._rest += data
-        return bool(data)
-
-    def _cut(self, length: int) -> bytes:
-        found = bytes(self._rest[:length])
-        del self._rest[:length]
-        return found
+        *Errors*: EngineError for what is none.
+        """
+        if (line := self.lines.line(silence_s)) is None:
+            return None
+        try:
+            return json_object(line)
+        except ValueError as error:
+            raise EngineError(f"the other side sent what is no message: {line[:_SHOWN_BYTES]!r}") from error
 
 
 class PipeEngine:
@@ -125,8 +113,7 @@ class PipeEngine:
 
     def _followed(self, load: int, limit_ns: int, on_event: OnEvent) -> Recording:
         deadline_s = time.monotonic() + seconds(limit_ns + _BEYOND_NS)
-        while line := self._pipe.line(max(0.0, deadline_s - time.monotonic())):
-            message = json.loads(line)
+        while (message := self._pipe.message(max(0.0, deadline_s - time.monotonic()))) is not None:
             # What is left of an earlier load, which was cancelled.
             if message.get("load") != load:
                 continue

@@ -13,7 +13,6 @@ STATUS, "said": TEXT, "bytes": N}``, and N bytes: the archive of the study, whic
 
 import contextlib
 import io
-import json
 import os
 import shutil
 import signal
@@ -45,10 +44,9 @@ def main() -> int:
     found = reached[2] if len(reached) == _PARTS_OF_SSH_CONNECTION else "127.0.0.1"
     asker = Pipe(0, 1)
     asker.send({"hello": prony_version(), "listen": found})
-    line = asker.line(_SILENCE_S)
-    order = json.loads(line or b"null")
-    packed = asker.block(order["bytes"], _SILENCE_S) if order else None
-    if packed is None:
+    order = asker.message(_SILENCE_S)
+    packed = None if order is None else asker.lines.block(order["bytes"], _SILENCE_S)
+    if order is None or packed is None:
         return 1
     with TemporaryDirectory(prefix="prony-target-") as folder:
         place = Path(folder)
@@ -109,18 +107,18 @@ def _take_orders(
 ) -> None:
     """Pass on what comes for the engine; end the run as Ctrl-C does, or when nobody waits for it any more."""
     prony = Pipe(to_prony, to_prony)
-    while line := asker.line(_SILENCE_S):
+    while (line := asker.lines.line(_SILENCE_S)) is not None:
         match line:
-            case b'{"beat": true}\n':
+            case b'{"beat": true}':
                 pass
-            case b'{"interrupt": true}\n':
+            case b'{"interrupt": true}':
                 process.send_signal(signal.SIGINT)
-            case b'{"taken": true}\n':
+            case b'{"taken": true}':
                 taken.set()
                 return
             case _:
                 with contextlib.suppress(OSError):
-                    prony.send_block(line)
+                    prony.send_block(line + b"\n")
     os.close(to_prony)
     process.send_signal(signal.SIGTERM)
 

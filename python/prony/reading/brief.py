@@ -19,19 +19,10 @@ from prony.reading.groups import Group, load_size
 from prony.reading.limits import Alike, alike_diagnoses
 from prony.reading.study import Reading
 
-_OF_THE_BENCH = frozenset(
-    {
-        *(one for one in Symptom if one.name.startswith("GENERATOR_")),
-        *(Symptom.STRAYED, Symptom.STOLEN, Symptom.HEAT, Symptom.OTHERS_RAN),
-        Symptom.OTHERS_RAN_BESIDE_GENERATOR,
-        *(Symptom.MACHINE_WAITED_FOR_MEMORY, Symptom.FIGURES_CONTRADICT),
-    }
-)
-
 
 def is_of_the_bench(kind: Symptom) -> bool:
     """Return whether a finding is about the generator or the machine, and not about a subject."""
-    return kind in _OF_THE_BENCH
+    return kind.is_of_generator or kind.traits.of_machine
 
 
 @dataclass(frozen=True, slots=True)

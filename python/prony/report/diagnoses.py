@@ -1,21 +1,17 @@
 """What limits a subject, in words: one line for each, or for several that are alike.
 
-The only place that has these words. Numbers are those of the report's JSON: `at` is where it has a diagnosis.
+Numbers are those of the report's JSON: `at` is where it has a diagnosis.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from prony.diagnosis import (
-    MEANINGS,
     Confidence,
-    Consequence,
     Diagnosis,
     DiagnosisKind,
-    Experiment,
     Finding,
     Resource,
-    Symptom,
 )
 from prony.report.findings import advice_words, finding_words, shared_words
 from prony.report.forms import count, digits, whole_percent
@@ -33,100 +29,6 @@ _RESOURCES: Mapping[Resource, str] = MappingProxyType(
         Resource.POOL: "its connections to others",
         Resource.QUEUE: "its listen queue",
         Resource.GENERATOR: "the generator",
-    }
-)
-_CAUSES: Mapping[Symptom, str] = MappingProxyType(
-    {
-        **{kind: "the generator" for kind in Symptom if kind.name.startswith("GENERATOR_")},
-        Symptom.FIGURES_CONTRADICT: "a generator whose figures contradict each other",
-        Symptom.KILLED_FOR_MEMORY: "its memory limit",
-        Symptom.ENDED_UNDER_LOAD: "its own end",
-        Symptom.SILENT_AFTER_ONE: "connections that it leaves after one reply",
-        Symptom.CONNECTION_CAP: "its cap of open connections",
-        Symptom.STARVED: "connections that keep others out",
-        Symptom.STARVED_BY_SLOTS: "connections that keep its workers",
-        Symptom.BACKLOG_CLIPPED: "a listen queue that the kernel cut short",
-        Symptom.QUEUE_OVERFLOWED: "a full listen queue",
-        Symptom.HALF_OPEN_QUEUE_FULL: "the queue of half-open connections",
-        Symptom.CONNECTS_DROPPED: "dropped connects",
-        Symptom.THROTTLED: "its quota",
-        Symptom.KERNEL_BUSY: "the kernel's packet processing",
-        Symptom.PACKETS_DROPPED: "the kernel's packet processing",
-        Symptom.WAITED_FOR_MEMORY: "memory",
-        Symptom.RESTARTED: "workers that are replaced",
-        Symptom.LOST: "workers that ended",
-        Symptom.ONE_THREAD_FULL: "one core",
-        Symptom.ONE_CORE_FULL: "one core",
-        Symptom.SLOTS_BUSY: "its number of workers and threads",
-        Symptom.SELECT_FULL: "select()",
-        Symptom.DESCRIPTORS_USED_UP: "its limit of open files",
-        Symptom.SERVER_WITHOUT_PORTS: "its ports",
-        Symptom.PORTS_KEPT_BY_EARLIER: "ports that earlier trials keep",
-        Symptom.REPLIES_HELD_BACK: "replies that are held back",
-        Symptom.DISK_WAITED: "the disk",
-        Symptom.DOWNSTREAM_BUSY: "what it asks of others",
-        Symptom.LOCK_HELD: "a lock",
-        Symptom.UNEVEN_WORKERS: "its fullest worker",
-        Symptom.UNEVEN_CONNECTIONS: "its fullest worker",
-        Symptom.TRACKING_FULL: "the kernel's table of connections",
-        Symptom.OTHERS_RAN: "other programs",
-        Symptom.STOLEN: "the hypervisor",
-    }
-)
-_MEANS: Mapping[Consequence, str] = MappingProxyType(
-    {
-        Consequence.AT_LEAST: "the server is at least as good as shown",
-        Consequence.OF_BOTH: "throughput and latency describe the server and the disturbance together",
-        Consequence.OF_SUCCESSES: "requests were lost, and its speed describes only the others",
-        Consequence.CONNECT_WAITS: "the tail of the latency is waiting to connect",
-        Consequence.OF_THE_SERVED: "throughput and latency describe only the connections that were served",
-        Consequence.OF_THE_LIMIT: "throughput is that of the limit, and the tail of the latency waits for it",
-        Consequence.CHANGING: "its figures change while it is measured",
-        Consequence.OF_THE_WAITING: "throughput is that of what its workers wait for, not of its code",
-        Consequence.OF_SOME_CPUS: "throughput is that of a part of its CPUs",
-        Consequence.OF_A_QUEUE: "latency is the age of a queue that grows: the longer the load, the higher",
-        Consequence.WITH_CONNECTS: "CPU and latency of each request contain a connect",
-        Consequence.OF_ERRORS: "a part of the figures is of errors, not of the work",
-        Consequence.WITH_A_DELAY: "latency contains a delay of the kernel's, whatever the server does",
-        Consequence.WITH_TURNS: "latency contains waits for a turn on its CPUs",
-        Consequence.WITH_A_PROGRAM: "CPU and latency of each request contain the start of a program",
-        Consequence.OF_THE_FULLEST: "throughput and the tail of the latency are those of one worker",
-        Consequence.WITH_CHECKS: "CPU for a request contains checks that production does without",
-        Consequence.OF_NOTHING: "none of its figures counts",
-        Consequence.OF_OTHER_WORK: "a part of a difference in speed may be of the work, not of the server",
-    }
-)
-_CONFIRMS: Mapping[Experiment, str] = MappingProxyType(
-    {
-        Experiment.STRONGER_GENERATOR: "give the generator more threads and CPUs; the figures improve",
-        Experiment.QUIET_MACHINE: "measure where nothing else runs; the figures improve",
-        Experiment.MORE_MEMORY: "measure without the memory limit; no process is killed or waits",
-        Experiment.LONGER_LIVES: "measure without its limits on a worker's time and requests; none ends",
-        Experiment.MORE_QUOTA: "measure with twice the quota; throughput rises with it",
-        Experiment.LONGER_QUEUE: "measure with twice the queue, or fewer connections; waits of seconds end",
-        Experiment.FEWER_CONNECTIONS: "measure with as many connections as it serves; all are answered",
-        Experiment.LONGER_WARM_UP: "measure with a longer warm-up; the figures no longer change",
-        Experiment.MORE_THREADS: "measure with twice as many; throughput doubles, until its CPUs are full",
-        Experiment.MORE_PROCESSES: "measure with a process for each CPU; throughput rises with them",
-        Experiment.FEWER_PROCESSES: "measure with half as many; throughput stays, and the tail falls",
-        Experiment.LOWER_RATE: "measure at a lower rate, or with --find-rate; latency no longer grows",
-        Experiment.KEPT_OPEN: "measure with keep-alive on both sides; CPU for a request falls",
-        Experiment.RIGHT_REPLIES: "measure a page that answers as expected; the figures change",
-        Experiment.MORE_PORTS: "measure with kept connections, or a wider range of ports; failures end",
-        Experiment.MORE_DESCRIPTORS: "measure with twice the limit; all connections are answered",
-        Experiment.NO_DELAY: "measure with TCP_NODELAY; the delay ends",
-        Experiment.LONGER_RUN: "measure for ten times as long; a leak goes on, a cache stops",
-        Experiment.NO_PROGRAM: "measure a page that starts none; CPU for a request falls",
-        Experiment.EVEN_CONNECTIONS: "measure with a connection for each request; its workers are alike",
-        Experiment.NO_DEBUG: "measure it as in production; CPU for a request falls",
-        Experiment.NO_LOCK: "measure a page without it, or more processes; throughput rises",
-        Experiment.NO_LOG: "measure with its log off, or in memory; the tail of the latency falls",
-        Experiment.LARGER_TABLE: "measure with twice the table, or untracked packets; none is dropped",
-        Experiment.PINNED_MEMORY: "measure with huge pages by madvise, on one memory node; trials are alike",
-        Experiment.FRESH_NETWORK: "measure in a network of its own, or a minute later; failures end",
-        Experiment.OTHER_GENERATOR: "measure with another generator; its figures agree with each other",
-        Experiment.SAME_REPLIES: "measure replies of one size; what then differs is the server's",
-        Experiment.LARGER_POOL: "measure with twice the connections to others; throughput rises",
     }
 )
 _SURE: Mapping[Confidence, str] = MappingProxyType(
@@ -166,7 +68,7 @@ def _cause(found: Sequence[Placed]) -> Text:
         return EMPTY
     finding = first.cause.finding
     said = (shared_words if several else finding_words)(finding, at + pointer("cause", "finding"))
-    named = text("{}limited by {}: {}", _SURE[first.confidence], _CAUSES[finding.kind], said)
+    named = text("{}limited by {}: {}", _SURE[first.confidence], finding.kind.traits.cause, said)
     return text("{}{}", named, _full(found))
 
 
@@ -249,9 +151,9 @@ def _knob(finding: Finding, at: str) -> Text:
 
 def cause_note(finding: Finding, at: str) -> Text:
     """Return what a finding means, what to try, and what would confirm it. ``at``: of the finding."""
-    advice, knob, meaning = advice_words(finding, at), _knob(finding, at), MEANINGS[finding.kind]
+    advice, knob, meaning = advice_words(finding, at), _knob(finding, at), finding.kind.meaning
     tried = text("{} ({})", advice, knob) if knob else advice
-    parts: list[Part] = [text("Means: {}.", _MEANS[meaning.consequence])]
+    parts: list[Part] = [text("Means: {}.", meaning.consequence.words)]
     parts += [text("Try: {}.", tried)] if advice else []
-    parts += [text("To confirm: {}.", _CONFIRMS[meaning.experiment])]
+    parts += [text("To confirm: {}.", meaning.experiment.words)]
     return joined(parts, by=" ")

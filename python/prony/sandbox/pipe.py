@@ -7,8 +7,6 @@ Must not know what an order holds.
 """
 
 import json
-import os
-import selectors
 import subprocess
 import sys
 import threading
@@ -19,6 +17,7 @@ from typing import Literal
 
 import prony
 from prony.errors import HostError
+from prony.lines import Lines, json_object
 from prony.model.launch import StopRule
 from prony.model.shapes import Json
 from prony.sandbox.base import StopReport
@@ -39,7 +38,7 @@ class Supervisor:
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self._process = process
-        self._rest = b""
+        self._lines = None if process.stdout is None else Lines(process.stdout.fileno())
         self._events: dict[str, Json] = {}
         self._ended = False
         # One thread may wait for the subject's end while another one stops it.
@@ -196,21 +195,13 @@ class Supervisor:
 
     def _receive(self, timeout_s: float) -> None:
         """Read what it has sent, waiting at most this long."""
-        stdout = self._process.stdout
-        if self._ended or stdout is None or stdout.closed:
+        if self._ended or self._lines is None:
             return
-        with selectors.DefaultSelector() as selector:
-            selector.register(stdout, selectors.EVENT_READ)
-            while selector.select(timeout_s):
-                data = os.read(stdout.fileno(), 65536)
-                if not data:
-                    self._ended = True
-                    return
-                *lines, self._rest = (self._rest + data).split(b"\n")
-                for line in lines:
-                    event = json.loads(line)
-                    self._events[event["event"]] = event
-                timeout_s = 0
+        while lines := self._lines.take(timeout_s):
+            for event in map(json_object, lines):
+                self._events[event["event"]] = event
+            timeout_s = 0
+        self._ended = self._lines.ended
 
     def _last_words(self) -> str:
         stderr = self._process.stderr

@@ -14,6 +14,7 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
+from prony.lines import json_object
 from prony.runas import SUBJECT_PATH
 from prony.sandbox import linux
 from prony.sandbox.cgroup.join import join
@@ -77,7 +78,7 @@ class SpawnOrder(NamedTuple):
     @classmethod
     def parse(cls, line: bytes) -> "SpawnOrder":
         """Parse a line of JSON."""
-        fields: dict[str, Any] = json.loads(line)
+        fields: dict[str, Any] = json_object(line)
         processes = [Process(**one) for one in fields.pop("processes")]
         return cls(processes, **fields)
 

@@ -20,6 +20,7 @@ import sys
 import time
 from typing import Any
 
+from prony.lines import Lines, json_object
 from prony.sandbox import linux
 from prony.sandbox.census import Census
 from prony.sandbox.growth import Growth
@@ -45,38 +46,13 @@ def main() -> int:
         return 0
     for ignored in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(ignored, signal.SIG_IGN)
-    commands = _Lines(0)
-    order = SpawnOrder.parse(commands.first())
+    commands = Lines(0)
+    order = SpawnOrder.parse(commands.line() or b"")
     return _Supervisor(order, commands).run()
 
 
-class _Lines:
-    """Reads whole lines from a descriptor, without blocking the loop on an incomplete one."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._rest = b""
-        self.ended = False
-
-    def first(self) -> bytes:
-        while b"\n" not in self._rest and not self.ended:
-            self._fill()
-        line, _, self._rest = self._rest.partition(b"\n")
-        return line
-
-    def take(self) -> list[bytes]:
-        self._fill()
-        *lines, self._rest = self._rest.split(b"\n")
-        return lines
-
-    def _fill(self) -> None:
-        data = os.read(self._descriptor, 65536)
-        self._rest += data
-        self.ended = not data
-
-
 class _Supervisor:
-    def __init__(self, order: SpawnOrder, commands: _Lines) -> None:
+    def __init__(self, order: SpawnOrder, commands: Lines) -> None:
         self._order = order
         self._commands = commands
         self._ring = Ring()
@@ -133,7 +109,7 @@ class _Supervisor:
             self._census.take()
             self._end_what_outgrew()
             for line in self._pending_commands:
-                if self._obey(json.loads(line)):
+                if self._obey(json_object(line)):
                     return
         self._end(how="killed", started_s=time.monotonic())
 

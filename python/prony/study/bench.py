@@ -1,18 +1,20 @@
-"""What the trials of one run share, and how one trial uses it.
+"""The bench on which trials run, and how a trial of a study uses it.
 
 Must not know in which order trials run.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from random import Random
 
 from prony.assembly import HOST, Site, assemble
 from prony.catalog.install.environment import Environment, Unavailable
 from prony.catalog.schema.apps import is_built_in
+from prony.catalog.schema.loader import Catalog
 from prony.certificates import Authority
 from prony.engine.base import Means
 from prony.engine.registry import open_engine
@@ -20,10 +22,12 @@ from prony.host import Cpu
 from prony.model.facts import GeneratorFitness
 from prony.model.launch import Launch, Readiness
 from prony.model.plan import Cell
-from prony.model.sandbox import Placement, SandboxChoice
+from prony.model.sandbox import Placement, SandboxChoice, SandboxKind
+from prony.model.shapes import Json
 from prony.model.subject import Subject
 from prony.model.trial import Trial, TrialRole
 from prony.model.workload import ClosedLoop
+from prony.runas import RunAs
 from prony.sandbox import Sandbox, open_sandbox
 from prony.sandbox.equivalent import equivalent
 from prony.sandbox.groups import Groups
@@ -34,28 +38,83 @@ from prony.study.preparing import Ready
 from prony.study.quiet import Patience
 from prony.study.seats import placement_of_subject
 from prony.study.sharing import with_taken
-from prony.trial import Task, run_trial
+from prony.trial import Stay, Task, run_trial
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchPlace:
+    """On how many CPUs a subject runs, at which address it listens, and by what its ports are drawn."""
+
+    cpus: int
+    listen: str = HOST
+    draw: Random | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What the trials of one run share.
+    """Where trials run, one after the other: of a study, of a check, or of a calibration.
 
-    ``placement``: the widest of all trials, whose generator has the same CPUs. ``authority``: the study's
-    own, for subjects that speak TLS. ``left_out``: why a cell cannot
-    be measured here, by its id. ``fitness``: the load engine's calibration here.
+    ``authority``: for subjects that speak TLS. ``hidden``: a file that no subject sees.
+    """
+
+    catalog: Catalog
+    user: RunAs
+    run: RunFolder
+    environments: Mapping[str, Environment | Unavailable]
+    authority: Authority
+    groups: Groups | None = None
+    hidden: Path | None = None
+
+    @contextmanager
+    def sandbox(self, name: str, choice: SandboxChoice) -> Iterator[Sandbox]:
+        """Yield a sandbox with a folder of this name below the run's, which is removed afterwards."""
+        groups = self.groups if choice.kind is SandboxKind.CGROUP else None
+        try:
+            yield open_sandbox(choice, self.user, self.run.folder / name, groups, self.hidden)
+        finally:
+            self.run.remove_trial_folder(name)
+
+    def launch(self, ready: Ready, sandbox: Sandbox, place: LaunchPlace) -> Launch:
+        """Return the exact processes to start, on free ports."""
+        port = partial(sandbox.free_port, place.draw) if place.draw else sandbox.free_port
+        site = Site(port, sandbox.folder_for, ready.app_folder, place.cpus, self.authority, place.listen)
+        return assemble(self.catalog, ready.subject, ready.needs, self.environments, site)
+
+    def task(self, cell: Cell, ready: Ready, sandbox: Sandbox, placement: Placement, block: int = 0) -> Task:
+        """Return a trial of a cell without nuisances, which belongs to no study."""
+        return Task(
+            cell=cell,
+            position=Position(block, cell.id),
+            launch=self.launch(ready, sandbox, LaunchPlace(len(placement.server_cpus))),
+            contract=cell.subject.app.contract,
+            sandbox=sandbox,
+            engine=open_engine(cell.engine),
+            placement=placement,
+            nuisances={},
+        )
+
+
+def measured(task: Task, on_event: Callable[[Json], None]) -> Stay:
+    """Run a trial with Prony's own work beside the generator. Errors as `run_trial`."""
+    with beside_the_generator(task.placement):
+        return run_trial(task, on_event)
+
+
+@dataclass(frozen=True, slots=True)
+class StudyBench:
+    """What the trials of one run of a study share.
+
+    ``placement``: the widest of all trials, whose generator has the same CPUs. ``left_out``: why a cell
+    cannot be measured here, by its id. ``fitness``: the load engine's calibration here.
     ``warmups``: what a pilot found, by the cell's id, in nanoseconds; else the cell's own holds. ``sharing``:
     what a server loses to a generator on its CPUs (`calibrated_sharing`).
     """
 
     study: Study
-    run: RunFolder
+    bench: Bench
     ready: Mapping[str, Ready]
-    environments: Mapping[str, Environment | Unavailable]
     placement: Placement
     cpus: Sequence[Cpu]
-    authority: Authority
-    groups: Groups | None = None
     left_out: Mapping[int, str] = field(default_factory=dict)
     fitness: GeneratorFitness | None = None
     warmups: Mapping[int, int] = field(default_factory=dict)
@@ -70,20 +129,12 @@ class Bench:
         """Return the CPUs of a trial of this subject."""
         return placement_of_subject(self.study.plan, subject.name, self.cpus)
 
-    def sandbox(self, name: str, choice: SandboxChoice) -> Sandbox:
-        """Return a sandbox with a folder of this name below the run's."""
-        hidden = self.study.out.absolute()
-        return open_sandbox(choice, self.study.user, self.run.folder / name, self.groups, hidden)
-
     def launch(self, subject: Subject, sandbox: Sandbox, nuisance: Nuisances) -> Launch:
         """Return the exact processes to start, on free ports, with the nuisances in the environment."""
-        ready = self.ready[subject.name]
         draw = Random(nuisance.draw_seed)  # noqa: S311 - a nuisance, not a secret
         cpus = len(self.placement_of(subject).server_cpus)
-        port = partial(sandbox.free_port, draw)
-        listen = self.study.plan.sandbox.listen or HOST
-        site = Site(port, sandbox.folder_for, ready.app_folder, cpus, self.authority, listen)
-        launch = assemble(self.study.catalog, subject, ready.needs, self.environments, site)
+        place = LaunchPlace(cpus, self.study.plan.sandbox.listen or HOST, draw)
+        launch = self.bench.launch(replace(self.ready[subject.name], subject=subject), sandbox, place)
         if self.study.ready_timeout_ns is not None and not is_built_in(subject.app):
             within = replace(launch.readiness, timeout_ns=self.study.ready_timeout_ns)
             launch = replace(launch, readiness=within, backends=_all_with(launch.backends, readiness=within))
@@ -110,18 +161,19 @@ def _ceiling(fitness: GeneratorFitness | None, cell: Cell) -> float | None:
     return None if fitness is None else fitness.ceiling(connections, cell.engine.threads)
 
 
-def _means(bench: Bench, cell: Cell) -> Means:
-    group = bench.groups.tree.create if bench.groups else None
+def _means(bench: StudyBench, cell: Cell) -> Means:
+    groups = bench.bench.groups
+    group = groups.tree.create if groups else None
     return Means(_ceiling(bench.fitness, cell), bench.study.fleet, group)
 
 
-def measure(bench: Bench, turn: Turn, listener: StudyListener) -> Trial:
-    """Run the trial of one turn and return it; its folder is removed."""
-    task = _task(bench, turn)
-    with beside_the_generator(task.placement):
-        trial = run_trial(task, partial(listener.trial_event, turn.cell))
-    bench.run.remove_trial_folder(task.sandbox.folder.name)
-    return with_taken(trial, bench.sharing)
+def measure(bench: StudyBench, turn: Turn, listener: StudyListener) -> Trial:
+    """Run the trial of one turn and return it."""
+    cell, at = turn.cell, turn.position
+    name = f"trial-{cell.id}-{at.block}-{at.position}-{at.attempt}"
+    with bench.bench.sandbox(name, cell.sandbox) as sandbox:
+        stay = measured(_task(bench, turn, sandbox), partial(listener.trial_event, cell))
+    return with_taken(stay.trial, bench.sharing)
 
 
 @contextmanager
@@ -138,9 +190,8 @@ def beside_the_generator(placement: Placement) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def _task(bench: Bench, turn: Turn) -> Task:
+def _task(bench: StudyBench, turn: Turn, sandbox: Sandbox) -> Task:
     cell, at = turn.cell, turn.position
-    sandbox = bench.sandbox(f"trial-{cell.id}-{at.block}-{at.position}-{at.attempt}", cell.sandbox)
     nuisance = nuisances(bench.study.plan, turn)
     launch = bench.launch(cell.subject, sandbox, nuisance)
     warm = replace(cell.workload, warmup_ns=bench.warmups.get(cell.id, cell.workload.warmup_ns))

@@ -11,20 +11,24 @@ from prony.model.fault import Fault
 from prony.model.trial import Trial, TrialRole
 from prony.schedule import Turn, again, block_turns
 from prony.study.base import StudyListener
-from prony.study.bench import Bench, measure
+from prony.study.bench import StudyBench, measure
 from prony.study.ledger import Ledger
 
 Judge = Callable[[Trial], Trial]
 """Adds results to a trial before it is archived."""
 
 
-def run_block(bench: Bench, block: int, ledger: Ledger, listener: StudyListener) -> None:
+def run_block(bench: StudyBench, block: int, ledger: Ledger, listener: StudyListener) -> None:
     """Run those trials of one block that are not in the archive yet."""
     run_turns(bench, block_turns(bench.study.plan, block, bench.study.cross_checks), ledger, listener)
 
 
 def run_turns(
-    bench: Bench, turns: Sequence[Turn], ledger: Ledger, listener: StudyListener, judge: Judge | None = None
+    bench: StudyBench,
+    turns: Sequence[Turn],
+    ledger: Ledger,
+    listener: StudyListener,
+    judge: Judge | None = None,
 ) -> None:
     """Run those of ``turns``, all of one block, that are not in the archive yet.
 
@@ -48,7 +52,7 @@ def run_turns(
 
 
 def _to_repeat(
-    bench: Bench, turns: Iterable[Turn], ledger: Ledger, listener: StudyListener
+    bench: StudyBench, turns: Iterable[Turn], ledger: Ledger, listener: StudyListener
 ) -> tuple[Turn, ...]:
     """Return those of ``turns`` whose trials a repeat may make better."""
     disturbed = ledger.disturbed(turns)
@@ -67,7 +71,9 @@ def _repeats(count: int, fault: Fault | None) -> str:
     return f"{trials} repeated at the block's end: {fault and in_words(fault)}"
 
 
-def _run_turn(bench: Bench, turn: Turn, ledger: Ledger, listener: StudyListener, judge: Judge | None) -> None:
+def _run_turn(
+    bench: StudyBench, turn: Turn, ledger: Ledger, listener: StudyListener, judge: Judge | None
+) -> None:
     """Run one trial, archive it, and report it. By force, nothing is waited for."""
     if not bench.study.force and bench.study.retries:
         bench.patience.wait(turn.cell.workload, listener)

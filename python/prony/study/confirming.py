@@ -15,7 +15,7 @@ from prony.model.plan import Cell, Plan
 from prony.model.trial import Trial, TrialRole
 from prony.schedule import Position, Turn
 from prony.study.base import StudyListener
-from prony.study.bench import Bench
+from prony.study.bench import StudyBench
 from prony.study.blocks import run_turns
 from prony.study.ledger import Ledger
 
@@ -33,7 +33,7 @@ def close_looks(plan: Plan) -> tuple[Cell, ...]:
     return plan.cells if plan.design.confirm and not plan.design.find_rate else ()
 
 
-def confirm(bench: Bench, ledger: Ledger, known: Sequence[Cell], listener: StudyListener) -> None:
+def confirm(bench: StudyBench, ledger: Ledger, known: Sequence[Cell], listener: StudyListener) -> None:
     """Run what the archive lacks of the confirming trials; ``known``: their cells that it has."""
     recorded = {cell.id for cell in known}
     for cell in close_looks(bench.study.plan):
@@ -45,7 +45,7 @@ def confirm(bench: Bench, ledger: Ledger, known: Sequence[Cell], listener: Study
         run_turns(bench, [turn], ledger, listener, partial(_of_cell, cell.id))
 
 
-def _turn(cell: Cell, bench: Bench) -> Turn:
+def _turn(cell: Cell, bench: StudyBench) -> Turn:
     warmup_ns = bench.warmups.get(cell.id, cell.workload.warmup_ns)
     looked_at = replace(
         cell, id=number_of_look(cell.id), workload=replace(cell.workload, warmup_ns=warmup_ns)

@@ -15,7 +15,7 @@ from prony.model.trial import Failed, Invalid, Trial
 from prony.model.workload import DurationStop
 from prony.schedule import Position, Turn
 from prony.study.base import StudyListener
-from prony.study.bench import Bench, measure
+from prony.study.bench import StudyBench, measure
 from prony.study.extent import TRIAL_OVERHEAD_S
 from prony.study.replies import first_cells
 from prony.units import SECOND_NS, format_duration, format_percent, format_rate, seconds
@@ -35,7 +35,7 @@ def first_look_s(plan: Plan) -> float:
     return len(looks) * (seconds(_WINDOW_NS + _WARMUP_NS) + 2 * TRIAL_OVERHEAD_S)
 
 
-def first_look(bench: Bench, listener: StudyListener) -> None:
+def first_look(bench: StudyBench, listener: StudyListener) -> None:
     """Run a short trial of each subject with a user's app, and report it. Nothing of it is archived."""
     cells = [cell for cell in first_cells(bench) if _is_long(cell)]
     if not cells or bench.study.plan.design.find_rate:
@@ -46,7 +46,7 @@ def first_look(bench: Bench, listener: StudyListener) -> None:
         listener.notice(f"  {cell.subject.name}: {'; '.join(_words(glance(bench, cell, listener)))}")
 
 
-def glance(bench: Bench, cell: Cell, listener: StudyListener) -> Trial:
+def glance(bench: StudyBench, cell: Cell, listener: StudyListener) -> Trial:
     """Return a short trial of a cell's load, which belongs to no block and is not archived."""
     return measure(bench, Turn(_shortened(cell), Position(block=-1, position=1)), listener)
 

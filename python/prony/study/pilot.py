@@ -17,7 +17,7 @@ from prony.model.trial import Trial, TrialRole
 from prony.model.workload import DurationStop
 from prony.schedule import Position, Turn
 from prony.study.base import Study, StudyListener
-from prony.study.bench import Bench
+from prony.study.bench import StudyBench
 from prony.study.blocks import run_turns
 from prony.study.ledger import Ledger
 from prony.units import SECOND_NS, seconds
@@ -80,7 +80,7 @@ class _Looks:
 class _Pilot:
     """One pilot over the cells of a plan. ``known``: the numbers of its cells that the archive has."""
 
-    bench: Bench
+    bench: StudyBench
     ledger: Ledger
     listener: StudyListener
     known: frozenset[int]
@@ -104,7 +104,9 @@ def _judged(cell_id: int, length: int, margin: float, trial: Trial) -> Trial:
     return replace(trial, facts=replace(trial.facts, pilot=step))
 
 
-def run_pilot(bench: Bench, ledger: Ledger, known: Sequence[Cell], listener: StudyListener) -> Bench:
+def run_pilot(
+    bench: StudyBench, ledger: Ledger, known: Sequence[Cell], listener: StudyListener
+) -> StudyBench:
     """Run what the archive lacks of the pilot; return the bench with the warm-ups that it found.
 
     ``known``: the pilot's cells that the archive has.

@@ -20,7 +20,7 @@ from prony.model.trial import Trial, TrialRole
 from prony.model.workload import DurationStop, OpenLoop, Workload
 from prony.schedule import Position, Turn, block_turns
 from prony.study.base import StudyListener
-from prony.study.bench import Bench
+from prony.study.bench import StudyBench
 from prony.study.blocks import run_turns
 from prony.study.first_look import glance
 from prony.study.ledger import Ledger
@@ -45,7 +45,7 @@ _LENGTH_NS = 10 * SECOND_NS
 class _Search:
     """One search over the subjects of a plan, with the cells that it has created."""
 
-    bench: Bench
+    bench: StudyBench
     ledger: Ledger
     listener: StudyListener
     objective: Objective
@@ -81,7 +81,7 @@ class _Search:
 
 
 def find_rates(
-    bench: Bench, ledger: Ledger, known: Sequence[Cell], listener: StudyListener
+    bench: StudyBench, ledger: Ledger, known: Sequence[Cell], listener: StudyListener
 ) -> tuple[FoundRate, ...]:
     """Find every subject's highest rate, then test the rates found in randomised blocks; what these do not
     settle, in further ones.

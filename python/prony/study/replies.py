@@ -14,13 +14,13 @@ from prony.errors import SubjectError
 from prony.escapes import escaped
 from prony.model.exchange import Check, Request
 from prony.model.plan import Cell
-from prony.sandbox.base import RunningSubject
+from prony.sandbox.base import RunningSubject, Sandbox
 from prony.sandbox.contract import difference, probe
 from prony.sandbox.exchange import Reply
 from prony.sandbox.listening import listening_ports
 from prony.schedule import Position, Turn, nuisances
 from prony.study.base import StudyListener
-from prony.study.bench import Bench
+from prony.study.bench import StudyBench
 from prony.survey.hints import Refusal, hint_for
 from prony.survey.masks import is_alike, template
 
@@ -96,7 +96,7 @@ class _Probed:
         return error.line if error else "".join(plain_lines(self.log)[-1:])
 
 
-def compare_replies(bench: Bench, listener: StudyListener) -> None:
+def compare_replies(bench: StudyBench, listener: StudyListener) -> None:
     """Ask every subject of a user's app twice for each path of its load, before any load.
 
     *Errors*: SubjectError when none answers with a success, or when they differ in status or media type: two
@@ -120,7 +120,7 @@ def compare_replies(bench: Bench, listener: StudyListener) -> None:
     _compare_bodies(answering, listener)
 
 
-def first_cells(bench: Bench) -> Iterator[Cell]:
+def first_cells(bench: StudyBench) -> Iterator[Cell]:
     """Yield one cell of each subject with a user's app that can be started."""
     seen: set[str] = set()
     for cell in bench.study.plan.cells:
@@ -156,8 +156,13 @@ def _is_like(one: _Answer, other: _Answer) -> bool:
 # --- one subject ------------------------------------------------------------------------------------------
 
 
-def _probed(bench: Bench, cell: Cell) -> _Probed:
-    sandbox = bench.sandbox(f"probe-{cell.id}", cell.sandbox)
+def _probed(bench: StudyBench, cell: Cell) -> _Probed:
+    # The next subject must not find its folder.
+    with bench.bench.sandbox(f"probe-{cell.id}", cell.sandbox) as sandbox:
+        return _probed_in(bench, cell, sandbox)
+
+
+def _probed_in(bench: StudyBench, cell: Cell, sandbox: Sandbox) -> _Probed:
     try:
         turn = Turn(cell, Position(block=-1, position=0))
         launch = bench.launch(cell.subject, sandbox, nuisances(bench.study.plan, turn))
@@ -173,9 +178,6 @@ def _probed(bench: Bench, cell: Cell) -> _Probed:
             return _Probed(cell, subject.log().text, answers)
     except SubjectError as error:
         return _Probed(cell, error.log, silence=error.message)
-    finally:
-        # The next subject must not find it.
-        bench.run.remove_trial_folder(sandbox.folder.name)
 
 
 def _asked(cell: Cell, request: Request, subject: RunningSubject) -> _Answer:
@@ -200,13 +202,13 @@ def _wrong(cell: Cell, asked: Request, reply: Reply) -> str | None:
 # --- messages ---------------------------------------------------------------------------------------------
 
 
-def _all_fail(bench: Bench, found: Sequence[_Probed]) -> SubjectError:
+def _all_fail(bench: StudyBench, found: Sequence[_Probed]) -> SubjectError:
     silent = all(one.is_silent for one in found)
     head = "no server starts" if silent else "no server answers with a success, so nothing is measured"
     return SubjectError("\n".join([head, *_shown(found)]), hint=_hint(bench, found))
 
 
-def _they_differ(bench: Bench, found: Sequence[_Probed]) -> SubjectError:
+def _they_differ(bench: StudyBench, found: Sequence[_Probed]) -> SubjectError:
     wrong = [one for one in found if one.wrong is not None]
     head = "servers answer the same request differently, so their speed cannot be compared"
     expect = "name the right reply with --expect-status or --expect-body, or leave servers out of --servers"
@@ -248,13 +250,13 @@ def _kind(reply: Reply) -> str:
     return f"status {reply.status}{f', {media}' if media else ''}"
 
 
-def _hint(bench: Bench, found: Sequence[_Probed]) -> str:
+def _hint(bench: StudyBench, found: Sequence[_Probed]) -> str:
     """Return what to try next, for the first subject of which that is known."""
     hints = [hint_for(_symptom(bench, one)) for one in found]
     return next((one for one in hints if one.name != "unknown"), hints[0]).text
 
 
-def _symptom(bench: Bench, one: _Probed) -> Refusal:
+def _symptom(bench: StudyBench, one: _Probed) -> Refusal:
     shown = one.shown
     reply = shown.replies[0] if shown and shown.replies else None
     body = reply.body[:_BODY_BYTES_READ].decode(errors="replace") if reply else ""

@@ -1,7 +1,8 @@
 """What an archive holds of a study that is resumed, and whether it is still the same study.
 
-A study is the same when its machine and its subjects are the same: if half of a block were measured on
-another machine or with another version, comparisons would be meaningless. Must not know how a study is run.
+A study is the same when its plan, its machine and its subjects are the same: if half of a block were measured
+on another machine or with another version, comparisons would be meaningless. Must not know how a study is
+run.
 """
 
 import json
@@ -10,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prony.analysis.fingerprints import comparable
-from prony.archive import open_archive
+from prony.archive import codec, open_archive
 from prony.errors import HostError
 from prony.model.facts import Fingerprint
-from prony.model.plan import Cell
+from prony.model.plan import Cell, Plan
 from prony.model.records import SubjectRecord
-from prony.model.shapes import encode
+from prony.model.shapes import Json, encode
 from prony.model.trial import TrialRole
 from prony.schedule import Key
 from prony.study.identity import changed_values
@@ -57,6 +58,39 @@ def read_earlier(path: Path) -> Earlier:
             close_cells=archive.cells(TrialRole.CONFIRMATION),
             measured=frozenset(names[cell] for cell, *_ in entries if cell in names),
         )
+
+
+def other_plan(path: Path, plan: Plan, checks: Sequence[Cell]) -> tuple[str, ...]:
+    """Return in words how the plan in ``path`` differs from this one; nothing: it is the same.
+
+    Secrets are not compared, since no archive has them, nor is the text that describes the plan.
+
+    *Errors*: ArchiveError or UsageError when it cannot be read.
+    """
+    with open_archive(path) as archive:
+        kept = _plan_json(archive.plan(), archive.cells(TrialRole.CROSS_CHECK))
+    return tuple(changed_values(kept, _plan_json(plan, checks)))
+
+
+def _plan_json(plan: Plan, checks: Sequence[Cell]) -> Json:
+    """Return all that an archive keeps of a plan."""
+    calibration = () if plan.calibration is None else (plan.calibration,)
+    roles = {"cell": plan.cells, "calibration": calibration, "cross_check": checks}
+    words = ("seed", "blocks", "profile", "name", "title", "question", "source", "design", "claims")
+    told = {name: encode(getattr(plan, name)) for name in (*words, "originals", "notes")}
+    for role, cells in roles.items():
+        told[role] = {str(cell.id): _cell_json(cell) for cell in cells}
+    written: Json = json.loads(codec.dump(told))
+    return written
+
+
+def _cell_json(cell: Cell) -> Json:
+    return {
+        "subject": codec.encode_subject(cell.subject),
+        "workload": codec.encode_workload(cell.workload),
+        "engine": codec.encode_engine(cell.engine),
+        "sandbox": codec.encode_sandbox(cell.sandbox),
+    }
 
 
 def changes(earlier: Earlier, fingerprint: Fingerprint, records: Sequence[SubjectRecord]) -> tuple[str, ...]:
@@ -122,9 +156,9 @@ def _settings(old: SubjectRecord, new: SubjectRecord) -> Iterator[str]:
 
 def refuse(path: Path, found: Sequence[str]) -> HostError:
     """Return the refusal to resume the study at ``path``; ``found``: what has changed."""
-    head = f"`{path}` cannot be resumed: the study has changed since it began:"
+    head = f"`{path}` cannot go on: the study has changed since it began:"
     return HostError(
         "\n".join([head, *(f"  {one}" for one in found)]),
-        hint="undo the changes, or start a new study with another --out; --force resumes anyway, and the "
-        "archive records that; if the study began with --requirements or --python, repeat them",
+        hint="undo the changes, or start a new study with another --out; --force goes on anyway, and the "
+        "archive records that",
     )

@@ -24,7 +24,7 @@ from prony.sandbox.remains import clear_and_report
 from prony.schedule import block_turns
 from prony.study.admission import admit
 from prony.study.base import Study, StudyListener
-from prony.study.bench import Bench, beside_the_generator
+from prony.study.bench import Bench, StudyBench, beside_the_generator
 from prony.study.blocks import run_block
 from prony.study.confirming import close_looks, confirm
 from prony.study.first_look import first_look
@@ -95,9 +95,12 @@ def _run_study(study: Study, listener: StudyListener, groups: Groups | None) -> 
             forced=study.force,
         )
         writer.record_facts(began)
-        shared = (placement, cpus, Authority(run.folder), groups, absent, fitness)
         sharing = None if plan.sandbox.listen else calibrated_sharing(placement, listener)
-        bench = Bench(study, run, ready, prepared.environments, *shared, sharing=sharing)
+        place = Bench(
+            *(study.catalog, study.user, run, prepared.environments, Authority(run.folder), groups),
+            hidden=study.out.absolute(),
+        )
+        bench = StudyBench(study, place, ready, placement, cpus, absent, fitness, sharing=sharing)
         ledger = Ledger(writer, dict(earlier.entries) if earlier else {})
         if not ledger.entries:
             compare_replies(bench, listener)
@@ -160,7 +163,7 @@ def _record(
 
 
 def _measured(
-    bench: Bench, ledger: Ledger, earlier: Earlier | None, listener: StudyListener, facts: RunFacts
+    bench: StudyBench, ledger: Ledger, earlier: Earlier | None, listener: StudyListener, facts: RunFacts
 ) -> RunFacts:
     """Run everything that the archive lacks, and return ``facts`` with what was decided during the run."""
     plan = bench.study.plan
@@ -178,7 +181,7 @@ def _measured(
     return facts
 
 
-def _left(bench: Bench, ledger: Ledger) -> int:
+def _left(bench: StudyBench, ledger: Ledger) -> int:
     """Return how many trials are left, without repeats, the further looks of a pilot, and early stops."""
     study = bench.study
     turns = (

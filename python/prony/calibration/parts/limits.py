@@ -10,7 +10,8 @@ def try_limits(bench: CalibrationBench, listener: StudyListener, seed: int) -> P
     """Return how far each limit holds, and the evidence."""
     del seed
     listener.notice("testing each limit of a control group")
-    states = probe_limits(bench.groups.tree) if bench.groups else states_without(bench.no_groups)
+    groups = bench.bench.groups
+    states = probe_limits(groups.tree) if groups else states_without(bench.no_groups)
     return PartResult(
         "Which limits hold",
         holdings=tuple(Holding(name, state.holding, state.reason) for name, state in states.items()),

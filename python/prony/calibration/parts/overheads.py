@@ -16,7 +16,7 @@ from prony.analysis.compare import Comparison, compare_family
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.trial_metrics import trial_metrics
 from prony.analysis.validity import in_words
-from prony.calibration.bench import CalibrationBench, Runner, unwatched, watched
+from prony.calibration.bench import CalibrationBench
 from prony.calibration.result import Change, PartResult
 from prony.model.sandbox import Network, SandboxChoice, SandboxKind
 from prony.model.trial import Failed, Invalid, Ok, Trial
@@ -29,11 +29,11 @@ METRICS = ("ok_per_s", "service_ok_p99")
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """One setup of the reference server."""
+    """One setup of the reference server. ``is_watched``: monitors run meanwhile."""
 
     words: str
     sandbox: SandboxChoice
-    runner: Runner
+    is_watched: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +49,13 @@ def setups(own_network: bool, groups: bool) -> dict[str, Setup]:
     """Return the setups that this machine offers; the first is a bare process."""
     host, own = SandboxChoice(network=Network.HOST), SandboxChoice(network=Network.ISOLATED)
     usual = own if own_network else host
-    found = {"bare": Setup("a bare process", host, watched)}
+    found = {"bare": Setup("a bare process", host)}
     if own_network:
-        found["namespace"] = Setup("in a network namespace", own, watched)
+        found["namespace"] = Setup("in a network namespace", own)
     if groups:
         kind = SandboxChoice(kind=SandboxKind.CGROUP, network=usual.network)
-        found["group"] = Setup("in a control group", kind, watched)
-    return {**found, "unwatched": Setup("not watched", usual, unwatched)}
+        found["group"] = Setup("in a control group", kind)
+    return {**found, "unwatched": Setup("not watched", usual, is_watched=False)}
 
 
 def contrasts(names: Iterable[str]) -> tuple[Contrast, ...]:
@@ -72,9 +72,9 @@ def contrasts(names: Iterable[str]) -> tuple[Contrast, ...]:
 
 def measure_overheads(bench: CalibrationBench, listener: StudyListener, seed: int) -> PartResult:
     """Measure every setup in every block, and return what each difference costs."""
-    facts = describe(SandboxChoice(network=Network.ISOLATED), bench.user)
+    facts = describe(SandboxChoice(network=Network.ISOLATED), bench.bench.user)
     own_network = facts.network is Network.ISOLATED
-    found = setups(own_network, bench.groups is not None)
+    found = setups(own_network, bench.bench.groups is not None)
     trials = _measured(bench, found, listener, seed)
     missing = {} if own_network else {"a network namespace": facts.missing["network namespace"]}
     return PartResult(
@@ -83,7 +83,7 @@ def measure_overheads(bench: CalibrationBench, listener: StudyListener, seed: in
             {name: [figures_of(trial) for trial in of] for name, of in trials.items()},
             {name: setup.words for name, setup in found.items()},
         ),
-        missing={**missing, **({} if bench.groups else {"a control group": bench.no_groups})},
+        missing={**missing, **({} if bench.bench.groups else {"a control group": bench.no_groups})},
         notes=lost(trials, {name: setup.words for name, setup in found.items()}),
     )
 
@@ -101,7 +101,8 @@ def _measured(
         for name in shuffled(found, seed, block):
             cell = cells[name]
             listener.trial_started(cell, block, bench.effort.blocks)
-            trial = bench.measure(cell, block, found[name].runner, partial(listener.trial_event, cell))
+            on_event = partial(listener.trial_event, cell)
+            trial = bench.measure(cell, block, on_event, is_watched=found[name].is_watched)
             listener.trial_ended(cell, trial)
             trials[name].append(trial)
     return trials

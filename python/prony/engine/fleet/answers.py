@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 
 from prony.errors import EngineError
+from prony.lines import json_object
 from prony.model.shapes import Json
 
 PHASES = ("opening", "warmup", "window", "drain")
@@ -25,9 +26,9 @@ def read_answer(name: str, said: bytes) -> str:
     *Errors*: EngineError when the load failed there, or this is no answer.
     """
     try:
-        found = json.loads(said)
-    except (ValueError, RecursionError):
-        found = None
+        found = json_object(said)
+    except ValueError:
+        found = {}
     match found:
         case {"error": str(words)}:
             raise EngineError(f"{name}: {words}")

@@ -104,7 +104,7 @@ def _searched(reading: Reading) -> Iterator[Text]:
 def _disturbances(reading: Reading) -> Iterator[Text]:
     for place, one in enumerate(reading.shared_findings):
         kind = one.finding.kind
-        if is_of_the_bench(kind) and not kind.name.startswith("GENERATOR_"):
+        if is_of_the_bench(kind) and not kind.is_of_generator:
             yield _disturbance(one, place)
 
 
