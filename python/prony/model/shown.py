@@ -4,7 +4,8 @@ What a value is made of is what its JSON has: there is no second list of keys.
 Units stand in names; what is not there is null, or an object with the reason. Unlike `shapes.encode` it
 writes every key, and nothing reads it back. Must not know what it writes.
 
->>> from dataclasses import dataclass
+>>> from dataclasses import dataclass, field
+>>> from prony.model.shapes import at
 >>> @dataclass(frozen=True)
 ... class Trials:
 ...     ok: int
@@ -85,6 +86,7 @@ def _of_field(one: "Field[Any]", hint: object) -> Key:
     return Key(path, one.name, hint, attrgetter(one.name))
 
 
+@cache
 def _of_function(function: Callable[[Any], object], name: str) -> Key:
     returns = get_type_hints(function)["return"]
     return Key((name,) if name else (), function.__name__, returns, function)
