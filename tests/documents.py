@@ -19,8 +19,7 @@ from prony.calibration import to_json
 from prony.check import ServerCheck
 from prony.cli import main as entry
 from prony.errors import FailureStage
-from prony.faces.json_compare import compare_json
-from prony.faces.json_load import load_result
+from prony.faces.as_json import document_json
 from prony.faces.terminal import TerminalReporter
 from prony.host.checks import HostCheck
 from prony.listing.calibration import calibration_document
@@ -53,7 +52,7 @@ def load(loop, ok, errors=None, censored=(), conditions=CONDITIONS, **changes):
     spec = {"target": {"host": "127.0.0.1", "port": 8000}, "workload": encode(workload)}
     recording = with_parts(build.recording(workload, ok, errors, censored), spec=spec, **changes)
     reading = read_load(recording, [parse_load_condition(text) for text in conditions])
-    return load_document(reading), load_result(reading)
+    return load_document(reading), document_json(reading)
 
 
 SPREAD = [MS + 7919 * k % (20 * MS) for k in range(12_000)]
@@ -92,7 +91,7 @@ def load_pairs():
     pairs = test_load_pairs.pairs(test_load_pairs.CLOSED, 1.1, errors={"reset": 1})
     found = test_load_pairs.compare(pairs, dropped=2)
     found = replace(found, windows=replace(found.windows, limited=3))
-    return compare_document(found), compare_json(found)
+    return compare_document(found), document_json(found)
 
 
 MACHINES = [

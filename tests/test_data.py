@@ -12,7 +12,7 @@ import prony
 from golden import build
 from prony import _engine
 from prony.errors import UsageError
-from prony.faces.json_report import reading_json
+from prony.faces.as_json import reading_json
 from prony.model.recording import Recording
 from prony.model.workload import OpenLoop
 

@@ -19,7 +19,6 @@ from prony.catalog.schema.loader import load_catalog
 from prony.check import names_to_check, subjects_to_check
 from prony.cli.main import COMMANDS, app_with
 from prony.glossary import TERMS
-from prony.reading.study import read_archive
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -228,35 +227,6 @@ def test_the_events_are_those_that_the_engine_tells(recording):
 
 
 # --- the other references ---------------------------------------------------------------------------------
-
-
-def test_the_json_of_a_load_has_the_documented_keys(recording):
-    from prony.faces.json_load import load_result
-    from prony.model.recording import decode_recording
-    from prony.reading.load import read_load
-
-    page = REFERENCE / "load-json.md"
-    result = load_result(read_load(decode_recording(recording)))
-    top = first_cells(page) & set(result)
-    assert set(result) - top == set()
-    summary = result["latency"]["ok"]["response_ns"]
-    assert set(summary) <= first_cells(page, "## `latency`")
-    assert set(summary["percentiles"]) <= set(re.findall(r'`"([\d.]+)"`', page.read_text()))
-
-
-def test_the_json_of_a_report_has_the_documented_keys(tmp_path):
-    from golden.build import study_two
-    from prony.archive import open_archive
-    from prony.faces.json_report import reading_json
-
-    study_two(tmp_path / "two.prony")
-    with open_archive(tmp_path / "two.prony") as archive:
-        report = reading_json(read_archive(archive))
-    page = REFERENCE / "report-json.md"
-    words = set(re.findall(r"`([\w./\[\]]+)`", page.read_text()))
-    (group, *_) = report["groups"]
-    for part in (report, group, group["cells"][0], group["answer"]):
-        assert set(part) - words == set()
 
 
 def test_the_keys_of_an_entry_are_documented():

@@ -91,6 +91,8 @@ def members():
         for one in (node for node in tree(module).body if isinstance(node, ast.ClassDef)):
             for node in one.body:
                 match node:
+                    case ast.FunctionDef(decorator_list=[first, *_]) if "shown" in ast.unparse(first):
+                        continue  # JSON has it
                     case ast.FunctionDef(name=name) | ast.AnnAssign(target=ast.Name(name)):
                         yield module, one.name, name
 

@@ -11,7 +11,7 @@ from prony.analysis.warm_up import warm_after, warmup_ns
 from prony.archive import open_archive
 from prony.cli.protocol import with_protocol
 from prony.cli.run_options import SureOptions
-from prony.faces.json_report import reading_json
+from prony.faces.as_json import reading_json
 from prony.model.facts import PilotStep
 from prony.model.records import RunStatus
 from prony.model.trial import TrialRole

@@ -28,7 +28,7 @@ from prony.analysis.account import (
 from prony.analysis.summary import figures
 from prony.archive import open_archive
 from prony.errors import ArchiveError
-from prony.faces.json_load import load_result
+from prony.faces.as_json import document_json
 from prony.model.limit import GeneratorVerdict, Limit, Limited, LimitKind
 from prony.model.recording import Account, CarriedIn, Distribution, Recording, decode_recording
 from prony.model.shapes import ShapeError, encode
@@ -248,7 +248,7 @@ def test_what_passes_the_border_can_be_read_to_the_end(changes):
         return
     figures(replace(TRIAL, recording=recording))
     load_document(read_load(recording))
-    json.dumps(load_result(read_load(recording)), allow_nan=False)
+    json.dumps(document_json(read_load(recording)), allow_nan=False)
 
 
 TRIAL = build.trial(build.Cell(1, build.subject("a+b"), LOAD), 0, 0, [1_000_000] * 200)
@@ -268,7 +268,7 @@ def test_an_archive_says_which_trials_recording_it_cannot_read_and_where(tmp_pat
 def test_a_histogram_that_cannot_be_decoded_is_an_error_of_the_archive():
     spoilt = with_parts(recording_of(), distributions={"ok_service": {**TIMES, "histogram": "AAAA"}})
     with pytest.raises(ArchiveError, match="a histogram in the archive cannot be read"):
-        load_result(read_load(spoilt))
+        document_json(read_load(spoilt))
 
 
 TIMES = {"count": 1, "min_ns": 1, "max_ns": 1, "sum_ns": 1}

@@ -14,7 +14,7 @@ from prony.analysis.rates import rates_of
 from prony.analysis.starvation import Starvation, starvation
 from prony.analysis.summary import figures, summarise_cell
 from prony.analysis.trial_metrics import trial_metrics
-from prony.faces.json_load import load_result
+from prony.faces.as_json import document_json
 from prony.faces.terminal import TerminalReporter
 from prony.model.plan import Cell
 from prony.model.recording import CarriedIn
@@ -121,7 +121,7 @@ def test_a_load_of_which_nothing_was_begun_in_the_window_has_not_sent_nothing():
     page = page_of(silent)
     assert "0 % of all requests answered so" in page
     assert "Nothing was sent" not in page
-    assert load_result(read_load(silent))["carried_in"]["unanswered"] == 50
+    assert document_json(read_load(silent))["carried_in"]["unanswered"] == 50
 
 
 @pytest.mark.parametrize(

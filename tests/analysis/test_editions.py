@@ -9,7 +9,7 @@ from golden import build
 from prony.analysis.claims import evaluate
 from prony.analysis.compare import Terms
 from prony.analysis.editions import VersionChange, of_the_time
-from prony.faces.json_report import reading_json
+from prony.faces.as_json import reading_json
 from prony.faces.markdown import markdown
 from prony.model.claims import ClaimKind, Needs
 from prony.model.plan import Design

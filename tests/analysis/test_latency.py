@@ -12,7 +12,7 @@ from prony.analysis.distribution import EMPTY, read_distribution
 from prony.analysis.latency import (
     summarise,
 )
-from prony.faces.json_load import load_result
+from prony.faces.as_json import document_json
 from prony.metrics import PERCENTILES
 from prony.model.recording import Distribution
 from prony.model.shapes import decode
@@ -108,7 +108,7 @@ def recording(account, closed=False):
 
 
 def latency_of(recording):
-    return load_result(read_load(recording))["latency"]
+    return document_json(read_load(recording))["latency"]
 
 
 def test_the_service_time_of_an_open_loop_leaves_out_what_was_never_sent():

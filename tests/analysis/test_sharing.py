@@ -12,7 +12,7 @@ from prony.analysis.compare import Verdict
 from prony.analysis.sharing import Costs, generator_share, loss_ratio, share_reach
 from prony.analysis.summary import figures
 from prony.archive import open_archive
-from prony.faces.json_report import reading_json
+from prony.faces.as_json import reading_json
 from prony.faces.markdown import markdown
 from prony.model.claims import Claim, ClaimKind, Needs
 from prony.model.sandbox import Placement

@@ -161,7 +161,7 @@ FASTER = Claim(
 def test_claims_are_judged_over_all_sessions(said, tmp_path, count, verdict):
     files = [session(tmp_path / f"{k}.prony", k, change=claimed) for k in range(count)]
     (claim,) = json.loads(said("report", *files, "--json").out)["claims"]
-    assert (claim["verdicts"], claim["over"]) == (["holds"] * count, verdict)
+    assert (claim["verdicts"], claim["over"]["verdict"]) == (["holds"] * count, verdict)
     assert f"bjoern is faster than Meinheld: {verdict}" in words(said("report", *files).out)
 
 
@@ -189,7 +189,7 @@ def claimed(plan):
 
 def claim_over(said, *files):
     (claim,) = json.loads(said("report", *files, "--json").out)["claims"]
-    return claim["over"], claim["reason"]
+    return claim["over"]["verdict"], claim["over"]["reason"]
 
 
 def test_where_one_archive_alone_says_something_its_blocks_are_no_sessions(said, tmp_path):

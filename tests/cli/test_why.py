@@ -4,7 +4,7 @@ import pytest
 
 from golden import build
 from prony.archive import open_archive
-from prony.faces.json_report import reading_json
+from prony.faces.as_json import reading_json
 from prony.reading.study import read_archive
 
 

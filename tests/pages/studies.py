@@ -10,7 +10,7 @@ from golden import build, generators, studies
 from prony.analysis.validity import in_words
 from prony.archive import open_archive
 from prony.errors import FailureStage
-from prony.faces.json_report import reading_json
+from prony.faces.as_json import reading_json
 from prony.model.fault import Fault, FaultKind
 from prony.model.trial import Invalid
 from prony.page.study import page_of_study

@@ -12,7 +12,7 @@ from prony import open as open_prony
 from prony.archive import open_archive
 from prony.faces.csv_files import write_csv
 from prony.faces.markdown import markdown
-from prony.faces.report_schema import report_schema
+from prony.faces.schema import report_schema
 from prony.faces.terminal import TerminalReporter
 from prony.page.study import page_of_study
 from prony.report.brief import brief_report

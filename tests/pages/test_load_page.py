@@ -7,7 +7,7 @@ import pytest
 
 from golden import build
 from pages.walk import Parsed, wrong_numbers, wrong_rows
-from prony.faces.json_load import load_result
+from prony.faces.as_json import document_json
 from prony.model.shapes import encode
 from prony.page.load import page_of_load
 from prony.reading.load import read_load
@@ -30,13 +30,13 @@ def reading_of(name):
 
 @pytest.mark.parametrize("name", LOADS)
 def test_every_number_of_a_loads_page_is_the_value_at_its_place_in_the_json(name):
-    data = json.loads(json.dumps(load_result(reading_of(name))))
+    data = json.loads(json.dumps(document_json(reading_of(name))))
     assert wrong_numbers(page_of_load(reading_of(name)), data) == []
 
 
 @pytest.mark.parametrize("name", ["closed", "failing"])
 def test_every_row_of_a_loads_charts_shows_and_says_the_value_at_its_place_in_the_json(name):
-    data = json.loads(json.dumps(load_result(reading_of(name))))
+    data = json.loads(json.dumps(document_json(reading_of(name))))
     assert wrong_rows(page_of_load(reading_of(name)), data) == []
 
 

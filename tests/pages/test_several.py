@@ -10,8 +10,7 @@ from golden import build
 from pages import studies
 from pages.walk import Parsed, chart_specs, wrong_numbers, wrong_rows
 from prony.archive import open_archive
-from prony.faces.json_sessions import sessions_json
-from prony.faces.json_trend import trend_json
+from prony.faces.as_json import document_json
 from prony.page.several import page_of_sessions, page_of_trend
 from prony.page.site import Listed, index_page
 from prony.reading.study import read_archive, read_over, read_sessions
@@ -50,7 +49,7 @@ def test_editions_stand_in_the_order_of_their_days(trend):
 def test_only_subjects_that_two_archives_have_are_in_a_trend(trend):
     (load,) = trend.loads
     assert list(load.cells) == ["a+x"]
-    assert trend_json(trend)["loads"][0]["subjects"]["a+x"]["change"] == pytest.approx(0.1)
+    assert document_json(trend)["loads"][0]["subjects"]["a+x"]["change"] == pytest.approx(0.1)
 
 
 def test_cells_under_different_loads_are_not_the_same(tmp_path):
@@ -60,7 +59,7 @@ def test_cells_under_different_loads_are_not_the_same(tmp_path):
 
 
 def test_the_page_of_a_trend_is_true_to_its_json(trend):
-    page, data = page_of_trend(trend), json.loads(json.dumps(trend_json(trend)))
+    page, data = page_of_trend(trend), json.loads(json.dumps(document_json(trend)))
     assert wrong_numbers(page, data) == []
     assert wrong_rows(page, data) == []
     assert "a+x: 1.0, 2.0" in page
@@ -86,7 +85,7 @@ def sessions(request, tmp_path_factory):
 
 
 def test_the_page_of_sessions_is_true_to_their_json(sessions):
-    page, data = page_of_sessions("S", sessions), json.loads(json.dumps(sessions_json("S", sessions)))
+    page, data = page_of_sessions("S", sessions), json.loads(json.dumps(document_json(sessions, title="S")))
     assert wrong_numbers(page, data) == []
     assert wrong_rows(page, data) == []
 

@@ -13,7 +13,7 @@ from prony.analysis.compare import Verdict
 from prony.analysis.summary import figures
 from prony.analysis.validity import in_words
 from prony.archive import open_archive
-from prony.faces.json_report import reading_json
+from prony.faces.as_json import reading_json
 from prony.faces.markdown import markdown
 from prony.model.claims import Claim, ClaimKind
 from prony.model.fault import Fault, FaultKind

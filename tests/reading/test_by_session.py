@@ -21,7 +21,7 @@ from prony.analysis.standings import standings
 from prony.analysis.summary import summarise_cell
 from prony.analysis.versus import Match, compared_loads
 from prony.archive import open_archive, resume
-from prony.faces.json_report import reading_json
+from prony.faces.as_json import reading_json
 from prony.faces.markdown import markdown
 from prony.model.claims import Claim, ClaimKind
 from prony.model.plan import Plan
@@ -119,7 +119,7 @@ def test_the_json_has_no_leader_either(two):
     found = json.loads(json.dumps(reading_json(two), allow_nan=False))
     short = found["answer"]
     assert (short["leader"], short["by_session"], short["blocks"]) == (None, True, 2)
-    assert [row["letters"] for row in short["subjects"]] == [None] * 3
+    assert [row["letters"] for row in short["subjects"]] == [""] * 3
     assert [row["best"] for row in short["subjects"]] == [False] * 3
     ratio = short["subjects"][1]["ratio"]
     assert (ratio["low"], ratio["high"]) == (None, None)

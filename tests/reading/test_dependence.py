@@ -9,7 +9,7 @@ from golden import build
 from prony.analysis.answer import log_values
 from prony.analysis.dependence import dependence
 from prony.archive import open_archive
-from prony.faces.json_report import reading_json
+from prony.faces.as_json import reading_json
 from prony.faces.markdown import markdown
 from prony.model.trial import TrialRole
 from prony.reading.study import dependence_of, read_archive

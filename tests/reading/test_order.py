@@ -6,7 +6,7 @@ import pytest
 
 from golden import build
 from pages import studies
-from prony.faces.json_report import reading_json
+from prony.faces.as_json import reading_json
 from prony.model.plan import Cell
 from prony.model.workload import OpenLoop
 from prony.report.document import Notes

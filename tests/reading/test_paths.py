@@ -5,6 +5,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from golden import build
 from mixes import LOAD, MS, SLOW, study_of_mix
@@ -13,7 +14,7 @@ from prony.archive import open_archive
 from prony.cli.report import report_data
 from prony.errors import ArchiveError
 from prony.faces.markdown import markdown
-from prony.faces.report_schema import report_schema, report_type
+from prony.faces.schema import report_schema
 from prony.page.study import page_of_study
 from prony.reading.paths import cell_paths
 from prony.reading.study import read_archive
@@ -58,17 +59,13 @@ def test_the_json_of_a_cell_has_its_paths(tmp_path):
 
 
 def test_the_json_of_a_mix_has_the_published_shape(tmp_path):
-    data, adapter = report_data(study_of_mix(tmp_path / "a.prony")), report_type()
-    told = json.loads(adapter.dump_json(adapter.validate_python(data)))
-    assert told["groups"][0]["cells"] == data["groups"][0]["cells"]
-    required = report_schema()["$defs"]["CellShape"]["required"]
-    assert "metrics" in required
-    assert "paths" not in required
+    data = report_data(study_of_mix(tmp_path / "a.prony"))
+    assert Draft202012Validator(report_schema()).is_valid(data)
 
 
 def test_a_load_of_one_path_has_no_paths_in_its_json(tmp_path):
     (group,) = report_data(build.closed_study(tmp_path / "a.prony", blocks=1))["groups"]
-    assert not any("paths" in cell for cell in group["cells"])
+    assert not any(cell["paths"] for cell in group["cells"])
 
 
 def test_the_report_the_short_answer_and_the_page_name_the_mix(tmp_path):

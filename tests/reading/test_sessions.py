@@ -6,7 +6,7 @@ import pytest
 
 from golden import build
 from prony.archive import open_archive
-from prony.faces.json_report import reading_json
+from prony.faces.as_json import reading_json
 from prony.faces.markdown import markdown
 from prony.model.facts import Fingerprint
 from prony.model.records import Run, RunStatus

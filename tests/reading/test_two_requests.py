@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from golden import build
 from pages import studies
-from prony.faces.json_report import reading_json
+from prony.faces.as_json import reading_json
 from prony.model.plan import Cell
 from prony.report.study import study_report
 

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from golden import build, generators, studies
 from prony.archive import open_archive
-from prony.faces.json_report import reading_json
+from prony.faces.as_json import reading_json
 from prony.faces.markdown import markdown
 from prony.faces.terminal import TerminalReporter
 from prony.model.plan import Design

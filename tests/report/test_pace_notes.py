@@ -8,7 +8,7 @@ from golden import build
 from prony.analysis.claim_parts import ClaimVerdict
 from prony.analysis.steady_state import Kind
 from prony.archive import open_archive
-from prony.faces.json_report import reading_json
+from prony.faces.as_json import reading_json
 from prony.model.claims import Claim, ClaimKind
 from prony.model.facts import RunFacts
 from prony.reading.study import read_archive, read_over, read_sessions

@@ -17,8 +17,7 @@ from modules import modules, tree
 from prony.analysis.validity import in_words
 from prony.archive import open_archive
 from prony.errors import FailureStage
-from prony.faces.json_report import reading_json
-from prony.faces.json_trend import trend_json
+from prony.faces.as_json import document_json, reading_json
 from prony.model.facts import FoundRate, RateBoundary, RateStep, RateTest, RunFacts, Unmet
 from prony.model.fault import Fault, FaultKind
 from prony.model.limit import Limit, LimitKind
@@ -162,7 +161,7 @@ def of_two(path):
     with open_archive(build.study_two(path)) as archive:
         reading = read_archive(archive)
     trend = trend_of((("first", reading), ("second", reading)))
-    return trend_document(trend), trend_json(trend)
+    return trend_document(trend), document_json(trend)
 
 
 REPORTS = {

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from golden import build
 from prony.archive import open_archive
-from prony.faces.json_report import reading_json
+from prony.faces.as_json import reading_json
 from prony.model.limit import LimitKind
 from prony.model.recording import GeneratorMachine
 from prony.model.shapes import decode

@@ -7,7 +7,7 @@ import pytest
 from golden.build import closed_study
 from prony.analysis.stalls import Stall
 from prony.archive import open_archive
-from prony.faces.json_report import reading_json
+from prony.faces.as_json import reading_json
 from prony.faces.markdown import markdown
 from prony.reading.study import read_archive
 from prony.report.sections.notes import notes
@@ -46,4 +46,4 @@ def test_a_leader_whose_trials_stalled_is_not_simply_the_best(reading):
 
 def test_the_json_has_them(reading):
     (group,) = reading_json(reading)["groups"]
-    assert group["stalls"] == {"bjoern+hello": {"blocks": (4,), "of": 6, "worst": -0.4, "trials": 1}}
+    assert group["stalls"] == {"bjoern+hello": {"blocks": [4], "of": 6, "worst": -0.4, "trials": 1}}

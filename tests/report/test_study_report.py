@@ -17,8 +17,7 @@ from prony.analysis.validity import in_words
 from prony.archive import open_archive
 from prony.catalog.schema.loader import load_catalog
 from prony.errors import ArchiveError
-from prony.faces.json_load import load_result
-from prony.faces.json_report import reading_json
+from prony.faces.as_json import document_json, reading_json
 from prony.faces.markdown import markdown
 from prony.faces.terminal import TerminalReporter
 from prony.listing.host import host_document
@@ -255,7 +254,10 @@ def test_the_report_of_a_load_run(archive, update_golden):
     name, opened = archive
     recording = first_recording(opened, 4 if name == "study_two" else 1)
     check(f"{name}.load.txt", shown(load_document(read_load(recording)), 100), update_golden)
-    result = {**load_result(read_load(recording)), "series": load_result(read_load(recording))["series"][:1]}
+    result = {
+        **document_json(read_load(recording)),
+        "series": document_json(read_load(recording))["series"][:1],
+    }
     check(f"{name}.load.json", json.dumps(rounded(result), indent=1, allow_nan=False) + "\n", update_golden)
 
 
@@ -406,7 +408,7 @@ def test_an_external_generator_may_leave_most_out():
         distributions={"ok_service": full.distributions.ok_service},
     )
     assert "500 /s answered" in shown(load_document(read_load(bare)), 100)
-    assert load_result(read_load(bare))["generator"]["cpu_ns_per_request"] is None
+    assert document_json(read_load(bare))["generator"]["cpu_ns_per_request"] is None
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from functools import cache
 from types import MappingProxyType
 
 from prony.model.recording import Account, CarriedIn
+from prony.model.shown import INTERNAL, shown, shown_as
 
 _BAD_STATUS = "bad_status"
 
@@ -149,21 +150,22 @@ class Carried:
 class Tally:
     """All requests of one or of several trials: ``scheduled`` and ``carried_in`` are together the sum of
     ``ok`` and of ``failed``, in which no count is 0. ``carried_in`` null: the generator does not report them.
-    ``carried_failed``: how many of ``failed`` were carried in.
     """
 
-    scheduled: int = 0
-    ok: int = 0
-    failed: Mapping[RequestClass, int] = field(default_factory=dict)
+    scheduled: int = field(default=0, metadata=INTERNAL)
+    ok: int = field(default=0, metadata=INTERNAL)
+    failed: Mapping[RequestClass, int] = field(default_factory=dict, metadata=INTERNAL)
     carried_in: Carried | None = None
-    carried_failed: Mapping[RequestClass, int] = field(default_factory=dict)
+    """Requests that windows found open; null where the generator does not report them."""
+    carried_failed: Mapping[RequestClass, int] = field(default_factory=dict, metadata=INTERNAL)
+    """How many of `failed` were carried in."""
 
-    @property
+    @shown
     def requests(self) -> int:
         """All requests: the denominator of every share."""
         return self.scheduled + (self.carried_in.requests if self.carried_in else 0)
 
-    @property
+    @shown_as("errors")
     def lost(self) -> int:
         """Those without a valid reply."""
         return self.requests - self.ok
@@ -173,7 +175,7 @@ class Tally:
         """The share of those without a valid reply; null where there were no requests."""
         return self.lost / self.requests if self.requests else None
 
-    @property
+    @shown_as("account")
     def by_key(self) -> dict[str, int | None]:
         """The counts by key; empty where there were no requests."""
         own = {ending.key: count for ending, count in self.failed.items()}

@@ -19,39 +19,39 @@ from prony.model.shapes import INLINE
 
 @dataclass(frozen=True, slots=True)
 class OverRatio:
-    """A subject against the first: over all sessions, and in each of them alone.
-
-    ``effects`` and ``verdicts``: of each session alone, null where it has none. ``within`` and ``between``:
-    standard deviations of a session's effect, by chance between its blocks, and beyond that; ``between`` is
-    null for one session. ``changes``: the verdicts differ from each other, or from the one over all.
-    """
+    """A subject against the first: over all sessions, and in each of them alone."""
 
     over: Comparison = field(metadata=INLINE)
     effects: tuple[float | None, ...]
+    """`effects` and `verdicts`: of each session alone, null where it has none."""
     verdicts: tuple[Verdict | None, ...]
     within: float | None
+    """`within` and `between`: standard deviations of a session's effect, by chance between its blocks, and
+    beyond that; `between` is null for one session.
+    """
     between: float | None
     changes: bool
+    """The verdicts differ from each other, or from the one over all."""
 
 
 @dataclass(frozen=True, slots=True)
 class OverRow:
-    """A subject over the sessions.
-
-    ``values``: the geometric mean in each session, null where it has none; ``mean``: of these. ``within``:
-    the standard deviation of a trial in its session; ``between``: of the sessions, beyond what their trials
-    explain; both relative. ``ratio``: to the first; null for the first, and for who is not compared.
-    ``letters``: two that share one are not separated; empty where nobody is.
-    """
+    """A subject over the sessions."""
 
     name: str
     values: tuple[float | None, ...]
+    """The geometric mean in each session, null where it has none."""
     sessions: int
     mean: float
+    """Of the values."""
     within: float | None
+    """The standard deviation of a trial in its session."""
     between: float | None
+    """Of the sessions, beyond what their trials explain; both relative."""
     letters: str
+    """Two that share one are not separated; empty where nobody is."""
     ratio: OverRatio | None
+    """To the first; null for the first, and for who is not compared."""
 
 
 def over_rows(

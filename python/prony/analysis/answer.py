@@ -76,26 +76,31 @@ def _worse(better: Better) -> Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The leader in ``metric``, those not separated from it, and how the others compare with it.
-
-    ``metric`` is null when no subject qualifies, ``leader`` also when the first are exactly equal (they are
-    the ``ties``), and where trials are of fewer than five sessions; ``reason`` says why. ``blocks``: the
-    fewest that a comparison rests on; sessions, where these count (``by_session``). ``decided``: there are
-    enough for verdicts. ``first``: the one that ``comparisons`` are with, the leader if there is one.
-    ``figure``: the leader's own, whose interval holds whoever of all candidates leads. Names are those of
-    the cells.
+    """The leader in ``metric``, those not separated from it, and how the others compare with it. ``metric``
+    is null when no subject qualifies, ``leader`` also when the first are exactly equal (they are the
+    ``ties``), and where trials are of fewer than five sessions; ``reason`` says why.
     """
 
     metric: str | None
+    """What decides: a percentile of the response time in an open loop, `ok_per_s` in a closed one."""
     leader: str | None
     ties: tuple[str, ...] = ()
+    """Those that are not separated from the leader."""
     blocks: int = 0
+    """The fewest that a comparison rests on; sessions, where these count (`by_session`)."""
     decided: bool = False
+    """There are enough for verdicts."""
     comparisons: Mapping[str, Comparison] = field(default_factory=dict)
+    """By name of the other subject, with the `first`."""
     reason: str | None = None
     first: str | None = None
+    """The one that `comparisons` are with, the leader if there is one."""
     by_session: bool = False
+    """Sessions are counted in place of blocks, for the study has several; below five nobody leads."""
     figure: Estimate | None = None
+    """The leader's own, whose interval holds whoever of all candidates leads."""
+    command_line: str | None = None
+    """What starts the leader."""
 
     @property
     def alone(self) -> bool:

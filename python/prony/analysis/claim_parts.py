@@ -45,24 +45,26 @@ class ClaimVerdict(StrEnum):
 @dataclass(frozen=True, slots=True)
 class ClaimResult:
     """The verdict, from ``n`` blocks, or sessions where there are several; ``figure`` and ``interval`` of the
-    part that decides.
-
-    ``figure`` is a ratio for an order, a ratio and growth (the heaviest load to the lightest), a value in the
-    metric's unit for a value and a single core, and a share of trials for failures and for shares of failed
-    requests. ``level``: the interval covers the truth with a chance of 1 - level; the verdict follows from
-    it. ``one_sided``: each of its ends has that level by itself, as a share's has. ``reason``: the part that
-    decides, what is missing, or what it needs; ``lack``: of a claim that is not testable, whether the profile
-    lacks that, or the machine.
+    part that decides. ``figure`` is a ratio for an order, a ratio and growth (the heaviest load to the
+    lightest), a value in the metric's unit for a value and a single core, and a share of trials for failures
+    and for shares of failed requests.
     """
 
     verdict: ClaimVerdict
     n: int | None = None
+    """Blocks, or sessions of several."""
     figure: float | None = None
+    """Of the part that decides."""
     interval: tuple[float, float] | None = None
+    """Of that figure."""
     reason: str = ""
+    """The part that decides, what is missing, or what it needs."""
     level: float | None = None
+    """The interval covers the truth with a chance of 1 - level; the verdict follows from it."""
     lack: Lack | None = None
+    """Of a claim that is not testable, whether the profile lacks that, or the machine."""
     one_sided: bool = False
+    """Each of its ends has that level by itself, as a share's has."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,26 +100,28 @@ class Terms:
 class Comparison:
     """B against A. ``effect`` is B / A - 1, ``low`` and ``high`` its interval at 1 - ``level``; null below
     two blocks.
-
-    ``level``: of this interval alone, or of the intervals of all pairs together (`compare_all`).
-    ``spread``: the standard deviation of one block's log ratio, with
-    ``freedom`` degrees of freedom; ``nominal``: the level of this pair alone, over all looks. Of several
-    sessions, ``blocks`` are these; ``least`` and ``most`` are then the range of the effect in single
-    sessions, and with fewer than five there is nothing else. Else they are null.
     """
 
     blocks: int
+    """Blocks that both have; of several sessions, these."""
     effect: float | None
     low: float | None
     high: float | None
     level: float
+    """Of this interval alone, or of the intervals of all pairs together (`compare_all`)."""
     p_value: float | None
+    """Of this pair alone, against no effect."""
     method: str
     verdict: Verdict
+    """It describes the figure, not what is better."""
     spread: float | None = None
+    """The standard deviation of one block's log ratio, with `freedom` degrees of freedom."""
     freedom: float | None = None
     nominal: float | None = None
+    """The level of this pair alone, over all looks."""
     least: float | None = None
+    """`least` and `most`: of several sessions, the range of the effect in single ones; with fewer than five
+    there is nothing else. Else null."""
     most: float | None = None
 
 

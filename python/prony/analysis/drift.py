@@ -26,20 +26,19 @@ _LEVEL = 0.025
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """A figure over ``count`` blocks. ``change``: from the first to the last, relative, by its trend, such as
-    0.03.
-
-    ``low``, ``high``: the interval of it, at 95 % or more; all three are null with fewer than 5 blocks, which
-    may rise or fall throughout by chance in one of twelve studies. ``drifts``: the change is more than the
-    margin, and more than chance.
-    """
+    """A figure over ``count`` blocks."""
 
     count: int
     median: float | None
     change: float | None = None
+    """From the first to the last, relative, by its trend, such as 0.03."""
     low: float | None = None
+    """`low` and `high`: the interval of it, at 95 % or more; all three are null with fewer than 5 blocks,
+    which may rise or fall throughout by chance in one of twelve studies.
+    """
     high: float | None = None
     drifts: bool = False
+    """The change is more than the margin, and more than chance."""
 
 
 def drift(points: Sequence[tuple[float, float]], margin: float) -> Drift:

@@ -42,15 +42,14 @@ class Failures:
 
 @dataclass(frozen=True, slots=True)
 class FailureComparison:
-    """Two counts and the chance of so uneven a split if the rates were equal; ``differs`` at the level.
-    ``method``: the test.
-    """
+    """Two counts and the chance of so uneven a split if the rates were equal; ``differs`` at the level."""
 
     first: Failures
     second: Failures
     p_value: float
     differs: bool
     method: str
+    """The test."""
 
 
 def compare_failures(first: Failures, second: Failures, level: float = 0.05) -> FailureComparison:

@@ -23,19 +23,19 @@ _SHOWN = {"p50": "50", "p99": "99"}
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """What TLS agreed on, by name; several where connections differ.
-
-    ``keys``: of the certificate, ``groups``: of the key exchange, ``alpn``: the protocol within.
-    ``resumption``: whether the generator took up earlier sessions where the server let it; null where that is
-    not known.
-    """
+    """What TLS agreed on, by name; several where connections differ."""
 
     protocols: tuple[str, ...]
     ciphers: tuple[str, ...]
     groups: tuple[str, ...]
+    """Of the key exchange."""
     keys: tuple[str, ...]
+    """Of the certificate."""
     alpn: tuple[str, ...]
+    """The protocol within."""
     resumption: bool | None
+    """Whether the generator took up earlier sessions where the server let it; null where that is not known.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,16 +29,14 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Saturation:
-    """The point of the ``highest`` throughput and the ``knee``.
-
-    ``earliest``: the smallest load that may be the knee, by the intervals. ``saturated`` false: the
-    heaviest load is itself the knee, so a heavier load might give more.
-    """
+    """The point of the ``highest`` throughput and the ``knee``."""
 
     highest: Point
     knee: Point
     earliest: Point
+    """The smallest load that may be the knee, by the intervals."""
     saturated: bool
+    """False: the heaviest load is itself the knee, so a heavier load might give more."""
 
 
 def points(cells: Iterable[CellSummary], latency: str) -> tuple[Point, ...]:

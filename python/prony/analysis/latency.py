@@ -11,7 +11,7 @@ Moeschberger, "Survival Analysis" (2003), section 3.2, on right-censoring.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil
 
@@ -19,6 +19,7 @@ from prony.analysis.account import failed, sent_and_failed
 from prony.analysis.distribution import EMPTY, Histogram, Times, read_distribution
 from prony.metrics import PERCENTILES
 from prony.model.recording import Distribution, PathFigures, Recording
+from prony.model.shapes import at
 
 # With fewer values above it, a handful of requests decide a percentile.
 _LEAST_ABOVE = 10
@@ -35,9 +36,9 @@ class LatencySummary:
     """
 
     count: int
-    min_ns: int | None
-    mean_ns: float | None
-    max_ns: int | None
+    min_ns: int | None = field(metadata=at("min"))
+    mean_ns: float | None = field(metadata=at("mean"))
+    max_ns: int | None = field(metadata=at("max"))
     percentiles: dict[str, int | None]
     censored_from: float | None = None
     infinite_from: float | None = None

@@ -11,7 +11,7 @@ too low. The condition holds, or does not hold, when it does so in the whole ran
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 
 from prony.analysis.account import ClassKind, kind_of, tally, without_own_failures
@@ -23,6 +23,8 @@ from prony.analysis.rates import keeps_rate
 from prony.analysis.trial_metrics import load_metrics
 from prony.metrics import METRICS, PERCENTILES, Unit
 from prony.model.recording import Recording
+from prony.model.shapes import INLINE, at
+from prony.model.shown import INTERNAL
 
 _POPULATIONS = ("ok", "all")
 _RATE, _ERRORS = "rate", "errors"
@@ -47,9 +49,9 @@ class LoadCondition:
     unit.
     """
 
-    text: str
-    metrics: tuple[str, ...]
-    operator: str
+    text: str = field(metadata=at("condition"))
+    metrics: tuple[str, ...] = field(metadata=INTERNAL)
+    operator: str = field(metadata=INTERNAL)
     limit: float
 
     def shown(self, low: float, high: float) -> bool | None:
@@ -67,7 +69,7 @@ class ConditionResult:
     is infinite because requests failed. ``by_generator``: it is the generator that leaves it open.
     """
 
-    condition: LoadCondition
+    condition: LoadCondition = field(metadata=INLINE)
     metric: str
     value: float | None
     holds: bool | None

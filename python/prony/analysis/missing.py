@@ -1,14 +1,18 @@
 """A missing value with its reason: never a zero, never NaN."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from prony.model.shapes import at
+from prony.model.shown import INTERNAL
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """No value, and why. ``infinite``: it is known to exceed every bound, since requests failed."""
+    """No value, and why."""
 
-    reason: str
-    infinite: bool = False
+    reason: str = field(metadata=at("missing"))
+    infinite: bool = field(default=False, metadata=INTERNAL)
+    """It is known to exceed every bound, since requests failed."""
 
 
 Value = float | Missing

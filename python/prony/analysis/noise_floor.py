@@ -5,7 +5,7 @@ difference by chance may be). Must not know where floors are kept.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from math import ceil
 from random import Random
@@ -13,8 +13,10 @@ from random import Random
 from prony.analysis.compare import LEAST_BLOCKS, Terms, Verdict, compare
 from prony.analysis.failure_rates import clopper_pearson
 from prony.analysis.rerandomised import Logs, common_blocks, is_false
+from prony.model import shown as of_json
 from prony.model.facts import Floor
 from prony.model.plan import Cell
+from prony.model.shapes import at
 from prony.model.workload import OpenLoop
 
 BLOCKS = (5, 10, 15, 20)
@@ -40,16 +42,16 @@ class SelfTest:
     """
 
     metric: str
-    load: str
+    load: str = field(metadata=at("loop"))
     blocks: int
     false: int
     studies: int
     bound: float | None
     permuted_false: int
     permuted: int
-    floor: float
+    floor: float = field(metadata=at("noise_floor"))
 
-    @property
+    @of_json.shown
     def shown(self) -> bool | None:
         """Whether at most 5 % are shown to be false, or more; null where neither is, as with few studies."""
         if self.studies < LEAST_STUDIES:

@@ -11,7 +11,7 @@ Must not know archives or how they are measured.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import log1p
 
 from prony.analysis.answer import block_ratios, mean_of
@@ -20,6 +20,8 @@ from prony.analysis.failure_rates import clopper_pearson
 from prony.analysis.noise_floor import BLOCKS
 from prony.analysis.summary import CellSummary
 from prony.model.plan import Cell
+from prony.model.shapes import INLINE, at
+from prony.model.shown import INTERNAL, shown, shown_as
 from prony.units import MICROSECOND_NS, SECOND_NS
 
 APP = "page-cpu"
@@ -44,7 +46,7 @@ class Power:
     wrong: int
     studies: int
 
-    @property
+    @shown
     def least(self) -> float:
         """The least that the share of studies that find it may be (one-sided 95 %, exact)."""
         return clopper_pearson(self.found, self.studies, 2 * _LEVEL)[0]
@@ -54,29 +56,29 @@ class Power:
 class Planted:
     """The result of ``extra_us`` more CPU time in each request, beside ``work_us`` of the base, in one
     metric.
-
-    ``expected``: planted / base - 1 as it must be, null where the base has no figure. ``comparison``: of all
-    blocks; ``margin``: the difference below which none is of interest. ``reason``: null, or why a cell is not
-    compared.
     """
 
     metric: str
     work_us: int
     extra_us: int
     expected: float | None
-    comparison: Comparison
-    margin: float
-    powers: tuple[Power, ...] = ()
+    """Planted / base - 1 as it must be, null where the base has no figure."""
+    comparison: Comparison = field(metadata=INLINE)
+    """Of all blocks."""
+    margin: float = field(metadata=INTERNAL)
+    """The difference below which none is of interest."""
+    powers: tuple[Power, ...] = field(default=(), metadata=at("power"))
     reason: str | None = None
+    """Null, or why a cell is not compared."""
 
-    @property
+    @shown
     def bias(self) -> float | None:
         """The estimated effect less the expected one; null where either is missing."""
         if self.expected is None or self.comparison.effect is None:
             return None
         return self.comparison.effect - self.expected
 
-    @property
+    @shown
     def covers(self) -> bool | None:
         """Whether the interval holds the expected effect; null where either is missing."""
         low, high = self.comparison.low, self.comparison.high
@@ -84,7 +86,7 @@ class Planted:
             return None
         return low <= self.expected <= high
 
-    @property
+    @shown_as("right")
     def is_right(self) -> bool | None:
         """Whether the verdict is right; null where it says nothing."""
         return None if self.expected is None else is_right(self.comparison, self.expected, self.margin)
@@ -122,6 +124,26 @@ def wrong_by_blocks(found: Sequence[Planted]) -> Mapping[str, tuple[Wrong, ...]]
         metric: tuple(_wrong([one for one in found if one.metric == metric]))
         for metric in dict.fromkeys(one.metric for one in found)
     }
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedTests:
+    """What an archive with planted effects shows of the procedure."""
+
+    archive: str
+    """The file that was read."""
+    plants: tuple[Planted, ...]
+    """One for each metric and size."""
+
+    @shown
+    def verdicts(self) -> PlantedVerdicts:
+        """Over all plants: how many verdicts are right, and how many intervals hold the effect."""
+        return verdicts_of(self.plants)
+
+    @shown
+    def studies(self) -> Mapping[str, tuple[Wrong, ...]]:
+        """By metric: how many studies of so many blocks said what is not so."""
+        return wrong_by_blocks(self.plants)
 
 
 def _wrong(found: Sequence[Planted]) -> Iterator[Wrong]:

@@ -39,13 +39,13 @@ _BAD, _TIMES = 0.05, 10
 @dataclass(frozen=True, slots=True)
 class Sight:
     """What ``blocks`` could find: two subjects that differ by ``difference`` are separated nine times in ten,
-    ``bar`` being what is of no interest. ``blocks_for_half``: about those that would find half of it; null
-    above 1,000, and where half lies within the bar.
+    ``bar`` being what is of no interest.
     """
 
     blocks: int
     difference: float
     blocks_for_half: int | None
+    """About those that would find half of it; null above 1,000, and where half lies within the bar."""
     bar: float
 
     @property

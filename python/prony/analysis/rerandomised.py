@@ -17,6 +17,7 @@ from prony.analysis.compare import LEAST_BLOCKS, Terms
 from prony.analysis.failure_rates import clopper_pearson
 from prony.analysis.logs import ratio_of
 from prony.metrics import Better
+from prony.model.shown import shown
 
 STUDIES = 2000
 """The studies that are drawn: three standard errors of a share of 5 % are then 1.5 %."""
@@ -40,45 +41,44 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Rerandomised:
-    """What came of ``studies`` studies of ``names`` names in ``blocks`` blocks.
-
-    ``false``: some pair was called higher or lower; ``missed``: some interval excluded 0, which is the truth;
-    ``too_small``: the most by which the share of p-values below any p, of one pair a study, exceeds p.
-    """
+    """What came of ``studies`` studies of ``names`` names in ``blocks`` blocks."""
 
     names: int
     blocks: int
     studies: int
     false: int
+    """Some pair was called higher or lower."""
     missed: int
+    """Some interval excluded 0, which is the truth."""
     too_small: float
+    """The most by which the share of p-values below any p, of one pair a study, exceeds p."""
 
-    @property
+    @shown
     def rate(self) -> float:
         """The share of studies with a false verdict."""
         return self.false / self.studies
 
-    @property
+    @shown
     def coverage(self) -> float:
         """The share of studies of which all intervals contain the truth."""
         return 1 - self.missed / self.studies
 
-    @property
+    @shown
     def most(self) -> float:
         """The largest share that is at most 5 % but for the draws: three standard errors more."""
         return _LEVEL + 3 * sqrt(_LEVEL * (1 - _LEVEL) / self.studies)
 
-    @property
+    @shown
     def bound(self) -> float:
         """The most that the share may be on these data (one-sided 95 %, exact)."""
         return clopper_pearson(self.false, self.studies, 2 * _LEVEL)[1]
 
-    @property
+    @shown
     def holds(self) -> bool:
         """Whether false verdicts are at most so frequent."""
         return self.rate <= self.most
 
-    @property
+    @shown
     def chance(self) -> float:
         """How far p-values that are uniform exceed so, once in 100 times.
 

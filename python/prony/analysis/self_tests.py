@@ -4,7 +4,7 @@ Must not know archives or how they are measured.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from prony.analysis.answer import block_logs, criterion
 from prony.analysis.compare import Terms
@@ -13,6 +13,7 @@ from prony.analysis.rates import is_speed
 from prony.analysis.rerandomised import Rerandomised, as_equals, rerandomised
 from prony.analysis.summary import CellSummary
 from prony.analysis.versus import METRICS_COMPARED
+from prony.model.shapes import INLINE, at
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +39,9 @@ class Procedure:
     """What the whole procedure makes of ``subject`` under a class of ``load``, in the metric that decides."""
 
     subject: str
-    load: str
+    load: str = field(metadata=at("loop"))
     metric: str
-    found: Rerandomised
+    found: Rerandomised = field(metadata=INLINE)
 
 
 def namesakes(groups: Iterable[Sequence[CellSummary]]) -> tuple[Namesakes, ...]:

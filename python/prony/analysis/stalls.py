@@ -12,6 +12,7 @@ from statistics import median
 
 from prony.analysis.compare import LEAST_BLOCKS
 from prony.analysis.logs import change_of
+from prony.model.shown import shown
 
 # What is 20 % worse is noticed by users; what is not further off than five deviations is noise.
 _LEAST_EFFECT = 0.2
@@ -24,13 +25,15 @@ _MOST_SHARE = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """The ``blocks`` of a cell whose trials stalled, ``of`` so many. ``worst``: relative to the median."""
+    """The ``blocks`` of a cell whose trials stalled, ``of`` so many."""
 
     blocks: tuple[int, ...]
+    """Those whose trials stalled."""
     of: int
     worst: float
+    """Relative to the median."""
 
-    @property
+    @shown
     def trials(self) -> int:
         """How many trials stalled."""
         return len(self.blocks)

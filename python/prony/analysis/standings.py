@@ -15,6 +15,7 @@ from prony.analysis.failure_rates import separated
 from prony.analysis.groups import friedman, letters
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate, TrialFigures, lost_trials
+from prony.model.shown import shown
 from prony.model.workload import ClosedLoop
 
 _LATENCY, _MEAN = "latency", "mean latency"
@@ -56,26 +57,27 @@ GENERATOR_MEASURES = (
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One measure under one load. ``ranked``: names, best first by the geometric mean over blocks.
-
-    ``letters``: two that share one are not separated; empty while there are too few ``blocks``. ``best``:
-    the first and those not separated from it. ``left_out``: those with too few blocks to be
-    compared. ``omnibus_p``: of Friedman's test that all are equal, which the pairs do not depend on; null for
-    two. Of several sessions, ``blocks`` are these, and nobody is best of fewer than five. ``metric`` is null
-    when nobody has it, and ``best`` is empty when nobody can be: ``reason`` says why.
-    """
+    """One measure under one load."""
 
     measure: str
     metric: str | None
+    """The first that all who may be compared have; null where nobody has one."""
     ranked: tuple[str, ...] = ()
+    """Names, best first by the geometric mean over blocks."""
     best: tuple[str, ...] = ()
+    """The first and those not separated from it; empty where nobody can be."""
     letters: Mapping[str, str] | None = None
+    """Two that share one are not separated; empty while there are too few `blocks`."""
     blocks: int = 0
+    """The fewest of a comparison; of several sessions, these."""
     reason: str | None = None
+    """Why there is no metric, or nobody is best."""
     left_out: tuple[str, ...] = ()
+    """Those with too few blocks to be compared."""
     omnibus_p: float | None = None
+    """Of Friedman's test that all are equal, which the pairs do not depend on; null for two."""
 
-    @property
+    @shown
     def decided(self) -> bool:
         """Whether there are enough blocks for verdicts."""
         return self.letters is not None

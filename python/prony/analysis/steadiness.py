@@ -52,22 +52,25 @@ _LONG_ENOUGH = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Steadiness:
-    """How the windows of ``trials`` trials of ``seconds`` developed.
-
-    ``kind``: flat, or what was shown; ``measure``: in what. ``change``: from the first part of the window to
-    the last, such as 0.2 for a fifth better. ``bias``: the mean of the window / what it was at its end - 1,
-    in that measure; it is at least so far off where the change goes on; null: nothing was left at its end.
-    ``visible``: the least change, steady from the first to the last second, that these trials would have
-    shown in 95 of 100 studies.
-    """
+    """How the windows of ``trials`` trials of ``seconds`` developed."""
 
     kind: Kind
+    """Flat, or what was shown."""
     measure: str
+    """In what."""
     change: float
+    """From the first part of the window to the last, such as 0.2 for a fifth better."""
     bias: float | None
+    """The mean of the window / what it was at its end - 1, in that measure; it is at least so far off where
+    the change goes on; null: nothing was left at its end.
+    """
     visible: float
+    """The least change, steady from the first to the last second, that these trials would have shown in 95 of
+    100 studies.
+    """
     trials: int
     seconds: int
+    """Of the window."""
 
     @property
     def is_steady(self) -> bool:

@@ -9,7 +9,7 @@ Must not know why a server changes its pace.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
 from math import fsum, log, sqrt
@@ -21,6 +21,7 @@ from prony.analysis.effects import student_t
 from prony.analysis.missing import Missing
 from prony.analysis.rates import window_s
 from prony.model.recording import Account, Distribution, Recording, Second
+from prony.model.shapes import at
 from prony.units import SECOND_NS
 
 if TYPE_CHECKING:
@@ -64,8 +65,8 @@ class Kind(StrEnum):
 class Segment:
     """Seconds [start, end) of the window with one level."""
 
-    start: int
-    end: int
+    start: int = field(metadata=at("start_s"))
+    end: int = field(metadata=at("end_s"))
     mean: float
 
 
@@ -74,7 +75,7 @@ class SteadyState:
     """The kind, and its segments."""
 
     kind: Kind
-    segments: tuple[Segment, ...]
+    segments: tuple[Segment, ...] = field(metadata=at("levels"))
 
 
 def steady_state(recording: Recording | None) -> SteadyState | Missing:

@@ -5,7 +5,7 @@ and these per-trial values are summarised. Percentiles of windows or threads are
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import exp, fsum, inf, log, sqrt
 from statistics import median
 
@@ -34,6 +34,8 @@ from prony.model.observation import ListenerUsage, LogTail
 from prony.model.plan import Cell
 from prony.model.recording import GeneratorMachine, GeneratorName, Recording
 from prony.model.sandbox import Placement
+from prony.model.shapes import INLINE, at
+from prony.model.shown import INTERNAL, shown
 from prony.model.trial import Failed, Invalid, Ok, Outcome, Trial, TrialRole
 from prony.model.workload import ClosedLoop
 
@@ -90,13 +92,16 @@ class TrialFigures:
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """One metric over the trials of a cell. ``mean`` is geometric where a metric is never nothing (rates,
-    times, memory). ``low`` and ``high``: its 95 % interval, null below five trials. Where trials are of
-    several sessions, mean and interval are those of the sessions' means.
+    times, memory).
     """
 
     count: int
+    """How many trials."""
     mean: float
     low: float | None
+    """`low` and `high`: its 95 % interval, null below five trials. Where trials are of several sessions, mean
+    and interval are those of the sessions' means.
+    """
     high: float | None
     median: float
     min: float
@@ -113,42 +118,49 @@ Estimated = Estimate | Missing
 
 @dataclass(frozen=True, slots=True)
 class CellSummary:
-    """A cell: ``ok`` of ``total`` trials count, ``others`` are those that do not. ``account``: requests
-    by how they ended, summed.
+    """A cell: ``ok`` of ``total`` trials count, ``others`` are those that do not."""
 
-    ``name``: how it differs from those that it is compared with: its subject, or its generator.
-    ``allowed_errors``: the largest error ratio with which its speed is compared. ``censored_from``: the least
-    percentile, over the trials, from which latencies of all requests are lower bounds. ``unqualified``: null,
-    or why the cell's speed is not compared. ``limited``: why the generator and not the server may have
-    limited the figures, in some trial; ``at_least``: so much that speed figures are bounds, and the server is
-    at least so good. ``rate_reach``: the factor by which throughput is then higher at most (the less of
-    `at_least.rate_reach` and `at_least.capacity_reach`). ``steadiness``: over the trials together, or why it
-    is unknown. ``counted``: the trials that count, ``by_block``: their metrics. ``by_session``: those of its
-    sessions, null where all trials are of one. ``most_per_s``: as of `ceiling.most_per_s`.
-    ``generator_share``: the largest of its trials' where the load saturates the server; else 0.
-    """
-
-    cell: Cell
+    cell: Cell = field(metadata=INTERNAL)
     name: str
-    ok: int
-    total: int
+    """How it differs from those that it is compared with: its subject, or its generator."""
+    ok: int = field(metadata=at("trials_ok"))
+    """Trials that count; of several attempts at a block the last counts."""
+    total: int = field(metadata=at("trials"))
+    """Trials that were run."""
     metrics: Mapping[str, Estimated]
+    """By name, in the units of METRICS."""
     roles: Mapping[str, Mapping[str, Estimated]]
-    account: Tally
+    """CPU and memory likewise, by role of the process."""
+    account: Tally = field(metadata=INLINE)
+    """Requests by how they ended, summed."""
     error_ratio: float | None
+    """Of all requests of the trials that count."""
     censored_from: float | None
-    unqualified: str | None
-    limited: Limit | None
+    """The least percentile, over the trials, from which latencies of all requests are lower bounds."""
+    unqualified: str | None = field(metadata=at("unqualified_reason"))
+    """Null, or why the cell's speed is not compared."""
+    limited: Limit | None = field(metadata=INTERNAL)
+    """Why the generator and not the server may have limited the figures, in some trial."""
     at_least: bool
-    rate_reach: float
+    """So much that speed figures are bounds, and the server is at least so good."""
+    rate_reach: float = field(metadata=INTERNAL)
+    """The factor by which throughput is then higher at most (the less of `at_least.rate_reach` and
+    `at_least.capacity_reach`).
+    """
     steadiness: Steadiness | Missing
-    others: tuple[TrialFigures, ...]
-    counted: tuple[TrialFigures, ...]
-    by_block: Mapping[int, Mapping[str, Value]]
-    allowed_errors: float = QUALIFIED_ERROR_RATIO
-    by_session: Mapping[int, Mapping[str, Value]] | None = None
-    most_per_s: float | None = None
+    """Over the trials together, or why it is unknown."""
+    others: tuple[TrialFigures, ...] = field(metadata=INTERNAL)
+    counted: tuple[TrialFigures, ...] = field(metadata=INTERNAL)
+    """The trials that count, `by_block`: their metrics."""
+    by_block: Mapping[int, Mapping[str, Value]] = field(metadata=INTERNAL)
+    allowed_errors: float = field(default=QUALIFIED_ERROR_RATIO, metadata=INTERNAL)
+    """The largest error ratio with which its speed is compared."""
+    by_session: Mapping[int, Mapping[str, Value]] | None = field(default=None, metadata=INTERNAL)
+    """Those of its sessions, null where all trials are of one."""
+    most_per_s: float | None = field(default=None, metadata=INTERNAL)
+    """As of `ceiling.most_per_s`."""
     generator_share: float = 0.0
+    """The largest of its trials' where the load saturates the server; else 0."""
 
     @property
     def units(self) -> Mapping[int, Mapping[str, Value]]:
@@ -166,17 +178,22 @@ class CellSummary:
             return 1.0
         return self.rate_reach if is_throughput(metric) else inf
 
-    @property
+    @shown
+    def qualified(self) -> bool:
+        """Whether its speed may be compared."""
+        return self.unqualified is None
+
+    @shown
     def tls(self) -> Agreed | None:
         """What the trials that count agreed on with TLS; null without TLS."""
         return agreed_by_all(trial.tls for trial in self.counted)
 
-    @property
+    @shown
     def tls_differs(self) -> tuple[AgreedInBlocks, ...]:
         """What they agreed on by their blocks, where that is not the same in all."""
         return differing((trial.block, trial.tls) for trial in self.counted)
 
-    @property
+    @shown
     def success_ratio(self) -> float | None:
         """The share of all requests that were answered as expected; null where nothing was sent."""
         return None if self.error_ratio is None else 1 - self.error_ratio

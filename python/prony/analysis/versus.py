@@ -4,7 +4,7 @@ Its values are its document: `shapes.encode` writes them. Must not know archives
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import log
 
@@ -25,7 +25,8 @@ from prony.analysis.missing import Missing
 from prony.analysis.rates import is_speed
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS
-from prony.model.workload import ClosedLoop, Workload
+from prony.model.shown import INTERNAL, shown_as
+from prony.model.workload import ClosedLoop, Loop, Stop, Workload
 
 METRICS_COMPARED = (
     "ok_per_s",
@@ -64,15 +65,29 @@ class ComparedFigure:
 
 
 @dataclass(frozen=True, slots=True)
+class LoopAndStop:
+    """When a load sends, and when it ends."""
+
+    loop: Loop
+    stop: Stop
+
+
+@dataclass(frozen=True, slots=True)
 class ComparedLoad:
     """Two subjects under one load, by metric, and how often their trials failed."""
 
     first: str
     second: str
     load: Mapping[str, float]
-    workload: Workload
+    """`connections` or `rate`, `streams` of a connection, `requests`, `threads` of the generator."""
+    workload: Workload = field(metadata=INTERNAL)
     failed_trials: FailureComparison
     metrics: Mapping[str, ComparedFigure]
+
+    @shown_as("workload")
+    def loop_and_stop(self) -> LoopAndStop:
+        """Return the load, without its requests: their headers may be secret."""
+        return LoopAndStop(self.workload.loop, self.workload.stop)
 
     @property
     def deciding(self) -> tuple[str, ComparedFigure] | None:
@@ -84,14 +99,13 @@ class ComparedLoad:
 
 @dataclass(frozen=True, slots=True)
 class LimitResult:
-    """A forbidden change under one load. ``shown``: whether it is shown to be beyond it, null where neither
-    is shown, or nothing is known.
-    """
+    """A forbidden change under one load."""
 
     limit: str
     load: Mapping[str, float]
     metric: str
     shown: bool | None
+    """Whether it is shown to be beyond it, null where neither is shown, or nothing is known."""
     reason: str
 
 
@@ -116,41 +130,40 @@ class SideTotals:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Loads in turns: how many ``pairs`` of windows there are of those ``asked``, in an order by ``seed``.
-    ``limited``: windows in which the generator may have been the limit; ``dropped``: of a comparison that was
-    interrupted, those of the pair that was under way; 0: it ran to its end. ``resemblance``: of pairs, by
-    metric.
-    """
+    """Loads in turns: how many ``pairs`` of windows there are of those ``asked``, in an order by ``seed``."""
 
     seed: int
     asked: int
     pairs: int
     dropped: int
+    """Of a comparison that was interrupted, those of the pair that was under way; 0: it ran to its end."""
     limited: int
+    """Windows in which the generator may have been the limit."""
     first: SideTotals
     second: SideTotals
     resemblance: Mapping[str, Resemblance]
+    """Of pairs, by metric."""
 
 
 @dataclass(frozen=True, slots=True)
 class Versus:
-    """``second`` compared with ``first``: archives, subjects of one, or the addresses of loads.
-
-    ``paired``: by block, or by pair of ``windows``. ``by_session``: sessions are counted in place of blocks
-    and trials. ``forced``: differences that were accepted. ``limits``: each of the forbidden changes for each
-    load, in their order. ``then``: what may decide what is open, null where all is decided.
-    """
+    """``second`` compared with ``first``: archives, subjects of one, or the addresses of loads."""
 
     first: str
     second: str
     paired: bool
+    """By block, or by pair of `windows`."""
     by_session: bool
+    """Sessions are counted in place of blocks and trials."""
     remark: str | None
     forced: tuple[str, ...]
+    """Differences that were accepted."""
     loads: tuple[ComparedLoad, ...]
     limits: tuple[LimitResult, ...] = ()
+    """Each of the forbidden changes for each load, in their order."""
     windows: Windows | None = None
     then: str | None = None
+    """What may decide what is open, null where all is decided."""
 
 
 def matches(first: Iterable[CellSummary], second: Sequence[CellSummary], alike: bool) -> tuple[Match, ...]:

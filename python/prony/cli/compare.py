@@ -58,14 +58,14 @@ def compare(
 
 def show_comparison(found: "Versus", json_to: str | None) -> None:
     """Show a comparison, but beside JSON on standard output; ``json_to``: where that is written, if it is."""
-    from prony.faces.json_compare import compare_json
+    from prony.faces.as_json import document_json
     from prony.faces.terminal import TerminalReporter
     from prony.report.compare import compare_document
 
     if json_to != "-":
         TerminalReporter().write_report(compare_document(found))
     if json_to is not None:
-        write_output(json.dumps(compare_json(found), indent=2), json_to)
+        write_output(json.dumps(document_json(found), indent=2), json_to)
 
 
 def _limit(text: str) -> "ChangeLimit":

@@ -335,8 +335,8 @@ def _measured(workload: Workload, address: Address, engine: "Engine") -> "Record
 
 def _shown(recording: "Recording", conditions: "Sequence[LoadCondition]", output: ResultOptions) -> int:
     """Show the result, write its files, and return the exit status."""
+    from prony.faces.as_json import document_json
     from prony.faces.hdr_log import interval_log
-    from prony.faces.json_load import load_result
     from prony.reading.load import read_load
 
     reading = read_load(recording, conditions)
@@ -353,7 +353,7 @@ def _shown(recording: "Recording", conditions: "Sequence[LoadCondition]", output
 
         write_html(page_of_load(reading), output.html_to)
     if output.json_to is not None:
-        write_output(json.dumps(load_result(reading), indent=2), output.json_to)
+        write_output(json.dumps(document_json(reading), indent=2), output.json_to)
     return _status(reading)
 
 

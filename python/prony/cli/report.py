@@ -56,7 +56,7 @@ Examples:
 
 def _print_schema(asked: bool) -> None:
     if asked:
-        from prony.faces.report_schema import report_schema
+        from prony.faces.schema import report_schema
 
         show(json.dumps(report_schema(), indent=2))
         raise typer.Exit
@@ -180,7 +180,7 @@ def _write_csv(file: Path, folder: Path, *, force: bool) -> None:
 
 def report_data(file: Path, *, force: bool = False) -> Json:
     """Return the report of an archive as data. ``force``: as the option."""
-    from prony.faces.json_report import reading_json
+    from prony.faces.as_json import reading_json
 
     return reading_json(_reading(file, force=force))
 

@@ -111,7 +111,7 @@ def _differences(files: Sequence[Path]) -> list[str]:
 
 
 def _one_plan(files: Sequence[Path], *, force: bool) -> _Several:
-    from prony.faces.json_sessions import sessions_json
+    from prony.faces.as_json import document_json
     from prony.faces.over_sheets import session_sheets
     from prony.page.pictures import pictures_of_sessions
     from prony.page.several import page_of_sessions
@@ -120,7 +120,7 @@ def _one_plan(files: Sequence[Path], *, force: bool) -> _Several:
     title, found = _sessions(files, force=force)
     return _Several(
         sessions_report(title, found),
-        lambda: sessions_json(title, found),
+        lambda: document_json(found, title=title),
         lambda host: page_of_sessions(title, found, host=host),
         lambda: session_sheets(found),
         lambda: pictures_of_sessions(found),
@@ -152,7 +152,7 @@ def _read(file: Path, *, force: bool) -> "tuple[Plan, tuple[SessionPart, ...]]":
 
 
 def _same_cells(files: Sequence[Path], *, force: bool) -> _Several:
-    from prony.faces.json_trend import trend_json
+    from prony.faces.as_json import document_json
     from prony.faces.over_sheets import trend_sheets
     from prony.page.pictures import pictures_of_trend
     from prony.page.several import page_of_trend
@@ -161,7 +161,7 @@ def _same_cells(files: Sequence[Path], *, force: bool) -> _Several:
     trend = _trend(files, force=force)
     return _Several(
         trend_document(trend),
-        lambda: trend_json(trend),
+        lambda: document_json(trend),
         lambda host: page_of_trend(trend, host=host),
         lambda: trend_sheets(trend),
         lambda: pictures_of_trend(trend),

@@ -199,7 +199,7 @@ def _printed(kind: SelfTestKind, file: Path, run_as: str | None, *, as_json: boo
 def _aa_status(file: Path, reading: "Reading", run_as: str | None, *, as_json: bool) -> int:
     from prony.analysis.compare import Terms
     from prony.analysis.self_tests import namesakes, procedures, self_tests
-    from prony.faces.json_selftest import selftest_json
+    from prony.faces.as_json import document_json
     from prony.faces.terminal import TerminalReporter
     from prony.host.noise_floors import keep_floors
     from prony.report.selftest import SelfTests, selftest_document
@@ -215,7 +215,7 @@ def _aa_status(file: Path, reading: "Reading", run_as: str | None, *, as_json: b
         kept = str(keep_floors(resolve_user(run_as), reading.fingerprint, [one.as_floor for one in tests]))
     shown = SelfTests(str(file), tests, drawn, kept)
     if as_json:
-        show(json.dumps(selftest_json(shown), indent=2))
+        show(json.dumps(document_json(shown), indent=2))
     else:
         TerminalReporter().write_report(selftest_document(shown))
     if not tests:
@@ -226,8 +226,8 @@ def _aa_status(file: Path, reading: "Reading", run_as: str | None, *, as_json: b
 
 def _planted_status(file: Path, reading: "Reading", *, as_json: bool) -> int:
     from prony.analysis.compare import Verdict
-    from prony.analysis.planted import planted
-    from prony.faces.json_selftest import planted_json
+    from prony.analysis.planted import PlantedTests, planted
+    from prony.faces.as_json import document_json
     from prony.faces.terminal import TerminalReporter
     from prony.reading.groups import terms
     from prony.report.planted import planted_document
@@ -238,7 +238,7 @@ def _planted_status(file: Path, reading: "Reading", *, as_json: bool) -> int:
     if not found:
         raise UsageError(f"`{file}` has no planted effects", hint="prony selftest planted")
     if as_json:
-        show(json.dumps(planted_json(str(file), found), indent=2))
+        show(json.dumps(document_json(PlantedTests(str(file), found)), indent=2))
     else:
         TerminalReporter().write_report(planted_document(str(file), found))
     if all(one.comparison.verdict is Verdict.TOO_FEW for one in found):

@@ -20,7 +20,7 @@ Examples:
 
   prony why study.prony gunicorn+hello     one of them
 
-  prony why study.prony --json             the same as data (docs/reference/report-json.md, Diagnoses)
+  prony why study.prony --json             the same as data (docs/reference/report-json.md)
 """
 
 
@@ -36,9 +36,9 @@ def why(
     """
     found = _limited(_read(file), subject)
     if as_json:
-        from prony.faces.json_why import why_json
+        from prony.faces.as_json import document_json
 
-        show(json.dumps(why_json(found), indent=2))
+        show(json.dumps(document_json(subjects=found), indent=2))
         return
     from prony.faces.terminal import TerminalReporter
     from prony.report.why import why_document

@@ -28,17 +28,15 @@ _BOUNDING = (Resource.CORES, Resource.CPU, Resource.SLOTS, Resource.POOL, Resour
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The requests per second that a resource allows, as a mean over the trials.
-
-    ``low`` and ``high``: its 95 % interval, null for one trial; ``times``: over what was carried, with
-    the interval ``times_low`` to ``times_high``, null for one trial.
-    """
+    """The requests per second that a resource allows, as a mean over the trials."""
 
     resource: Resource
     per_s: float
     low: float | None
+    """`low` and `high`: its 95 % interval, null for one trial."""
     high: float | None
     times: float
+    """Over what was carried, with the interval `times_low` to `times_high`, null for one trial."""
     times_low: float | None = None
     times_high: float | None = None
 

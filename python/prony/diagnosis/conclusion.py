@@ -25,6 +25,7 @@ from prony.diagnosis.shared import LONGER_QUEUE
 from prony.diagnosis.starvation import STARVED, STARVED_BY_SLOTS
 from prony.diagnosis.thread_time import ThreadState
 from prony.diagnosis.tracking_full import TRACKING_FULL
+from prony.model.shown import shown
 
 # Of the CPUs' time, over the trials. Saturated servers here use 0.98 to 1.00 of it by the count of their
 # control groups, and 0.93 where it is sampled in ticks.
@@ -65,30 +66,35 @@ class Frequent:
 class Diagnosis:
     """What limits one subject under one load, over its trials. Means and medians over the trials; null: not
     known.
-
-    ``cause``: of the kind CAUSE. ``beside``: the other findings. ``done_per_s``: what it carried, by its
-    valid replies; ``asked_per_s``: what was due in an open loop, ``in_flight``: how many requests were open
-    at a time, of which it works on ``slots``. ``shares``: what was used of each resource; ``bounds``: what
-    each allows, the nearest first; ``ruled_out``: those that were no limit. ``time``: what its threads did,
-    by so many ``looks`` in all. ``confirmation``: what a close look says of it, in a trial of its own; null
-    without one.
     """
 
     kind: DiagnosisKind
     confidence: Confidence
     trials: int
+    """Over how many."""
     cause: Frequent | None = None
+    """Of the kind CAUSE."""
     beside: tuple[Frequent, ...] = ()
+    """The other findings."""
     done_per_s: float | None = None
+    """What it carried, by its valid replies."""
     asked_per_s: float | None = None
+    """What was due in an open loop, `in_flight`: how many requests were open at a time, of which it works on
+    `slots`.
+    """
     in_flight: float | None = None
     slots: int | None = None
     shares: Mapping[Resource, float] = field(default_factory=dict)
+    """What was used of each resource."""
     bounds: tuple[Bound, ...] = ()
+    """What each allows, the nearest first."""
     ruled_out: tuple[Resource, ...] = ()
+    """Those that were no limit."""
     time: Mapping[ThreadState, float] = field(default_factory=dict)
+    """What its threads did, by so many `looks` in all."""
     looks: int = 0
     confirmation: Confirmation | None = None
+    """What a close look says of it, in a trial of its own; null without one."""
 
     @property
     def cause_kind(self) -> Symptom | None:
@@ -105,7 +111,7 @@ class Diagnosis:
         """Whether its CPUs are full, whatever else limits it."""
         return self.shares.get(Resource.CPU, 0.0) >= _FULL
 
-    @property
+    @shown
     def overloaded(self) -> bool:
         """Whether more was asked than it can do."""
         return any(one.finding.kind is OVERLOADED for one in self.beside)

@@ -41,28 +41,30 @@ class Agreement(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """What a close look saw. ``running``, ``preempted``, ``blocked`` and ``unknown``: shares of the threads'
-    time, null where their switches could not be watched; ``running_cores``, ``preempted_cores``: of the
-    window.
-
-    ``fullest_cores``: of the process that ran most. ``held``: the share of looks at which CPython's lock was
-    held; null: nobody looked. ``missing``: why something could not be seen. ``busiest``: the threads that ran
-    most, of so many ``threads``. ``lost``: records that the kernel had no room for.
-    """
+    """What a close look saw."""
 
     agreement: Agreement
     running: float | None = None
+    """`running`, `preempted`, `blocked` and `unknown`: shares of the threads' time, null where their switches
+    could not be watched.
+    """
     preempted: float | None = None
     blocked: float | None = None
     unknown: float | None = None
     running_cores: float | None = None
+    """`running_cores` and `preempted_cores`: of the window."""
     preempted_cores: float | None = None
     fullest_cores: float | None = None
+    """Of the process that ran most."""
     held: float | None = None
+    """The share of looks at which CPython's lock was held; null: nobody looked."""
     threads: int = 0
     lost: int = 0
+    """Records that the kernel had no room for."""
     busiest: tuple[ThreadSchedule, ...] = ()
+    """The threads that ran most, of so many `threads`."""
     missing: tuple[str, ...] = ()
+    """Why something could not be seen."""
 
 
 def confirmation_of(evidence: Evidence, cause: Symptom | None, *, cpu_bound: bool) -> Confirmation | None:

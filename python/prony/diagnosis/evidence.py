@@ -8,6 +8,7 @@ from prony.diagnosis.kinds import Advice, Symptom
 from prony.diagnosis.knobs import Knob
 from prony.model.plan import Cell
 from prony.model.records import SubjectRecord
+from prony.model.shown import INTERNAL
 from prony.model.trial import Trial
 
 
@@ -38,21 +39,22 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding of a rule: its kind, its numbers and names, and advice, if there is any.
-
-    ``shareable``: without the numbers of one trial it says the same of several subjects. ``affected``: what a
-    limit of the generator may have moved. ``knob``: the subject's setting that the advice turns.
-    """
+    """A finding of a rule: its kind, its numbers and names, and advice, if there is any."""
 
     rule: str
     kind: Symptom
     confidence: Confidence
     numbers: Mapping[str, float] = field(default_factory=dict)
+    """Behind it, by name."""
     names: Mapping[str, str] = field(default_factory=dict)
-    advice: Advice | None = None
-    shareable: bool = False
-    affected: Affected | None = None
+    """Behind it, by what they name."""
+    advice: Advice | None = field(default=None, metadata=INTERNAL)
+    shareable: bool = field(default=False, metadata=INTERNAL)
+    """Without the numbers of one trial it says the same of several subjects."""
+    affected: Affected | None = field(default=None, metadata=INTERNAL)
+    """What a limit of the generator may have moved."""
     knob: Knob | None = None
+    """The subject's setting that the advice turns."""
 
     @property
     def alike(self) -> object:

@@ -11,11 +11,12 @@ Knob(entry='gunicorn', setting='threads', value=4)
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
 from prony.model.facts import SubjectFacts
+from prony.model.shown import INTERNAL, shown
 
 _SETTING = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 
@@ -60,11 +61,11 @@ _CALLED: Mapping[Turned, tuple[re.Pattern[str], bool]] = MappingProxyType(
 class Knob:
     """A setting of an entry of the catalogue, and its value now; null: not known."""
 
-    entry: str
-    setting: str
+    entry: str = field(metadata=INTERNAL)
+    setting: str = field(metadata=INTERNAL)
     value: int | str | None
 
-    @property
+    @shown
     def name(self) -> str:
         """What `--set` calls it."""
         return f"{self.entry}.{self.setting}"

@@ -8,7 +8,8 @@ from prony.analysis.missing import Missing
 from prony.faces.sheet import ESTIMATE, UNITS, Row, Sheet, estimated, reason
 from prony.metrics import METRICS
 from prony.reading.across import Sessions
-from prony.reading.trend import SameLoad, Trend, same_loads
+from prony.reading.same_load import SameLoad
+from prony.reading.trend import Trend
 from prony.report.words import group_words, load_words
 
 _SESSION_COLUMNS = (
@@ -33,7 +34,7 @@ def session_sheets(found: Sessions) -> tuple[Sheet, ...]:
     return (
         Sheet("sessions", _SESSION_COLUMNS, _session_rows(found)),
         Sheet("across", _ACROSS_COLUMNS, _across_rows(found)),
-        Sheet("over", _OVER_COLUMNS, _over_rows(same_loads(found), steps)),
+        Sheet("over", _OVER_COLUMNS, _over_rows([one.same for one in found.loads], steps)),
     )
 
 

@@ -52,17 +52,13 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One statement of a published experiment, in a form that a repeat can test.
-
-    ``text`` is the sentence. ``subject`` and ``against`` are globs of subjects' names, ``engine`` and
-    ``against_engine`` of generators' names; ``metric`` is one of METRICS, limited to the processes of
-    ``role`` if that is set. ``load`` (as `Cell.load`) selects the cells; empty: every load. They are compared
-    with cells of the same generator and the same load, unless ``against_engine`` or ``against_load`` is set.
-    ``low`` and ``high`` bound a ratio, a value or growth; null: no bound. Of ``fails``, ``low`` is the share
-    of a trial's requests beyond which it fails. ``tolerance``: the least relative difference that an order
-    must exceed, or by how much a single core may be exceeded. ``failure``: the class of requests that fail.
-    ``among``: globs of the subjects that it is about, on both sides; empty: all of the study. ``place``:
-    where it stands in its source.
+    """One statement of a published experiment, in a form that a repeat can test. ``text`` is the sentence.
+    ``subject`` and ``against`` are globs of subjects' names, ``engine`` and ``against_engine`` of generators'
+    names; ``metric`` is one of METRICS, limited to the processes of ``role`` if that is set. ``load`` (as
+    `Cell.load`) selects the cells; empty: every load. They are compared with cells of the same generator and
+    the same load, unless ``against_engine`` or ``against_load`` is set. ``low`` and ``high`` bound a ratio, a
+    value or growth; null: no bound. Of ``fails``, ``low`` is the share of a trial's requests beyond which it
+    fails.
     """
 
     name: str
@@ -79,10 +75,15 @@ class Claim:
     low: float | None = None
     high: float | None = None
     failure: str | None = None
+    """The class of requests that fail."""
     needs: Needs = Needs()
     tolerance: float = 0.0
+    """The least relative difference that an order must exceed, or by how much a single core may be exceeded.
+    """
     among: tuple[str, ...] = ()
+    """Globs of the subjects that it is about, on both sides; empty: all of the study."""
     place: str = ""
+    """Where it stands in its source."""
 
     @property
     def counts_trials(self) -> bool:

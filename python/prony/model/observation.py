@@ -63,10 +63,6 @@ class ThreadUsage:
 class ThreadSchedule:
     """What one thread did while its switches were watched. Its four times add up to the time for which it was
     there.
-
-    ``blocked_ns``: it waited for something, and then for a CPU: the kernel records no waking.
-    ``unknown_ns``: records were lost. ``preemptions``: how often another thread took its CPU; ``waits``: how
-    often it left its CPU by itself.
     """
 
     pid: int
@@ -75,23 +71,28 @@ class ThreadSchedule:
     running_ns: int
     preempted_ns: int
     blocked_ns: int
+    """It waited for something, and then for a CPU: the kernel records no waking."""
     unknown_ns: int
+    """Records were lost."""
     preemptions: int
+    """How often another thread took its CPU."""
     waits: int
+    """How often it left its CPU by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListenerUsage:
-    """How full the accept queue of one listening socket was in the window: the fullest of ``samples``.
-
-    ``process``: the process at whose declared address it listens (``server``, ``frontend``, a service's
-    name); null: it listens elsewhere. ``address``: host and port, or a Unix socket's path, as the kernel
-    reports it. The ``inode`` distinguishes sockets that share an address.
-    """
+    """How full the accept queue of one listening socket was in the window: the fullest of ``samples``."""
 
     process: str | None
+    """The process at whose declared address it listens (`server`, `frontend`, a service's name); null: it
+    listens elsewhere.
+    """
     kind: AddressKind
     address: str
+    """Host and port, or a Unix socket's path, as the kernel reports it. The `inode` distinguishes sockets
+    that share an address.
+    """
     inode: int
     queued_max: int
     limit: int

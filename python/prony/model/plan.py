@@ -15,6 +15,7 @@ from prony.model.claims import Claim, Original
 from prony.model.facts import CloseLook
 from prony.model.sandbox import SandboxChoice
 from prony.model.shapes import OPTIONAL
+from prony.model.shown import INTERNAL, shown_as
 from prony.model.subject import Subject, is_of
 from prony.model.workload import ClosedLoop, CountStop, EngineChoice, OpenLoop, Workload
 
@@ -61,48 +62,44 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """Blocks are added until a look at the figures finds them precise enough.
-
-    ``target``: half the width of the relative interval, such as 0.02. ``looks``: the numbers of blocks after
-    which to look. ``budget_ns``: stop before this much time has passed; null: no limit.
-    """
+    """Blocks are added until a look at the figures finds them precise enough."""
 
     target: float
+    """Half the width of the relative interval, such as 0.02."""
     looks: tuple[int, ...] = (10, 15, 20)
+    """The numbers of blocks after which to look."""
     budget_ns: int | None = None
+    """Stop before this much time has passed; null: no limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """How the figures will be judged, fixed before the run.
-
-    ``margin``: the smallest difference of interest. ``primary``: the load at which subjects are compared
-    for a verdict (``connections``, ``rate``, ``streams``, ``requests``; empty: every load); other loads are a
-    screening.
-    ``trimmed_mean``: show, beside the mean, the mean without the highest and the lowest trial;
-    ``machine_memory``: how much of the machine's memory is in use. ``find_rate``:
-    instead of measuring cells, search for each subject's highest rate that meets this objective.
-    ``sessions``: in how many parts of equally many blocks the study is measured, at least ``pause_ns`` apart.
-    ``editions``: of a subject with the software of the original's time, the one of today in whose place it
-    is.
-    ``allow_errors``: the largest share of failed requests with which speed is compared; null: the usual one.
-    ``pilot_ns``: before the first block, look for how long each server warms up, at most so long; null: do
-    not. ``confirm``: after the last block, look at each subject closely, in a trial whose figures enter
-    nothing.
-    """
+    """How the figures will be judged, fixed before the run."""
 
     margin: float = 0.02
+    """The smallest difference of interest."""
     primary: Mapping[str, float] = field(default_factory=dict)
+    """The load at which subjects are compared for a verdict (`connections`, `rate`, `streams`, `requests`;
+    empty: every load); other loads are a screening.
+    """
     trimmed_mean: bool = False
+    """Show, beside the mean, the mean without the highest and the lowest trial."""
     precision: Precision | None = None
     find_rate: str = ""
+    """Instead of measuring cells, search for each subject's highest rate that meets this objective."""
     sessions: int = 1
+    """In how many parts of equally many blocks the study is measured, at least `pause_ns` apart."""
     pause_ns: int = 0
     pilot_ns: int | None = field(default=None, metadata=OPTIONAL)
+    """Before the first block, look for how long each server warms up, at most so long; null: do not."""
     editions: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
+    """Of a subject with the software of the original's time, the one of today in whose place it is."""
     allow_errors: float | None = field(default=None, metadata=OPTIONAL)
+    """The largest share of failed requests with which speed is compared; null: the usual one."""
     confirm: tuple[CloseLook, ...] = field(default=(), metadata=OPTIONAL)
+    """After the last block, look at each subject closely, in a trial whose figures enter nothing."""
     machine_memory: bool = field(default=False, metadata=OPTIONAL)
+    """How much of the machine's memory is in use."""
 
 
 _Number = TypeVar("_Number", int, float)
@@ -120,27 +117,32 @@ def _most(limits: Iterable[_Number | None]) -> _Number | None:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Cells x blocks in random order from a stored seed. ``text`` is what the user wrote, verbatim.
-
-    ``calibration``: the reference server at a fixed rate, measured first, last and once inside each block,
-    so that a drift of the machine becomes visible; no other cell has its id. ``source``: the experiment that
-    is repeated, in words; ``notes``: how this repeat differs from it; every report shows them.
-    """
+    """Cells x blocks in random order from a stored seed. ``text`` is what the user wrote, verbatim."""
 
     name: str
     title: str
-    text: str
+    text: str = field(metadata=INTERNAL)
     profile: str
-    cells: tuple[Cell, ...]
+    cells: tuple[Cell, ...] = field(metadata=INTERNAL)
     blocks: int
     seed: int
     question: str = ""
     source: str = ""
-    calibration: Cell | None = None
+    """The experiment that is repeated, in words."""
+    calibration: Cell | None = field(default=None, metadata=INTERNAL)
+    """The reference server at a fixed rate, measured first, last and once inside each block, so that a drift
+    of the machine becomes visible; no other cell has its id.
+    """
     design: Design = Design()
-    claims: tuple[Claim, ...] = ()
-    originals: tuple[Original, ...] = ()
+    claims: tuple[Claim, ...] = field(default=(), metadata=INTERNAL)
+    originals: tuple[Original, ...] = field(default=(), metadata=INTERNAL)
     notes: tuple[str, ...] = ()
+    """How this repeat differs from it; every report shows them."""
+
+    @shown_as("cells")
+    def size(self) -> int:
+        """How many cells it has."""
+        return len(self.cells)
 
     def subjects(self) -> tuple[Subject, ...]:
         """Return the plan's subjects, each once, in the order in which they first appear."""

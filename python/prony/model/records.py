@@ -18,10 +18,7 @@ class RunStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One invocation that measured into the archive; a resumed study has several.
-
-    ``fingerprint``: the machine; ``facts``: what it decided.
-    """
+    """One invocation that measured into the archive; a resumed study has several."""
 
     id: int
     prony_version: str
@@ -29,17 +26,17 @@ class Run:
     ended_unix_ns: int | None
     status: RunStatus
     fingerprint: Fingerprint
+    """The machine."""
     facts: RunFacts = RunFacts()
+    """What it decided."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubjectRecord:
-    """A subject as it was resolved on this machine, or why it is unavailable.
-
-    ``command_line`` is what a person types to start it, quoted for a shell, with paths that make sense
-    outside a sandbox; ``settings`` are all settings, defaults included; ``sandbox`` says what was
-    enforced. ``unavailable`` is null, or the reason why it has no trials. ``entry_digest``: SHA-256 of
-    what the catalogue and the app declare, so that a resumed study measures the same subject.
+    """A subject as it was resolved on this machine, or why it is unavailable. ``command_line`` is what a
+    person types to start it, quoted for a shell, with paths that make sense outside a sandbox; ``settings``
+    are all settings, defaults included; ``sandbox`` says what was enforced. ``unavailable`` is null, or the
+    reason why it has no trials.
     """
 
     name: str
@@ -53,6 +50,8 @@ class SubjectRecord:
     facts: SubjectFacts = SubjectFacts()
     unavailable: str | None = None
     entry_digest: str | None = None
+    """SHA-256 of what the catalogue and the app declare, so that a resumed study measures the same subject.
+    """
 
 
 @dataclass(frozen=True, slots=True)

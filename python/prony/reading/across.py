@@ -4,21 +4,24 @@ Must not know words, or how an archive is read.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from prony.analysis.across_sessions import OverRow, over_rows
 from prony.analysis.all_pairs import Pair
-from prony.analysis.answer import log_values, ranked_cells
+from prony.analysis.answer import Answer, log_values, ranked_cells
 from prony.analysis.claim_parts import ClaimResult, ClaimVerdict
 from prony.analysis.compare import Comparison, Terms
 from prony.analysis.fingerprints import machine_key
-from prony.analysis.summary import TrialFigures
+from prony.analysis.summary import Estimate, TrialFigures
 from prony.model.claims import Claim
 from prony.model.facts import Fingerprint
 from prony.model.plan import Cell, Plan
 from prony.model.records import SubjectRecord
+from prony.model.shapes import INLINE
+from prony.model.shown import INTERNAL, shown, shown_as
 from prony.model.workload import OpenLoop
 from prony.reading.groups import Group
+from prony.reading.same_load import SameLoad, same_load
 from prony.units import format_duration
 
 
@@ -38,33 +41,63 @@ class PartTrials:
 @dataclass(frozen=True, slots=True)
 class SessionPart:
     """One session: the ``archive`` that holds it (a name), when it began, its blocks, its groups and claims,
-    judged within it alone. ``versions``: of the servers, by subject. ``trials``: of its subjects.
-    ``fingerprint``: of its machine.
+    judged within it alone.
     """
 
     archive: str
+    """The file; empty within one archive."""
     started_unix_ns: int
     blocks: int
-    groups: tuple[Group, ...]
-    claims: tuple[tuple[Claim, ClaimResult], ...]
-    versions: Mapping[str, str]
-    trials: PartTrials
-    fingerprint: Fingerprint
+    groups: tuple[Group, ...] = field(metadata=INTERNAL)
+    claims: tuple[tuple[Claim, ClaimResult], ...] = field(metadata=INTERNAL)
+    versions: Mapping[str, str] = field(metadata=INTERNAL)
+    """Of the servers, by subject."""
+    trials: PartTrials = field(metadata=INTERNAL)
+    """Of its subjects."""
+    fingerprint: Fingerprint = field(metadata=INTERNAL)
+    """Of its machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedSession:
+    """A session with its number, and that of its machine."""
+
+    number: int
+    part: SessionPart = field(metadata=INLINE)
+    machine_number: int
+    """Sessions on similar machines have the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadOver:
     """Subjects under one load over the sessions, in the metric that decides; ``place``: of the group in each
     session. ``group``: the cells over all sessions, each of which counts once. ``leaders``: of each session
-    alone. ``bar``: a smaller difference is of no interest.
+    alone. ``bar``: a smaller difference is of no interest. ``same``: the cells of each session.
     """
 
-    place: int
-    group: Group
+    place: int = field(metadata=INTERNAL)
+    group: Group = field(metadata=INTERNAL)
     metric: str
     rows: tuple[OverRow, ...]
     leaders: tuple[str | None, ...]
-    bar: float
+    """Of each session alone."""
+    bar: float = field(metadata=INTERNAL)
+    same: SameLoad = field(metadata=INTERNAL)
+
+    @shown
+    def load(self) -> Mapping[str, object]:
+        """The workload without request and expectations."""
+        return self.group.load
+
+    @shown
+    def answer(self) -> Answer:
+        """The answer of the group over all sessions."""
+        return self.group.answer
+
+    @shown
+    def metrics(self) -> Mapping[str, Mapping[str, tuple[Estimate | None, ...]]]:
+        """For each metric that a page draws, by subject, the estimate of each session, or null."""
+        return self.same.by_metric
 
     @property
     def leader_changes(self) -> bool:
@@ -76,11 +109,13 @@ class LoadOver:
 class ClaimOver:
     """A claim with its verdict in each session, and what all sessions together say of it (``over``)."""
 
-    claim: Claim
+    claim: Claim = field(metadata=INLINE)
     verdicts: tuple[ClaimVerdict, ...]
+    """Of each session alone."""
     over: ClaimResult
+    """What all sessions together say of it."""
 
-    @property
+    @shown
     def changes(self) -> bool:
         """Whether not all sessions say the same."""
         return len(set(self.verdicts)) > 1
@@ -90,9 +125,20 @@ class ClaimOver:
 class Sessions:
     """The sessions of one plan, in the order in which they began, and what they show together."""
 
-    parts: tuple[SessionPart, ...]
+    parts: tuple[SessionPart, ...] = field(metadata=INTERNAL)
     loads: tuple[LoadOver, ...]
     claims: tuple[ClaimOver, ...]
+
+    @shown
+    def sessions(self) -> tuple[NumberedSession, ...]:
+        """The sessions, numbered from 1."""
+        both = zip(self.parts, self.machines, strict=True)
+        return tuple(NumberedSession(number, *one) for number, one in enumerate(both, 1))
+
+    @shown_as("machines")
+    def how_many_machines(self) -> int:
+        """How many different machines the sessions were on; similar ones count as one."""
+        return len(set(self.machines))
 
     @property
     def machines(self) -> tuple[int, ...]:
@@ -103,7 +149,7 @@ class Sessions:
         numbers = {key: number for number, key in enumerate(dict.fromkeys(keys), 1)}
         return tuple(numbers[key] for key in keys)
 
-    @property
+    @shown
     def versions(self) -> Mapping[str, tuple[str, ...]]:
         """The versions of those servers that are not the same in all sessions, by subject."""
         names = dict.fromkeys(name for part in self.parts for name in part.versions)
@@ -184,7 +230,9 @@ def _over(place: int, group: Group, parts: Sequence[Group], margin: float) -> Lo
     letters = next((one.letters for one in group.standings if one.metric == metric and one.letters), {})
     sessions = [_pairs(part, metric, terms) for part in parts]
     rows = over_rows(group.answer, group.cells, sessions, letters)
-    return LoadOver(place, group, metric, rows, tuple(part.answer.leader for part in parts), margin)
+    leaders = tuple(part.answer.leader for part in parts)
+    same = replace(same_load(dict(enumerate(parts)), len(parts)), metric=metric)
+    return LoadOver(place, group, metric, rows, leaders, margin, same)
 
 
 def _pairs(group: Group, metric: str, terms: Terms) -> Mapping[Pair, Comparison]:

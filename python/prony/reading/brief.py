@@ -5,14 +5,16 @@ Must not know words.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from prony.analysis.answer import OF_GENERATORS, deciding_metrics, mean_of
+from prony.analysis.answer import OF_GENERATORS, Answer, deciding_metrics, mean_of
 from prony.analysis.compare import HIDDEN, Comparison, few_sessions
 from prony.analysis.missing import Missing
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.summary import CellSummary, Estimate, Estimated
 from prony.diagnosis import Symptom
 from prony.metrics import METRICS, Better
+from prony.model.shapes import INLINE, at
+from prony.model.shown import INTERNAL, shown_as
 from prony.model.workload import OpenLoop
 from prony.reading.findings import Shared
 from prony.reading.groups import Group, load_size
@@ -37,15 +39,14 @@ class Measures:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """A subject's primary metric over the best one's; the interval at 1 - ``level`` is that of verdicts.
-    ``least`` and ``most``: the range of single sessions, null where there is one.
-    """
+    """A subject's primary metric over the best one's; the interval at 1 - ``level`` is that of verdicts."""
 
     value: float
     low: float | None
     high: float | None
     level: float
     least: float | None = None
+    """`least` and `most`: the range of single sessions, null where there is one."""
     most: float | None = None
 
     @property
@@ -59,21 +60,59 @@ class Ratio:
 
 
 @dataclass(frozen=True, slots=True)
+class RowCounts:
+    """A subject of the short answer: how its trials and requests ended."""
+
+    name: str
+    trials_ok: int
+    trials: int
+    qualified: bool
+    at_least: bool
+    error_ratio: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RowFigures:
+    """The figures of a subject in the short answer, in its metrics."""
+
+    primary: Estimated
+    latency: Estimated | None
+    cpu: Estimated
+    memory: Estimated
+
+
+@dataclass(frozen=True, slots=True)
 class Ranked:
-    """A subject under the main load. ``place``: among the cells of its group.
+    """A subject under the main load."""
 
-    ``ratio``: null for the best, and for what is not compared. ``letters``: two that share one are not
-    separated; empty without a verdict. ``best``: it leads, or is not separated from what leads. ``open``:
-    that is all that is known, for the generator was its limit. ``first``: ratios are to it.
-    """
-
-    place: int
-    cell: CellSummary
+    place: int = field(metadata=at("cell"))
+    """Among the cells of its group."""
+    cell: CellSummary = field(metadata=INTERNAL)
     ratio: Ratio | None
+    """Null for the best, and for what is not compared."""
     letters: str
+    """Two that share one are not separated; empty without a verdict."""
     best: bool
+    """It leads, or is not separated from what leads."""
+    measures: Measures = field(metadata=INTERNAL)
     open: bool = False
+    """`best` is all that is known, for the generator was its limit."""
     first: bool = False
+    """Ratios are to it."""
+
+    @shown_as("")
+    def counts(self) -> RowCounts:
+        """Return how its trials and requests ended."""
+        cell = self.cell
+        is_qualified = cell.unqualified is None
+        return RowCounts(cell.name, cell.ok, cell.total, is_qualified, cell.at_least, cell.error_ratio)
+
+    @shown_as("")
+    def figures(self) -> RowFigures:
+        """Return its figures."""
+        said = self.measures
+        latency = None if said.latency is None else self.value(said.latency)
+        return RowFigures(self.value(said.primary), latency, self.value(said.cpu), self.value(said.memory))
 
     def value(self, metric: str) -> Estimate | Missing:
         """Return one of its figures."""
@@ -90,22 +129,22 @@ class Ahead:
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """Other loads with the same answer: their ``groups``, as places in the Reading, and who leads.
-
-    ``ties``: how many are not separated from the leader. Without a leader, ``reason`` says why. ``alone``:
-    nobody was left to compare the leader with; ``others_ran``: though others have trials. ``stalled``: single
-    trials of the leader were far worse than its others. ``ahead``: those left out that have better figures.
-    """
+    """Other loads with the same answer: their ``groups``, as places in the Reading, and who leads."""
 
     groups: tuple[int, ...]
     leader: str | None
     ties: int
+    """How many are not separated from the leader."""
     decided: bool
     reason: str | None
     alone: bool = False
+    """Nobody was left to compare the leader with."""
     others_ran: bool = True
+    """Though others have trials."""
     stalled: bool = False
+    """Single trials of the leader were far worse than its others."""
     ahead: tuple[Ahead, ...] = ()
+    """Those left out that have better figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,20 +161,44 @@ class Otherwise:
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """The short answer. ``place``: of ``group``, the main load, in the Reading. ``rows``: best first, those
-    that do not qualify last. ``beside``: another measure that separates more of those that share the first
-    place. ``diagnoses``: what limits the subjects of these rows, those that are alike
-    together; ``limits``: the other findings about them. Those of the best come first.
-    """
+    """The short answer."""
 
-    place: int
-    group: Group
-    measures: Measures
-    rows: tuple[Ranked, ...]
+    place: int = field(metadata=at("group"))
+    """The place of the main load in `groups`: of those planned for verdicts the one under which most subjects
+    qualify, and of these the heaviest.
+    """
+    group: Group = field(metadata=INTERNAL)
+    measures: Measures = field(metadata=at("metrics"))
+    """The metrics of its figures."""
+    rows: tuple[Ranked, ...] = field(metadata=at("subjects"))
+    """Best first, those that do not qualify last."""
     beside: Otherwise | None
+    """Another measure that separates more of those that share the first place."""
     elsewhere: tuple[Elsewhere, ...]
-    diagnoses: tuple[Alike, ...]
-    limits: tuple[tuple[int, Shared], ...]
+    """Other loads with one answer."""
+    diagnoses: tuple[Alike, ...] = field(metadata=INTERNAL)
+    """What limits the subjects of these rows, those that are alike together."""
+    limits: tuple[tuple[int, Shared], ...] = field(metadata=INTERNAL)
+    """The other findings about them. Those of the best come first."""
+
+    @shown_as("")
+    def answer(self) -> Answer:
+        """Return the answer of its group."""
+        return self.group.answer
+
+    @shown_as("limits")
+    def limiting(self) -> tuple[int, ...]:
+        """Places in `shared_findings`: what limits these subjects, the best one's first."""
+        return tuple(place for place, _ in self.limits)
+
+
+@dataclass(frozen=True, slots=True)
+class StudyReport:
+    """The report of a study: the short answer, and all of what was read."""
+
+    answer: Brief | None
+    """The short report; null for a search, whose answer is `found_rates`."""
+    reading: Reading = field(metadata=INLINE)
 
 
 def brief_of(reading: Reading) -> Brief | None:
@@ -206,14 +269,16 @@ def _measures(group: Group) -> Measures:
 
 def _rows(group: Group) -> Iterator[Ranked]:
     found = group.answer
-    letters = next((one.letters for one in group.standings if one.metric == found.metric and one.letters), {})
+    of_metric = (one for one in group.standings if one.metric == found.metric)
+    letters, measures = next((one.letters for one in of_metric if one.letters), {}), _measures(group)
     best = {found.leader, *found.ties} if len(group.cells) > 1 and found.decided else {found.leader}
     for place, cell in _ranked(group):
         compared = found.comparisons.get(cell.name)
         limited = compared is not None and compared.verdict in HIDDEN
         own = (letters or {}).get(cell.name, "")
         yield Ranked(
-            *(place, cell, _ratio(compared), own, cell.name in best, limited), first=cell.name == found.first
+            *(place, cell, _ratio(compared), own, cell.name in best, measures, limited),
+            first=cell.name == found.first,
         )
 
 

@@ -4,26 +4,54 @@ Must not know words: a fault with a figure is a kind and the range of its figure
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 from prony.analysis.summary import TrialFigures
+from prony.errors import FailureStage
 from prony.model.fault import Fault, FaultKind
-from prony.model.trial import Invalid, Outcome
+from prony.model.shown import INTERNAL, shown_as
+from prony.model.trial import Failed, Invalid, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a trial ended."""
+
+    outcome: Literal["ok", "failed", "invalid"]
+    stage: FailureStage | None
+    reason: str | None
+
+
+def ended(outcome: Outcome) -> Ended:
+    """Return how a trial ended."""
+    match outcome:
+        case Failed(stage, reason):
+            return Ended("failed", stage, reason)
+        case Invalid(reason):
+            return Ended("invalid", None, reason)
+        case _:
+            return Ended("ok", None, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """The outcome of trials with the same cause: ``outcome`` of the first.
+    """The outcome of trials with the same cause: ``outcome`` of the first."""
 
-    ``fault``: the kind of fault where it has a figure, which lies from ``low`` to ``high``: a share (0 to 1)
-    or, of a machine that slept, nanoseconds; all three null else. ``also``: what came with each fault.
-    """
-
-    outcome: Outcome
+    outcome: Outcome = field(metadata=INTERNAL)
     fault: FaultKind | None = None
+    """The kind of fault where it has a figure, which lies from `low` to `high`: a share (0 to 1) or, of a
+    machine that slept, nanoseconds; all three null else.
+    """
     low: float | None = None
     high: float | None = None
     also: str | None = None
+    """What came with each fault."""
+
+    @shown_as("")
+    def ended(self) -> Ended:
+        """Return how the first of the trials ended."""
+        return ended(self.outcome)
 
     @property
     def differs(self) -> bool:

@@ -1,7 +1,7 @@
 """Checks of the study's figures: the calibration over time, other generators."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean, median
 
 from prony.analysis.answer import log_ratios
@@ -9,8 +9,12 @@ from prony.analysis.by_session import in_sessions
 from prony.analysis.compare import Comparison, Terms, compare_family
 from prony.analysis.drift import CALIBRATED, Drift, drift
 from prony.analysis.missing import Missing
-from prony.analysis.summary import CellSummary, Estimate, TrialFigures
+from prony.analysis.summary import CellSummary, Estimate, Estimated, TrialFigures
+from prony.model.shapes import INLINE, at
+from prony.model.shown import INTERNAL, shown, shown_as
 from prony.model.trial import Ok, TrialRole
+from prony.reading.cells import or_null
+from prony.reading.order import TrialPosition, position_of
 from prony.units import seconds
 
 CHECKED = ("ok_per_s", "service_ok_p50", "service_ok_p99")
@@ -25,12 +29,28 @@ class Calibrations:
 
     trials: int
     counted: int
-    drifts: Mapping[str, Drift]
+    drifts: Mapping[str, Drift] = field(metadata=at("metrics"))
 
-    @property
+    @shown
     def uncounted(self) -> int:
         """How many of them do not count."""
         return self.trials - self.counted
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """One measurement of the calibration cell."""
+
+    trial: TrialPosition = field(metadata=INLINE)
+    metrics: Mapping[str, float | None]
+
+
+def calibration_trials(trials: Iterable[TrialFigures]) -> tuple[Calibrated, ...]:
+    """Return each measurement of the calibration cell."""
+    own = (one for one in trials if one.role is TrialRole.CALIBRATION)
+    return tuple(
+        Calibrated(position_of(one), {name: or_null(one.metrics[name]) for name in CALIBRATED}) for one in own
+    )
 
 
 def calibrations(trials: Iterable[TrialFigures], margin: float) -> Calibrations | None:
@@ -62,13 +82,32 @@ def _points(trials: Iterable[TrialFigures], metric: str) -> list[tuple[float, fl
 
 
 @dataclass(frozen=True, slots=True)
+class CheckedCells:
+    """Which cells a cross-check is of, and their figures."""
+
+    cell_id: int
+    check_cell_id: int
+    name: str
+    generator: str
+    own: Estimated
+    other: Estimated
+
+
+@dataclass(frozen=True, slots=True)
 class CrossCheck:
     """A cell, the same under another generator, a metric that both have, and their comparison."""
 
-    own: CellSummary
-    other: CellSummary
+    own: CellSummary = field(metadata=INTERNAL)
+    other: CellSummary = field(metadata=INTERNAL)
     metric: str
     comparison: Comparison
+
+    @shown_as("")
+    def cells(self) -> CheckedCells:
+        """Return which cells these are, with their figures."""
+        own, other = self.own, self.other
+        figures = own.metrics[self.metric], other.metrics[self.metric]
+        return CheckedCells(own.cell.id, other.cell.id, own.name, other.cell.engine.name, *figures)
 
 
 def cross_checks(

@@ -4,7 +4,7 @@ Must not know groups or words.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from prony.analysis.account import RequestClass, Tally
@@ -13,6 +13,8 @@ from prony.analysis.compare import LEAST_BLOCKS
 from prony.analysis.failure_rates import Failures, adjusted
 from prony.analysis.summary import CellSummary, TrialFigures
 from prony.analysis.validity import in_words
+from prony.model import shown as of_json
+from prony.model.shapes import INLINE
 from prony.model.trial import Invalid, TrialRole
 from prony.reading.causes import Cause, by_cause
 
@@ -25,23 +27,23 @@ _MOST_KINDS = 3
 
 @dataclass(frozen=True, slots=True)
 class FailureTest:
-    """Whether the trials of ``name`` fail more often than those of ``against``, which fail least.
-
-    ``p_value``: over all pairs of one load (`failure_rates.adjusted`); of two subjects it is that of their
-    comparison. ``level``: its limit; ``method``: the test. Counted are the blocks that both have;
-    ``by_session``: not trials but the sessions in which some trial failed.
-    """
+    """Whether the trials of ``name`` fail more often than those of ``against``, which fail least."""
 
     name: str
     against: str
     count: Failures
     least: Failures
     p_value: float
+    """Over all pairs of one load (`failure_rates.adjusted`); of two subjects it is that of their comparison.
+    """
     level: float
+    """Its limit."""
     method: str
+    """The test: over the blocks that both have."""
     by_session: bool = False
+    """Not trials but the sessions in which some trial failed."""
 
-    @property
+    @of_json.shown
     def shown(self) -> bool:
         """Whether the difference is shown."""
         return self.p_value <= self.level
@@ -83,9 +85,9 @@ def failure_tests(cells: Sequence[CellSummary]) -> tuple[FailureTest, ...]:
 class FailedAlike:
     """Trials of one cell that do not count for the same reason, and in which blocks they were (from 0)."""
 
-    cause: Cause
+    cause: Cause = field(metadata=INLINE)
     blocks: tuple[int, ...]
-    trials: tuple[TrialFigures, ...]
+    trials: tuple[TrialFigures, ...] = field(metadata=of_json.INTERNAL)
 
 
 def failed_alike(cell: CellSummary) -> tuple[FailedAlike, ...]:
@@ -97,11 +99,19 @@ def failed_alike(cell: CellSummary) -> tuple[FailedAlike, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class CauseCount:
+    """A cause, and how many trials had it."""
+
+    cause: Cause = field(metadata=INLINE)
+    trials: int
+
+
+@dataclass(frozen=True, slots=True)
 class Repeated:
     """How many trials the machine disturbed, so that they were repeated, by cause, most first."""
 
     trials: int
-    causes: tuple[tuple[Cause, int], ...]
+    causes: tuple[CauseCount, ...]
 
 
 def repeated(trials: Sequence[TrialFigures]) -> Repeated | None:
@@ -114,8 +124,7 @@ def repeated(trials: Sequence[TrialFigures]) -> Repeated | None:
         and isinstance(trial.outcome, Invalid)
         and last[trial.cell_id, trial.block, trial.role] is not trial
     ]
-    counts = [(cause, len(found)) for cause, found in by_cause(thrown)]
-    return Repeated(len(thrown), tuple(sorted(counts, key=lambda pair: -pair[1]))) if thrown else None
+    return Repeated(len(thrown), _most_first(thrown)) if thrown else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +135,19 @@ class Attempts:
 
     trials: int
     disturbed: int
-    causes: tuple[tuple[Cause, int], ...]
+    causes: tuple[CauseCount, ...]
 
 
 def search_attempts(trials: Sequence[TrialFigures]) -> Attempts | None:
     """Return what the trials of a search suffered; null without a search."""
     own = [trial for trial in trials if trial.role is TrialRole.FIND_RATE]
     disturbed = [one for one in map(_as_invalid, own) if isinstance(one.outcome, Invalid)]
-    counts = [(cause, len(found)) for cause, found in by_cause(disturbed)]
-    by_number = tuple(sorted(counts, key=lambda pair: -pair[1]))
-    return Attempts(len(own), len(disturbed), by_number) if own else None
+    return Attempts(len(own), len(disturbed), _most_first(disturbed)) if own else None
+
+
+def _most_first(trials: Sequence[TrialFigures]) -> tuple[CauseCount, ...]:
+    counts = (CauseCount(cause, len(found)) for cause, found in by_cause(trials))
+    return tuple(sorted(counts, key=lambda one: -one.trials))
 
 
 def _as_invalid(trial: TrialFigures) -> TrialFigures:
@@ -151,15 +163,19 @@ def _as_invalid(trial: TrialFigures) -> TrialFigures:
 
 @dataclass(frozen=True, slots=True)
 class FailedRequests:
-    """Requests of a cell that failed so: ``share`` of all. ``endings``: how; several are the
-    rarest together. ``carried_in``: how many of them the windows found open; null: the generator does not
-    report that.
-    """
+    """Requests of a cell that failed so: ``share`` of all."""
 
-    endings: tuple[RequestClass, ...]
+    endings: tuple[RequestClass, ...] = field(metadata=of_json.INTERNAL)
+    """How; several are the rarest together."""
     requests: int
     share: float
     carried_in: int | None = None
+    """How many of them the windows found open; null: the generator does not report that."""
+
+    @of_json.shown
+    def classes(self) -> tuple[str, ...]:
+        """The classes of the account."""
+        return tuple(one.key for one in self.endings)
 
 
 def failed_by_class(cell: CellSummary) -> tuple[FailedRequests, ...]:

@@ -4,9 +4,11 @@ Must not know words.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from prony.diagnosis import RULES, Finding, typical
+from prony.model.shapes import INLINE, at
+from prony.model.shown import INTERNAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,22 +19,23 @@ class Found:
     """
 
     subject: str
-    finding: Finding
+    finding: Finding = field(metadata=INLINE)
     trials: int
+    """In how many of its trials it was."""
     of: int
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """The same finding of one subject or several, over all of their trials. ``found``: of each subject, as
-    places in the Reading's findings.
-    """
+    """The same finding of one subject or several, over all of their trials."""
 
     subjects: tuple[str, ...]
-    finding: Finding
+    finding: Finding = field(metadata=INTERNAL)
     trials: int
+    """In how many of their trials it was."""
     of: int
-    found: tuple[int, ...]
+    found: tuple[int, ...] = field(metadata=at("findings"))
+    """Of each subject, as places in the Reading's findings."""
 
 
 def merged(trials: Iterable[tuple[str, Sequence[Finding]]]) -> tuple[Found, ...]:

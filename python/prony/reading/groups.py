@@ -22,42 +22,70 @@ from prony.analysis.summary import (
     summarise_cell,
     without_unsteady,
 )
+from prony.diagnosis import Diagnosis
 from prony.factors import shared_sandbox
 from prony.metrics import METRICS, Better
 from prony.model.plan import Cell, Plan
 from prony.model.sandbox import SandboxChoice
+from prony.model.shown import INTERNAL, json_of, shown, shown_as
 from prony.model.workload import ClosedLoop, EngineChoice, OpenLoop, Workload
+from prony.reading.cells import MeasuredCell
 from prony.reading.failures import FailureTest, failure_tests
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
     """The cells that share a load, generator and sandbox (but for limits that are factors), and the best of
-    them.
-
-    ``workload`` is that of the first: requests and expectations belong to the apps, and may differ between
-    cells. ``standings``: the best in each measure. ``primary``: the load that verdicts were planned for;
-    others are a screening.
-    ``of_generators``: one server under several generators, which are compared under the same load, whatever
-    their threads.
-    ``failures``: whether a subject's trials fail more often than those of the one that fails least.
-    ``power``: what difference in the answer's metric these blocks could find; null without a verdict.
-    ``stalls``: the subjects of which single trials were far worse in that metric than the others.
-    ``asks``: what the requests ask for, such as ``GET /cart``, where another load differs in nothing else.
+    them. ``workload`` is that of the first: requests and expectations belong to the apps, and may differ
+    between cells.
     """
 
-    workload: Workload
+    workload: Workload = field(metadata=INTERNAL)
     engine: EngineChoice
+    """The generator that its cells share."""
     sandbox: SandboxChoice
-    cells: tuple[CellSummary, ...]
+    """The sandbox that they share."""
+    cells: tuple[CellSummary, ...] = field(metadata=INTERNAL)
     answer: Answer
+    """The best of them."""
     standings: tuple[Standing, ...]
+    """The best in each measure."""
     primary: bool
+    """The load that verdicts were planned for; others are a screening."""
     of_generators: bool
+    """One server under several generators, which are compared under the same load, whatever their threads."""
     failures: tuple[FailureTest, ...]
+    """Whether a subject's trials fail more often than those of the one that fails least."""
     power: Sight | None = None
+    """What difference in the answer's metric these blocks could find; null without a verdict."""
     stalls: Mapping[str, Stall] = field(default_factory=dict)
+    """The subjects of which single trials were far worse in that metric than the others."""
     asks: str | None = None
+    """What the requests ask for, such as `GET /cart`, where another load differs in nothing else."""
+    diagnoses: Mapping[int, Diagnosis] = field(default_factory=dict, metadata=INTERNAL)
+    """What limits its subjects, by the ids of cells."""
+
+    @shown
+    def load(self) -> Mapping[str, object]:
+        """The workload without request and expectations, which belong to the app."""
+        return without_request(self.workload)
+
+    @shown_as("cells")
+    def measured_cells(self) -> tuple[MeasuredCell, ...]:
+        """Its cells, with all that is known of them."""
+        return tuple(MeasuredCell(one, self.diagnoses.get(one.cell.id)) for one in self.cells)
+
+    @shown
+    def most_per_s(self) -> float | None:
+        """How many requests a second the connections of a closed loop make at most on a server that waits
+        before each reply; null where it does not, or that is not known.
+        """
+        return self.cells[0].most_per_s
+
+
+def without_request(workload: Workload) -> dict[str, object]:
+    """Return a load as JSON has it: its request and what is expected of replies belong to the app."""
+    return {key: value for key, value in json_of(workload).items() if key not in ("request", "expect")}
 
 
 def groups_of(

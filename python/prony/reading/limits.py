@@ -4,9 +4,11 @@ Must not know words.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from prony.diagnosis import Diagnosis
+from prony.model.shapes import at
+from prony.model.shown import INTERNAL, shown
 from prony.reading.groups import Group
 from prony.reading.study import Reading
 
@@ -53,10 +55,15 @@ class LimitedCell:
     """
 
     name: str
-    group: Group
-    place: int
-    pointer: str
+    group: Group = field(metadata=INTERNAL)
+    place: int = field(metadata=INTERNAL)
+    pointer: str = field(metadata=at("at"))
     diagnosis: Diagnosis | None
+
+    @shown
+    def load(self) -> str:
+        """Its load, in words."""
+        return self.group.workload.describe()
 
 
 def limited_cells(reading: Reading, subject: str | None = None) -> tuple[LimitedCell, ...]:

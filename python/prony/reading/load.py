@@ -4,7 +4,7 @@ Must not know words.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from math import exp, log
 
@@ -15,7 +15,10 @@ from prony.analysis.load_condition import ConditionResult, LoadCondition, judge_
 from prony.analysis.paths import LoadPath, load_paths
 from prony.analysis.rates import keeps_rate, rates_of, window_s
 from prony.model.limit import GeneratorVerdict, Limited
-from prony.model.recording import Distribution, Handshakes, Recording, StageFigures, Streams
+from prony.model.recording import Handshakes, Recording, StageFigures, Streams
+from prony.model.shapes import at
+from prony.model.shown import INTERNAL, shown, shown_as
+from prony.reading.recorded import OfKind, Recorded, of_kind, recorded, summary_of
 from prony.units import seconds
 
 _MOST_CLASSES = 12
@@ -25,9 +28,14 @@ _MOST_CLASSES = 12
 class EndedSo:
     """Requests that ended so; ``share``: of all requests, null where there were none."""
 
-    ending: RequestClass
+    ending: RequestClass = field(metadata=INTERNAL)
     requests: int
     share: float | None
+
+    @shown_as("class")
+    def key(self) -> str:
+        """The class of the account; `bad_status 503` by status."""
+        return self.ending.key
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +51,33 @@ class LatencyClass:
 class Spread:
     """Valid replies by their ``kind`` of time: `response` in an open loop, `service` in a closed one."""
 
-    kind: str
+    kind: str = field(metadata=INTERNAL)
     classes: tuple[LatencyClass, ...]
+
+    @shown
+    def of(self) -> str:
+        """Which time it is: `response_ns` in an open loop, `service_ns` in a closed one."""
+        return f"{self.kind}_ns"
+
+
+@dataclass(frozen=True, slots=True)
+class StageCounts:
+    """The requests that were due in a stage, in a closed loop begun."""
+
+    begin_ns: int
+    """From the opening of the window."""
+    duration_ns: int
+    from_per_s: float | None
+    to_per_s: float | None
+    from_connections: int | None
+    to_connections: int | None
+    scheduled: int
+    sent: int
+    ok: int
+    failed: int
+    """Those without a latency."""
+    errors: int
+    """All but `ok`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +89,38 @@ class StageReading:
     one ``kind``, as in a `Spread`: of valid replies, and of all requests.
     """
 
-    figures: StageFigures
-    kind: str
-    begins_with: float
-    ends_with: float
+    figures: StageFigures = field(metadata=INTERNAL)
+    kind: str = field(metadata=INTERNAL)
+    begins_with: float = field(metadata=INTERNAL)
+    ends_with: float = field(metadata=INTERNAL)
     ok_per_s: float
-    ok: LatencySummary
-    all: LatencySummary
+    ok: LatencySummary = field(metadata=INTERNAL)
+    all: LatencySummary = field(metadata=INTERNAL)
+
+    @shown_as("")
+    def counts(self) -> StageCounts:
+        """Return its ends, and what became of its requests."""
+        found = self.figures
+        ends = found.from_per_s, found.to_per_s, found.from_connections, found.to_connections
+        counts = found.scheduled, found.sent, found.ok, found.failed
+        return StageCounts(found.begin_ns, found.duration_ns, *ends, *counts, found.scheduled - found.ok)
+
+    @shown_as("")
+    def times(self) -> OfKind:
+        """Return its times."""
+        return of_kind(self.kind, self.ok, self.all)
+
+
+@dataclass(frozen=True, slots=True)
+class AgreedOn:
+    """How many handshakes failed, and connections by what was agreed on."""
+
+    failed: int
+    protocols: Mapping[str, int]
+    ciphers: Mapping[str, int]
+    groups: Mapping[str, int]
+    keys: Mapping[str, int]
+    alpn: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +129,26 @@ class TlsReading:
     server's certificate was, null where the generator does not say so.
     """
 
-    figures: Handshakes
+    figures: Handshakes = field(metadata=INTERNAL)
     verified: bool | None
-    full: LatencySummary
-    resumed: LatencySummary
+    full: LatencySummary = field(metadata=at("full_ns"))
+    resumed: LatencySummary = field(metadata=at("resumed_ns"))
+
+    @shown_as("")
+    def agreed(self) -> AgreedOn:
+        """Return the connections by what was agreed on."""
+        one = self.figures
+        return AgreedOn(one.failed, one.protocols, one.ciphers, one.groups, one.keys, one.alpn)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamCounts:
+    """What a server did with the streams of its connections, as in the Recording."""
+
+    goaways: int
+    refused: int
+    resets: int
+    limit: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +157,17 @@ class StreamsReading:
     closed loop.
     """
 
-    figures: Streams
-    schedule_wait: LatencySummary | None
-    stream_wait: LatencySummary
-    wire: LatencySummary
+    figures: Streams = field(metadata=INTERNAL)
+    schedule_wait: LatencySummary | None = field(metadata=at("schedule_wait_ns"))
+    """Null in a closed loop."""
+    stream_wait: LatencySummary = field(metadata=at("stream_wait_ns"))
+    wire: LatencySummary = field(metadata=at("wire_ns"))
+
+    @shown_as("")
+    def counts(self) -> StreamCounts:
+        """Return what the server did with streams."""
+        one = self.figures
+        return StreamCounts(one.goaways, one.refused, one.resets, one.limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,22 +180,32 @@ class LoadReading:
     was due. ``conditions``: those that were asked for.
     """
 
-    recording: Recording
-    verdict: GeneratorVerdict
-    keeps_rate: bool
-    window_s: float | None
-    rates: Mapping[str, float | None]
-    latency: Mapping[tuple[str, str], LatencySummary | None]
-    send_lag: LatencySummary | None
-    connect: LatencySummary | None
-    account: Tally
+    recording: Recording = field(metadata=INTERNAL)
+    verdict: GeneratorVerdict = field(metadata=INTERNAL)
+    keeps_rate: bool = field(metadata=INTERNAL)
+    window_s: float | None = field(metadata=INTERNAL)
+    rates: Mapping[str, float | None] = field(metadata=INTERNAL)
+    latency: Mapping[tuple[str, str], LatencySummary | None] = field(metadata=INTERNAL)
+    send_lag: LatencySummary | None = field(metadata=INTERNAL)
+    connect: LatencySummary | None = field(metadata=INTERNAL)
+    account: Tally = field(metadata=INTERNAL)
     requests: tuple[EndedSo, ...]
+    """How all requests ended, those answered as expected first, then the others, most first."""
     spread: Spread | None
+    """Valid replies by their latency; null without any."""
     stages: tuple[StageReading, ...]
-    paths: tuple[LoadPath, ...] = ()
+    """Of a load with `--stages`."""
+    paths: tuple[LoadPath, ...] = field(default=(), metadata=INTERNAL)
     tls: TlsReading | None = None
+    """Of a load with TLS; else null."""
     streams: StreamsReading | None = None
-    conditions: tuple[ConditionResult, ...] = ()
+    """Of a load by HTTP/2; else null."""
+    conditions: tuple[ConditionResult, ...] = field(default=(), metadata=at("fail_if"))
+
+    @shown_as("")
+    def recorded(self) -> Recorded:
+        """Return what the Recording itself says."""
+        return recorded(self.recording, self.paths)
 
 
 def read_load(recording: Recording, conditions: Sequence[LoadCondition] = ()) -> LoadReading:
@@ -140,12 +231,6 @@ def read_load(recording: Recording, conditions: Sequence[LoadCondition] = ()) ->
         streams=_streams(recording.streams),
         conditions=tuple(judge_condition(one, recording, is_limited=is_limited) for one in conditions),
     )
-
-
-def summary_of(found: Distribution | None) -> LatencySummary | None:
-    """Return the summary of times of which none failed; null where there are none."""
-    times = read_distribution(found)
-    return None if times is None else summarise(times)
 
 
 def _tls(recording: Recording) -> TlsReading | None:

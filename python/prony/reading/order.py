@@ -4,7 +4,7 @@ Must not know words.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import fsum, log1p
 from statistics import median, stdev
 
@@ -13,7 +13,9 @@ from prony.analysis.drift import CALIBRATED
 from prony.analysis.order_effect import InBlock, order_effect
 from prony.analysis.summary import TrialFigures
 from prony.metrics import METRICS, Better
+from prony.model.shapes import INLINE
 from prony.model.trial import Ok, TrialRole
+from prony.reading.causes import Ended, ended
 from prony.reading.groups import Group
 
 
@@ -25,6 +27,35 @@ class Placed:
 
     metric: str | None = None
     change: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrialPosition:
+    """A trial in the order in which they ran, and how it ended."""
+
+    cell_id: int
+    role: TrialRole
+    """Why it was run."""
+    block: int
+    position: int
+    attempt: int
+    """Numbered from 0; of several the last counts."""
+    started_unix_ns: int
+    ended: Ended = field(metadata=INLINE)
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedTrial:
+    """A trial in the order in which they ran, with its figure against the mean of its cell."""
+
+    trial: TrialPosition = field(metadata=INLINE)
+    placed: Placed = field(metadata=INLINE)
+
+
+def position_of(trial: TrialFigures) -> TrialPosition:
+    """Return where a trial stands in the order in which they ran."""
+    numbers = (trial.block, trial.position, trial.attempt)
+    return TrialPosition(trial.cell_id, trial.role, *numbers, trial.started_unix_ns, ended(trial.outcome))
 
 
 def in_order(trials: Sequence[TrialFigures], groups: Sequence[Group]) -> tuple[Placed, ...]:

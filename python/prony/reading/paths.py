@@ -4,13 +4,15 @@ Must not know words.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from prony.analysis.account import Tally, together
 from prony.analysis.by_session import mean_of_sessions
 from prony.analysis.missing import Missing
 from prony.analysis.paths import LoadPath
 from prony.analysis.summary import CellSummary, Estimated, estimate_geometric, estimate_mean, lost_trials
+from prony.model.shapes import INLINE
+from prony.model.shown import INTERNAL, shown
 
 _SHOWN = ("50", "99")
 
@@ -19,20 +21,24 @@ _SHOWN = ("50", "99")
 class CellPath:
     """A path with the share that it was to have (``asked``), its requests, summed, and their ``share`` of
     all; null where there were none.
-
-    ``percentiles``: of the times of all its requests, by name, or why there is none; ``kind``: of these
-    times, as in a `LoadPath`. ``censored_from``: the least percentile, over the trials, from which they are
-    lower bounds.
     """
 
     path: str
     weight: float
     asked: float
     share: float | None
-    account: Tally
-    kind: str
+    account: Tally = field(metadata=INLINE)
+    kind: str = field(metadata=INTERNAL)
+    """Of these times, as in a `LoadPath`."""
     percentiles: dict[str, Estimated]
+    """Of the times of all its requests, by name, or why there is none."""
     censored_from: float | None = None
+    """The least percentile, over the trials, from which they are lower bounds."""
+
+    @shown
+    def of(self) -> str:
+        """The times that the percentiles are of."""
+        return f"{self.kind}_ns"
 
 
 def cell_paths(cell: CellSummary) -> tuple[CellPath, ...]:

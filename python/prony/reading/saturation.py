@@ -1,10 +1,12 @@
 """Where each subject saturates, over loads that differ in one quantity only."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from prony.analysis.knee import Saturation, points, saturation
 from prony.analysis.missing import Missing
+from prony.model.shapes import at
+from prony.model.shown import INTERNAL
 from prony.model.workload import ClosedLoop
 from prony.reading.groups import Group, families
 
@@ -14,24 +16,29 @@ LEAST_LOADS = 3
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The groups whose loads differ in one quantity only, the lightest first.
+    """The groups whose loads differ in one quantity only, the lightest first; ``places``: of these among all.
 
     ``over``: the quantity, `connections` or `rate`. ``latency``: the metric of the tail. ``subjects``:
     where each saturates, by name, as far as that is known: where the generator was the limit, it is not.
     """
 
-    groups: tuple[Group, ...]
+    groups: tuple[Group, ...] = field(metadata=INTERNAL)
+    places: tuple[int, ...] = field(metadata=at("groups"))
     over: str
+    """The quantity that differs: `connections` or `rate`."""
     latency: str
+    """The metric of the tail."""
     subjects: Mapping[str, Saturation]
 
 
-def curves(groups: Iterable[Group]) -> tuple[Curve, ...]:
+def curves(groups: Sequence[Group]) -> tuple[Curve, ...]:
     """Return a curve for each family of at least three loads."""
-    return tuple(_curve(family) for family in families(groups) if len(family) >= LEAST_LOADS)
+    places = {id(group): place for place, group in enumerate(groups)}
+    long = (family for family in families(groups) if len(family) >= LEAST_LOADS)
+    return tuple(_curve(family, tuple(places[id(one)] for one in family)) for family in long)
 
 
-def _curve(groups: Sequence[Group]) -> Curve:
+def _curve(groups: Sequence[Group], places: tuple[int, ...]) -> Curve:
     closed = isinstance(groups[0].workload.loop, ClosedLoop)
     latency = "service_ok_p99" if closed else "response_ok_p99"
     names = dict.fromkeys(cell.name for group in groups for cell in group.cells)
@@ -43,4 +50,4 @@ def _curve(groups: Sequence[Group]) -> Curve:
         if name not in limited
     }
     known = {name: one for name, one in found.items() if not isinstance(one, Missing)}
-    return Curve(tuple(groups), "connections" if closed else "rate", latency, known)
+    return Curve(tuple(groups), places, "connections" if closed else "rate", latency, known)

@@ -15,25 +15,25 @@ from prony.model.recording import GeneratorMachine
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """One generator over the trials of subjects.
-
-    ``requests``: of its part of all accounts. ``limited``: in how many trials it was the limit, or perhaps;
-    ``certain``: in how many of them without doubt; ``limits``: in how many by what, of which one trial may
-    have several. ``start_skew_ns``: how far it began from a common start at most, to within
-    ``clock_bound_ns``; null: it was alone. ``fingerprint``: of its machine, as of the first of the trials.
-    ``as_root``: whether it ran as root in any.
-    """
+    """One generator over the trials of subjects."""
 
     name: str
     trials: int
     requests: int
+    """Of its part of all accounts."""
     limited: int
+    """In how many trials it was the limit, or perhaps."""
     certain: int
+    """In how many of them without doubt."""
     limits: Mapping[LimitKind, int]
+    """In how many by what, of which one trial may have several."""
     start_skew_ns: float | None
+    """How far it began from a common start at most, to within `clock_bound_ns`; null: it was alone."""
     clock_bound_ns: int | None
     fingerprint: Fingerprint | None
+    """Of its machine, as of the first of the trials."""
     as_root: bool
+    """Whether it ran as root in any."""
 
 
 def senders(trials: Iterable[Sequence[GeneratorMachine]]) -> tuple[Sender, ...]:

@@ -13,6 +13,7 @@ from prony.analysis.claims import evaluate
 from prony.analysis.compare import LEAST_BLOCKS, Comparison, Terms
 from prony.analysis.dependence import Dependence, dependence
 from prony.analysis.editions import Then, VersionChange, of_the_time
+from prony.analysis.estimands import estimand
 from prony.analysis.summary import (
     CellSummary,
     TrialFigures,
@@ -29,14 +30,23 @@ from prony.model.limit import Limited
 from prony.model.plan import Cell, Plan
 from prony.model.records import Run, SubjectRecord, TrialRecord
 from prony.model.sandbox import Placement
+from prony.model.shapes import INLINE
+from prony.model.shown import INTERNAL, shown, shown_as
 from prony.model.trial import Ok, Trial, TrialRole
 from prony.reading.across import PartTrials, SessionPart, Sessions, over_sessions
-from prony.reading.checks import Calibrations, CrossCheck, calibrations, cross_checks
+from prony.reading.checks import (
+    Calibrated,
+    Calibrations,
+    CrossCheck,
+    calibration_trials,
+    calibrations,
+    cross_checks,
+)
 from prony.reading.failures import Attempts, Repeated, repeated, search_attempts
 from prony.reading.findings import Found, Shared, merged, shared
 from prony.reading.found_rates import Confirmed, confirmed_rates
 from prony.reading.groups import Group, agreed_terms, allowed_errors, groups_of
-from prony.reading.order import Placed, effect_of_order, in_order
+from prony.reading.order import Placed, PlacedTrial, effect_of_order, in_order, position_of
 from prony.reading.originals import Beside, beside
 from prony.reading.saturation import Curve, curves
 from prony.reading.senders import Sender, senders
@@ -60,36 +70,74 @@ def dependence_of(groups: Iterable[Group]) -> Dependence | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """All content of a study's reports, as values. ``trials``: all of them, in the order in which they ran,
-    also those of the calibration, of cross-checks and of searches, whose cells are ``added`` to the plan's
-    own. ``claims``: each claim of the plan with its result. ``dependence``: of blocks on the one before; null
-    where it is not testable. ``across``: its sessions beside each other, null where it has one.
-    ``tried``: the steps of a search, with their subjects, in order. ``warm_ups``: what a pilot found.
-    ``then``: of claims that do not hold, by name, what the software of the original's time says.
-    ``diagnoses``: what limits the subject, by the id of a cell. ``sweeps``: what settings do, where subjects
-    differ in them on purpose. ``machines``: the generators of loads that came from several machines, or from
-    another one than the server's.
+class JudgedClaim:
+    """A claim, and what a study says of it."""
+
+    claim: Claim = field(metadata=INLINE)
+    result: ClaimResult = field(metadata=INLINE)
+    estimand: str
+    """The quantity that decides, in words."""
+    then: Then | None
+    """Of a claim that does not hold, or whose subjects of today were not measured: what the software of the
+    original's time says.
     """
 
+
+@dataclass(frozen=True, slots=True)
+class StudyExtent:
+    """How much was measured."""
+
+    blocks: int
+    """Those that were begun."""
+    sessions: int
+    """How many the subjects' trials are of, parted by a planned pause, another day or another machine."""
+    trials: Mapping[TrialRole, int]
+    """How many were run for each reason."""
+    limited: Mapping[str, int]
+    """How many trials of subjects had each verdict on the generator, `of` so many that ran their window."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """All content of a study's reports, as values."""
+
     plan: Plan
+    """What was asked for."""
     runs: tuple[Run, ...]
+    """The runs that measured into the archive."""
     fingerprint: Fingerprint
+    """The machine."""
     subjects: Mapping[str, SubjectRecord]
+    """By name."""
     groups: tuple[Group, ...]
+    """Cells that may be compared, one group for each load, engine and sandbox."""
     findings: tuple[Found, ...]
+    """What the rules found, in their order."""
     placements: tuple[Placement, ...]
-    trials: tuple[TrialFigures, ...]
-    claims: tuple[tuple[Claim, ClaimResult], ...]
-    added: Mapping[TrialRole, tuple[CellSummary, ...]]
+    """The CPUs that trials had."""
+    trials: tuple[TrialFigures, ...] = field(metadata=INTERNAL)
+    """All of them, in the order in which they ran, also those of the calibration, of cross-checks and of
+    searches, whose cells are `added` to the plan's own.
+    """
+    claims: tuple[tuple[Claim, ClaimResult], ...] = field(metadata=INTERNAL)
+    """Each claim of the plan with its result."""
+    added: Mapping[TrialRole, tuple[CellSummary, ...]] = field(metadata=INTERNAL)
     dependence: Dependence | None = None
+    """Of blocks on the one before; null where it is not testable."""
     across: Sessions | None = None
-    tried: tuple[tuple[str, TrialStep], ...] = ()
+    """Its sessions beside each other, null where it has one."""
+    tried: tuple[tuple[str, TrialStep], ...] = field(default=(), metadata=INTERNAL)
+    """The steps of a search, with their subjects, in order."""
     warm_ups: tuple[WarmUp, ...] = ()
-    then: Mapping[str, Then] = field(default_factory=dict)
-    diagnoses: Mapping[int, Diagnosis] = field(default_factory=dict)
+    """What a pilot found."""
+    then: Mapping[str, Then] = field(default_factory=dict, metadata=INTERNAL)
+    """Of claims that do not hold, by name, what the software of the original's time says."""
+    diagnoses: Mapping[int, Diagnosis] = field(default_factory=dict, metadata=INTERNAL)
+    """What limits the subject, by the id of a cell."""
     sweeps: tuple[Sweep, ...] = ()
+    """What settings do, where subjects differ in them on purpose."""
     machines: tuple[Sender, ...] = ()
+    """The generators of loads that came from several machines, or from another one than the server's."""
 
     @property
     def cells(self) -> tuple[CellSummary, ...]:
@@ -113,43 +161,43 @@ class Reading:
         """How many sessions the trials of subjects are of, as far as these say something about them."""
         return len(judged_sessions(one for one in self.trials if one.role is TrialRole.SUBJECT)) or 1
 
-    @property
+    @shown
     def verdicts(self) -> Mapping[ClaimVerdict, int]:
         """The number of claims of each verdict."""
         return Counter(result.verdict for _, result in self.claims)
 
-    @property
+    @shown
     def then_verdicts(self) -> Mapping[VersionChange, int]:
         """The number of claims of which the software of the original's time says the same."""
         return Counter(one.change for one in self.then.values())
 
-    @property
+    @shown
     def shared_findings(self) -> tuple[Shared, ...]:
         """The findings, grouped where several subjects share one."""
         return shared(self.findings)
 
-    @property
+    @shown_as("drift")
     def calibrations(self) -> Calibrations | None:
         """What the calibration shows of the machine during the study; null without one."""
         return calibrations(self.trials, self.plan.design.margin)
 
-    @property
+    @shown
     def cross_checks(self) -> tuple[CrossCheck, ...]:
         """The comparison of cells with the same cells under other generators."""
         found = self.added.get(TrialRole.CROSS_CHECK, ())
         return cross_checks(self.cells, found, self.plan.design.margin)
 
-    @property
+    @shown
     def found_rates(self) -> tuple[Confirmed, ...]:
         """The result of the last search for each subject; empty without a search."""
         return confirmed_rates(self.runs, self.tried)
 
-    @property
+    @shown
     def originals(self) -> tuple[Beside, ...]:
         """The published figures, each beside each cell that repeats it."""
         return beside(self.cells, self.plan.originals)
 
-    @property
+    @shown
     def curves(self) -> tuple[Curve, ...]:
         """The loads that differ in one quantity only, if there are enough, and where subjects saturate."""
         return curves(self.groups)
@@ -159,22 +207,22 @@ class Reading:
         """Each of the trials against the mean of its own cell."""
         return in_order(self.trials, self.groups)
 
-    @property
+    @shown
     def order_effect(self) -> Comparison | None:
         """How what ran last in a block compares with what ran first; null where that cannot be known."""
         return effect_of_order(self.trials, self.order, self.plan.design.margin)
 
-    @property
+    @shown
     def repeated(self) -> Repeated | None:
         """The trials that were discarded and repeated; null if there are none."""
         return repeated(self.trials)
 
-    @property
+    @shown
     def search(self) -> Attempts | None:
         """What the trials of a search suffered; null without one."""
         return search_attempts(self.trials)
 
-    @property
+    @shown
     def unmeasured(self) -> Mapping[str, str]:
         """The subjects without a trial under some load, with the reason."""
         records = self.subjects.values()
@@ -185,12 +233,31 @@ class Reading:
                 reasons.setdefault(cell.name, left_out.get(str(cell.cell.id), "no trial was run"))
         return reasons
 
-    def most_per_s(self, group: Group) -> float | None:
-        """Return how many requests a second the connections of a closed loop make at most on a server that
-        waits before each reply; null where it does not, or that is not known.
-        """
-        first = group.cells[0].cell
-        return most_per_s(first, self.subjects.get(first.subject.name))
+    @shown_as("claims")
+    def judged_claims(self) -> tuple[JudgedClaim, ...]:
+        """What the experiment claimed, and what this study says of it."""
+        return tuple(
+            JudgedClaim(claim, result, estimand(claim), self.then.get(claim.name))
+            for claim, result in self.claims
+        )
+
+    @shown
+    def extent(self) -> StudyExtent:
+        """How much was measured."""
+        trials = {role: self.count(role) for role in TrialRole}
+        limited = {"of": sum(self.limited.values()), **{one.value: n for one, n in self.limited.items()}}
+        return StudyExtent(self.blocks, self.sessions, trials, limited)
+
+    @shown_as("order")
+    def positions(self) -> tuple[PlacedTrial, ...]:
+        """Every trial in the order in which they ran."""
+        both = zip(self.trials, self.order, strict=True)
+        return tuple(PlacedTrial(position_of(trial), placed) for trial, placed in both)
+
+    @shown
+    def calibration(self) -> tuple[Calibrated, ...]:
+        """The calibration cell, each time it was measured."""
+        return calibration_trials(self.trials)
 
     def place(self, group: Group) -> int:
         """Return the place of a group in ``groups``.
@@ -234,12 +301,23 @@ def _then(
     return {name: one for name, one in found.items() if one is not None}
 
 
-def _cells(groups: Iterable[Group], subjects: Mapping[str, SubjectRecord]) -> list[CellSummary]:
-    return [
+def _with_subjects(groups: Iterable[Group], subjects: Mapping[str, SubjectRecord]) -> tuple[Group, ...]:
+    """Return groups with what is known of their subjects."""
+    return tuple(_with_records(group, subjects) for group in groups)
+
+
+def _with_records(group: Group, subjects: Mapping[str, SubjectRecord]) -> Group:
+    cells = (
         replace(one, most_per_s=most_per_s(one.cell, subjects.get(one.cell.subject.name)))
-        for group in groups
         for one in group.cells
-    ]
+    )
+    leader = subjects.get(group.answer.leader or "")
+    answer = replace(group.answer, command_line=None if leader is None else leader.command_line)
+    return replace(group, cells=tuple(cells), answer=answer)
+
+
+def _cells(groups: Iterable[Group]) -> list[CellSummary]:
+    return [cell for group in groups for cell in group.cells]
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,8 +389,10 @@ def read(  # noqa: PLR0913 - what an archive holds
             diagnosed[key] = _Diagnosed(cell.subject.name, trial.attempt, observe(evidence))
     own = [one for one in taken if one.role is TrialRole.SUBJECT and one.cell_id in own_cells]
     agreed = agreed_terms(plan, own)
-    groups = groups_of(plan, own, agreed, takes_unsteady=takes_unsteady)
-    cells = _cells(groups, subjects)
+    alike = groups_of(plan, own, agreed, takes_unsteady=takes_unsteady)
+    diagnoses = with_unequal_work(alike, _concluded(diagnosed, closely))
+    groups = tuple(replace(one, diagnoses=diagnoses) for one in _with_subjects(alike, subjects))
+    cells = _cells(groups)
     claims = _claims(plan, cells, agreed)
 
     def agreed_in(group: Group) -> Terms:
@@ -325,7 +405,7 @@ def read(  # noqa: PLR0913 - what an archive holds
         subjects=subjects,
         groups=groups,
         findings=_merged(diagnosed.values()),
-        diagnoses=with_unequal_work(groups, _concluded(diagnosed, closely)),
+        diagnoses=diagnoses,
         placements=tuple(dict.fromkeys(trial.placement for trial in own if trial.placement is not None)),
         trials=tuple(taken),
         claims=claims,
@@ -394,7 +474,7 @@ def read_over(plan: Plan, parts: Sequence[SessionPart]) -> Sessions:
     takes_unsteady = all(part.trials.takes_unsteady for part in parts)
     agreed = replace(agreed_terms(plan, trials), by_session=True, look=None)
     groups = groups_of(plan, trials, agreed, takes_unsteady=takes_unsteady)
-    claims = _claims(plan, _cells(groups, subjects), agreed)
+    claims = _claims(plan, _cells(_with_subjects(groups, subjects)), agreed)
     return over_sessions(parts, groups, plan.design.margin, [result for _, result in claims])
 
 

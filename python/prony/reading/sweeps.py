@@ -6,7 +6,7 @@ Must not know words.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from math import prod
 
@@ -18,6 +18,7 @@ from prony.factors import OF_SANDBOX, Value, short_keys, without_levels
 from prony.metrics import Better
 from prony.model.plan import Cell
 from prony.model.records import SubjectRecord
+from prony.model.shapes import at
 from prony.reading.groups import Group
 
 # A setting of the kernel is text; longer than this is none.
@@ -40,11 +41,12 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """A setting in which subjects differ. ``levels``: ascending where all are numbers."""
+    """A setting in which subjects differ."""
 
     key: str
     title: str
     levels: tuple[Level, ...]
+    """Ascending where all are numbers."""
 
     @property
     def is_number(self) -> bool:
@@ -58,68 +60,69 @@ class Member:
 
     cell: int
     name: str
-    at: tuple[int, ...]
+    at: tuple[int, ...] = field(metadata=at("levels"))
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """What one step in one factor from the best does. ``factor``, ``level``: by their numbers.
-
-    ``comparison``: the neighbour over the best.
-    """
+    """What one step in one factor from the best does."""
 
     factor: int
+    """`factor` and `level`: by their numbers."""
     level: int
     name: str
     comparison: Comparison
+    """The neighbour over the best."""
 
 
 @dataclass(frozen=True, slots=True)
 class Crossed:
-    """Two factors, by their numbers: at each level of the first, what the levels of the second do.
-
-    ``steps``: by (level of the first, level of the second after its first): the ratio to the second's first
-    level there. ``found``: of these, how each but those of the first's first level differs from there.
-    ``best``: for each level of the first, the levels of the second that are best there, or not shown to be
-    worse; null with other factors. ``everywhere``: the levels of the second that are among these at every
-    level of the first.
-    """
+    """Two factors, by their numbers: at each level of the first, what the levels of the second do."""
 
     first: int
     second: int
     steps: Mapping[tuple[int, int], Comparison]
+    """By (level of the first, level of the second after its first): the ratio to the second's first level
+    there.
+    """
     found: Mapping[tuple[int, int], Comparison]
+    """Of these, how each but those of the first's first level differs from there."""
     verdict: Dependent
     best: tuple[tuple[int, ...], ...] | None
+    """For each level of the first, the levels of the second that are best there, or not shown to be worse;
+    null with other factors.
+    """
     everywhere: tuple[int, ...]
+    """The levels of the second that are among these at every level of the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """The subjects of one server, frontend and app under one load that differ in settings only.
-
-    ``group``: its place among the Reading's. ``points``: in the order of the factors' levels. ``best``: the
-    first of ``metric``, null where nobody qualifies, and of fewer than five sessions; ``ties``: those that
-    are not shown to be worse, ``least`` the one of all these with the least of its settings, null where
-    settings have no order.
-    ``blocks``: the fewest that a comparison rests on; ``decided``: they are enough. ``at_edge``: the factors
-    of which the best, and all ties, have the largest level that was measured. ``steps``: with one factor,
-    what each level after the first makes of the one before it, by its number.
-    """
+    """The subjects of one server, frontend and app under one load that differ in settings only."""
 
     group: int
+    """Its place among the Reading's."""
     name: str
     metric: str | None
     factors: tuple[Factor, ...]
     points: tuple[Member, ...]
+    """In the order of the factors' levels."""
     best: str | None
+    """The first of `metric`, null where nobody qualifies, and of fewer than five sessions."""
     ties: tuple[str, ...]
+    """Those that are not shown to be worse, `least` the one of all these with the least of its settings, null
+    where settings have no order.
+    """
     least: str | None
     blocks: int
+    """The fewest that a comparison rests on."""
     decided: bool
+    """They are enough."""
     neighbours: tuple[Neighbour, ...]
     at_edge: tuple[int, ...]
+    """The factors of which the best, and all ties, have the largest level that was measured."""
     steps: Mapping[int, Comparison]
+    """With one factor, what each level after the first makes of the one before it, by its number."""
     crossed: tuple[Crossed, ...]
 
     def point(self, name: str) -> Member:

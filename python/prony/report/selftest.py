@@ -1,12 +1,13 @@
 """The report of `prony selftest aa`: how many verdicts are false where nothing differs, and the floor."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count as naturals
 
 from prony.analysis.noise_floor import LEAST_STUDIES, SelfTest
 from prony.analysis.self_tests import Procedure
 from prony.metrics import METRICS
+from prony.model.shapes import at
 from prony.report.document import Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
 from prony.report.forms import count, percent
 from prony.report.text import Figure, Name, Quote, Text, Words, pointer, text
@@ -17,16 +18,16 @@ _DRAWN = ("subject", "loop", "metric", "names", "blocks", "false", "at most", "a
 
 @dataclass(frozen=True, slots=True)
 class SelfTests:
-    """What an archive shows of the procedure.
-
-    ``archive``: what was read, in words; ``tests``: of real studies and floors; ``drawn``: the procedure on
-    names that were drawn again; ``kept``: where the floors are, null when they are not kept.
-    """
+    """What an archive shows of the procedure."""
 
     archive: str
+    """What was read, in words."""
     tests: Sequence[SelfTest]
-    drawn: Sequence[Procedure]
+    """Of real studies and floors."""
+    drawn: Sequence[Procedure] = field(metadata=at("procedure"))
+    """The procedure on names that were drawn again."""
     kept: str | None
+    """Where the floors are, null when they are not kept."""
 
 
 def selftest_document(shown: SelfTests) -> Document:

@@ -31,10 +31,10 @@ def _claims(found: Sessions) -> Iterator[Section]:
 
 
 def _claim(one: ClaimOver, at: str) -> Text:
-    verdict = Quote(one.over.verdict.value, at + pointer("over"))
+    verdict = Quote(one.over.verdict.value, at + pointer("over", "verdict"))
     words = text("{}: {}", Quote(one.claim.text, at + pointer("text")), verdict)
     reason = one.over.reason
-    return text("{} ({})", words, Quote(reason, at + pointer("reason"))) if reason else words
+    return text("{} ({})", words, Quote(reason, at + pointer("over", "reason"))) if reason else words
 
 
 def _answer(found: Sessions) -> Iterator[Block]:

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS
-from prony.reading.trend import SameLoad, Trend, change, known
+from prony.reading.same_load import SameLoad, change, known
+from prony.reading.trend import Trend
 from prony.report.document import Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
 from prony.report.forms import count, day, estimate, signed_percent
 from prony.report.scales import metric_scale

@@ -12,7 +12,7 @@ from prony.page.charts.dots import is_flat
 from prony.page.charts.ratios import forest, places, ratio_axis
 from prony.page.scene import titled
 from prony.reading.across import LoadOver
-from prony.reading.trend import SameLoad, known
+from prony.reading.same_load import SameLoad, known
 from prony.report.forms import estimate, signed_percent
 from prony.report.scales import metric_scale
 from prony.report.text import pointer

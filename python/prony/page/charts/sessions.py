@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from prony.page.chart import Chapter, Style
 from prony.page.charts.over import Editions, Step, over_editions, session_ratios
 from prony.reading.across import Sessions
-from prony.reading.trend import same_loads
 from prony.report.forms import day
 from prony.report.text import pointer, text
 from prony.report.words import workload_words
@@ -24,8 +23,8 @@ def session_chapters(found: Sessions, look: Style, at: str) -> Iterator[Chapter]
         for k, part in enumerate(found.parts)
     )
     sessions = Editions("session", steps)
-    for k, (load, same) in enumerate(zip(found.loads, same_loads(found), strict=True)):
-        own = at + pointer("loads", k)
+    for k, load in enumerate(found.loads):
+        same, own = load.same, at + pointer("loads", k)
         charts = [session_ratios(look, sessions, load, same, own)]
         charts += [over_editions(look, sessions, same, metric, own) for metric in same.metrics]
         words = text("{}: over the sessions", workload_words(same.workload, own + pointer("load")))

@@ -93,11 +93,11 @@ def _searched(reading: Reading) -> Iterator[Text]:
     found = reading.search
     if found is None or not found.disturbed:
         return
-    (cause, _), *more = found.causes
+    first, *more = found.causes
     disturbed = Figure(found.disturbed, count, "/search/disturbed")
     of = Figure(found.trials, count, "/search/trials")
     others = " and other causes" if more else ""
-    why = cause_words(cause, "/search/causes/0")
+    why = cause_words(first.cause, "/search/causes/0")
     yield text(f"{{}} of {{}} trials of the search were disturbed ({{}}{others})", disturbed, of, why)
 
 

@@ -59,7 +59,7 @@ def generator_section(reading: Reading, group: Group) -> Section:
 
 def _most(reading: Reading, group: Group) -> Iterator[Block]:
     """Yield how many requests the connections could have made at most, if the server's delay is known."""
-    most, at = reading.most_per_s(group), pointer("groups", reading.place(group))
+    most, at = group.most_per_s, pointer("groups", reading.place(group))
     if most is None:
         return
     words = text(

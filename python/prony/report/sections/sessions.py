@@ -135,7 +135,7 @@ def _changes(found: Sessions, at: str) -> Iterator[Text]:
             said = joined(
                 [Quote(v.value, where + pointer("verdicts", j)) for j, v in enumerate(claim.verdicts)], " / "
             )
-            over = Quote(claim.over.verdict.value, where + pointer("over"))
+            over = Quote(claim.over.verdict.value, where + pointer("over", "verdict"))
             parts = (Quote(claim.claim.text, where + pointer("text")), said, over)
             yield text("claim: {}: in turn {}; over the sessions: {}", *parts)
     for name, versions in found.versions.items():

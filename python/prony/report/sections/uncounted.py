@@ -104,10 +104,10 @@ def _repeated(reading: Reading) -> Iterator[Text]:
     found = reading.repeated
     if found is None:
         return
-    places = ((pointer("repeated", "causes", k), pair) for k, pair in enumerate(found.causes))
+    places = ((pointer("repeated", "causes", k), one) for k, one in enumerate(found.causes))
     reasons = [
-        text("{} ({})", cause_words(cause, at), Figure(number, count, at + pointer("trials")))
-        for at, (cause, number) in places
+        text("{} ({})", cause_words(one.cause, at), Figure(one.trials, count, at + pointer("trials")))
+        for at, one in places
     ]
     many = counted(Figure(found.trials, count, "/repeated/trials"), "trial")
     yield text("{} repeated at the end of the block (the last counts): {}.", many, joined(reasons, by="; "))

@@ -1,0 +1,95 @@
+"""What reports say, as JSON (`--json`): the values themselves, and of some the words.
+
+Each number of a text report has its value here: `report.text.Figure` names the place.
+"""
+
+from types import MappingProxyType
+
+from prony.analysis.summary import CellSummary
+from prony.diagnosis import MEANINGS, Consequence, Diagnosis, Experiment, Finding
+from prony.model.shapes import Json
+from prony.model.shown import Words, json_of
+from prony.reading.across import SessionPart
+from prony.reading.brief import StudyReport, brief_of
+from prony.reading.study import Reading
+from prony.reading.trend import Edition
+from prony.report.diagnoses import diagnosis_words
+from prony.report.findings import advice_words, finding_words, limit_words
+from prony.report.words import machine_words
+
+VERSION = 1
+
+
+def document_json(value: object = None, **more: object) -> Json:
+    """Return a document: ``more`` by its keys, and what ``value`` holds."""
+    return {"version": VERSION, **json_of(more, WORDS), **(json_of(value, WORDS) or {})}
+
+
+def reading_json(reading: Reading) -> Json:
+    """Return the report of a study."""
+    return document_json(report_of(reading))
+
+
+def report_of(reading: Reading) -> StudyReport:
+    """Return a study's report with its short answer; null for a search, whose answer is `found_rates`."""
+    return StudyReport(None if reading.is_search else brief_of(reading), reading)
+
+
+# --- words ------------------------------------------------------------------------------------------------
+
+
+def _sentence(finding: Finding) -> str:
+    """The same in words."""
+    return str(finding_words(finding, ""))
+
+
+def _advice(finding: Finding) -> str | None:
+    """What to change, in words."""
+    return None if finding.advice is None else str(advice_words(finding, ""))
+
+
+def _consequence(finding: Finding) -> Consequence:
+    """What it means for the figures."""
+    return MEANINGS[finding.kind].consequence
+
+
+def _experiment(finding: Finding) -> Experiment:
+    """What would confirm it."""
+    return MEANINGS[finding.kind].experiment
+
+
+def _limit(found: Diagnosis) -> str:
+    """The same in words."""
+    return str(diagnosis_words([(found, "")]))
+
+
+def _generator_limited(cell: CellSummary) -> str | None:
+    """Null, or why the generator may have set the figures of some trial."""
+    return None if cell.limited is None else str(limit_words(cell.limited, ""))
+
+
+def _machine(session: SessionPart) -> str:
+    """Its machine, in words."""
+    return str(machine_words(session.fingerprint))
+
+
+def _machine_of_edition(edition: Edition) -> str:
+    """Its machine, in words."""
+    return str(machine_words(edition.reading.fingerprint))
+
+
+WORDS: Words = MappingProxyType(
+    {
+        Finding: {
+            "sentence": _sentence,
+            "advice": _advice,
+            "consequence": _consequence,
+            "experiment": _experiment,
+        },
+        Diagnosis: {"sentence": _limit},
+        CellSummary: {"generator_limited": _generator_limited},
+        SessionPart: {"machine": _machine},
+        Edition: {"machine": _machine_of_edition},
+    }
+)
+"""What is said of values beside what they hold, by key."""
