@@ -7,8 +7,9 @@ Must not know how it was started.
 """
 
 import contextlib
+import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -21,15 +22,31 @@ from prony.model.observation import LogTail
 from prony.model.sandbox import Placement
 from prony.model.shapes import Json
 from prony.sandbox import journal
-from prony.sandbox.affinity import strays
 from prony.sandbox.base import StopReport
 from prony.sandbox.cgroup.base import Counters
 from prony.sandbox.contract import verify
 from prony.sandbox.groups import TrialGroups
+from prony.sandbox.identity import descendants
 from prony.sandbox.pipe import Supervisor
 from prony.sandbox.readiness import wait_until_ready
 from prony.seat import EngineSeat
 from prony.units import format_bytes
+
+
+def strays(tree_pid: int, cpus: Iterable[int]) -> tuple[int, ...]:
+    """Return the processes below ``tree_pid`` that may run on other CPUs too: servers can change their
+    CPUs.
+    """
+    allowed = set(cpus)
+    return tuple(pid for pid in descendants(tree_pid) if not _affinity(pid) <= allowed)
+
+
+def _affinity(pid: int) -> set[int]:
+    try:
+        return os.sched_getaffinity(pid)
+    except OSError:
+        # It has ended.
+        return set()
 
 
 class SupervisedSubject:
