@@ -31,7 +31,7 @@ def address_of(
     """Return where to send the load for a host, as an address without a name.
 
     This machine is always allowed, another host if ``allowed`` has its name, or all of its addresses. Of one
-    with several, the load goes to all of one family that accept a connection; ``say`` is told of it.
+    with several, the load goes to all of one family that accept a connection; ``say`` gets the words for it.
 
     *Errors*: UsageError for a host that is not allowed; HostError for a name without an address.
     """

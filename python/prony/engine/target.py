@@ -77,8 +77,8 @@ class LoadTarget:
     ) -> Address:
         """Return the address of the target, if it may be loaded: a Unix socket is always this machine's.
 
-        ``tls``: what is asked of it, where it has TLS. ``form``: how it is spoken to. ``say``: is told of a
-        name with several addresses.
+        ``tls``: what is asked of it, where it has TLS. ``form``: how it is spoken to. ``say``: gets words
+        on a name with several addresses.
 
         *Errors*: those of `address_of`; UsageError for a form of HTTP where another protocol was typed.
         """
