@@ -37,6 +37,7 @@ def test_exit_codes_are_as_documented():
         "USAGE": 2,
         "COULD_NOT_MEASURE": 3,
         "INTERNAL": 4,
+        "HUNG_UP": 129,
         "INTERRUPTED": 130,
         "TERMINATED": 143,
     }

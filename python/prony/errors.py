@@ -26,6 +26,7 @@ class ExitCode(IntEnum):
     USAGE = 2
     COULD_NOT_MEASURE = 3
     INTERNAL = 4
+    HUNG_UP = 129
     INTERRUPTED = 130
     TERMINATED = 143
 

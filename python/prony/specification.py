@@ -70,6 +70,7 @@ def encode_target(address: Address, streams: int = 1) -> Json:
         "socket": "unix" if is_unix else "tcp",
         "wire": _encode_wire(address, streams),
         **({"tls": encode(address.tls)} if address.tls else {}),
+        **({"others": list(address.others)} if address.others else {}),
     }
 
 

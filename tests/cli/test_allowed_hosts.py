@@ -71,3 +71,22 @@ def test_a_name_without_an_address_is_told():
     resolve, _ = resolving()
     with pytest.raises(HostError, match="no address for `localhost`"):
         address_of("localhost", 1, [], resolve)
+
+
+def test_of_a_name_with_several_addresses_all_that_listen_are_loaded_and_named():
+    told = []
+    with socket.create_server(("127.0.0.2", 0)) as first:
+        port = first.getsockname()[1]
+        with socket.create_server(("127.0.0.4", port)):
+            resolve, _ = resolving("127.0.0.2", "127.0.0.3", "127.0.0.4")
+            found = address_of("shop.test", port, ["shop.test"], resolve, told.append)
+    assert (found.host, found.others) == ("127.0.0.2", ("127.0.0.4",))
+    assert "has 3 addresses; connections go in turn to 127.0.0.2, 127.0.0.4; not to 127.0.0.3" in told[0]
+
+
+def test_a_zone_is_of_this_machine_and_allows_nothing():
+    resolve, _ = resolving("fe80::1%eth0")
+    for allowed in (["fe80::1"], ["fe80::1%eth0"]):
+        assert address_of("fe80::1%eth0", 1, allowed, resolve).host == "fe80::1%eth0"
+    with pytest.raises(UsageError):
+        address_of("fe80::1%eth0", 1, ["fe80::2"], resolve)

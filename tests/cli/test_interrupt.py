@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from prony.cli.interrupt import Terminated, terminate_as_interrupt
+from prony.cli.interrupt import Terminated, status_of, terminate_as_interrupt
 
 
 @pytest.fixture
@@ -34,3 +34,13 @@ def test_after_nohup_the_end_of_the_terminal_ends_nothing(handled):
     with terminate_as_interrupt():
         os.kill(os.getpid(), signal.SIGHUP)
     assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+
+
+def test_what_goes_on_to_its_end_knows_which_signal_came(handled):
+    handled(signal.SIGHUP, signal.SIG_DFL)
+    with terminate_as_interrupt() as seen:
+        try:
+            os.kill(os.getpid(), signal.SIGHUP)
+        except KeyboardInterrupt as interrupt:
+            assert status_of(interrupt) == 129
+    assert [status_of(one) for one in seen] == [129]

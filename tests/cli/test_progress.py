@@ -108,3 +108,14 @@ def test_who_waits_for_generators_sees_it(monkeypatch):
     for count in (4, None):
         progress.on_event({"event": "waiting", "generators": count})
     assert shown == ["waiting for the generators to start: 4", "waiting for the generators"]
+
+
+def test_into_a_pipe_a_line_comes_every_ten_seconds(capsys, monkeypatch):
+    clock = iter([0.0, 4.0, 10.0, 10.0, 14.0, 20.0, 20.0])
+    monkeypatch.setattr("prony.cli.load_progress.monotonic", lambda: next(clock))
+    counts = {"ok": 1, "failed": 0, "in_flight": 1, "queued": 0, "last_second": None}
+    event = {"event": "progress", "phase": "window", "elapsed_ns": 10**9, **counts}
+    with LoadProgress(build.Workload(build.ClosedLoop(1), build.DurationStop(10**11))) as progress:
+        for _ in range(4):
+            progress.on_event(event)
+    assert capsys.readouterr().err.count("window") == 2

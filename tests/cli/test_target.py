@@ -124,3 +124,27 @@ def test_a_wire_without_a_usual_port_needs_one(scheme):
 def test_another_machine_is_guarded_whatever_is_spoken(scheme):
     with pytest.raises(UsageError, match="is not this machine"):
         target_of(f"{scheme}://192.0.2.1:9000/").address(())
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "path", "name"),
+    [
+        ("http://0.0.0.0:8000/", "127.0.0.1", "/", None),
+        ("http://[::]:8000/x", "::1", "/x", None),
+        ("http://app.localhost:8000/", "localhost", "/", "app.localhost:8000"),
+        ("http://[fe80::1%25eth0]:8000/", "fe80::1%eth0", "/", "[fe80::1]:8000"),
+        ("http://b\u00fccher.example:8000/", "xn--bcher-kva.example", "/", "xn--bcher-kva.example:8000"),
+        ("http://127.0.0.1:8000/caf\u00e9?q=\u20ac#top", "127.0.0.1", "/caf%C3%A9?q=%E2%82%AC", None),
+        ("http://127.0.0.1:8000/x?", "127.0.0.1", "/x?", None),
+        ("http://127.0.0.1:8000?", "127.0.0.1", "/?", None),
+        ("127.0.0.1:8000/x?#top", "127.0.0.1", "/x?", None),
+        ("http://127.0.0.1:8000/%C3%A9", "127.0.0.1", "/%C3%A9", None),
+    ],
+)
+def test_what_people_type_is_what_servers_read(url, host, path, name):
+    found = target_of(url)
+    assert (found.host, found.path, found.name) == (host, path, name)
+
+
+def test_what_is_not_ascii_is_encoded_over_a_unix_socket_too():
+    assert target_of("unix:/run/app.sock:/caf\u00e9?#x").path == "/caf%C3%A9?"

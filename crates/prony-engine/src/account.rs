@@ -19,6 +19,7 @@ pub enum Class {
     Eof,
     ShortBody,
     Parse,
+    StreamRefused,
     TimedOut,
     NotSentQueue,
     NotSentEnd,
@@ -64,6 +65,7 @@ impl Class {
             Self::Eof => "eof",
             Self::ShortBody => "short_body",
             Self::Parse => "parse",
+            Self::StreamRefused => "stream_refused",
             Self::TimedOut => "timed_out",
             Self::NotSentQueue => "not_sent_queue",
             Self::NotSentEnd => "not_sent_end",
@@ -119,7 +121,7 @@ impl Kind {
 }
 
 /// Every class that an account may have, its own and those of other generators, with its kind.
-pub const CLASSES: [(&str, Kind); 21] = [
+pub const CLASSES: [(&str, Kind); 22] = [
     ("ok", Kind::Ok),
     ("bad_status", Kind::OtherReply),
     ("failed_validation", Kind::OtherReply),
@@ -132,6 +134,7 @@ pub const CLASSES: [(&str, Kind); 21] = [
     ("eof", Kind::Broken),
     ("short_body", Kind::Broken),
     ("parse", Kind::Broken),
+    ("stream_refused", Kind::Broken),
     ("timed_out", Kind::Unanswered),
     ("not_sent_queue", Kind::Unanswered),
     ("not_sent_end", Kind::Unanswered),
@@ -162,6 +165,7 @@ pub struct Account {
     pub eof: u64,
     pub short_body: u64,
     pub parse: u64,
+    pub stream_refused: u64,
     pub timed_out: u64,
     pub not_sent_queue: u64,
     pub not_sent_end: u64,
@@ -170,6 +174,12 @@ pub struct Account {
     pub client_no_descriptor: u64,
     pub client_no_buffer: u64,
     pub client_other: u64,
+    /// Those that are `ok`, by status code.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ok_status: BTreeMap<u16, u64>,
+    /// Those of all whose reply was as expected, and complete before they were sent in full.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub answered_early: u64,
     pub carried_in: CarriedIn,
 }
 
@@ -184,6 +194,9 @@ pub struct CarriedIn {
     pub requests: u64,
     /// Those that got a reply as expected.
     pub answered: u64,
+    /// The same by status code.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ok_status: BTreeMap<u16, u64>,
     /// Those that failed, by class; a status is named with its code.
     pub failed: BTreeMap<String, u64>,
     /// Those that got no reply, by class.
@@ -192,9 +205,12 @@ pub struct CarriedIn {
 
 impl CarriedIn {
     /// Counts the end of one request. There are few: the name of its class may be allocated.
-    pub fn count(&mut self, class: Class) {
+    pub fn count(&mut self, class: Class, status: u16) {
         match class {
-            Class::Ok => self.answered += 1,
+            Class::Ok => {
+                self.answered += 1;
+                *self.ok_status.entry(status).or_default() += 1;
+            }
             _ if class.is_censored() => *self.unanswered.entry(class.key()).or_default() += 1,
             _ => *self.failed.entry(class.key()).or_default() += 1,
         }
@@ -208,6 +224,7 @@ impl CarriedIn {
     fn merge(&mut self, other: &Self) {
         self.requests += other.requests;
         self.answered += other.answered;
+        add_by_status(&mut self.ok_status, &other.ok_status);
         for (own, more) in [
             (&mut self.failed, &other.failed),
             (&mut self.unanswered, &other.unanswered),
@@ -220,8 +237,11 @@ impl CarriedIn {
 }
 
 impl Account {
-    /// Counts the end of one request of the window.
-    pub fn count(&mut self, class: Class) {
+    /// Counts the end of one request of the window; `status`: of its reply, if it got one.
+    pub fn count(&mut self, class: Class, status: u16) {
+        if class == Class::Ok {
+            *self.ok_status.entry(status).or_default() += 1;
+        }
         *match class {
             Class::Ok => &mut self.ok,
             Class::BadStatus(code) => self.bad_status.entry(code).or_default(),
@@ -234,6 +254,7 @@ impl Account {
             Class::Eof => &mut self.eof,
             Class::ShortBody => &mut self.short_body,
             Class::Parse => &mut self.parse,
+            Class::StreamRefused => &mut self.stream_refused,
             Class::TimedOut => &mut self.timed_out,
             Class::NotSentQueue => &mut self.not_sent_queue,
             Class::NotSentEnd => &mut self.not_sent_end,
@@ -248,9 +269,9 @@ impl Account {
     /// Adds another account; associative and commutative.
     pub fn merge(&mut self, other: &Self) {
         self.scheduled += other.scheduled;
-        for (&code, &count) in &other.bad_status {
-            *self.bad_status.entry(code).or_default() += count;
-        }
+        add_by_status(&mut self.bad_status, &other.bad_status);
+        add_by_status(&mut self.ok_status, &other.ok_status);
+        self.answered_early += other.answered_early;
         for (own, more) in self.singles_mut().into_iter().zip(other.singles()) {
             *own += more;
         }
@@ -262,29 +283,32 @@ impl Account {
         self.bad_status.values().sum::<u64>() + self.singles().iter().sum::<u64>()
     }
 
-    /// Checks that every request ended in exactly one class: those of the window, and those that were carried into it.
+    /// Checks that every request ended in exactly one class: those of the window, and those that were carried into it; and that every
+    /// valid reply has its status.
     ///
     /// # Errors
     /// [`Error::Account`] with both sides.
     pub fn check(&self) -> Result<(), Error> {
         let carried = &self.carried_in;
         let (ended, carried_ended) = (self.ended(), carried.ended());
-        ((ended, carried_ended) == (self.scheduled, carried.requests))
+        let valid = self.ok + carried.answered;
+        let with_status: u64 = self.ok_status.values().chain(carried.ok_status.values()).sum();
+        ((ended, carried_ended, with_status) == (self.scheduled, carried.requests, valid))
             .then_some(())
             .ok_or_else(|| {
                 Error::Account(format!(
-                    "{} scheduled, {ended} ended; {} carried in, {carried_ended} of them ended: {self:?}",
+                    "{} scheduled, {ended} ended; {valid} ok, {with_status} with a status; {} carried in, {carried_ended} of them ended: {self:?}",
                     self.scheduled, carried.requests
                 ))
             })
     }
 
-    fn singles(&self) -> [u64; 19] {
+    fn singles(&self) -> [u64; 20] {
         let mut copy = self.clone();
         copy.singles_mut().map(|count| *count)
     }
 
-    fn singles_mut(&mut self) -> [&mut u64; 19] {
+    fn singles_mut(&mut self) -> [&mut u64; 20] {
         [
             &mut self.ok,
             &mut self.failed_validation,
@@ -297,6 +321,7 @@ impl Account {
             &mut self.eof,
             &mut self.short_body,
             &mut self.parse,
+            &mut self.stream_refused,
             &mut self.timed_out,
             &mut self.not_sent_queue,
             &mut self.not_sent_end,
@@ -309,12 +334,23 @@ impl Account {
     }
 }
 
+/// Whether a count need not be said.
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+fn add_by_status(own: &mut BTreeMap<u16, u64>, more: &BTreeMap<u16, u64>) {
+    for (&code, &count) in more {
+        *own.entry(code).or_default() += count;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    const ALL: [Class; 19] = [
+    const ALL: [Class; 20] = [
         Class::Ok,
         Class::BadStatus(503),
         Class::FailedValidation,
@@ -326,6 +362,7 @@ mod tests {
         Class::Eof,
         Class::ShortBody,
         Class::Parse,
+        Class::StreamRefused,
         Class::TimedOut,
         Class::NotSentQueue,
         Class::NotSentEnd,
@@ -343,7 +380,7 @@ mod tests {
                 scheduled: 1,
                 ..Account::default()
             };
-            account.count(class);
+            account.count(class, 200);
             account.check().unwrap();
             let json = serde_json::to_value(&account).unwrap();
             assert_ne!(json[class.name()], serde_json::json!(0), "{class:?}");
@@ -372,7 +409,8 @@ mod tests {
     fn the_classes_are_those_of_the_account_and_one_of_other_generators() {
         let json = serde_json::to_value(Account::default()).unwrap();
         let mut counted: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
-        counted.retain(|&name| !["scheduled", "carried_in"].contains(&name));
+        let apart = ["scheduled", "carried_in", "ok_status", "answered_early"];
+        counted.retain(|name| !apart.contains(name));
         counted.push("unspecified");
         let mut listed = CLASSES.map(|(name, _)| name);
         listed.sort_unstable();
@@ -395,7 +433,7 @@ mod tests {
             ..CarriedIn::default()
         };
         for class in ALL {
-            carried.count(class);
+            carried.count(class, 302);
             let place = if class.is_censored() {
                 &carried.unanswered
             } else {
@@ -416,7 +454,7 @@ mod tests {
     fn a_request_that_was_carried_in_and_has_no_end_is_a_fault() {
         let mut account = Account::default();
         account.carried_in.requests = 2;
-        account.carried_in.count(Class::Ok);
+        account.carried_in.count(Class::Ok, 200);
         let error = account.check().unwrap_err().to_string();
         assert!(error.contains("2 carried in, 1 of them ended"), "{error}");
     }
@@ -434,6 +472,7 @@ mod tests {
         let account = Account {
             scheduled: 2,
             ok: 1,
+            ok_status: [(200, 1)].into(),
             ..Account::default()
         };
         assert!(account
@@ -448,10 +487,10 @@ mod tests {
         let (mut all, mut sum) = (Account::default(), Account::default());
         for class in ALL {
             let mut one = Account::default();
-            one.count(class);
-            one.carried_in.count(class);
-            all.count(class);
-            all.carried_in.count(class);
+            one.count(class, 200);
+            one.carried_in.count(class, 200);
+            all.count(class, 200);
+            all.carried_in.count(class, 200);
             sum.merge(&one);
         }
         assert_eq!(all, sum);

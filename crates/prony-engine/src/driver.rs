@@ -123,6 +123,11 @@ pub trait Driver {
         false
     }
 
+    /// Whether the peer still takes the rest of the slot's request, which it has answered.
+    fn wants_rest(&self, _slot: usize) -> bool {
+        true
+    }
+
     /// Whether nothing of the slot's request was sent on its connection: it waits for a stream there, or will have none.
     fn is_unsent(&self, _slot: usize) -> bool {
         false

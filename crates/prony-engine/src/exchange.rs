@@ -4,6 +4,7 @@
 
 use crate::error::Error;
 use crate::protocol::http2::{parts, Connection, News};
+use crate::protocol::typed;
 use crate::protocol::{
     fastcgi, http1, http2, scgi, EndOfStream, FastCgi, Http1, Http2, Progress, Protocol, Reader, Same, Scgi,
     Uwsgi,
@@ -28,6 +29,7 @@ pub fn encode_request(target: &Target, request: &Request) -> Result<Vec<u8>, Err
     request.check()?;
     let body = request.decoded_body()?;
     let body = body.as_deref();
+    typed::check(request, body.map_or(0, <[u8]>::len), target.wire)?;
     Ok(match target.wire {
         Wire::Http2 { .. } => return Err(Error::InvalidSpec(IS_A_CONVERSATION.to_owned())),
         Wire::Http { version } => rendered(Http1::new(version, request, body, &target.authority())),
@@ -115,7 +117,8 @@ impl Reading {
             }
             News::Complete => self.end = Some(self.reader.finish()),
             News::Short => self.end = Some(EndOfStream::WithinBody),
-            News::Reset(_) | News::Unprocessed => {
+            News::Unwanted => {}
+            News::Reset(_) | News::Unprocessed | News::Refused => {
                 self.end = Some(EndOfStream::Refused("the server reset the stream"));
             }
             News::Broken(why) => self.end = Some(EndOfStream::Refused(why)),
@@ -221,6 +224,7 @@ mod tests {
     fn stream(method: &str, body: &[u8]) -> Stream {
         let target = Target {
             host: "h".to_owned(),
+            others: Vec::new(),
             port: 80,
             socket: crate::spec::Socket::Tcp,
             wire: MULTIPLEXED,

@@ -123,6 +123,11 @@ impl Expect {
         self.headers.clone()
     }
 
+    /// Whether bodies are checked.
+    pub fn looks_at_body(&self) -> bool {
+        self.body.is_some() || self.sha256.is_some() || !self.needles.is_empty()
+    }
+
     /// For a new connection.
     pub fn seen(&self) -> Seen {
         Seen {

@@ -194,6 +194,17 @@ mod tests {
     }
 
     #[test]
+    fn there_are_as_many_workers_as_tables_of_descriptors_are_needed() {
+        let each = (cpu::descriptor_limit() - SPARE_DESCRIPTORS) as usize;
+        for (connections, workers) in [(each, 1), (each + 1, 2), (2 * each + 1, 3)] {
+            let spec = spec(1e6, 60, Some(connections), 1);
+            assert_eq!(worker_count(&spec), workers);
+            let allowed = ceilings(&spec, &Address::from(SocketAddr::from(([127, 0, 0, 1], 80))))[0];
+            assert!(allowed.unwrap().connections >= connections);
+        }
+    }
+
+    #[test]
     fn a_machine_that_allows_none_is_tried_with_one() {
         let limit = |connections, by| Limit { connections, by };
         let found = within(limit(7, Bound::TimeOut), Some(limit(0, Bound::Memory)));

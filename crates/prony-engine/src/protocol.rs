@@ -6,6 +6,7 @@ pub mod http1;
 pub mod http2;
 mod mixed;
 pub mod scgi;
+pub(crate) mod typed;
 pub mod uwsgi;
 
 pub use fastcgi::FastCgi;
@@ -142,7 +143,7 @@ impl Http1 {
             request: http1::render_request(version, request, body, default_host),
             is_head: method == "HEAD",
             is_idempotent: is_idempotent(method),
-            keep_alive: request.keep_alive,
+            keep_alive: request.keep_alive && !typed::closes(&request.headers),
         }
     }
 }

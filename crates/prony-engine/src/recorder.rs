@@ -52,6 +52,10 @@ pub struct End<'e> {
     pub at_ns: u64,
     /// The received part of the body.
     pub body_bytes: u64,
+    /// Of its reply; 0 without one.
+    pub status: u16,
+    /// How the body of its reply is coded, where that may be why it is not as expected.
+    pub coding: Option<&'static str>,
     /// What describes a failure.
     pub detail: &'e str,
     /// The first bytes of a reply that was a failure.
@@ -71,6 +75,8 @@ impl<'e> End<'e> {
             class,
             at_ns,
             body_bytes: 0,
+            status: 0,
+            coding: None,
             detail,
             received: &[],
             connection: None,
@@ -133,12 +139,18 @@ struct InFlight {
     // Never before the opening: what lies before it is no part of the integral.
     changed_ns: u64,
     integral_ns: u128,
+    // The part of it before the window closes.
+    within_ns: u128,
+    close_ns: u64,
     sojourn_sum_ns: u128,
 }
 
 impl InFlight {
     fn step(&mut self, now_ns: u64) {
-        self.integral_ns += u128::from(self.count) * u128::from(now_ns.saturating_sub(self.changed_ns));
+        let since = |now_ns: u64| u128::from(self.count) * u128::from(now_ns.saturating_sub(self.changed_ns));
+        let (integral_ns, within_ns) = (since(now_ns), since(now_ns.min(self.close_ns)));
+        self.integral_ns += integral_ns;
+        self.within_ns += within_ns;
         // Stamps of one step of the worker may be a little older than those of the sendings within it.
         self.changed_ns = self.changed_ns.max(now_ns);
     }
@@ -190,6 +202,7 @@ impl Recorder {
         self.opened_ns = open_ns;
         self.window = own_from_ns..close_ns;
         self.in_flight.changed_ns = own_from_ns;
+        self.in_flight.close_ns = close_ns;
     }
 
     /// From when on requests, and ends, belong to the window.
@@ -296,7 +309,7 @@ impl Recorder {
         if is_own {
             self.count_own(flight, end);
         } else {
-            self.account.carried_in.count(class);
+            self.account.carried_in.count(class, end.status);
         }
         if let Some(paths) = &mut self.paths {
             paths.ended(flight, end, is_own);
@@ -308,7 +321,7 @@ impl Recorder {
     }
 
     fn count_own<Q>(&mut self, flight: &Flight<Q>, end: &End<'_>) {
-        self.account.count(end.class);
+        self.account.count(end.class, end.status);
         if end.class == Class::Ok {
             self.seconds.due_ok(flight.intended_ns);
         }
@@ -319,6 +332,17 @@ impl Recorder {
         }
         if let Some(raw) = &mut self.raw {
             raw.ended(flight, self.opened_ns, end);
+        }
+    }
+
+    /// A request was answered as expected before it was sent in full.
+    pub fn answered_early<Q: Asks>(&mut self, flight: Option<&Flight<Q>>) {
+        let Some(flight) = flight.filter(|flight| self.is_own(flight)) else {
+            return;
+        };
+        self.account.answered_early += 1;
+        if let Some(paths) = &mut self.paths {
+            paths.answered_early(flight);
         }
     }
 
@@ -349,11 +373,13 @@ impl Recorder {
     pub fn little(&self) -> Little {
         let InFlight {
             integral_ns,
+            within_ns,
             sojourn_sum_ns,
             ..
         } = self.in_flight;
         Little {
             in_flight_integral_ns: integral_ns,
+            window_integral_ns: Some(within_ns),
             sojourn_sum_ns,
             residual: None,
         }
@@ -420,7 +446,10 @@ impl Recorder {
         {
             let detail = match end.class {
                 Class::BadStatus(code) => format!("status {code}"),
-                _ => end.detail.to_owned(),
+                _ => match end.coding {
+                    Some(coding) => format!("{}: the body has the Content-Encoding {coding}", end.detail),
+                    None => end.detail.to_owned(),
+                },
             };
             self.error_samples.push(ErrorSample {
                 class: name.to_owned(),

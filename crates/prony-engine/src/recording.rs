@@ -48,6 +48,9 @@ pub struct Recording {
     pub raw_latencies: Option<RawLatencies>,
     pub generator: Generator,
     pub little: Little,
+    /// Where the first valid reply led that was a redirect; null: none was, or it did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redirected_to: Option<String>,
     pub error_samples: Vec<ErrorSample>,
 }
 
@@ -422,6 +425,9 @@ pub struct RawLatencies {
 #[allow(missing_docs)]
 pub struct Little {
     pub in_flight_integral_ns: u128,
+    /// The part of it before the window closed.
+    #[serde(default)]
+    pub window_integral_ns: Option<u128>,
     pub sojourn_sum_ns: u128,
     pub residual: Option<f64>,
 }
@@ -476,9 +482,17 @@ impl Recording {
             own.lost += more.lost;
         }
         self.little.in_flight_integral_ns += other.little.in_flight_integral_ns;
+        self.little.window_integral_ns =
+            match (self.little.window_integral_ns, other.little.window_integral_ns) {
+                (Some(own), Some(more)) => Some(own + more),
+                _ => None,
+            };
         self.little.sojourn_sum_ns += other.little.sojourn_sum_ns;
         self.error_samples.extend(other.error_samples.iter().cloned());
         self.engine.threads += other.engine.threads;
+        if self.redirected_to.is_none() {
+            self.redirected_to.clone_from(&other.redirected_to);
+        }
     }
 
     /// Computes what depends on the whole, and checks the account.

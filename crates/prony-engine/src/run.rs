@@ -101,9 +101,10 @@ pub fn run_with(
     on_event: &mut dyn FnMut(&Event),
     on_slice: &mut dyn FnMut(),
 ) -> Result<Recording, Error> {
-    let address = resolve(&spec.target)?;
+    let addresses = resolve(&spec.target)?;
     cpu::raise_descriptor_limit();
-    let limits = Limits::of(spec, &address);
+    check_descriptors(spec)?;
+    let limits = Limits::of(spec, &addresses[0]);
     on_event(&Event::Started {
         limit: limits.run,
         machine: limits.machine,
@@ -129,7 +130,7 @@ pub fn run_with(
     let crew = Crew {
         spec,
         common: &common,
-        address,
+        addresses,
         margins_ns: &margins_ns,
         control,
         report_to,
@@ -244,7 +245,7 @@ trait Drive: Clone + Send + 'static {
     type Driver: Driver;
 
     /// Of the worker whose first slot is the `first` of all.
-    fn driver(self, address: Address, first: usize) -> std::io::Result<Self::Driver>;
+    fn driver(self, addresses: Vec<Address>, first: usize) -> std::io::Result<Self::Driver>;
 }
 
 #[derive(Clone)]
@@ -253,16 +254,16 @@ struct Plain;
 impl Drive for Plain {
     type Driver = Epoll;
 
-    fn driver(self, address: Address, first: usize) -> std::io::Result<Epoll> {
-        Epoll::new(address, first)
+    fn driver(self, addresses: Vec<Address>, first: usize) -> std::io::Result<Epoll> {
+        Epoll::to(addresses, first)
     }
 }
 
 impl Drive for Client {
     type Driver = Tls<Epoll>;
 
-    fn driver(self, address: Address, first: usize) -> std::io::Result<Tls<Epoll>> {
-        Ok(Tls::new(Epoll::new(address, first)?, self))
+    fn driver(self, addresses: Vec<Address>, first: usize) -> std::io::Result<Tls<Epoll>> {
+        Ok(Tls::new(Epoll::to(addresses, first)?, self))
     }
 }
 
@@ -287,8 +288,8 @@ impl<W> Multiplexed<W> {
 impl<W: Drive> Drive for Multiplexed<W> {
     type Driver = driver::Http2<W::Driver>;
 
-    fn driver(self, address: Address, first: usize) -> std::io::Result<Self::Driver> {
-        let inner = self.inner.driver(address, first)?;
+    fn driver(self, addresses: Vec<Address>, first: usize) -> std::io::Result<Self::Driver> {
+        let inner = self.inner.driver(addresses, first)?;
         Ok(driver::Http2::new(inner, Monotonic, self.streams, self.is_head))
     }
 }
@@ -321,7 +322,7 @@ fn start(crew: &Crew<'_>, tls: Option<Client>, raw: Vec<RawRows>) -> Result<Vec<
 struct Crew<'r> {
     spec: &'r Spec,
     common: &'r Common,
-    address: Address,
+    addresses: Vec<Address>,
     margins_ns: &'r [u64],
     control: &'r Control,
     report_to: Sender<Report>,
@@ -389,7 +390,7 @@ impl Crew<'_> {
             task: share,
             protocol,
             drive,
-            address: self.address,
+            addresses: self.addresses.clone(),
             all_connections: self.common.connections,
             cpu: cpu_of(self.spec, number),
             series,
@@ -416,7 +417,7 @@ struct Job<P, W> {
     task: Task,
     protocol: P,
     drive: W,
-    address: Address,
+    addresses: Vec<Address>,
     all_connections: usize,
     cpu: Option<usize>,
     series: Seconds,
@@ -460,7 +461,7 @@ impl<P: Protocol, W: Drive> Job<P, W> {
         self.settle()?;
         let driver = self
             .drive
-            .driver(self.address, self.task.first)
+            .driver(self.addresses, self.task.first)
             .map_err(Error::io("creating an epoll instance"))?;
         let (times, spin_margin_ns) = (self.task.times, self.task.spin_margin_ns);
         let shape = &self.spec.workload.shape;
@@ -487,8 +488,8 @@ impl<P: Protocol, W: Drive> Job<P, W> {
 
     fn settle(&self) -> Result<(), Error> {
         if self.all_connections as u64 + SPARE_DESCRIPTORS > cpu::descriptor_limit() {
-            // A table of its own doubles what the process may hold; where the kernel refuses, EMFILE is counted as what it is.
-            let _ = cpu::own_descriptors();
+            // A table of its own doubles what the process may hold.
+            cpu::own_descriptors().map_err(Error::io("giving a worker descriptors of its own"))?;
         }
         settle(self.cpu)
     }
@@ -504,6 +505,7 @@ fn report<P: Protocol, D: Driver>(
     let answered = answered(worker.answered());
     let queue = worker.queue_figures();
     let has_plan = worker.has_plan();
+    let redirected_to = worker.redirected_to();
     let tls = worker.handshakes();
     let figures = worker.stream_figures().unwrap_or_default();
     let by_count = matches!(spec.workload.stop, Stop::Requests { .. });
@@ -566,6 +568,7 @@ fn report<P: Protocol, D: Driver>(
             ..Generator::default()
         },
         little: recorder.little(),
+        redirected_to,
         error_samples: std::mem::take(&mut recorder.error_samples),
     }
 }
@@ -759,15 +762,37 @@ fn last_second(crew: &[Member], elapsed_ns: u64) -> Option<LastSecond> {
         .flatten()
 }
 
-fn resolve(target: &Target) -> Result<Address, Error> {
+// More threads than any machine has CPUs for.
+const MOST_WORKERS: usize = 256;
+
+/// Whether workers can have so many descriptors that each of their connections has one.
+fn check_descriptors(spec: &Spec) -> Result<(), Error> {
+    let limit = cpu::descriptor_limit();
+    let each = limit.saturating_sub(SPARE_DESCRIPTORS) as usize;
+    let (most, asked) = (each * MOST_WORKERS, spec.own_connections().unwrap_or(1));
+    if asked <= most {
+        return Ok(());
+    }
+    Err(Error::InvalidSpec(format!(
+        "`workload.loop.connections` is `{asked}`; expected at most {most}: this process may have {limit} descriptors (`ulimit -Hn`)"
+    )))
+}
+
+/// All addresses of a target; there is at least one.
+fn resolve(target: &Target) -> Result<Vec<Address>, Error> {
+    let names = std::iter::once(&target.host).chain(&target.others);
+    names.map(|host| resolve_one(target, host)).collect()
+}
+
+fn resolve_one(target: &Target, host: &str) -> Result<Address, Error> {
     let failed = |reason: String| Error::Resolve {
-        host: target.host.clone(),
+        host: host.to_owned(),
         reason,
     };
     if target.socket == Socket::Unix {
-        return Address::unix(&target.host).map_err(|error| failed(error.to_string()));
+        return Address::unix(host).map_err(|error| failed(error.to_string()));
     }
-    let mut addresses = (target.host.as_str(), target.port)
+    let mut addresses = (host, target.port)
         .to_socket_addrs()
         .map_err(|error| failed(error.to_string()))?;
     addresses
@@ -814,7 +839,7 @@ mod tests {
         let crew = Crew {
             spec: &spec,
             common: &common,
-            address: resolve(&spec.target).unwrap(),
+            addresses: resolve(&spec.target).unwrap(),
             margins_ns: &[],
             control: &control,
             report_to,

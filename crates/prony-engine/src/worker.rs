@@ -272,6 +272,11 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         each.map(|slots| slots.iter().map(|slot| slot.answered).sum())
     }
 
+    /// Where the first redirect led.
+    pub(crate) fn redirected_to(&self) -> Option<String> {
+        self.connections.iter().find_map(|slot| slot.location.clone())
+    }
+
     /// Whether a connection is counted with this slot, among those that share it.
     fn is_first_of_connection(&self, slot: usize) -> bool {
         slot % self.task.streams == 0
@@ -427,6 +432,8 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             if connecting {
                 let detail = self.driver.too_late(Some(slot));
                 self.connect_failed(slot, Class::ConnectTimedOut, now_ns, detail);
+            } else if self.connections[slot].early_verdict.is_some() {
+                self.end_early(slot, true);
             } else {
                 let (class, detail) = if self.take_back_unsent(slot) {
                     (Class::NotSentQueue, "no stream was free before the time-out")
@@ -457,7 +464,11 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             }
             self.back_offs.pop();
             self.connections[slot].state = State::Closed;
-            self.free(slot, now_ns);
+            if self.connections[slot].flight.is_some() {
+                self.repeats.push_back(slot);
+            } else {
+                self.free(slot, now_ns);
+            }
         }
     }
 
@@ -483,6 +494,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     fn end_outstanding(&mut self) {
         let now_ns = self.clock.now();
         for slot in 0..self.connections.len() {
+            self.end_early(slot, true);
             let flight = self.connections[slot].flight;
             let class = match flight.and_then(|flight| flight.sent_ns) {
                 Some(_) if !self.take_back_unsent(slot) => Class::InFlightAtEnd,

@@ -140,6 +140,7 @@ fn request(is_head: bool) -> Request {
 fn target() -> Target {
     Target {
         host: "127.0.0.1".to_owned(),
+        others: Vec::new(),
         port: 80,
         socket: Socket::Tcp,
         wire: prony_engine::spec::Wire::default(),

@@ -70,7 +70,7 @@ def calibrate(
 def _measured(order: "Commission", effort: "Effort") -> "Calibration | int":
     """Return the result, or the exit status of an interruption."""
     from prony.calibration import run_calibration as run
-    from prony.cli.interrupt import Terminated, terminate_as_interrupt
+    from prony.cli.interrupt import status_of, terminate_as_interrupt
     from prony.cli.progress import StudyProgress
 
     each_s = seconds(effort.window_ns + effort.warmup_ns) + TRIAL_OVERHEAD_S
@@ -78,4 +78,4 @@ def _measured(order: "Commission", effort: "Effort") -> "Calibration | int":
         try:
             return run(order, progress)
         except KeyboardInterrupt as interrupt:
-            return ExitCode.TERMINATED if isinstance(interrupt, Terminated) else ExitCode.INTERRUPTED
+            return status_of(interrupt)

@@ -16,8 +16,11 @@ MEANINGS = {
         "with `--strict` also: a subject is unavailable, a trial does not count, or no subject qualifies"
     ),
     ExitCode.INTERNAL: "a fault in Prony itself",
-    ExitCode.INTERRUPTED: "Ctrl-C; finished trials are kept and reported",
-    ExitCode.TERMINATED: "SIGTERM or SIGHUP; otherwise like 130",
+    ExitCode.HUNG_UP: "SIGHUP; otherwise like 130",
+    ExitCode.INTERRUPTED: (
+        "Ctrl-C; finished trials are kept and reported, and of `load` the result so far is printed"
+    ),
+    ExitCode.TERMINATED: "SIGTERM; otherwise like 130",
 }
 
 

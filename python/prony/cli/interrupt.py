@@ -11,24 +11,39 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from prony.errors import ExitCode
+
 
 class Terminated(KeyboardInterrupt):
-    """A signal other than Ctrl-C asked the process to end."""
+    """A signal other than Ctrl-C, which it names, asked the process to end."""
+
+
+def status_of(interrupt: KeyboardInterrupt | None) -> ExitCode:
+    """Return the exit status of an interrupt; null: Ctrl-C.
+
+    >>> status_of(Terminated("SIGHUP")).value, status_of(KeyboardInterrupt()).value
+    (129, 130)
+    """
+    if not isinstance(interrupt, Terminated):
+        return ExitCode.INTERRUPTED
+    return ExitCode.HUNG_UP if interrupt.args == ("SIGHUP",) else ExitCode.TERMINATED
 
 
 @contextmanager
-def terminate_as_interrupt() -> Iterator[None]:
+def terminate_as_interrupt() -> Iterator[list[Terminated]]:
     """Within the block, SIGTERM and SIGHUP raise `Terminated`, as Ctrl-C raises KeyboardInterrupt, unless
-    they are ignored.
+    they are ignored. Yields a list that gets each of them: whoever they reach may go on to its end.
     """
+    seen: list[Terminated] = []
 
     def terminate(number: int, frame: FrameType | None) -> None:
-        raise Terminated(signal.Signals(number).name)
+        seen.append(Terminated(signal.Signals(number).name))
+        raise seen[-1]
 
     heeded = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) != signal.SIG_IGN]
     before = {number: signal.signal(number, terminate) for number in heeded}
     try:
-        yield
+        yield seen
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -12,6 +12,7 @@ import typer
 from prony.cli.applicable import given, refuse_closed_loop_options
 from prony.cli.expected import expected_of
 from prony.cli.flat import flattened
+from prony.cli.interrupt import status_of, terminate_as_interrupt
 from prony.cli.load_options import (
     CheckOptions,
     FleetOptions,
@@ -35,6 +36,7 @@ from prony.cli.options import (
 )
 from prony.cli.pacing_option import pacing_of
 from prony.cli.paths import paths_of
+from prony.cli.talk import say, show
 from prony.cli.tls_options import TlsOptions, refuse_without_tls, tls_of
 from prony.engine.target import LoadTarget, target_of
 from prony.errors import ExitCode, UsageError
@@ -132,7 +134,23 @@ def load(
     output: ResultOptions,
 ) -> int:
     """Load one address: closed loop, open loop or a fixed count, with an account of every request."""
-    typed = given(context)
+    with terminate_as_interrupt() as signals:
+        status = _load(given(context), url, pace, request, tls, check, gate, pair, several, output)
+    return status_of(signals[0]) if signals and status == ExitCode.INTERRUPTED else status
+
+
+def _load(
+    typed: Mapping[str, str],
+    url: str,
+    pace: PaceOptions,
+    request: RequestOptions,
+    tls: TlsOptions,
+    check: CheckOptions,
+    gate: GateOptions,
+    pair: PairOptions,
+    several: FleetOptions,
+    output: ResultOptions,
+) -> int:
     if pair.compare is None:
         # The seed of a mix is of use in any loop.
         of_loop = {name: option for name, option in typed.items() if name != "seed" or not request.is_mix}
@@ -148,7 +166,7 @@ def load(
         raise UsageError("`--pairs` only works with `--compare`", hint="add --compare URL, or leave it out")
     conditions = tuple(_condition(text) for text in gate.fail_if or ())
     target = target_of(url)
-    address = target.address(request.allow_host or (), tls_of(tls), request.form)
+    address = target.address(request.allow_host or (), tls_of(tls), request.form, say)
     refuse_without_tls(typed, (address,))
     workload = _checked(_workload(target, pace, request), check)
     recording = _measured(workload, address, _generator(typed, address, pace, several, output))
@@ -212,7 +230,7 @@ def _side(
     workload = _checked(_workload(target, windows, request), check)
     if pace.duration is None and pace.requests is None:
         workload = replace(workload, stop=DurationStop(_pair_window_ns(workload.loop)))
-    address = target.address(request.allow_host or (), tls_of(tls), request.form)
+    address = target.address(request.allow_host or (), tls_of(tls), request.form, say)
     return LoadSide(url, workload, address)
 
 
@@ -335,6 +353,7 @@ def _measured(workload: Workload, address: Address, engine: "Engine") -> "Record
 
 def _shown(recording: "Recording", conditions: "Sequence[LoadCondition]", output: ResultOptions) -> int:
     """Show the result, write its files, and return the exit status."""
+    from prony.cli.load_statuses import status_lines
     from prony.faces.as_json import document_json
     from prony.faces.hdr_log import interval_log
     from prony.reading.load import read_load
@@ -345,6 +364,8 @@ def _shown(recording: "Recording", conditions: "Sequence[LoadCondition]", output
         from prony.report.load import load_document
 
         TerminalReporter().write_report(load_document(reading))
+        for line in status_lines(recording):
+            show(line)
     # Last: the figures are on the screen even if the file cannot be written.
     if output.hdr_log is not None:
         write_output(interval_log(recording), str(output.hdr_log))

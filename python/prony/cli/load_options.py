@@ -78,7 +78,15 @@ class RequestOptions:
     @property
     def keeps_alive(self) -> bool:
         """Whether connections are to be kept."""
-        return not self.http1_0 if self.keep_alive is None else self.keep_alive
+        if self.keep_alive is None:
+            return not self.http1_0 or self._asks_to_keep
+        return self.keep_alive
+
+    @property
+    def _asks_to_keep(self) -> bool:
+        typed = (header.lower().partition(":") for header in self.header or ())
+        values = (value for name, _, value in typed if name.strip() == "connection")
+        return any("keep-alive" in map(str.strip, value.split(",")) for value in values)
 
     @property
     def form(self) -> HttpForm:

@@ -1,11 +1,14 @@
 """``prony load A --compare B``: two loads in alternating short windows."""
 
+import sys
 from collections.abc import Iterator
 from random import Random
+from time import monotonic
 
 from prony.analysis.load_pairs import LoadPair, LoadSide, PairedLoads, compare_load_pairs
 from prony.cli.compare import show_comparison
-from prony.cli.load_progress import LoadProgress
+from prony.cli.load_progress import SAY_EVERY_S, LoadProgress
+from prony.cli.talk import say
 from prony.engine.base import Engine
 from prony.errors import ExitCode
 from prony.model.recording import Recording
@@ -29,7 +32,11 @@ def compare_loads(asked: PairedLoads, engine: Engine, json_to: str | None) -> in
 def _pairs(asked: PairedLoads, engine: Engine, dropped: list[Recording]) -> Iterator[LoadPair]:
     """Yield the pairs that ran to their end; ``dropped`` gets the windows of one that was interrupted."""
     order = Random(asked.seed)  # noqa: S311 - an experiment's order, not a secret
+    said_s = monotonic()
     for number in range(asked.pairs):
+        if not sys.stderr.isatty() and monotonic() - said_s >= SAY_EVERY_S:
+            said_s = monotonic()
+            say(f"pair {number + 1} of {asked.pairs}")
         second_began = order.random() < 0.5
         sides = (asked.second, asked.first) if second_began else (asked.first, asked.second)
         windows = []

@@ -1,10 +1,11 @@
-"""The progress of one load, on standard error: live on a terminal, nothing elsewhere.
+"""The progress of one load, on standard error: live on a terminal, elsewhere a line every ten seconds.
 
 It must cost little, because it runs on the generator's CPUs: four updates a second. It must not know
 studies: to import what they need takes longer than the rest of a load's start.
 """
 
 import sys
+from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 REFRESH_PER_S = 4
+SAY_EVERY_S = 10.0
 
 
 def _live() -> "Live":
@@ -76,6 +78,7 @@ class LoadProgress:
         self._words = LoadLine(workload)
         self._where = where
         self._line = LiveLine()
+        self._said_s = monotonic()
 
     def __enter__(self) -> Self:
         self._line.__enter__()
@@ -90,13 +93,20 @@ class LoadProgress:
         """Show a progress event of the engine, and say first what this machine does not allow."""
         match event["event"]:
             case "progress":
-                self._line.show(self._where + self._words.show(event))
+                self._show(self._where + self._words.show(event))
             case "waiting":
                 # Interpreters, ssh, handshakes: many seconds in which nothing else would be seen.
                 count = event["generators"]
                 self._line.show("waiting for the generators" + (f" to start: {count}" if count else ""))
             case "started" if (words := short_of(event)) is not None:
                 self._line.note(words)
+
+    def _show(self, line: str) -> None:
+        self._line.show(line)
+        # Who waits for a job of CI without a word ends it.
+        if not self._line.is_live and monotonic() - self._said_s >= SAY_EVERY_S:
+            self._said_s = monotonic()
+            say(line)
 
 
 _BOUNDS = {

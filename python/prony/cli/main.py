@@ -13,6 +13,7 @@ import typer
 
 from prony.cli.exits import epilog
 from prony.cli.help import PanelCommand
+from prony.cli.interrupt import status_of
 from prony.cli.output import guard, to_nowhere
 from prony.cli.talk import say, show
 from prony.errors import ExitCode, PronyError, UsageError
@@ -114,8 +115,8 @@ def _status(arguments: list[str]) -> int:  # noqa: PLR0911 - one way out for eac
         return ExitCode.INTERRUPTED
     except typer.TyperException as error:
         return _reported(_misuse(error))
-    except KeyboardInterrupt:
-        return ExitCode.INTERRUPTED
+    except KeyboardInterrupt as interrupt:
+        return status_of(interrupt)
     except (BrokenPipeError, SystemExit):
         # The reader of the output has gone (`prony ... | head`), and Typer would exit with status 1:
         # end quietly.

@@ -68,7 +68,7 @@ def cpus_of(plan: "Plan") -> dict[str, int]:
 
 def run_and_report(task: "Study", ending: Ending) -> int:
     """Run the study, report it, and return the exit status; an interruption keeps finished trials."""
-    from prony.cli.interrupt import Terminated, terminate_as_interrupt
+    from prony.cli.interrupt import status_of, terminate_as_interrupt
     from prony.cli.progress import StudyProgress
     from prony.factors import grid_words
     from prony.study import run_study
@@ -85,7 +85,7 @@ def run_and_report(task: "Study", ending: Ending) -> int:
         try:
             run_study(task, progress)
         except KeyboardInterrupt as interrupt:
-            status = ExitCode.TERMINATED if isinstance(interrupt, Terminated) else ExitCode.INTERRUPTED
+            status = status_of(interrupt)
         except (SubjectError, HostError):
             with suppress(ArchiveError):  # what ended the study is the message
                 _discard_without_trials(task)

@@ -11,7 +11,7 @@ from typing import TypeVar
 from prony.cli.talk import show, show_page
 from prony.drafts import write_whole
 from prony.errors import UsageError
-from prony.model.exchange import Request, is_header_name, is_header_value, is_method, is_path
+from prony.model.exchange import Request, as_sent, is_header_name, is_header_value, is_method, is_path
 from prony.model.workload import MAX_CONNECTIONS, MAX_RATE_PER_S, ConnectionStage, RateStage
 from prony.units import DAY_NS, MIB, parse_bytes, parse_duration, parse_rate
 
@@ -220,7 +220,7 @@ def path_of(text: str) -> str:
         raise UsageError(
             f"`{text}` is not a path; expected one that starts with `/`, without blanks (`%20` is one)"
         )
-    return text
+    return as_sent(text)
 
 
 def make_request(

@@ -168,7 +168,7 @@ class _Asked:
 
 def _run(task: "Study") -> int:
     """Run the study; trials that finished before an interruption are still read."""
-    from prony.cli.interrupt import Terminated, terminate_as_interrupt
+    from prony.cli.interrupt import status_of, terminate_as_interrupt
     from prony.cli.progress import StudyProgress
     from prony.study import run_study
     from prony.study.extent import extent_of
@@ -181,7 +181,7 @@ def _run(task: "Study") -> int:
         except KeyboardInterrupt as interrupt:
             again = f"prony {task.plan.name.replace('-', ' ')} {task.out}"
             say(f"interrupted; to read the finished trials: `{again}`")
-            return ExitCode.TERMINATED if isinstance(interrupt, Terminated) else ExitCode.INTERRUPTED
+            return status_of(interrupt)
     return ExitCode.DONE
 
 

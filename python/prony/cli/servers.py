@@ -173,7 +173,7 @@ def _check(known: "Catalog", choice: _Wanted, *, as_json: bool) -> int:
 
     gain_namespaces()
     from prony.check import ServerCheck, check_servers, names_to_check
-    from prony.cli.interrupt import Terminated, terminate_as_interrupt
+    from prony.cli.interrupt import status_of, terminate_as_interrupt
     from prony.cli.progress import StudyProgress
     from prony.faces.terminal import TerminalReporter
     from prony.listing.servers import check_json, checks_document
@@ -192,7 +192,7 @@ def _check(known: "Catalog", choice: _Wanted, *, as_json: bool) -> int:
             for item in checks:
                 found.append(item)  # noqa: PERF402
         except KeyboardInterrupt as interrupt:
-            status = ExitCode.TERMINATED if isinstance(interrupt, Terminated) else ExitCode.INTERRUPTED
+            status = status_of(interrupt)
     if as_json:
         show(json.dumps([check_json(item) for item in found], indent=2))
     elif found:

@@ -83,7 +83,7 @@ def consumption_of(evidence: Evidence) -> Consumption | None:
     if recording is None or length_ns is None or not recording.completed.all:
         return None
     length_s = seconds(length_ns)
-    in_flight = (recording.little.in_flight_integral_ns or 0) / length_ns
+    in_flight = (recording.little.within_window_ns or 0) / length_ns
     return Consumption(
         done=recording.completed.all,
         done_per_s=recording.completed.all / length_s,

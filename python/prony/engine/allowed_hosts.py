@@ -6,22 +6,32 @@ The address that was checked is the address that is loaded: a name may have anot
 import ipaddress
 import socket
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from prony.errors import HostError, UsageError
 from prony.model.address import Address, AddressKind
+
+Say = Callable[[str], None]
 
 Resolve = Callable[[str, int], Sequence[str]]
 """Return all addresses of a name. *Errors*: OSError."""
 
 # How long to look for the one of several addresses at which somebody listens.
 _CONNECT_S = 1.0
+_MOST_AT_ONCE = 32
 
 
-def address_of(host: str, port: int, allowed: Sequence[str], resolve: Resolve | None = None) -> Address:
+def address_of(
+    host: str,
+    port: int,
+    allowed: Sequence[str],
+    resolve: Resolve | None = None,
+    say: Say = lambda _words: None,
+) -> Address:
     """Return where to send the load for a host, as an address without a name.
 
-    This machine is always allowed, another host if ``allowed`` has its name, or all of its addresses.
+    This machine is always allowed, another host if ``allowed`` has its name, or all of its addresses. Of one
+    with several, the load goes to all of one family that accept a connection; ``say`` gets the words for it.
 
     *Errors*: UsageError for a host that is not allowed; HostError for a name without an address.
     """
@@ -37,7 +47,24 @@ def address_of(host: str, port: int, allowed: Sequence[str], resolve: Resolve | 
     for one in addresses:
         if not guard.allows(one):
             raise guard.refusal(one)
-    return _address(_listening(addresses, port), port)
+    used = _listening(addresses, port)
+    if host == "localhost":
+        return _address(used[0], port)
+    if len(addresses) > 1:
+        say(_several_words(host, addresses, used))
+    return replace(_address(used[0], port), others=tuple(used[1:]))
+
+
+def _several_words(host: str, addresses: Sequence[str], used: Sequence[str]) -> str:
+    """Return which addresses a name has.
+
+    >>> _several_words("shop", ("192.0.2.1", "192.0.2.2", "192.0.2.3"), ("192.0.2.1", "192.0.2.3"))
+    '`shop` has 3 addresses; connections go in turn to 192.0.2.1, 192.0.2.3; not to 192.0.2.2'
+    """
+    left = [one for one in addresses if one not in used]
+    turn = " in turn" if len(used) > 1 else ""
+    others = f"; not to {', '.join(left)}" if left else ""
+    return f"`{host}` has {len(addresses)} addresses; connections go{turn} to {', '.join(used)}{others}"
 
 
 def is_loopback(host: str) -> bool:
@@ -59,13 +86,16 @@ class _Guard:
     @property
     def may_be_allowed(self) -> bool:
         """Whether it must be resolved to know: no name is looked up for nothing."""
-        named = is_loopback(self.host) or self.host in self.allowed
+        named = is_loopback(self.host) or self._is_named
         return named or (not _is_address(self.host) and any(map(_is_address, self.allowed)))
 
+    @property
+    def _is_named(self) -> bool:
+        """Whether it stands among the allowed ones, whichever zone an address has."""
+        return self.host in self.allowed or _is_allowed(self.host, self.allowed)
+
     def allows(self, address: str) -> bool:
-        bare = address.partition("%")[0]
-        by_name = self.host in self.allowed
-        return by_name or _is_loopback_address(bare) or any(_is_same(bare, one) for one in self.allowed)
+        return self._is_named or _is_loopback_address(_bare(address)) or _is_allowed(address, self.allowed)
 
     def refusal(self, found: str) -> UsageError:
         which = f"`{found}`" if found == self.host else f"`{self.host}` has the address `{found}`, which"
@@ -80,15 +110,27 @@ def _resolved(host: str, port: int) -> Sequence[str]:
     return tuple(dict.fromkeys(str(one[4][0]) for one in found))
 
 
-def _listening(addresses: Sequence[str], port: int) -> str:
-    """Return the first of several addresses that accepts a connection; else the first."""
-    for one in addresses if len(addresses) > 1 else ():
-        try:
-            socket.create_connection((one, port), timeout=_CONNECT_S).close()
-        except OSError:
-            continue
-        return one
-    return addresses[0]
+def _listening(addresses: Sequence[str], port: int) -> Sequence[str]:
+    """Return those of several addresses that accept a connection, all of the first one's family; else the
+    first.
+    """
+    if len(addresses) == 1:
+        return addresses
+    # Only names with several addresses need it.
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(min(len(addresses), _MOST_AT_ONCE)) as threads:
+        accepted = list(threads.map(lambda one: _accepts(one, port), addresses))
+    found = [one for one, accepts in zip(addresses, accepted, strict=True) if accepts]
+    return [one for one in found if (":" in one) == (":" in found[0])] or addresses[:1]
+
+
+def _accepts(address: str, port: int) -> bool:
+    try:
+        socket.create_connection((address, port), timeout=_CONNECT_S).close()
+    except OSError:
+        return False
+    return True
 
 
 def _address(host: str, port: int) -> Address:
@@ -105,6 +147,16 @@ def _is_address(text: str) -> bool:
 
 def _is_loopback_address(text: str) -> bool:
     return _is_address(text) and ipaddress.ip_address(text).is_loopback
+
+
+def _is_allowed(address: str, allowed: Sequence[str]) -> bool:
+    bare = _bare(address)
+    return _is_address(bare) and any(_is_same(bare, _bare(one)) for one in allowed)
+
+
+def _bare(address: str) -> str:
+    """Return an address without its zone, which is of this machine alone."""
+    return address.partition("%")[0]
 
 
 def _is_same(one: str, other: str) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.engine.base import OnEvent, recording_of
-from prony.errors import EngineError
+from prony.errors import EngineError, UsageError
 from prony.model.address import Address
 from prony.model.workload import EngineChoice, Workload
 from prony.specification import to_spec
@@ -33,7 +33,8 @@ class LocalEngine:
     def run(self, workload: Workload, address: Address, seat: "EngineSeat", on_event: OnEvent) -> "Recording":
         """Run the load to its end, in the caller's thread, and return the Recording.
 
-        *Errors*: EngineError; KeyboardInterrupt when a signal ends it.
+        *Errors*: EngineError; UsageError for what the engine does not send; KeyboardInterrupt when a signal
+        ends it.
         """
         # Imported where it is used: archives can be read without it.
         from prony import _engine
@@ -42,7 +43,8 @@ class LocalEngine:
         try:
             told = _engine.run(json.dumps(spec), lambda event: on_event(json.loads(event)), self._latencies)
         except _engine.EngineError as error:
-            raise EngineError(str(error)) from error
+            kind = UsageError if error.kind == "invalid_spec" else EngineError
+            raise kind(str(error)) from error
         return recording_of(json.loads(told))
 
     def cancel(self) -> None:

@@ -5,7 +5,7 @@
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from urllib.parse import SplitResult, urlsplit
@@ -13,6 +13,7 @@ from urllib.parse import SplitResult, urlsplit
 from prony.engine.allowed_hosts import address_of, is_loopback
 from prony.errors import UsageError
 from prony.model.address import Address, AddressKind, HttpVersion, Tls, Wire
+from prony.model.exchange import as_sent
 
 # With TLS on the connection.
 _SECURE = "https"
@@ -67,10 +68,17 @@ class LoadTarget:
     name: str | None = None
     certified: str | None = None
 
-    def address(self, allowed: Sequence[str], tls: Tls = _USUAL_TLS, form: HttpForm = _USUAL_FORM) -> Address:
+    def address(
+        self,
+        allowed: Sequence[str],
+        tls: Tls = _USUAL_TLS,
+        form: HttpForm = _USUAL_FORM,
+        say: Callable[[str], None] = lambda _words: None,
+    ) -> Address:
         """Return the address of the target, if it may be loaded: a Unix socket is always this machine's.
 
-        ``tls``: what is asked of it, where it has TLS. ``form``: how it is spoken to.
+        ``tls``: what is asked of it, where it has TLS. ``form``: how it is spoken to. ``say``: gets words
+        on a name with several addresses.
 
         *Errors*: those of `address_of`; UsageError for a form of HTTP where another protocol was typed.
         """
@@ -79,7 +87,7 @@ class LoadTarget:
         if self.is_unix:
             found = Address(self.host, 0, AddressKind.UNIX)
         else:
-            found = address_of(self.host, self.port, allowed)
+            found = address_of(self.host, self.port, allowed, say=say)
         return replace(found, tls=asked, wire=wire, version=form.version)
 
     def _wire_in(self, form: HttpForm) -> Wire:
@@ -129,17 +137,17 @@ def _unix_target(url: str, found: re.Match[str]) -> LoadTarget:
             f"`{url}`: the path of the socket has {length} bytes; expected at most {_LONGEST_SOCKET_BYTES}",
             hint="make a symbolic link to its folder with a shorter name",
         )
-    path = (path or "/").partition("#")[0]
-    return LoadTarget(wire, socket, 0, path, is_unix=True, certified=certified)
+    return LoadTarget(wire, socket, 0, as_sent(path or "/"), is_unix=True, certified=certified)
 
 
 def _tcp_target(url: str) -> LoadTarget:
+    whole = url if "//" in url else f"http://{url}"
     try:
-        parts = urlsplit(url if "//" in url else f"http://{url}")
-        port = parts.port
+        parts = urlsplit(whole)
+        port, host = parts.port, _host(parts.hostname or "")
     except ValueError:
         raise _refusal(url) from None
-    if "//" not in url and port is None and not is_loopback(parts.hostname or ""):
+    if "//" not in url and port is None and not is_loopback(host):
         raise _refusal(url)
     wire = _WIRES.get(parts.scheme)
     if wire is None or not parts.hostname or port == 0 or parts.username is not None:
@@ -149,16 +157,54 @@ def _tcp_target(url: str) -> LoadTarget:
             f"`{url}` names no port, and {parts.scheme} has no usual one; "
             f"expected `{parts.scheme}://HOST:PORT[/PATH]`"
         )
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    certified = parts.hostname if parts.scheme == _SECURE else None
+    certified = _ascii(parts.hostname).partition("%")[0] if parts.scheme == _SECURE else None
     usual = _PORTS.get(parts.scheme, 0)
-    return LoadTarget(wire, parts.hostname, port or usual, path, name=_name(parts), certified=certified)
+    path = as_sent(_path(whole, parts.netloc))
+    return LoadTarget(wire, host, port or usual, path, name=_name(parts, host), certified=certified)
 
 
-def _name(parts: SplitResult) -> str | None:
-    """The engine writes `Host` from the address; a name in the URL must reach the server as typed."""
-    is_literal = is_loopback(parts.hostname or "") and parts.hostname != "localhost"
-    return None if is_literal else parts.netloc
+def _path(url: str, netloc: str) -> str:
+    """Return what follows the server's name: an empty query is one, which the parser forgets.
+
+    >>> _path("http://h:1/x?#top", "h:1"), _path("http://h?q", "h")
+    ('/x?#top', '/?q')
+    """
+    rest = url.partition("//")[2][len(netloc) :]
+    return rest if rest.startswith("/") else f"/{rest}"
+
+
+# What listens everywhere is reached here, as uvicorn and others print it.
+_HERE = MappingProxyType({"0.0.0.0": "127.0.0.1", "::": "::1"})  # noqa: S104 - nothing is bound
+
+
+def _host(typed: str) -> str:
+    """Return the host to connect to: names below `localhost` are this machine's (RFC 6761 section 6.3),
+    the zone of an address is behind a `%` (RFC 6874), and a name of other letters has its form in ASCII.
+
+    *Errors*: ValueError for a name that has none.
+
+    >>> _host("app.localhost"), _host("fe80::1%25eth0"), _host("b\u00fccher.example")
+    ('localhost', 'fe80::1%eth0', 'xn--bcher-kva.example')
+    """
+    if typed.removesuffix(".").endswith(".localhost"):
+        return "localhost"
+    name = _ascii(typed).replace("%25", "%", 1)
+    return _HERE.get(name, name)
+
+
+def _ascii(name: str) -> str:
+    return name if name.isascii() else name.encode("idna").decode()
+
+
+def _name(parts: SplitResult, host: str) -> str | None:
+    """The engine writes `Host` from the address; a name in the URL must reach the server as typed. A zone is
+    of this machine alone.
+    """
+    if is_loopback(host) and host != "localhost":
+        return None
+    if not parts.netloc.isascii():
+        return _ascii(parts.hostname or "") + (f":{parts.port}" if parts.port else "")
+    return re.sub(r"%[^\]]*\]", "]", parts.netloc)
 
 
 def _without_credentials(url: str) -> str:

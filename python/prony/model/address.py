@@ -104,7 +104,8 @@ class Tls:
 class Address:
     """Where a subject listens. ``host`` is a literal; for ``unix`` the socket's path, and ``port`` is 0.
 
-    ``tls``: null without it. ``version``: of HTTP/1.
+    ``tls``: null without it. ``version``: of HTTP/1. ``others``: further addresses of the same name, to which
+    connections go in turn.
     """
 
     host: str
@@ -113,6 +114,7 @@ class Address:
     tls: Tls | None = None
     wire: Wire = Wire.HTTP
     version: HttpVersion = HttpVersion.HTTP_1_1
+    others: tuple[str, ...] = field(default=(), metadata=OPTIONAL)
 
     @property
     def url(self) -> str:

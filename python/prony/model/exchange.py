@@ -8,12 +8,14 @@
 
 import re
 from dataclasses import dataclass, field
+from urllib.parse import quote
 
 from prony.model.shapes import OPTIONAL
 
 _PATH = re.compile(r"/[^\x00-\x20\x7f]*")
 # RFC 9110, section 5.6.2: a token.
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _METHOD = re.compile(r"[A-Za-z]+")
 
 
@@ -60,6 +62,16 @@ class Contract:
     """
 
     checks: tuple[Check, ...] = ()
+
+
+def as_sent(path: str) -> str:
+    """Return a path as it is sent: without its fragment, and what is not ASCII as percent-encoded UTF-8.
+
+    >>> as_sent("/caf\u00e9?q=%20#top")
+    '/caf%C3%A9?q=%20'
+    """
+    kept = path.partition("#")[0]
+    return _NOT_ASCII.sub(lambda found: quote(found[0], errors="surrogateescape"), kept)
 
 
 def is_path(text: str) -> bool:

@@ -53,13 +53,16 @@ class SpokenWire:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where the load went. ``socket``: ``tcp``, or ``unix``, and then ``host`` is a path and ``port`` 0."""
+    """Where the load went. ``socket``: ``tcp``, or ``unix``, and then ``host`` is a path and ``port`` 0.
+    ``others``: further addresses, to which connections went in turn.
+    """
 
     host: str
     port: int
     socket: str = "tcp"
     wire: SpokenWire = SpokenWire(Wire.HTTP)
     tls: Tls | None = field(default=None, metadata=OPTIONAL)
+    others: tuple[str, ...] = field(default=(), metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,20 +101,23 @@ class CarriedIn:
     """Requests that were begun before the window opened and were open then, and how they ended.
 
     ``requests`` is the sum of ``answered``, ``failed`` and ``unanswered``; the last two by class, of a status
-    with its code (``bad_status 503``).
+    with its code (``bad_status 503``). ``ok_status``: those answered, by status code.
     """
 
     requests: int
     answered: int
     failed: Mapping[str, int]
     unanswered: Mapping[str, int]
+    ok_status: Mapping[str, int] = field(default_factory=dict, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
     """Where every request ended: ``scheduled``, those of the window, is the sum of the classes.
 
-    ``bad_status``: replies with another status, by its code. ``others``: all classes but these; null: the
+    ``bad_status``: replies with another status, by its code. ``ok_status``: those that are ``ok``, likewise;
+    none: the generator does not report them. ``answered_early``: valid replies that were complete before
+    their requests were sent in full. ``others``: all classes but these; null: the
     generator does not report it separately. The engine names the classes (`prony.analysis.account`).
     ``carried_in``: those that the window found open; null: the generator does not report them.
     """
@@ -121,6 +127,19 @@ class Account:
     bad_status: Mapping[str, int]
     others: Mapping[str, int | None] = field(default_factory=dict, metadata=REST)
     carried_in: CarriedIn | None = None
+    ok_status: Mapping[str, int] = field(default_factory=dict, metadata=OPTIONAL)
+    answered_early: int = field(default=0, metadata=OPTIONAL)
+
+    @property
+    def valid_by_status(self) -> Mapping[str, int]:
+        """The valid replies by status code, those to requests that were carried in too.
+
+        >>> carried = CarriedIn(1, 1, {}, {}, {"302": 1})
+        >>> Account(2, 2, {}, carried_in=carried, ok_status={"302": 2}).valid_by_status
+        {'302': 3}
+        """
+        carried = self.carried_in.ok_status if self.carried_in else {}
+        return dict(sorted((Counter(self.ok_status) + Counter(carried)).items()))
 
     def count(self, name: str) -> int:
         """Return how many requests ended in a class; `bad_status` is summed over its codes.
@@ -543,11 +562,21 @@ class GeneratorMachine:
 
 @dataclass(frozen=True, slots=True)
 class LittlesLaw:
-    """L = lambda W from two sides; ``residual``: integral / sum - 1."""
+    """L = lambda W from two sides; ``residual``: integral / sum - 1.
+
+    ``window_integral_ns``: the part of the integral before the window closed; null: not known apart.
+    """
 
     in_flight_integral_ns: int | None
     sojourn_sum_ns: int | None
     residual: float | None
+    window_integral_ns: int | None = field(default=None, metadata=OPTIONAL)
+
+    @property
+    def within_window_ns(self) -> int | None:
+        """The time-integral of requests in flight in the window alone, as far as that is known."""
+        known = self.window_integral_ns
+        return self.in_flight_integral_ns if known is None else known
 
 
 # --- all of it --------------------------------------------------------------------------------------------
@@ -555,7 +584,10 @@ class LittlesLaw:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """All that a generator measured in one run; ``machines``: those of a load from several, together."""
+    """All that a generator measured in one run; ``machines``: those of a load from several, together.
+
+    ``redirected_to``: where the first valid reply led that was a redirect.
+    """
 
     format: int
     engine: GeneratorName
@@ -572,6 +604,7 @@ class Recording:
     generator: GeneratorCost
     little: LittlesLaw
     error_samples: tuple[ErrorSample, ...]
+    redirected_to: str | None = field(default=None, metadata=OPTIONAL)
     reported_latency: ReportedLatency | None = field(
         default=None, metadata={**at("reported_latency_ns"), **OPTIONAL}
     )
@@ -636,6 +669,7 @@ def _counts(account: Account, traffic: Traffic, times: Mapping[str, Distribution
     )
     for apart, counts in (
         ("bad_status", account.bad_status),
+        ("ok_status", account.ok_status),
         ("carried_in failed", carried.failed),
         ("carried_in unanswered", carried.unanswered),
     ):

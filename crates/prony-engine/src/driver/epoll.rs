@@ -5,11 +5,12 @@ use crate::transport::{self, Address};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// Sockets of one worker to one address.
+/// Sockets of one worker to one address, or to several in turn.
 #[derive(Debug)]
 pub struct Epoll {
     poll: OwnedFd,
-    address: Address,
+    addresses: Vec<Address>,
+    first: usize,
     sources: Sources,
     slots: Vec<Slot>,
     events: Vec<libc::epoll_event>,
@@ -33,7 +34,14 @@ impl Epoll {
     /// # Errors
     /// When the kernel gives no epoll descriptor.
     pub fn new(address: impl Into<Address>, first: usize) -> io::Result<Self> {
-        let address = address.into();
+        Self::to(vec![address.into()], first)
+    }
+
+    /// As [`Epoll::new`], to several addresses: each connection has the next one.
+    ///
+    /// # Errors
+    /// As [`Epoll::new`].
+    pub fn to(addresses: Vec<Address>, first: usize) -> io::Result<Self> {
         // SAFETY: no pointers are passed.
         let raw = transport::checked(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
         // SAFETY: `raw` is a new descriptor that nothing else owns.
@@ -41,8 +49,9 @@ impl Epoll {
         let events = vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS_PER_WAIT];
         Ok(Self {
             poll,
-            sources: Sources::new(address.is_ipv4_loopback(), first),
-            address,
+            sources: Sources::new(addresses.iter().all(Address::is_ipv4_loopback), first),
+            addresses,
+            first,
             slots: Vec::new(),
             events,
             buffer: vec![0; RECEIVE_BYTES],
@@ -129,7 +138,8 @@ impl Driver for Epoll {
             self.slots.resize_with(slot + 1, Slot::default);
         }
         self.close(slot);
-        let (socket, connected) = self.sources.connect(&self.address, slot)?;
+        let address = &self.addresses[(self.first + slot) % self.addresses.len()];
+        let (socket, connected) = self.sources.connect(address, slot)?;
         self.register(&socket, slot)?;
         self.slots[slot].socket = Some(socket);
         Ok(connected)

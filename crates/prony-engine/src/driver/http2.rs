@@ -130,8 +130,11 @@ enum Ending {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// It may be sent again, whatever it asks.
-    #[error("refused: the server did not look at the request")]
+    #[error("refused: the server left the connection, and did not look at the request")]
     Unprocessed,
+    /// So may it, when the server has room.
+    #[error("refused: the server had no room for the stream")]
+    Refused,
     /// Nothing of it was sent.
     #[error("refused: the server left the connection before the request had a stream")]
     Unsent,
@@ -248,6 +251,14 @@ impl Board {
             News::Unprocessed => {
                 figures.refused += 1;
                 self.end(number, slot, Ending::Stream(Fault::Unprocessed));
+            }
+            News::Refused => {
+                figures.refused += 1;
+                self.end(number, slot, Ending::Stream(Fault::Refused));
+            }
+            News::Unwanted => {
+                slot.stream = None;
+                self.writable(number, slot);
             }
             News::Reset(code) => {
                 figures.resets += 1;
@@ -729,6 +740,9 @@ impl<D: Driver, C: Clock> Http2<D, C> {
         if taken == 0 {
             return Err(ErrorKind::WouldBlock.into());
         }
+        if !link.connection.has(id) {
+            slot.stream = None;
+        }
         self.owe(number);
         Ok(taken)
     }
@@ -923,6 +937,10 @@ impl<D: Driver, C: Clock> Driver for Http2<D, C> {
         self.slots
             .get_mut(slot)
             .map_or(0, |slot| std::mem::take(&mut slot.sent))
+    }
+
+    fn wants_rest(&self, slot: usize) -> bool {
+        self.slots.get(slot).is_some_and(|slot| slot.stream.is_some())
     }
 
     fn has_answered(&self, slot: usize) -> bool {

@@ -100,6 +100,7 @@ pub(super) mod tests {
     pub fn target() -> Target {
         Target {
             host: "::1".to_owned(),
+            others: Vec::new(),
             port: 8000,
             socket: Socket::Tcp,
             wire: Wire::default(),

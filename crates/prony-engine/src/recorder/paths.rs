@@ -43,14 +43,19 @@ impl PathLedger {
         bytes.received += received;
     }
 
+    /// A request was answered before it was sent in full.
+    pub fn answered_early<Q: Asks>(&mut self, flight: &Flight<Q>) {
+        self.at(flight).account.answered_early += 1;
+    }
+
     /// A request has ended.
     pub fn ended<Q: Asks>(&mut self, flight: &Flight<Q>, end: &End<'_>, is_own: bool) {
         let record = self.at(flight);
         if is_own {
-            record.account.count(end.class);
+            record.account.count(end.class, end.status);
             record.bytes.body_received += end.body_bytes;
         } else {
-            record.account.carried_in.count(end.class);
+            record.account.carried_in.count(end.class, end.status);
         }
         let response_ns = end.at_ns.saturating_sub(flight.intended_ns);
         let service_ns = flight.service_ns(end.at_ns);

@@ -248,7 +248,7 @@ fn the_cost_of_a_request_is_the_work_of_all_threads_and_spinning_is_none() {
     let mut whole = recording();
     for _ in 0..8 {
         whole.account.scheduled += 1;
-        whole.account.count(Class::Ok);
+        whole.account.count(Class::Ok, 200);
     }
     whole.completed.ok = 8;
     (whole.window.open_ns, whole.window.close_ns) = (SECOND, 3 * SECOND);
@@ -327,7 +327,7 @@ fn of_samples<'s>(samples: impl Iterator<Item = &'s Sample>) -> Recording {
     (found.window.open_ns, found.window.close_ns) = (SECOND, 4 * SECOND);
     for &(_, second, latency_ns) in samples {
         found.account.scheduled += 1;
-        found.account.count(Class::Ok);
+        found.account.count(Class::Ok, 200);
         found.completed.ok += 1;
         found.distributions.ok_service.record(latency_ns);
         let mut latency = Distribution::default();

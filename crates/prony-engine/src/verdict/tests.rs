@@ -58,7 +58,7 @@ fn open(lag_ns: u64, response_ns: u64) -> Recording {
     let (mut lags, mut responses) = (Distribution::default(), Distribution::default());
     for _ in 0..2_000 {
         run.account.scheduled += 1;
-        run.account.count(Class::Ok);
+        run.account.count(Class::Ok, 200);
         lags.record(lag_ns);
         responses.record(response_ns);
     }
@@ -256,9 +256,9 @@ fn t43_what_a_quota_took_is_not_taken_for_others_and_what_others_took_not_for_a_
 fn t41_what_failed_on_this_side_is_named_by_what_was_missing() {
     let mut run = open(0, MS);
     run.account.scheduled += 7;
-    (0..4).for_each(|_| run.account.count(Class::ClientNoAddress));
-    (0..2).for_each(|_| run.account.count(Class::ClientNoDescriptor));
-    run.account.count(Class::ClientNoBuffer);
+    (0..4).for_each(|_| run.account.count(Class::ClientNoAddress, 200));
+    (0..2).for_each(|_| run.account.count(Class::ClientNoDescriptor, 200));
+    run.account.count(Class::ClientNoBuffer, 200);
     let found = evidence(&run);
     let causes: Vec<_> = found.iter().map(|one| (one.level, one.cause)).collect();
     let expected = [
@@ -302,7 +302,7 @@ fn a_rate_that_was_missed_stands_beside_its_cause_and_not_alone() {
 fn requests_whose_connection_failed_were_not_missed() {
     let mut run = open(0, MS);
     run.account.scheduled += 500;
-    (0..500).for_each(|_| run.account.count(Class::ConnectRefused));
+    (0..500).for_each(|_| run.account.count(Class::ConnectRefused, 200));
     run.generator.threads[0].user_ns = 900 * MS;
     let found = evidence(&run);
     assert!(found.iter().all(|one| matches!(one.cause, Cause::Busy { .. })));

@@ -11,7 +11,7 @@ use crate::recording::SAMPLE_BYTES;
 pub enum State {
     /// No socket.
     Closed,
-    /// No socket until a failed attempt may be repeated (closed loop).
+    /// No socket until a failed attempt may be repeated (closed loop), or a refused request sent again.
     BackOff,
     /// A socket on its way since then.
     Connecting {
@@ -64,8 +64,10 @@ pub struct Connection<R, Q> {
     pub has_answered: bool,
     /// Whether a connection has ended at its request, which was sent once more.
     pub is_suspect: bool,
+    /// The verdict on a complete reply that came before its request was sent in full: the rest is under way.
+    pub early_verdict: Option<Verdict>,
     /// How often its request was begun once more on another one.
-    pub repeats: u8,
+    pub repeats: u32,
     /// Whether the slot has had a socket before.
     pub has_connected: bool,
     /// How the last attempt failed of a slot that has had none.
@@ -84,6 +86,10 @@ pub struct Connection<R, Q> {
     pub unread: bool,
     /// Whether the peer has closed its side of this socket: it is read to the end.
     pub hangup: bool,
+    /// Where its first redirect led.
+    pub location: Option<String>,
+    /// How the body of the reply is coded, where the body is looked at.
+    pub coding: Option<&'static str>,
     /// The first bytes of a reply that did not come as expected in one piece, for a sample.
     pub first_bytes: Vec<u8>,
 }
@@ -123,6 +129,7 @@ impl<R, Q> Connection<R, Q> {
             waited_ns: 0,
             has_answered: false,
             is_suspect: false,
+            early_verdict: None,
             repeats: 0,
             has_connected: false,
             failure: None,
@@ -133,6 +140,8 @@ impl<R, Q> Connection<R, Q> {
             early: Early::No,
             unread: false,
             hangup: false,
+            location: None,
+            coding: None,
             first_bytes: Vec::new(),
         }
     }
@@ -167,7 +176,13 @@ impl<R: Reader, Q> Connection<R, Q> {
             Progress::Malformed(why) => Step::Malformed(why),
         };
         let is_as_expected = matches!(&step, Step::Complete { verdict, .. } if verdict.class == Class::Ok);
+        if self.location.is_none() && matches!(self.reader.status(), 300..=399) {
+            self.location = location_in(piece);
+        }
         if !is_as_expected {
+            if self.first_bytes.is_empty() && expect.looks_at_body() {
+                self.coding = coding_in(piece);
+            }
             self.keep_first(piece);
         }
         step
@@ -184,5 +199,56 @@ impl<R: Reader, Q> Connection<R, Q> {
         let room = SAMPLE_BYTES.saturating_sub(self.first_bytes.len());
         self.first_bytes
             .extend_from_slice(&piece[..room.min(piece.len())]);
+    }
+}
+
+// A head is hardly longer, and it comes first.
+const LOOKED_AT_BYTES: usize = 4096;
+const LONGEST_LOCATION: usize = 200;
+const CODINGS: [&str; 5] = ["gzip", "br", "deflate", "zstd", "compress"];
+
+/// The value of a field of the head that a piece begins with; null: it is not there.
+fn field_in<'p>(piece: &'p [u8], name: &str) -> Option<&'p [u8]> {
+    let head = &piece[..piece.len().min(LOOKED_AT_BYTES)];
+    let mut lines = head
+        .split(|&byte| byte == b'\n')
+        .take_while(|line| *line != b"\r");
+    lines.find_map(|line| {
+        let (given, value) = line.split_at_checked(name.len())?;
+        let value = value.strip_prefix(b":")?;
+        given
+            .eq_ignore_ascii_case(name.as_bytes())
+            .then(|| value.trim_ascii())
+    })
+}
+
+fn location_in(piece: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(field_in(piece, "location")?);
+    Some(text.chars().take(LONGEST_LOCATION).collect())
+}
+
+fn coding_in(piece: &[u8]) -> Option<&'static str> {
+    let value = field_in(piece, "content-encoding")?;
+    CODINGS
+        .into_iter()
+        .find(|coding| value.eq_ignore_ascii_case(coding.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &[u8] =
+        b"HTTP/1.1 302 Found\r\nSet-Cookie: location: x\r\nLOCATION: /login \r\n\r\nContent-Encoding: br\r\n";
+
+    #[test]
+    fn a_field_is_one_of_the_head_whatever_its_case() {
+        assert_eq!(location_in(HEAD).as_deref(), Some("/login"));
+        assert_eq!(coding_in(HEAD), None);
+        assert_eq!(
+            coding_in(b"HTTP/2 200\r\ncontent-encoding: gzip\r\n\r\n"),
+            Some("gzip")
+        );
+        assert_eq!(location_in(b"HTTP/1.1 302 Found\r\n\r\n"), None);
     }
 }

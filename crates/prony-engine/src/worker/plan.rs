@@ -2,7 +2,9 @@
 
 use super::margin;
 use super::opening::Opening;
+use crate::cpu;
 use crate::expect::Expect;
+use crate::limit::SPARE_DESCRIPTORS;
 use crate::recorder::Flight;
 use crate::schedule::{ConnectionPlan, Constant, Poisson, Schedule, Share, Stages};
 use crate::spec::{Arrivals, Loop, Pacing, Spec, Stop};
@@ -96,13 +98,22 @@ pub struct Task {
     pub spin_margin_ns: Option<u64>,
 }
 
-/// How many workers there will be here: no worker without a connection or a request.
+/// How many workers there will be here: no worker without a connection or a request, and none with more connections than a table has
+/// descriptors.
 pub fn worker_count(spec: &Spec) -> usize {
     let requests = spec.own_requests().unwrap_or(u64::MAX);
     spec.threads
+        .max(tables(spec))
         .min(spec.own_connections().unwrap_or(usize::MAX))
         .min(usize::try_from(requests).unwrap_or(usize::MAX))
         .max(1)
+}
+
+/// How many tables of descriptors the connections need: each worker may have one of its own.
+fn tables(spec: &Spec) -> usize {
+    let each = cpu::descriptor_limit().saturating_sub(SPARE_DESCRIPTORS).max(1);
+    let connections = spec.own_connections().unwrap_or(1) as u64;
+    usize::try_from(connections.div_ceil(each)).unwrap_or(usize::MAX)
 }
 
 /// The pacing of a run; null in a closed loop, which has no due times.

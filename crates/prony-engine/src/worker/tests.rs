@@ -300,6 +300,7 @@ impl<P: Protocol> Run<P> {
             (account.ok, unavailable, account.failed_validation),
             (tally.good, tally.unavailable, tally.other_body)
         );
+        assert!(account.answered_early <= tally.early);
         assert_eq!(recorder.bytes.sent, tally.bytes_taken);
         assert_eq!(recorder.bytes.received, tally.bytes_given);
         let counts = self.worker.counts;

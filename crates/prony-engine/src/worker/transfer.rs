@@ -1,9 +1,9 @@
 //! What happens on a slot: connect, send, receive, end.
 
-use super::connection::{State, Step, BACK_OFF_NS};
+use super::connection::{Connection, State, Step, BACK_OFF_NS};
 use super::Worker;
 use crate::account::Class;
-use crate::clock::Clock;
+use crate::clock::{Clock, NS_PER_S};
 use crate::driver::{Driver, Fault, OpenedAs, Ready};
 use crate::expect::Verdict;
 use crate::protocol::{EndOfStream, Protocol, Reader};
@@ -14,14 +14,23 @@ use std::io::{self, ErrorKind};
 
 // Of 64 KiB each. What takes longest to parse, chunks of one byte, takes some 0.2 ms.
 const READS_PER_TURN: usize = 4;
-// Of a request that the server says it has not looked at: each takes a stream, and mostly a connection.
-const MOST_REPEATS: u8 = 8;
+// Of a connection that nothing can be sent on: what its peer said before is still there.
+const LAST_READS: usize = 8;
+// Whoever takes nothing for so long of a request that it has answered wants no more of it.
+const UNWANTED_NS: u64 = NS_PER_S;
+// The first wait before a request that was refused is sent again, and the longest.
+const AGAIN_NS: (u64, u64) = (1_000_000, NS_PER_S);
+// Of a request that found no stream on connections that were there: each takes one.
+const MOST_ELSEWHERE: u32 = 8;
 
 /// What becomes of a request whose connection failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Ends,
-    SentAgain,
+    /// After so long.
+    SentAgain {
+        wait_ns: u64,
+    },
     /// Nothing of it was sent before.
     SentElsewhere,
 }
@@ -178,27 +187,39 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             Some(sent_ns) if !connection.was_sent => connection.waited_ns = now_ns - sent_ns,
             Some(_) => {}
         }
-        let is_for_both = self.task.times.connect_timeout_ns.is_none();
-        let base_ns = if self.is_open_loop() && is_for_both {
-            flight.intended_ns
-        } else {
-            flight.sent_ns.unwrap_or(now_ns)
-        };
-        self.deadlines.set(slot, base_ns + self.task.times.timeout_ns);
+        let by_ns = self.answered_by_ns(&flight);
+        self.deadlines.set(slot, by_ns);
         let connection = &mut self.connections[slot];
+        connection.early_verdict = None;
         connection.state = State::Busy;
         connection.flight = Some(flight);
         connection.reader.reset();
         connection.seen.reset();
         connection.first_bytes.clear();
+        connection.coding = None;
         (connection.written, connection.is_sent) = (0, false);
         self.write(slot);
+    }
+
+    /// When a request that is sent is given up.
+    fn answered_by_ns(&self, flight: &Flight<P::Request>) -> u64 {
+        let times = &self.task.times;
+        let is_for_both = times.connect_timeout_ns.is_none();
+        let from_ns = match flight.sent_ns {
+            Some(sent_ns) if !(self.is_open_loop() && is_for_both) => sent_ns,
+            _ => flight.intended_ns,
+        };
+        from_ns + times.timeout_ns
     }
 
     /// Writes until all is sent or the kernel takes no more: only then does an edge signal that there is room again.
     fn write(&mut self, slot: usize) {
         let connection = &mut self.connections[slot];
         let Some(flight) = connection.flight else { return };
+        if connection.early_verdict.is_some() && !self.driver.wants_rest(slot) {
+            return self.end_early(slot, false);
+        }
+        let before = connection.written;
         let bytes = self.protocol.bytes(flight.request);
         while connection.written < bytes.len() {
             match self.driver.send(slot, &bytes[connection.written..]) {
@@ -207,11 +228,43 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                     connection.was_sent = true;
                     self.recorder.took(&flight, self.driver.framed_bytes(slot, sent));
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(error) => return self.failed(slot, &error),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    if connection.early_verdict.is_some() && connection.written > before {
+                        self.wait_for_rest(slot);
+                    }
+                    return;
+                }
+                Err(error) => return self.unsendable(slot, &error),
             }
         }
         connection.is_sent = true;
+        if connection.early_verdict.is_some() {
+            self.end_early(slot, false);
+        }
+    }
+
+    /// Nothing more of a request can be sent. What the peer said before may be a whole reply, and no event says so again.
+    fn unsendable(&mut self, slot: usize, error: &io::Error) {
+        if self.connections[slot].early_verdict.is_some() {
+            return self.end_early(slot, true);
+        }
+        let mut reads = if self.connections[slot].written > 0 {
+            LAST_READS
+        } else {
+            0
+        };
+        while reads > 0 {
+            reads -= 1;
+            match self.read(slot) {
+                Ok(Some((Step::More, _))) => {}
+                Ok(Some((step, _))) => {
+                    self.connections[slot].hangup = true;
+                    return self.take_step(slot, step, false);
+                }
+                _ => break,
+            }
+        }
+        self.failed(slot, error);
     }
 
     /// Reading goes first: a server may answer, and close, before it has taken the whole request.
@@ -240,22 +293,36 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
     /// Reads once. What may be there beyond that is read on, of a peer that has closed until the end.
     fn receive(&mut self, slot: usize) {
-        let (step, may_have_more) = match self.driver.receive(slot) {
-            Ok(received) if received.bytes.is_empty() && !received.is_complete => {
-                return self.stream_ended(slot);
+        if self.connections[slot].early_verdict.is_some() {
+            if self.is_spent(slot) {
+                self.end_early(slot, true);
             }
-            Ok(received) => {
-                let connection = &mut self.connections[slot];
-                if let Some(flight) = &connection.flight {
-                    self.recorder.gave(flight, received.framed_bytes as u64);
-                }
-                let step = connection.take(received.bytes, received.is_complete, &self.task.expect);
-                (step, received.may_have_more)
-            }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return self.stream_cut(slot),
-            Err(error) => return self.failed(slot, &error),
-        };
+            return;
+        }
+        match self.read(slot) {
+            Ok(Some((step, may_have_more))) => self.take_step(slot, step, may_have_more),
+            Ok(None) => self.stream_ended(slot),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => self.stream_cut(slot),
+            Err(error) => self.failed(slot, &error),
+        }
+    }
+
+    /// A piece of the slot's reply, and whether there may be more; null at the end of the stream.
+    fn read(&mut self, slot: usize) -> io::Result<Option<(Step, bool)>> {
+        let received = self.driver.receive(slot)?;
+        if received.bytes.is_empty() && !received.is_complete {
+            return Ok(None);
+        }
+        let connection = &mut self.connections[slot];
+        if let Some(flight) = &connection.flight {
+            self.recorder.gave(flight, received.framed_bytes as u64);
+        }
+        let step = connection.take(received.bytes, received.is_complete, &self.task.expect);
+        Ok(Some((step, received.may_have_more)))
+    }
+
+    fn take_step(&mut self, slot: usize, step: Step, may_have_more: bool) {
         match step {
             Step::More => {
                 if may_have_more || self.connections[slot].hangup {
@@ -268,7 +335,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                 self.counts.surplus += u64::from(surplus > 0);
                 let is_over = surplus > 0 || self.connections[slot].hangup;
                 let must_close = is_over || (may_have_more && self.is_spent(slot));
-                self.completed(slot, &verdict, must_close);
+                self.completed(slot, verdict, must_close);
             }
             Step::Ended(end) => self.reply_ended(slot, end),
             Step::Malformed(why) => self.lost(slot, Class::Parse, why),
@@ -311,7 +378,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         match end {
             EndOfStream::Complete => {
                 let verdict = self.connections[slot].judge(&self.task.expect);
-                self.completed(slot, &verdict, true);
+                self.completed(slot, verdict, true);
             }
             EndOfStream::NoReply => self.lost(slot, Class::Eof, "closed before the reply"),
             EndOfStream::WithinHead => self.lost(slot, Class::Eof, "closed within the head of the reply"),
@@ -322,22 +389,52 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         }
     }
 
-    fn completed(&mut self, slot: usize, verdict: &Verdict, must_close: bool) {
+    /// A whole reply is there. What it grants before its request was sent in full has its other half to come, unless the server says that
+    /// it takes no more (RFC 9112 section 9.5, RFC 9113 section 8.1); what it refuses so is over.
+    fn completed(&mut self, slot: usize, verdict: Verdict, must_close: bool) {
+        let connection = &mut self.connections[slot];
+        let is_early = verdict.class == Class::Ok && !connection.is_sent;
+        if is_early {
+            self.recorder.answered_early(connection.flight.as_ref());
+        }
+        let goes_on = connection.reader.keeps_alive() && !must_close;
+        if is_early && goes_on {
+            connection.early_verdict = Some(verdict);
+            self.wait_for_rest(slot);
+            if !self.driver.wants_rest(slot) {
+                self.end_early(slot, false);
+            }
+        } else {
+            self.end_answered(slot, &verdict, must_close);
+        }
+    }
+
+    /// The rest of a request that is answered has so long to be taken.
+    fn wait_for_rest(&mut self, slot: usize) {
+        if let Some(flight) = self.connections[slot].flight {
+            let by_ns = self.answered_by_ns(&flight);
+            self.deadlines
+                .set(slot, by_ns.min(self.clock.now() + UNWANTED_NS));
+        }
+    }
+
+    /// A request that was answered early is over: its rest is sent, or nobody takes it.
+    pub(super) fn end_early(&mut self, slot: usize, must_close: bool) {
+        if let Some(verdict) = self.connections[slot].early_verdict.take() {
+            self.end_answered(slot, &verdict, must_close);
+        }
+    }
+
+    fn end_answered(&mut self, slot: usize, verdict: &Verdict, must_close: bool) {
         let now_ns = self.clock.now();
         let is_counted = self.is_counted(now_ns);
         let connection = &mut self.connections[slot];
-        let is_sent = connection.is_sent;
-        // The rest of a request that was answered early would be taken for the next one.
-        let stays = connection.reader.keeps_alive() && self.protocol.keeps_alive() && is_sent && !must_close;
+        // The rest of a request that was answered early would be taken for the next one, where it is no stream of its own.
+        let is_whole = connection.is_sent || !self.driver.wants_rest(slot);
+        let stays = connection.reader.keeps_alive() && self.protocol.keeps_alive() && is_whole && !must_close;
         connection.has_answered = true;
         connection.answered += u64::from(is_counted);
-        // A server may refuse what it has not read; what it grants so cannot be the answer.
-        if verdict.class == Class::Ok && !is_sent {
-            let detail = "a reply before its request was sent in full";
-            self.end(slot, Class::Parse, now_ns, detail);
-        } else {
-            self.end(slot, verdict.class, now_ns, verdict.why.as_deref().unwrap_or(""));
-        }
+        self.end(slot, verdict.class, now_ns, verdict.why.as_deref().unwrap_or(""));
         if stays {
             self.connections[slot].state = State::Idle { since_ns: now_ns };
         } else {
@@ -355,24 +452,40 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         match fault {
             None => self.lost(slot, class, &error.to_string()),
             // The server has not looked at the request: it is safe to send it again, whatever it asks.
-            Some(Fault::Unprocessed) => {
-                let fate = self.refused(slot, Fate::SentAgain);
+            Some(Fault::Unprocessed | Fault::Refused) => {
+                let fate = self.fate_of_refused(slot, fault == Some(Fault::Refused));
                 self.over(slot, class, &error.to_string(), fate);
             }
             Some(Fault::Unsent) => {
-                let was_sent = self.connections[slot].was_sent;
-                let class = if was_sent { class } else { Class::NotSentQueue };
-                let fate = self.refused(slot, Fate::SentElsewhere);
+                let connection = &self.connections[slot];
+                let class = if connection.was_sent {
+                    class
+                } else {
+                    Class::NotSentQueue
+                };
+                let fate = match connection.repeats {
+                    ..MOST_ELSEWHERE => Fate::SentElsewhere,
+                    _ => Fate::Ends,
+                };
                 self.over(slot, class, &error.to_string(), fate);
             }
             Some(_) => self.over(slot, class, &error.to_string(), Fate::Ends),
         }
     }
 
-    /// What becomes of a request that was not looked at: this, unless that has happened too often.
-    fn refused(&self, slot: usize, fate: Fate) -> Fate {
-        if self.connections[slot].repeats < MOST_REPEATS {
-            fate
+    /// A request that was not looked at is sent again, each time after twice the wait, while there is time for a reply. `is_full`: its
+    /// server is there, and has no room; one that left has another connection at once, for the first time.
+    fn fate_of_refused(&self, slot: usize, is_full: bool) -> Fate {
+        let Connection { repeats, flight, .. } = &self.connections[slot];
+        let waits = u64::from(*repeats) + u64::from(is_full);
+        let wait_ns = match waits {
+            0 => 0,
+            waits => AGAIN_NS.1.min(AGAIN_NS.0 << (waits - 1).min(32)),
+        };
+        let again_ns = self.clock.now() + wait_ns;
+        let has_time = flight.is_some_and(|flight| again_ns < self.answered_by_ns(&flight));
+        if has_time {
+            Fate::SentAgain { wait_ns }
         } else {
             Fate::Ends
         }
@@ -392,7 +505,11 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             slot,
             class,
             detail,
-            if may_retry { Fate::SentAgain } else { Fate::Ends },
+            if may_retry {
+                Fate::SentAgain { wait_ns: 0 }
+            } else {
+                Fate::Ends
+            },
         );
     }
 
@@ -410,12 +527,21 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                 self.end(slot, class, now_ns, detail);
                 self.free(slot, now_ns);
             }
-            Fate::SentAgain | Fate::SentElsewhere => {
-                let is_again = fate == Fate::SentAgain && self.is_counted(now_ns);
-                self.counts.retried += u64::from(is_again);
-                self.connections[slot].repeats += 1;
-                self.repeats.push_back(slot);
+            Fate::SentAgain { wait_ns } => {
+                self.counts.retried += u64::from(self.is_counted(now_ns));
+                self.repeat(slot, now_ns, wait_ns);
             }
+            Fate::SentElsewhere => self.repeat(slot, now_ns, 0),
+        }
+    }
+
+    fn repeat(&mut self, slot: usize, now_ns: u64, wait_ns: u64) {
+        self.connections[slot].repeats += 1;
+        if wait_ns == 0 {
+            self.repeats.push_back(slot);
+        } else {
+            self.connections[slot].state = State::BackOff;
+            self.back_offs.push(Reverse((now_ns + wait_ns, slot)));
         }
     }
 
@@ -445,11 +571,13 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         self.opened.ended(std::mem::take(&mut connection.early));
         let mut end = End::without_reply(class, now_ns, detail);
         end.received = &connection.first_bytes;
+        end.coding = connection.coding.filter(|_| class == Class::FailedValidation);
         end.connection = Some(slot);
         let waited_ns = self.driver.waited_for_stream_ns(slot);
         end.waited_for_stream_ns = waited_ns.map(|ns| ns + connection.waited_ns);
         if flight.sent_ns.is_some() {
             end.body_bytes = connection.reader.body_bytes();
+            end.status = connection.reader.status();
         }
         self.recorder.ended(&flight, &end);
     }
@@ -486,8 +614,8 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
 
 fn fault_class(fault: Fault) -> Class {
     match fault {
-        // As FastCGI's word that it does not serve a request.
-        Fault::Unprocessed | Fault::Unsent | Fault::Closed => Class::Eof,
+        Fault::Unprocessed | Fault::Refused | Fault::Unsent => Class::StreamRefused,
+        Fault::Closed => Class::Eof,
         Fault::Reset(_) => Class::Reset,
         Fault::Short => Class::ShortBody,
         Fault::Broken(_) => Class::Parse,

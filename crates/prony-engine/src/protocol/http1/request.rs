@@ -1,5 +1,6 @@
 //! The request, rendered once and sent many times.
 
+use crate::protocol::typed;
 use crate::spec::{HttpVersion, Request};
 use std::borrow::Cow;
 
@@ -11,7 +12,7 @@ pub(in crate::protocol) const USER_AGENT: &str = concat!("prony/", env!("CARGO_P
 ///
 /// The length is that of the body. Without a body it is 0 for POST, PUT and PATCH (RFC 9110 section 8.6: there a
 /// length is expected) and not sent for other methods; beside a `Transfer-Encoding` it must not be sent
-/// (RFC 9112 section 6.2), and the body is taken to be encoded so.
+/// (RFC 9112 section 6.2), whose last coding is `chunked`: so the body is sent.
 ///
 /// Assumptions: neither the method, the path nor a header holds a line end; that is for the reader of the
 /// specification to refuse.
@@ -22,10 +23,12 @@ pub fn render_request(
     default_host: &str,
 ) -> Vec<u8> {
     let (method, path) = (&request.method, &request.path);
+    let has_te = typed::has_te(&request.headers);
     let connection = match (version, request.keep_alive) {
+        (HttpVersion::V1_1, false) if has_te => Some("close, TE"),
         (HttpVersion::V1_1, false) => Some("close"),
         (HttpVersion::V1_0, true) => Some("keep-alive"),
-        _ => None,
+        _ => has_te.then_some("TE"),
     };
     let mut bytes = format!("{method} {path} {}\r\n", version.name()).into_bytes();
     for (name, value) in whole_headers(method, &request.headers, body, connection, default_host) {
@@ -34,8 +37,22 @@ pub fn render_request(
         }
     }
     bytes.extend_from_slice(b"\r\n");
-    bytes.extend_from_slice(body.unwrap_or_default());
+    let body = body.unwrap_or_default();
+    if typed::is_chunked(&request.headers) {
+        bytes.extend(in_chunks(body));
+    } else {
+        bytes.extend_from_slice(body);
+    }
     bytes
+}
+
+/// One chunk, and the last, which is empty (RFC 9112 section 7.1).
+fn in_chunks(body: &[u8]) -> Vec<u8> {
+    const LAST: &[u8] = b"0\r\n\r\n";
+    match body.len() {
+        0 => LAST.to_vec(),
+        length => [format!("{length:x}\r\n").as_bytes(), body, b"\r\n", LAST].concat(),
+    }
 }
 
 /// The defaults that are absent, then the given headers.
@@ -136,15 +153,17 @@ mod tests {
     }
 
     #[test]
-    fn a_transfer_encoding_stands_without_a_length() {
+    fn a_body_that_is_to_be_sent_in_chunks_is_and_has_no_length() {
         let request = render(
             "POST",
-            &[("transfer-encoding", "chunked")],
-            Some(b"0\r\n\r\n"),
+            &[("transfer-encoding", "Chunked")],
+            Some(b"hello, hello, hello"),
             true,
         );
         assert!(!request.contains("Content-Length"));
-        assert!(request.ends_with("transfer-encoding: chunked\r\n\r\n0\r\n\r\n"));
+        assert!(request.ends_with("transfer-encoding: Chunked\r\n\r\n13\r\nhello, hello, hello\r\n0\r\n\r\n"));
+        let empty = render("POST", &[("Transfer-Encoding", "gzip, chunked")], None, true);
+        assert!(empty.ends_with("gzip, chunked\r\n\r\n0\r\n\r\n"));
     }
 
     #[test]

@@ -26,8 +26,12 @@ pub enum News<'d> {
     Short,
     /// The server ended the stream, for this reason.
     Reset(Code),
-    /// The server says that it has not looked at the request: it may be sent again, whatever it asks (RFC 9113 section 8.7).
+    /// The server leaves the connection, and has not looked at the request: it may be sent again, whatever it asks (RFC 9113 section 8.7).
     Unprocessed,
+    /// The server refused the stream alone, and has not looked at the request: it has no room for it now.
+    Refused,
+    /// The reply is complete already, and the server wants no more of the request.
+    Unwanted,
     /// The reply breaks a rule; the stream was reset.
     Broken(&'static str),
 }
@@ -374,6 +378,9 @@ impl Connection {
         if !stream.is_sent && !stream.is_blocked {
             stream.is_blocked = true;
             self.blocked += 1;
+        }
+        if stream.is_sent && stream.is_over {
+            self.streams.remove(&id);
         }
         count
     }
@@ -825,16 +832,14 @@ impl Connection {
         };
         self.blocked -= usize::from(stream.is_blocked);
         let code = Code(frame::number_at(payload, 0));
-        // A reply that is complete stays so: the server only wants no more of the request.
-        if !stream.is_over {
-            let is_untouched = code == Code::REFUSED_STREAM && !stream.has_head;
-            let news = if is_untouched {
-                News::Unprocessed
-            } else {
-                News::Reset(code)
-            };
-            on_news(stream.key, HEADER_BYTES + payload.len(), news);
-        }
+        let is_untouched = code == Code::REFUSED_STREAM && !stream.has_head;
+        // A reply that is complete stays so (section 8.1).
+        let news = match stream.is_over {
+            true => News::Unwanted,
+            false if is_untouched => News::Refused,
+            false => News::Reset(code),
+        };
+        on_news(stream.key, HEADER_BYTES + payload.len(), news);
         Ok(())
     }
 
@@ -939,14 +944,12 @@ impl Connection {
             return;
         };
         self.blocked -= usize::from(stream.is_blocked);
-        if !stream.is_over {
-            let news = if stream.has_head {
-                News::Reset(code)
-            } else {
-                News::Unprocessed
-            };
-            on_news(stream.key, 0, news);
-        }
+        let news = match (stream.is_over, stream.has_head) {
+            (true, _) => News::Unwanted,
+            (false, true) => News::Reset(code),
+            (false, false) => News::Unprocessed,
+        };
+        on_news(stream.key, 0, news);
     }
 
     fn take_window(
@@ -1015,9 +1018,12 @@ impl Connection {
         if let Some(stream) = self.streams.remove(&id) {
             self.blocked -= usize::from(stream.is_blocked);
             self.push_reset(id, code);
-            if !stream.is_over {
-                on_news(stream.key, 0, News::Broken(why));
-            }
+            let news = if stream.is_over {
+                News::Unwanted
+            } else {
+                News::Broken(why)
+            };
+            on_news(stream.key, 0, news);
         }
     }
 

@@ -69,7 +69,7 @@ pub struct Tally {
     // Since the last wait; null: something was new.
     begun_unasked: Option<usize>,
     pub closed: u64,
-    /// Of which requests good replies were handed over, to the last byte, after their request had been taken.
+    /// Of which requests good replies were handed over, to the last byte.
     pub answered: Vec<usize>,
     /// Which requests were begun, each time that one was.
     pub begun: Vec<usize>,
@@ -106,6 +106,8 @@ struct Socket {
     taken: usize,
     /// A reply is owed: its request has begun.
     owes: bool,
+    /// It was answered before it was taken in full.
+    is_answered: bool,
     /// Full until then.
     blocked_until_ns: u64,
     /// The next send takes nothing.
@@ -216,6 +218,7 @@ impl World {
             request: 0,
             taken: 0,
             owes: false,
+            is_answered: false,
             blocked_until_ns: 0,
             is_full: false,
             inbound: VecDeque::new(),
@@ -276,6 +279,7 @@ impl World {
         }
         if socket.taken == 0 {
             assert!(!socket.owes, "a second request before the reply to the first");
+            (socket.owes, socket.is_answered) = (true, false);
             let known = self.requests.iter().position(|request| request == bytes);
             socket.request = known.expect("one of the requests");
             self.tally.begun.push(socket.request);
@@ -289,14 +293,17 @@ impl World {
             _ => bytes.len(),
         };
         socket.is_full = count < bytes.len();
-        socket.owes = true;
         socket.taken += count;
         let is_whole = socket.taken == request.len();
         if is_whole {
             socket.taken = 0;
         }
         self.tally.bytes_taken += count as u64;
+        let was_answered = socket.is_answered;
         self.count_owed(now_ns);
+        if was_answered {
+            return Ok(count);
+        }
         let answers_early = !is_whole && self.script.pick(6) == 5;
         if is_whole || answers_early {
             self.answer(slot, now_ns, answers_early);
@@ -344,10 +351,10 @@ impl World {
             _ => whole(plain("200 OK", "", BODY), Verdict::Good),
         };
         if is_early {
-            // The rest of the request is never taken for a request; such a connection is of no more use.
             pieces.push((60_000_000, Piece::End { completes: None }));
         }
         if let Some(socket) = &mut self.sockets[slot] {
+            socket.is_answered = is_early;
             for (delay_ns, piece) in pieces {
                 socket.arrive(at_ns + delay_ns, piece);
             }
@@ -397,8 +404,8 @@ impl World {
 
     fn hand_over(&mut self, verdict: Option<Verdict>, is_early: bool, request: usize) {
         match verdict {
-            Some(Verdict::Good) if is_early => self.tally.early += 1,
             Some(Verdict::Good) => {
+                self.tally.early += u64::from(is_early);
                 self.tally.good += 1;
                 self.tally.answered.push(request);
             }

@@ -357,9 +357,60 @@ fn a_stream_that_is_reset_is_refused_or_failed() {
     let mut connection = with_requests(2);
     let reset = |stream, code: u32| one(frame::RST_STREAM, 0, stream, &code.to_be_bytes());
     let (news, result) = take(&mut connection, &[reset(1, 7), reset(3, 2), reset(3, 2)].concat());
-    let expected = [(0, "unprocessed"), (1, "reset INTERNAL_ERROR")];
+    let expected = [(0, "refused"), (1, "reset INTERNAL_ERROR")];
     assert_eq!((news, result), (shown(&expected), Ok(())));
     assert_eq!(connection.active(), 0);
+}
+
+/// Of a request whose body is larger than the window: the reply to it is complete, and then comes this.
+fn answered_early(then: &[u8]) -> Shown {
+    let mut connection = with_requests(0);
+    let id = connection.begin(7, GET, false, false).unwrap();
+    while connection.send(id, &[0; 100_000]) > 0 {
+        forget_pending(&mut connection);
+    }
+    let (news, result) = take(&mut connection, &head(id, true, OK));
+    assert_eq!(
+        (news, result),
+        (shown(&[(7, "HTTP/2 200||"), (7, "complete")]), Ok(()))
+    );
+    assert!(connection.has(id));
+    let (news, result) = take(&mut connection, then);
+    assert_eq!(result, Ok(()));
+    assert!(!connection.has(id) || news == shown(&[(7, "room")]));
+    news
+}
+
+#[test]
+fn a_reply_that_is_complete_stays_so_when_the_server_wants_no_more_of_its_request() {
+    for code in [0u32, 8, 7] {
+        let reset = one(frame::RST_STREAM, 0, 1, &code.to_be_bytes());
+        assert_eq!(answered_early(&reset), shown(&[(7, "unwanted")]));
+    }
+    assert_eq!(answered_early(&goaway(0, 0)), shown(&[(7, "unwanted")]));
+    let more = 100_000u32.to_be_bytes();
+    let room = [
+        one(frame::WINDOW_UPDATE, 0, 0, &more),
+        one(frame::WINDOW_UPDATE, 0, 1, &more),
+    ];
+    assert_eq!(answered_early(&room.concat()), shown(&[(7, "room")]));
+}
+
+#[test]
+fn a_stream_is_over_when_the_rest_of_its_request_is_sent() {
+    let mut connection = with_requests(0);
+    let id = connection.begin(7, GET, false, false).unwrap();
+    let taken = connection.send(id, &[0; 100_000]);
+    let more = 100_000u32.to_be_bytes();
+    let room = [
+        one(frame::WINDOW_UPDATE, 0, 0, &more),
+        one(frame::WINDOW_UPDATE, 0, 1, &more),
+    ]
+    .concat();
+    let _ = take(&mut connection, &[head(id, true, OK), room].concat());
+    forget_pending(&mut connection);
+    assert_eq!(connection.send(id, &vec![0; 100_000 - taken]), 100_000 - taken);
+    assert_eq!((connection.active(), connection.has(id)), (0, false));
 }
 
 #[test]

@@ -1,0 +1,37 @@
+"""The statuses of valid replies, as lines below the report of a load.
+
+>>> from types import SimpleNamespace
+>>> account = SimpleNamespace(valid_by_status={"200": 20, "302": 1200})
+>>> for line in status_lines(SimpleNamespace(account=account, redirected_to="/login")):
+...     print(line)
+statuses: 200 20; 302 1,200
+most replies are redirects to `/login`; with --expect-status 200 they are failures
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from prony.units import format_count
+
+if TYPE_CHECKING:
+    from prony.model.recording import Recording
+
+# The page has not changed: that leads nowhere.
+_NOT_MODIFIED = "304"
+
+
+def status_lines(recording: "Recording") -> Iterator[str]:
+    """Yield how many valid replies had which status, and that most of them lead elsewhere."""
+    valid = recording.account.valid_by_status
+    if not valid:
+        return
+    yield "statuses: " + "; ".join(f"{status} {format_count(number)}" for status, number in valid.items())
+    if _redirects(valid) * 2 > sum(valid.values()):
+        where = f" to `{recording.redirected_to}`" if recording.redirected_to else ""
+        yield f"most replies are redirects{where}; with --expect-status 200 they are failures"
+
+
+def _redirects(valid: Mapping[str, int]) -> int:
+    return sum(
+        number for status, number in valid.items() if status.startswith("3") and status != _NOT_MODIFIED
+    )
