@@ -5,6 +5,7 @@ import os
 import pytest
 
 from prony.archive import open_archive
+from prony.errors import EngineError
 from prony.host import available_cpus
 from prony.model.sandbox import Placement
 from prony.model.trial import TrialRole
@@ -39,6 +40,17 @@ def test_the_server_has_every_cpu_and_the_generator_the_last(prony, folder):
 
 def test_the_loss_is_at_least_what_the_generator_used_and_not_many_times_as_much():
     assert 1 <= calibrated_sharing(place(available_cpus(), share=True), Listener()) < 3
+
+
+def test_where_it_cannot_be_measured_twice_the_generators_time_is_taken_and_said(monkeypatch):
+    def absent(*_):
+        raise EngineError("no engine")
+
+    said = []
+    monkeypatch.setattr("prony.study.sharing.drive", absent)
+    monkeypatch.setattr(Listener, "notice", lambda _, text: said.append(text))
+    assert calibrated_sharing(place(available_cpus(), share=True), Listener()) == 2.0
+    assert said[-1] == "not measured: no engine; twice its own CPU time is taken for it"
 
 
 def test_known_work_takes_a_threads_cpu_time_and_no_more_beside_others():
