@@ -42,7 +42,17 @@ def embedded(tmp_path_factory):
 
 def test_there_is_one_file_for_each_table(grid):
     assert set(grid) == {
-        *("trials", "cells", "processes", "series", "comparisons", "standings", "claims", "originals"),
+        *(
+            "trials",
+            "cells",
+            "requests",
+            "processes",
+            "series",
+            "comparisons",
+            "standings",
+            "claims",
+            "originals",
+        ),
     }
 
 
@@ -150,3 +160,11 @@ def test_an_empty_folder_is_filled(tmp_path):
     (tmp_path / "out").mkdir()
     write_sheets([Sheet("a", ("x",), [(1,)])], tmp_path / "out")
     assert (tmp_path / "out" / "a.csv").read_bytes() == b"x\r\n1\r\n"
+
+
+def test_the_requests_of_a_trial_add_up_by_class_and_status(embedded):
+    for trial in (row for row in embedded["trials"] if row[header("error_ratio")]):
+        own = [row for row in embedded["requests"] if row["trial_id"] == trial["trial_id"]]
+        lost = sum(int(row["requests"]) for row in own if row["class"] != "ok")
+        whole = sum(int(row["requests"]) for row in own)
+        assert lost / whole == pytest.approx(float(trial[header("error_ratio")]))

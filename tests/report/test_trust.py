@@ -67,3 +67,34 @@ def test_what_the_blocks_can_find_is_said_in_plain_words(reading, difference, sh
     shown = replace(reading, groups=(replace(group, power=power),))
     assert short in said(shown, "trials")
     assert long in " ".join(markdown(study_report(shown)).split())
+
+
+def answering(reading, statuses):
+    """Return the reading of a study whose first subject's valid replies had these statuses."""
+    (group,) = reading.groups
+    first, *others = group.cells
+    each = [(first, statuses), *((cell, {"200": 10}) for cell in others)]
+    cells = tuple(replace(cell, account=replace(cell.account, ok_status=known)) for cell, known in each)
+    return replace(reading, groups=(replace(group, cells=cells),))
+
+
+@pytest.mark.parametrize(
+    ("statuses", "words"),
+    [
+        ({"200": 10}, "all valid ones had status 200"),
+        ({"200": 900, "204": 100}, "{}: 900 with status 200, 100 with status 204"),
+        ({"200": 100, "304": 900}, "{}: 900 with status 304, 100 with status 200"),
+        (
+            {"200": 1, "302": 1200},
+            "{}: 1,200 with status 302, 1 with status 200: most are redirects; with --expect-status 200 they "
+            "are failures",
+        ),
+    ],
+)
+def test_what_counts_as_success_is_shown(reading, statuses, words):
+    name = reading.groups[0].cells[0].name
+    assert said(answering(reading, statuses), "replies") == words.format(name)
+
+
+def test_of_a_generator_without_statuses_nothing_is_said(reading):
+    assert "replies" not in [one.verdict for one in trust_lines(reading)]

@@ -159,6 +159,8 @@ class Tally:
     """Requests that windows found open; null where the generator does not report them."""
     carried_failed: Mapping[RequestClass, int] = field(default_factory=dict, metadata=INTERNAL)
     """How many of `failed` were carried in."""
+    ok_status: Mapping[str, int] = field(default_factory=dict)
+    """Valid replies by status code; empty where the generator does not report them."""
 
     @shown
     def requests(self) -> int:
@@ -169,6 +171,17 @@ class Tally:
     def lost(self) -> int:
         """Those without a valid reply."""
         return self.requests - self.ok
+
+    @property
+    def redirects(self) -> int:
+        """The valid replies that lead elsewhere; 304 leads nowhere: the page has not changed.
+
+        >>> Tally(ok_status={"200": 5, "302": 3, "304": 2}).redirects
+        3
+        """
+        return sum(
+            count for status, count in self.ok_status.items() if status.startswith("3") and status != "304"
+        )
 
     @property
     def error_ratio(self) -> float | None:
@@ -199,7 +212,8 @@ def tally(account: Account) -> Tally:
             lost.update({ending_named(key): count for key, count in kind.items()})
     counts.update(lost)
     failed, carried_failed = ({one: count for one, count in each.items() if count} for each in (counts, lost))
-    return Tally(account.scheduled, ok, failed, _carried(carried) if carried else None, carried_failed)
+    carried_in = _carried(carried) if carried else None
+    return Tally(account.scheduled, ok, failed, carried_in, carried_failed, account.valid_by_status)
 
 
 def _carried(found: CarriedIn) -> Carried:
@@ -213,10 +227,12 @@ def together(tallies: Iterable[Tally]) -> Tally:
     carried: Carried | None = None
     failed: Counter[RequestClass] = Counter()
     lost: Counter[RequestClass] = Counter()
+    statuses: Counter[str] = Counter()
     for one in tallies:
         scheduled, ok = scheduled + one.scheduled, ok + one.ok
+        statuses.update(one.ok_status)
         failed.update(one.failed)
         lost.update(one.carried_failed)
         if one.carried_in:
             carried = one.carried_in + (carried or Carried())
-    return Tally(scheduled, ok, dict(failed), carried, dict(lost))
+    return Tally(scheduled, ok, dict(failed), carried, dict(lost), dict(sorted(statuses.items())))

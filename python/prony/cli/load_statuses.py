@@ -8,16 +8,14 @@ statuses: 200 20; 302 1,200
 most replies are redirects to `/login`; with --expect-status 200 they are failures
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from prony.analysis.account import Tally
 from prony.units import format_count
 
 if TYPE_CHECKING:
     from prony.model.recording import Recording
-
-# The page has not changed: that leads nowhere.
-_NOT_MODIFIED = "304"
 
 
 def status_lines(recording: "Recording") -> Iterator[str]:
@@ -26,12 +24,6 @@ def status_lines(recording: "Recording") -> Iterator[str]:
     if not valid:
         return
     yield "statuses: " + "; ".join(f"{status} {format_count(number)}" for status, number in valid.items())
-    if _redirects(valid) * 2 > sum(valid.values()):
+    if 2 * Tally(ok_status=valid).redirects > sum(valid.values()):
         where = f" to `{recording.redirected_to}`" if recording.redirected_to else ""
         yield f"most replies are redirects{where}; with --expect-status 200 they are failures"
-
-
-def _redirects(valid: Mapping[str, int]) -> int:
-    return sum(
-        number for status, number in valid.items() if status.startswith("3") and status != _NOT_MODIFIED
-    )

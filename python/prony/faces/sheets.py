@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from prony.analysis.account import Tally
 from prony.analysis.displayed import cell_trimmed_mean
 from prony.analysis.distribution import read_distribution
 from prony.analysis.latency import summarise
@@ -29,6 +30,7 @@ def sheets(reading: Reading, trials: Callable[[], Iterable[TrialRecord]]) -> tup
     return (
         Sheet("trials", _TRIAL_COLUMNS, (_trial(record, cells) for record in trials())),
         Sheet("cells", (*_CELL, *_CELL_COLUMNS), _cell_rows(reading)),
+        Sheet("requests", _REQUEST_COLUMNS, _request_rows(trials())),
         Sheet("processes", _PROCESS_COLUMNS, _process_rows(trials())),
         Sheet("series", _SERIES_COLUMNS, _series_rows(trials())),
         Sheet("comparisons", _COMPARISON_COLUMNS, _comparison_rows(reading)),
@@ -101,6 +103,25 @@ def _trial(record: TrialRecord, cells: Mapping[int, Cell]) -> Row:
         *(_known(found.metrics[name]) for name in METRICS),
         _reasons(found.metrics),
     )
+
+
+_REQUEST_COLUMNS = ("trial_id", "cell_id", "block", "class", "status", "requests")
+
+
+def _request_rows(trials: Iterable[TrialRecord]) -> Iterator[Row]:
+    """Yield how the requests of each trial ended: the rows of a trial add up to all of them."""
+    for record in trials:
+        found = figures(record.trial).account
+        own = (record.id, record.trial.cell_id, record.trial.block)
+        for status, count in _ok_by_status(found).items():
+            yield *own, "ok", status, count
+        for ending, count in found.failed.items():
+            yield *own, ending.name, ending.status, count
+
+
+def _ok_by_status(found: Tally) -> Mapping[str | None, int]:
+    whole: Mapping[str | None, int] = {None: found.ok} if found.requests else {}
+    return dict(found.ok_status.items()) or whole
 
 
 _PROCESS_COLUMNS = ("trial_id", "cell_id", "block", "role", "metric", "unit", "value", "reason")

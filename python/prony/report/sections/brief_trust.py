@@ -5,7 +5,7 @@ the trials were.
 from collections.abc import Iterator
 
 from prony.analysis.steadiness import Steadiness
-from prony.analysis.summary import NOT_STEADY
+from prony.analysis.summary import NOT_STEADY, CellSummary
 from prony.reading.brief import is_of_the_bench
 from prony.reading.checks import Calibrations
 from prony.reading.findings import Shared
@@ -31,6 +31,7 @@ def trust_lines(reading: Reading) -> Iterator[Judgement]:
     yield from _on_its_cpus(reading)
     yield _machine(reading)
     yield from _trials(reading)
+    yield from _statuses(reading)
 
 
 def _generator(reading: Reading) -> Iterator[Judgement]:
@@ -161,6 +162,42 @@ def _hidden(reading: Reading) -> Iterator[Text]:
     cell, one = found
     visible = Figure(one.visible, about_percent, cell_at(reading, cell) + pointer("steadiness", "visible"))
     yield text(f"{said} (a change of {{}} would have been)", visible)
+
+
+# --- the replies ------------------------------------------------------------------------------------------
+
+_USUAL = "200"
+
+
+def _statuses(reading: Reading) -> Iterator[Judgement]:
+    """Yield which statuses the valid replies had: a redirect to a login page is one too."""
+    known = [cell for cell in reading.cells if cell.account.ok_status]
+    others = [cell for cell in known if set(cell.account.ok_status) != {_USUAL}]
+    if not others:
+        if known:
+            yield Judgement("replies", Tone.QUIET, text("all valid ones had status {}", Name(_USUAL)))
+        return
+    redirected = [
+        cell for cell in others if 2 * cell.account.redirects > sum(cell.account.ok_status.values())
+    ]
+    first, *more = redirected or others
+    and_more = text(" and {} more", Name(str(len(more)))) if more else ""
+    said = text("{}{}: {}", Name(first.name), and_more, _by_status(reading, first))
+    if not redirected:
+        yield Judgement("replies", Tone.PLAIN, said)
+        return
+    words = "{}: most are redirects; with --expect-status {} they are failures"
+    yield Judgement("replies", Tone.WARNING, text(words, said, Name(_USUAL)))
+
+
+def _by_status(reading: Reading, cell: CellSummary) -> Text:
+    """Return how many valid replies of a cell had which status, most first."""
+    at = cell_at(reading, cell)
+    most_first = sorted(cell.account.ok_status.items(), key=lambda item: -item[1])
+    return joined(
+        text("{} with status {}", Figure(number, count, at + pointer("ok_status", status)), Name(status))
+        for status, number in most_first
+    )
 
 
 def _power(reading: Reading) -> Iterator[Text]:
