@@ -11,7 +11,7 @@ def test_connections_have_as_many_requests_at_once_as_streams(said):
         done = said("load", url, "--http2", "-c", "2", "--streams", "5", "-n", "200", "--json", "-")
     assert (done.status, done.json["account"]["ok"], server.requests) == (0, 200, 200)
     assert (server.connections, done.json["connections"]["opened"]) == (2, 2)
-    assert done.json["target"]["wire"] == {"kind": "http2", "streams": 5}
+    assert done.json["target"]["wire"] == {"kind": "http2", "streams": 5, "modifier1": None, "version": None}
     streams = done.json["streams"]
     assert streams["wire_ns"]["count"] == streams["stream_wait_ns"]["count"] == 200
     assert streams["schedule_wait_ns"] is None

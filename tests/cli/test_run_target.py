@@ -57,7 +57,7 @@ def test_another_version_is_refused(run):
 def test_what_is_no_answer_is_shown(run):
     done = run("Welcome!")
     assert done.status == 3
-    assert "the target said what is no answer of Prony's: b'Welcome!" in done.err
+    assert "the target sent what is no message of Prony's: b'Welcome!" in done.err
 
 
 def test_what_is_typed_goes_there_but_for_what_is_of_this_side(run):

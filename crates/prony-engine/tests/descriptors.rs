@@ -12,13 +12,15 @@ use std::time::{Duration, Instant};
 fn t41_descriptors_that_are_missing_here_are_no_failure_of_the_server() {
     // It accepts nothing; the kernel completes the handshakes.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    // So many that the connections would find room, were it not for what the process has open beside them.
     let limit = libc::rlimit {
-        rlim_cur: 60,
-        rlim_max: 60,
+        rlim_cur: 200,
+        rlim_max: 200,
     };
     // SAFETY: `limit` is valid for reads.
     let result = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
     assert_eq!(result, 0);
+    let _others: Vec<TcpListener> = (0..140).map(|_| listener.try_clone().unwrap()).collect();
     let load = Load::closed(listener.local_addr().unwrap().port(), 90);
     let account = load.clone().requests(90).timeout_ms(100).run().account;
     assert!((30..60).contains(&account.timed_out), "{account:?}");

@@ -114,7 +114,8 @@ class _There:
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self._process = process
-        self._pipe = Pipe(_opened(process.stdout).fileno(), _opened(process.stdin).fileno())
+        ends = _opened(process.stdout).fileno(), _opened(process.stdin).fileno()
+        self._pipe = Pipe(*ends, peer="the target")
         self._lock = threading.Lock()
         self._loads: dict[int, _Load] = {}
 

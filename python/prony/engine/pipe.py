@@ -37,11 +37,11 @@ _GONE = "the machine that sends the load is gone"
 
 class Pipe:
     """Lines in both directions, and blocks of bytes: of all loads of a study, for what is left of one that
-    failed comes later. ``read``, ``write``: descriptors. ``lines``: what comes.
+    failed comes later. ``read``, ``write``: descriptors. ``lines``: what comes. ``peer``: who is there, in words.
     """
 
-    def __init__(self, read: int, write: int) -> None:
-        self._write = write
+    def __init__(self, read: int, write: int, peer: str = "the other side") -> None:
+        self._write, self._peer = write, peer
         self.lines = Lines(read)
         self.numbers = itertools.count(1)
 
@@ -71,7 +71,8 @@ class Pipe:
         try:
             return json_object(line)
         except ValueError as error:
-            raise EngineError(f"the other side sent what is no message: {line[:_SHOWN_BYTES]!r}") from error
+            words = f"{self._peer} sent what is no message of Prony's: {line[:_SHOWN_BYTES]!r}"
+            raise EngineError(words) from error
 
 
 class PipeEngine:
