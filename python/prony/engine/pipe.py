@@ -37,7 +37,8 @@ _GONE = "the machine that sends the load is gone"
 
 class Pipe:
     """Lines in both directions, and blocks of bytes: of all loads of a study, for what is left of one that
-    failed comes later. ``read``, ``write``: descriptors. ``lines``: what comes. ``peer``: who is there, in words.
+    failed comes later. ``read``, ``write``: descriptors. ``lines``: what comes. ``peer``: who is
+    there, in words.
     """
 
     def __init__(self, read: int, write: int, peer: str = "the other side") -> None:
