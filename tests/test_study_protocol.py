@@ -309,6 +309,18 @@ def test_the_highest_rate_is_found_and_confirmed_for_each_subject(world):
     assert run.status is RunStatus.FINISHED
 
 
+def test_a_search_repeats_what_was_disturbed_though_the_machine_is_busy(world, monkeypatch):
+    monkeypatch.setattr("prony.study.quiet.Patience.wait", lambda *_: False)
+    world.replies = limits(wsgiref=1000, waitress=1000)
+    first = 1 + max(cell.id for cell in searching(world.study(**ONE_LOAD).plan, "p99 < 50ms").cells)
+    busy = Fault(FaultKind.OTHER_LOAD, share=0.3)
+    world.faults = {(0, cell, 0): busy for cell in range(first, first + 50)}
+    search(world)
+    trials = [one for one in trials_of(world, TrialRole.FIND_RATE) if one.block == 0]
+    assert {one.attempt for one in trials} == {0, 1}
+    assert all(one.rate_per_s for one in facts_of(world).found_rates)
+
+
 def test_each_rate_and_each_confirmation_has_a_fresh_server(world):
     world.replies = limits(wsgiref=1000, waitress=1000)
     search(world)

@@ -33,9 +33,9 @@ def run_turns(
     """Run those of ``turns``, all of one block, that are not in the archive yet.
 
     Trials that the environment disturbed are repeated at the end of the block, at most twice; every attempt
-    is archived as a trial of its own. What is a bound already is repeated only once the machine is quiet, and
-    never in a pilot. A subject's own failures are data and are not repeated. Nor is calibration: at another
-    place in the block it would mean nothing.
+    is archived as a trial of its own. A figure that is a bound already is repeated only once the machine is
+    quiet, a pilot's never; a search needs an answer, and no bound. A subject's own failures are data and are
+    not repeated. Nor is calibration: at another place in the block it would mean nothing.
     """
     position = 1 + max((turn.position.position for turn in turns), default=-1)
     now: Iterable[Turn] = [turn for turn in turns if bench.has(turn)]
@@ -57,13 +57,19 @@ def _to_repeat(
     """Return those of ``turns`` whose trials a repeat may make better."""
     disturbed = ledger.disturbed(turns)
     able = tuple(turn for turn in disturbed if turn.position.role is not TrialRole.CALIBRATION)
-    unbounded = tuple(turn for turn in able if not ledger.entries[turn.key].is_bounded)
-    if bench.study.force or len(unbounded) == len(able):
+    bounded = [turn for turn in able if _suffices(turn, ledger)]
+    if bench.study.force or not bounded:
         return able
-    bounded = next(turn for turn in able if turn not in unbounded)
-    if bounded.position.role is TrialRole.PILOT or not bench.patience.wait(bounded.cell.workload, listener):
-        return unbounded
-    return able
+    is_pilot = bounded[0].position.role is TrialRole.PILOT
+    if not is_pilot and bench.patience.wait(bounded[0].cell.workload, listener):
+        return able
+    return tuple(turn for turn in able if turn not in bounded)
+
+
+def _suffices(turn: Turn, ledger: Ledger) -> bool:
+    """Return whether the figures of a disturbed trial are bounds, and of use as such."""
+    is_of_use = turn.position.role in (TrialRole.SUBJECT, TrialRole.PILOT)
+    return is_of_use and ledger.entries[turn.key].is_bounded
 
 
 def _repeats(count: int, fault: Fault | None) -> str:
