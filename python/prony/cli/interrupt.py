@@ -7,8 +7,9 @@ ignores Ctrl-C for programs in the background (Python does not change that).
 """
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from types import FrameType
 
 from prony.errors import ExitCode
@@ -27,6 +28,18 @@ def status_of(interrupt: KeyboardInterrupt | None) -> ExitCode:
     if not isinstance(interrupt, Terminated):
         return ExitCode.INTERRUPTED
     return ExitCode.HUNG_UP if interrupt.args == ("SIGHUP",) else ExitCode.TERMINATED
+
+
+def ending_as_signalled(command: Callable[..., int]) -> Callable[..., int]:
+    """Return a command that SIGTERM and SIGHUP interrupt as Ctrl-C does, with the status of the signal."""
+
+    @wraps(command)
+    def heeding(*given: object, **named: object) -> int:
+        with terminate_as_interrupt() as signals:
+            status = command(*given, **named)
+        return status_of(signals[0]) if signals and status == ExitCode.INTERRUPTED else status
+
+    return heeding
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import typer
 from prony.cli.applicable import given, refuse_closed_loop_options
 from prony.cli.expected import expected_of
 from prony.cli.flat import flattened
-from prony.cli.interrupt import status_of, terminate_as_interrupt
+from prony.cli.interrupt import ending_as_signalled
 from prony.cli.load_options import (
     CheckOptions,
     FleetOptions,
@@ -119,6 +119,7 @@ Examples:
 
 
 @flattened
+@ending_as_signalled
 def load(
     context: typer.Context,
     url: Annotated[
@@ -134,23 +135,7 @@ def load(
     output: ResultOptions,
 ) -> int:
     """Load one address: closed loop, open loop or a fixed count, with an account of every request."""
-    with terminate_as_interrupt() as signals:
-        status = _load(given(context), url, pace, request, tls, check, gate, pair, several, output)
-    return status_of(signals[0]) if signals and status == ExitCode.INTERRUPTED else status
-
-
-def _load(
-    typed: Mapping[str, str],
-    url: str,
-    pace: PaceOptions,
-    request: RequestOptions,
-    tls: TlsOptions,
-    check: CheckOptions,
-    gate: GateOptions,
-    pair: PairOptions,
-    several: FleetOptions,
-    output: ResultOptions,
-) -> int:
+    typed = given(context)
     if pair.compare is None:
         # The seed of a mix is of use in any loop.
         of_loop = {name: option for name, option in typed.items() if name != "seed" or not request.is_mix}
