@@ -9,7 +9,7 @@ from diagnosis.test_rules import CELL, HEALTHY, answered, findings
 from golden import build
 from histograms import distribution
 from prony.diagnosis import (
-    MEANINGS,
+    PRECEDENCE,
     Affected,
     Confidence,
     DiagnosisKind,
@@ -621,15 +621,13 @@ def test_of_two_causes_the_first_by_precedence_is_named(first, second):
     assert [one.finding.kind for one in found.beside] == [second]
 
 
-@pytest.mark.parametrize(
-    "kind", [kind for kind, one in MEANINGS.items() if one.bearing is Bearing.LIMITS_IDLE]
-)
+@pytest.mark.parametrize("kind", [kind for kind in PRECEDENCE if kind.meaning.bearing is Bearing.LIMITS_IDLE])
 def test_a_cause_of_idle_cpus_is_none_where_they_are_full(kind):
     assert conclude([observed(finding(kind, share=0.9), cpu=0.99)]).kind is DiagnosisKind.CPU
     assert conclude([observed(finding(kind, share=0.9), cpu=0.3)]).cause_kind is kind
 
 
-@pytest.mark.parametrize("kind", [kind for kind, one in MEANINGS.items() if one.bearing is Bearing.ADDS])
+@pytest.mark.parametrize("kind", [kind for kind in PRECEDENCE if kind.meaning.bearing is Bearing.ADDS])
 def test_what_only_adds_is_never_the_cause(kind):
     assert conclude([observed(finding(kind))]).kind is DiagnosisKind.UNKNOWN
 
@@ -724,7 +722,7 @@ def test_a_subject_without_any_load_has_a_cause_or_nothing_to_say():
 
 
 def test_every_kind_of_finding_has_a_meaning():
-    assert set(MEANINGS) == declared(Symptom)
+    assert set(PRECEDENCE) == declared(Symptom)
 
 
 # --- settings ---------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from lab.command import read_evidence
 from lab.dominance import judge_doubles, share_of
 from lab.judge import MOST_OF_A_CPU, JudgedPlant, judge_plants, named_by
 from lab.matrix import matrix_of
-from prony.diagnosis import MEANINGS, Confidence, Observed, conclude, observe
+from prony.diagnosis import PRECEDENCE, Confidence, Observed, conclude, observe
 from prony.diagnosis.other_programs import OTHERS_RAN, OTHERS_RAN_BESIDE_GENERATOR
 from prony.diagnosis.stolen_time import STOLEN
 
@@ -22,7 +22,7 @@ TRIED = Path(__file__).parent / "tried.jsonl.xz"
 CAMPAIGN = Path(__file__).parent / "campaign"
 CAUSE_OF = {plant.name: plant.cause for plant in PLANTS}
 BUSY = {
-    *(kind for kind in MEANINGS if kind.is_of_generator),
+    *(kind for kind in PRECEDENCE if kind.is_of_generator),
     *(OTHERS_RAN, OTHERS_RAN_BESIDE_GENERATOR, STOLEN),
 }
 

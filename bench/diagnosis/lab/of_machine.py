@@ -8,7 +8,7 @@ from dataclasses import replace
 from lab.cause import Harm, PlantedCause
 from lab.servers import PlantedServer, ServerKind
 from lab.setup import NeighbourOf, Pair, PlantedSide, closed, open_at
-from prony.diagnosis import MEANINGS
+from prony.diagnosis import PRECEDENCE
 from prony.diagnosis.killed import KILLED_FOR_MEMORY
 from prony.diagnosis.memory_pressure import WAITED_FOR_MEMORY
 from prony.diagnosis.other_programs import OTHERS_RAN
@@ -91,7 +91,7 @@ def _healthy(server: PlantedServer, percent: int) -> Pair:
 _CLOSING = frozenset(("gunicorn", "uwsgi", "starman", "starlet-keep-alive"))
 _SATURATED = 50
 
-_GENERATOR = frozenset(kind for kind in MEANINGS if kind.is_of_generator)
+_GENERATOR = frozenset(kind for kind in PRECEDENCE if kind.is_of_generator)
 _WITH_APPS = (
     *("gunicorn", "starman", "gunicorn-gthread", "waitress", "cheroot", "uvicorn-quiet", "tornado"),
     "node-pages",

@@ -173,17 +173,6 @@ class Tally:
         return self.requests - self.ok
 
     @property
-    def redirects(self) -> int:
-        """The valid replies that lead elsewhere; 304 leads nowhere: the page has not changed.
-
-        >>> Tally(ok_status={"200": 5, "302": 3, "304": 2}).redirects
-        3
-        """
-        return sum(
-            count for status, count in self.ok_status.items() if status.startswith("3") and status != "304"
-        )
-
-    @property
     def error_ratio(self) -> float | None:
         """The share of those without a valid reply; null where there were no requests."""
         return self.lost / self.requests if self.requests else None
@@ -214,6 +203,16 @@ def tally(account: Account) -> Tally:
     failed, carried_failed = ({one: count for one, count in each.items() if count} for each in (counts, lost))
     carried_in = _carried(carried) if carried else None
     return Tally(account.scheduled, ok, failed, carried_in, carried_failed, account.valid_by_status)
+
+
+def are_redirects(by_status: Mapping[str, int]) -> bool:
+    """Return whether most replies lead elsewhere; 304 leads nowhere: the page has not changed.
+
+    >>> are_redirects({"200": 5, "302": 6}), are_redirects({"200": 5, "304": 6})
+    (True, False)
+    """
+    found = (count for status, count in by_status.items() if status.startswith("3") and status != "304")
+    return 2 * sum(found) > sum(by_status.values())
 
 
 def _carried(found: CarriedIn) -> Carried:

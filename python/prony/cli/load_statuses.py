@@ -9,7 +9,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from prony.analysis.account import Tally
+from prony.analysis.account import are_redirects
 from prony.units import format_count
 
 if TYPE_CHECKING:
@@ -22,6 +22,6 @@ def status_lines(recording: "Recording") -> Iterator[str]:
     if not valid:
         return
     yield "statuses: " + "; ".join(f"{status} {format_count(number)}" for status, number in valid.items())
-    if 2 * Tally(ok_status=valid).redirects > sum(valid.values()):
+    if are_redirects(valid):
         where = f" to `{recording.redirected_to}`" if recording.redirected_to else ""
         yield f"most replies are redirects{where}; with --expect-status 200 they are failures"

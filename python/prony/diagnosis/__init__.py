@@ -26,11 +26,11 @@ from prony.diagnosis.evidence import (
 from prony.diagnosis.kinds import Advice, Concerns, Consequence, Experiment, Symptom
 from prony.diagnosis.knobs import Knob, Owner, knob_of
 from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED
-from prony.diagnosis.rules import MEANINGS, RULES
+from prony.diagnosis.rules import PRECEDENCE, RULES
 from prony.model.trial import Ok
 
 __all__ = [
-    "MEANINGS",
+    "PRECEDENCE",
     "RULES",
     "Advice",
     "Affected",

@@ -46,76 +46,34 @@ PACE_PRECISELY = Advice("pace precisely", "use --pacing precise, and give the ge
 ADD_GENERATOR_THREADS = Advice(
     "add threads to the generator", "give the generator more threads and CPUs, or lower the load"
 )
-GENERATOR_AT_LIMIT = Symptom(
-    "generator's limit of requests in flight",
-    Meaning(Bearing.LIMITS, AT_LEAST, STRONGER_GENERATOR),
-    SAID_BY_THE_LIMIT,
-    Traits(limit=LimitKind.IN_FLIGHT, cause="the generator"),
-)
+
+
+def _limit(name: str, kind: LimitKind) -> Symptom:
+    """Return the kind of finding that says what the generator's own limit of this kind says."""
+    meaning = Meaning(Bearing.LIMITS, AT_LEAST, STRONGER_GENERATOR)
+    return Symptom(name, meaning, SAID_BY_THE_LIMIT, Traits(limit=kind, cause="the generator"))
+
+
+GENERATOR_AT_LIMIT = _limit("generator's limit of requests in flight", LimitKind.IN_FLIGHT)
 """``connections``: the limit; ``at_ns``: when it was reached, from the opening."""
-GENERATOR_WITHOUT_PORTS = Symptom(
-    "generator without ports",
-    Meaning(Bearing.LIMITS, AT_LEAST, STRONGER_GENERATOR),
-    SAID_BY_THE_LIMIT,
-    Traits(limit=LimitKind.PORTS, cause="the generator"),
-)
+GENERATOR_WITHOUT_PORTS = _limit("generator without ports", LimitKind.PORTS)
 """``requests`` that found none."""
-GENERATOR_WITHOUT_DESCRIPTORS = Symptom(
-    "generator without descriptors",
-    Meaning(Bearing.LIMITS, AT_LEAST, STRONGER_GENERATOR),
-    SAID_BY_THE_LIMIT,
-    Traits(limit=LimitKind.DESCRIPTORS, cause="the generator"),
-)
+GENERATOR_WITHOUT_DESCRIPTORS = _limit("generator without descriptors", LimitKind.DESCRIPTORS)
 """As before."""
-GENERATOR_WITHOUT_BUFFERS = Symptom(
-    "generator without buffers",
-    Meaning(Bearing.LIMITS, AT_LEAST, STRONGER_GENERATOR),
-    SAID_BY_THE_LIMIT,
-    Traits(limit=LimitKind.BUFFERS, cause="the generator"),
-)
+GENERATOR_WITHOUT_BUFFERS = _limit("generator without buffers", LimitKind.BUFFERS)
 """As before."""
-GENERATOR_THROTTLED = Symptom(
-    "generator throttled",
-    Meaning(Bearing.LIMITS, AT_LEAST, STRONGER_GENERATOR),
-    SAID_BY_THE_LIMIT,
-    Traits(limit=LimitKind.THROTTLED, cause="the generator"),
-)
+GENERATOR_THROTTLED = _limit("generator throttled", LimitKind.THROTTLED)
 """``share``: of the window, in which a quota stopped one of its threads."""
-GENERATOR_NEAR_CEILING = Symptom(
-    "generator near its ceiling",
-    Meaning(Bearing.LIMITS, AT_LEAST, STRONGER_GENERATOR),
-    SAID_BY_THE_LIMIT,
-    Traits(limit=LimitKind.NEAR_CEILING, cause="the generator"),
-)
+GENERATOR_NEAR_CEILING = _limit("generator near its ceiling", LimitKind.NEAR_CEILING)
 """``share``: of ``ceiling_per_s``, what it can reach on this machine."""
-GENERATOR_MISSED_RATE = Symptom(
-    "generator missed the rate",
-    Meaning(Bearing.LIMITS, AT_LEAST, STRONGER_GENERATOR),
-    SAID_BY_THE_LIMIT,
-    Traits(limit=LimitKind.RATE_MISSED, cause="the generator"),
-)
+GENERATOR_MISSED_RATE = _limit("generator missed the rate", LimitKind.RATE_MISSED)
 """``share``: of what was due; ``sent_per_s``."""
-GENERATOR_BUSY = Symptom(
-    "generator busy",
-    Meaning(Bearing.LIMITS, AT_LEAST, STRONGER_GENERATOR),
-    SAID_BY_THE_LIMIT,
-    Traits(limit=LimitKind.BUSY, cause="the generator"),
-)
+GENERATOR_BUSY = _limit("generator busy", LimitKind.BUSY)
 """``share``: of the window, of its busiest thread."""
-GENERATOR_KEPT_WAITING = Symptom(
-    "generator kept waiting",
-    Meaning(Bearing.LIMITS, AT_LEAST, STRONGER_GENERATOR),
-    SAID_BY_THE_LIMIT,
-    Traits(limit=LimitKind.KEPT_WAITING, cause="the generator"),
-)
+GENERATOR_KEPT_WAITING = _limit("generator kept waiting", LimitKind.KEPT_WAITING)
 """``share``: of the window, in which others had the CPU of one of its threads; ``wait_ns`` at a time;
 ``late_share``: of the replies, those that it took only then."""
-GENERATOR_LATE = Symptom(
-    "generator late",
-    Meaning(Bearing.LIMITS, AT_LEAST, STRONGER_GENERATOR),
-    SAID_BY_THE_LIMIT,
-    Traits(limit=LimitKind.LATE, cause="the generator"),
-)
+GENERATOR_LATE = _limit("generator late", LimitKind.LATE)
 """``lag_ns``: the send lag at ``percentile``; ``share``: of the latency there.
 Name ``reason``: the generator's own words, when they match no known kind."""
 

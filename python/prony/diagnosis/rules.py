@@ -34,7 +34,7 @@ from prony.diagnosis.growing_pool import POOL_GREW, growing_pool
 from prony.diagnosis.heat import HEAT, heat
 from prony.diagnosis.held_back import REPLIES_HELD_BACK, held_back
 from prony.diagnosis.killed import ENDED_UNDER_LOAD, KILLED_FOR_MEMORY, killed
-from prony.diagnosis.kinds import Meaning, Symptom
+from prony.diagnosis.kinds import Symptom
 from prony.diagnosis.listen_queue import QUEUE_FULL, QUEUE_OVERFLOWED, SOME_QUEUE_OVERFLOWED, listen_queue
 from prony.diagnosis.littles_law import FIGURES_CONTRADICT, littles_law
 from prony.diagnosis.lock_held import LOCK_HELD, lock_held
@@ -174,5 +174,3 @@ PRECEDENCE: tuple[Symptom, ...] = (
 """Of all kinds: the first that limits a subject is the one that its line names. Why a queue was full comes
 before that it was.
 """
-MEANINGS: Mapping[Symptom, Meaning] = MappingProxyType({kind: kind.meaning for kind in PRECEDENCE})
-"""What each kind of finding means, by precedence."""

@@ -6,7 +6,7 @@ Each number of a text report has its value here: `report.text.Figure` names the 
 from types import MappingProxyType
 
 from prony.analysis.summary import CellSummary
-from prony.diagnosis import MEANINGS, Consequence, Diagnosis, Experiment, Finding
+from prony.diagnosis import Consequence, Diagnosis, Experiment, Finding
 from prony.model.shapes import Json
 from prony.model.shown import Words, json_of
 from prony.reading.across import SessionPart
@@ -50,12 +50,12 @@ def _advice(finding: Finding) -> str | None:
 
 def _consequence(finding: Finding) -> Consequence:
     """What it means for the figures."""
-    return MEANINGS[finding.kind].consequence
+    return finding.kind.meaning.consequence
 
 
 def _experiment(finding: Finding) -> Experiment:
     """What would confirm it."""
-    return MEANINGS[finding.kind].experiment
+    return finding.kind.meaning.experiment
 
 
 def _limit(found: Diagnosis) -> str:

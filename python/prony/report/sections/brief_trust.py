@@ -4,6 +4,7 @@ the trials were.
 
 from collections.abc import Iterator
 
+from prony.analysis.account import are_redirects
 from prony.analysis.steadiness import Steadiness
 from prony.analysis.summary import NOT_STEADY, CellSummary
 from prony.reading.brief import is_of_the_bench
@@ -177,9 +178,7 @@ def _statuses(reading: Reading) -> Iterator[Judgement]:
         if known:
             yield Judgement("replies", Tone.QUIET, text("all valid ones had status {}", Name(_USUAL)))
         return
-    redirected = [
-        cell for cell in others if 2 * cell.account.redirects > sum(cell.account.ok_status.values())
-    ]
+    redirected = [cell for cell in others if are_redirects(cell.account.ok_status)]
     first, *more = redirected or others
     and_more = text(" and {} more", Name(str(len(more)))) if more else ""
     said = text("{}{}: {}", Name(first.name), and_more, _by_status(reading, first))
