@@ -34,8 +34,8 @@ fn at_once(reply: &'static [u8], more: fn(&mut TcpStream) -> bool) -> Scripted {
 }
 
 fn read_body(stream: &mut TcpStream) -> bool {
-    // Until then the kernel has no room for all of it.
-    std::thread::sleep(Duration::from_millis(20));
+    // Until then the kernel has no room for all of it: long enough for a client that waits for a CPU.
+    std::thread::sleep(Duration::from_millis(300));
     let copied = std::io::copy(&mut stream.take(BODY_BYTES as u64), &mut std::io::sink());
     copied.unwrap_or(0) == BODY_BYTES as u64
 }
