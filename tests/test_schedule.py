@@ -1,6 +1,9 @@
 """The order of a study's trials, and what is randomised in them: the same from the same seed, always."""
 
+from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -15,6 +18,7 @@ from prony.schedule import (
     Position,
     Turn,
     again,
+    balanced_orders,
     block_order,
     block_turns,
     nuisances,
@@ -185,3 +189,15 @@ def test_only_an_open_loop_has_arrivals_to_draw(loop):
 def test_the_order_of_a_mix_is_drawn_too(loop):
     load = Workload(loop, CountStop(1)).asking_for([MixPath("/"), MixPath("/cart")])
     assert with_arrivals(load, 77).mix == replace(load.mix, seed=77)
+
+
+@pytest.mark.parametrize("count", range(1, 12))
+def test_in_balanced_orders_each_is_at_each_place_and_after_each_other_equally_often(count):
+    orders = balanced_orders(count, Random(count))
+    places = Counter((place, number) for order in orders for place, number in enumerate(order))
+    followed = Counter(pair for order in orders for pair in pairwise(order))
+    assert all(sorted(order) == list(range(count)) for order in orders)
+    assert len(places) == count**2
+    assert len(set(places.values())) == 1
+    assert len(followed) == count * (count - 1)
+    assert len(set(followed.values())) <= 1

@@ -107,6 +107,23 @@ def _calibrated(order: list[_Part], calibration: _Part, seed: str) -> list[_Part
     return [calibration, *order[:place], calibration, *order[place:], calibration]
 
 
+def balanced_orders(count: int, random: Random) -> tuple[tuple[int, ...], ...]:
+    """Return orders of so many, in which each comes at each place, and after each other one, equally often.
+
+    *Definition*: a Williams design with its numbers drawn at random: of an even count so many orders, of an
+    odd one twice as many. *Source*: E. J. Williams, "Experimental designs balanced for the estimation of
+    residual effects of treatments", Aust. J. Sci. Res. A 2 (1949).
+
+    >>> len(balanced_orders(4, Random(1))), len(balanced_orders(3, Random(1)))
+    (4, 6)
+    """
+    names = random.sample(range(count), count)
+    zigzag = [place // 2 if place % 2 == 0 else count - (place + 1) // 2 for place in range(count)]
+    rows = [tuple(names[(shift + step) % count] for step in zigzag) for shift in range(count)]
+    orders = rows if count % 2 == 0 else [*rows, *(row[::-1] for row in rows)]
+    return tuple(random.sample(orders, len(orders)))
+
+
 def again(turn: Turn, position: int) -> Turn:
     """Return the next attempt of a turn, at ``position`` of its block."""
     return replace(

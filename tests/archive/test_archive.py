@@ -20,7 +20,7 @@ from prony.model.claims import Claim, ClaimKind, Needs, Original
 from prony.model.exchange import Request
 from prony.model.facts import Fingerprint, TrialFacts
 from prony.model.fault import FaultKind
-from prony.model.observation import ThreadUsage
+from prony.model.observation import Slice, ThreadUsage
 from prony.model.plan import Cell, Design, Plan, Precision
 from prony.model.records import RunStatus, SubjectRecord
 from prony.model.sandbox import Network, SandboxChoice, SandboxFacts
@@ -278,3 +278,14 @@ def test_the_journal_is_a_rollback_journal(path):
     database = sqlite3.connect(path)
     assert database.execute("PRAGMA journal_mode").fetchone() == ("delete",)
     database.close()
+
+
+def test_slices_are_added_to_the_last_attempt_at_a_cell(path):
+    slices = [Slice(n, 1, 2, 3, 4, 5, 6, 7, 8, None if n else 9, 10, 11, 12, counts=not n) for n in range(2)]
+    with create(path, plan_of(WORKLOAD), Fingerprint()) as writer:
+        writer.append(closed_trial(attempt=0))
+        writer.append(closed_trial(attempt=1))
+        writer.append(closed_trial(block=1))
+        writer.append_slices(0, {1: slices, 2: slices})
+    with open_archive(path) as archive:
+        assert [one.trial.slices for one in archive.trials()] == [(), tuple(slices), ()]

@@ -229,6 +229,7 @@ def test_more_trials_than_any_study_has_are_refused(path):
 def test_more_rows_of_a_trial_than_any_has_are_refused(path, table, monkeypatch):
     tamper(path, "INSERT INTO gauge SELECT max(sample_id), 'x', 1 FROM sample")
     tamper(path, "INSERT INTO thread VALUES (1, 1, 1, 'x', 1)")
+    tamper(path, "INSERT INTO slice VALUES (1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1)")
     monkeypatch.setattr(rows, "MOST_ROWS_OF_A_TRIAL", {**MOST_ROWS_OF_A_TRIAL, table: 0})
     with pytest.raises(
         ArchiveError, match=f"a trial has more rows in the table `{table}`; expected at most 0"

@@ -203,3 +203,26 @@ def test_its_own_cpu_and_memory_are_seen_over_the_window(
     assert used.processes_max == 1
     assert 1 << 20 < (used.rss_mean_bytes or 0) <= (used.rss_peak_bytes or 0) < 1 << 30
     assert 0 < (used.memory_ratio or 0) < 1
+
+
+COUNTS_ITS_RUNS = """
+import json, os
+runs = 0
+def run(spec, on_event):
+    global runs
+    runs += 1
+    return json.dumps({**IDLE, "engine": {**IDLE["engine"], "version": f"{os.getpid()}:{runs}"}})
+"""
+
+
+def test_one_that_stays_sends_all_loads_and_is_gone_afterwards(
+    engine: Callable[..., ProcessEngine], seat: EngineSeat
+) -> None:
+    own = engine(COUNTS_ITS_RUNS)
+    with own.staying():
+        said = [own.run_short(WORKLOAD, ADDRESS, seat, ignore).engine.version for _ in range(3)]
+    pids, runs = zip(*(one.split(":") for one in said), strict=True)
+    assert (len(set(pids)), runs) == (1, ("1", "2", "3"))
+    assert not Path(f"/proc/{pids[0]}").exists()
+    alone = [own.run(WORKLOAD, ADDRESS, seat, ignore).engine.version for _ in range(2)]
+    assert [one.split(":")[1] for one in alone] == ["1", "1"]

@@ -22,6 +22,7 @@ from prony.analysis.missing import Missing, Value
 from prony.analysis.paths import LoadPath, load_paths
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO, is_speed
 from prony.analysis.resources import window_samples
+from prony.analysis.rounds import paces_by_round
 from prony.analysis.sharing import generator_share, share_reach
 from prony.analysis.starvation import starvation
 from prony.analysis.steadiness import Steadiness, steadiness
@@ -55,7 +56,7 @@ class TrialFigures:
     agreed on, null without TLS. ``machines``: of a load that several generators sent, or one elsewhere.
     ``session``: the number of the session that it is of, from 0. ``disturbed``: by other programs or the
     hypervisor, so that its figures of speed are bounds: it counts, and ``rate_reach`` says how far.
-    ``generator_share``: as of `sharing.generator_share`.
+    ``generator_share``: as of `sharing.generator_share`. ``by_round``: as of `rounds.paces_by_round`.
     """
 
     cell_id: int
@@ -87,6 +88,7 @@ class TrialFigures:
     session: int = 0
     disturbed: bool = False
     generator_share: float = 0.0
+    by_round: Mapping[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +253,7 @@ def figures(trial: Trial) -> TrialFigures:
         paths=load_paths(recording),
         tls=agreed_in(recording),
         machines=recording.machines if recording else (),
+        by_round=paces_by_round(trial.slices),
     )
 
 

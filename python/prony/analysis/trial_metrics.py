@@ -11,6 +11,7 @@ from prony.analysis.latency import LatencySummary, latency_summaries, nothing_me
 from prony.analysis.missing import Missing, Value
 from prony.analysis.rates import rates_of, window_s
 from prony.analysis.resources import cpu_share, machine_metrics, process_metrics, roles, window_samples
+from prony.analysis.rounds import slice_metrics
 from prony.analysis.threads import thread_metrics
 from prony.metrics import METRICS, PERCENTILES
 from prony.model.recording import Recording
@@ -138,6 +139,9 @@ def trial_metrics(trial: Trial) -> dict[str, Value]:
     if trial.recording is not None:
         found |= load_metrics(trial.recording)
         found["cpu_ns_per_request"] = _cpu_per_request(trial.recording, cores)
+    if trial.recording is not None:
+        in_rounds = slice_metrics(trial.slices)
+        found |= {name: value for name, value in in_rounds.items() if not isinstance(found[name], Missing)}
     return {name: found.get(name, _NO_LOAD) for name in METRICS}
 
 

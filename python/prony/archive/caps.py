@@ -31,6 +31,7 @@ MOST_ROWS_OF_A_TRIAL: Mapping[str, int] = MappingProxyType(
         "process_sample": 2_000_000,
         "gauge": 4_000_000,
         "thread": 100_000,
+        "slice": 10_000,
         "counter": 10_000,
         "event": 100_000,
     }

@@ -27,7 +27,7 @@ from prony.errors import FailureStage
 from prony.model.address import Tls
 from prony.model.facts import TrialEvent
 from prony.model.fault import Fault
-from prony.model.observation import LogTail, Phase, ProcessRow, Sample, ThreadUsage
+from prony.model.observation import LogTail, Phase, ProcessRow, Sample, Slice, ThreadUsage
 from prony.model.recording import (
     Distribution,
     Distributions,
@@ -125,7 +125,23 @@ def insert_trial(database: sqlite3.Connection, run_id: int, trial: Trial) -> int
     events = ((trial_id, number, dump(encode(event))) for number, event in enumerate(trial.events))
     _insert(database, "event", events)
     _insert(database, "thread", ((trial_id, *astuple(thread)) for thread in trial.threads))
+    insert_slices(database, trial_id, trial.slices)
     return trial_id
+
+
+def insert_slices(database: sqlite3.Connection, trial_id: int, slices: Iterable[Slice]) -> None:
+    """Write a trial's slices."""
+    _insert(database, "slice", ((trial_id, *astuple(one)) for one in slices))
+
+
+def latest_trial(database: sqlite3.Connection, cell_id: int, block: int) -> int | None:
+    """Return the id of the last attempt at a cell in a block; null: there is none."""
+    row = database.execute(
+        "SELECT trial_id FROM trial WHERE cell_id = ? AND block = ? AND role = ?"
+        " ORDER BY attempt DESC LIMIT 1",
+        (cell_id, block, TrialRole.SUBJECT.value),
+    ).fetchone()
+    return None if row is None else int(row[0])
 
 
 # --- the recording ----------------------------------------------------------------------------------------
@@ -350,6 +366,7 @@ def read_trial(database: sqlite3.Connection, row: _Row) -> TrialRecord:
     threads = database.execute(
         "SELECT pid, tid, name, cpu_ns FROM thread WHERE trial_id = ? ORDER BY rowid", (trial_id,)
     )
+    slices = database.execute("SELECT * FROM slice WHERE trial_id = ? ORDER BY round", (trial_id,))
     events = database.execute("SELECT event_json FROM event WHERE trial_id = ? ORDER BY number", (trial_id,))
     trial = Trial(
         cell_id=cell_id,
@@ -374,5 +391,8 @@ def read_trial(database: sqlite3.Connection, row: _Row) -> TrialRecord:
         threads=tuple(ThreadUsage(*columns) for columns in _of_trial(threads, "thread")),
         facts=decode_trial_facts(facts),
         fault=_read_fault(*fault),
+        slices=tuple(
+            Slice(*columns, counts=bool(counts)) for _, *columns, counts in _of_trial(slices, "slice")
+        ),
     )
     return TrialRecord(trial_id, run_id, trial)

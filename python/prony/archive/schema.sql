@@ -170,6 +170,25 @@ CREATE TABLE thread (
     PRIMARY KEY (trial_id, pid, tid)
 ) STRICT;
 
+CREATE TABLE slice (
+    trial_id INTEGER NOT NULL REFERENCES trial (trial_id),
+    round INTEGER NOT NULL,
+    place INTEGER NOT NULL,
+    began_ns INTEGER NOT NULL,
+    open_ns INTEGER NOT NULL,
+    close_ns INTEGER NOT NULL,
+    ended_ns INTEGER NOT NULL,
+    ok_count INTEGER NOT NULL,
+    answered_count INTEGER NOT NULL,
+    failed_count INTEGER NOT NULL,
+    cpu_ns INTEGER,
+    neighbours_ns INTEGER NOT NULL,
+    others_ns INTEGER NOT NULL,
+    steal_ns INTEGER NOT NULL,
+    counts INTEGER NOT NULL CHECK (counts IN (0, 1)),
+    PRIMARY KEY (trial_id, round)
+) STRICT;
+
 CREATE TABLE counter (
     trial_id INTEGER NOT NULL REFERENCES trial (trial_id),
     name TEXT NOT NULL,

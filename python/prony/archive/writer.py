@@ -9,7 +9,7 @@ import fcntl
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,11 +22,12 @@ from prony.archive.caps import check_caps, check_subjects
 from prony.archive.database import open_database
 from prony.archive.guard import APPLICATION_ID, FORMAT_VERSION
 from prony.archive.leftovers import OwnJournal, check_beside, looked_through, roll_back
-from prony.archive.rows import insert_trial
+from prony.archive.rows import insert_slices, insert_trial, latest_trial
 from prony.archive.schema import schema
 from prony.archive.thinning import thinned
 from prony.errors import ArchiveError
 from prony.model.facts import Fingerprint, RunFacts
+from prony.model.observation import Slice
 from prony.model.plan import Cell, Plan
 from prony.model.records import RunStatus, SubjectRecord
 from prony.model.shapes import Json, encode
@@ -86,6 +87,16 @@ class ArchiveWriter:
         """
         with self._transaction():
             return insert_trial(self._database, self.run_id, thinned(trial))
+
+    def append_slices(self, block: int, slices: Mapping[int, Sequence[Slice]]) -> None:
+        """Add what the rounds of a block showed to its trials, by the id of their cell, in one
+        transaction.
+        """
+        with self._transaction():
+            for cell_id, each in slices.items():
+                trial_id = latest_trial(self._database, cell_id, block)
+                if trial_id is not None:
+                    insert_slices(self._database, trial_id, each)
 
     def record_facts(self, facts: RunFacts) -> None:
         """Store what this run decided; a later call replaces it."""

@@ -69,6 +69,11 @@ class StudyProgress(StudyListener):
         """Show how long the pause still is."""
         self._line.show(f"pause before {words}: {_clock(left_s)} left")
 
+    def round_started(self, number: int, rounds: int) -> None:
+        """Show the round."""
+        self._running = f"round {number + 1}/{rounds} of short windows"
+        self._line.show(self._status(""))
+
     def trial_started(self, cell: Cell, block: int, blocks: int) -> None:
         """Show the running trial."""
         self._began = time.monotonic()

@@ -33,7 +33,7 @@ def with_protocol(plan: "Plan", sure: SureOptions, find_rate: str | None) -> "Pl
     *Errors*: UsageError for invalid values, or options that contradict each other.
     """
     plan = _with_pilot(_with_blocks(plan, sure, find_rate), sure.pilot)
-    plan = _with_close_looks(plan, sure.confirm or ())
+    plan = _with_rounds(_with_close_looks(plan, sure.confirm or ()), sure.rounds)
     if sure.allow_errors is None:
         return plan
     if find_rate is not None:
@@ -56,6 +56,23 @@ def _with_close_looks(plan: "Plan", looks: "Sequence[CloseLook]") -> "Plan":
             hint="measure at the rate that was found, with --rate and --confirm",
         )
     return replace(plan, design=replace(plan.design, confirm=tuple(dict.fromkeys(looks))))
+
+
+def _with_rounds(plan: "Plan", rounds: int) -> "Plan":
+    """Return the plan with rounds of short windows after the trials of each block.
+
+    *Errors*: UsageError where servers cannot stay side by side.
+    """
+    if not rounds:
+        return plan
+    from prony.study.rounds import why_in_turns
+
+    if reason := why_in_turns(plan):
+        raise UsageError(
+            f"`--rounds {rounds}`: the servers must be measured in turns: {reason}",
+            hint="leave out --rounds",
+        )
+    return replace(plan, design=replace(plan.design, rounds=rounds))
 
 
 def _share(text: str) -> float:

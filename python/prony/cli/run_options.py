@@ -24,6 +24,7 @@ from prony.runas import expanded
 # Even with the shortest trials this takes years.
 MAX_BLOCKS = 100_000
 MAX_SESSIONS = 1000
+_MOST_ROUNDS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +254,15 @@ class SureOptions:
             "switches of its threads, or gil, who has CPython's lock (py-spy); may be repeated.",
         ),
     ] = None
+    rounds: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=_MOST_ROUNDS,
+            help="After the trials of each block load all servers in turn for half a second each, so many "
+            "times: throughput and CPU a request are told apart sooner.",
+        ),
+    ] = 0
     no_calibration: Annotated[
         bool, typer.Option("--no-calibration", help="Do not measure the reference server in each block.")
     ] = False

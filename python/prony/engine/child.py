@@ -1,8 +1,9 @@
 """The generator of one trial, as a process of its own in the subject's network.
 
-``python -m prony.engine.child``. One line of JSON on stdin, ``{"spec": ..., "seat": ...}``; on stdout the
-engine's events as lines of JSON, then ``{"event": "recording", "recording": ...}`` or ``{"event": "error",
-"kind": ..., "message": ...}``. The end of stdin, SIGTERM and SIGINT cancel the run. Must not know trials.
+``python -m prony.engine.child``. A line of JSON on stdin for each run, ``{"spec": ..., "seat": ...}``, with
+one seat for all; on stdout the engine's events as lines of JSON, then ``{"event": "recording", "recording":
+...}``, or at last ``{"event": "error", "kind": ..., "message": ...}``. The end of stdin, SIGTERM and SIGINT
+cancel the run. Must not know trials.
 
 >>> main.__name__
 'main'
@@ -16,7 +17,7 @@ from prony.engine.seat import cancel_at_end_of_stdin, fail, handle_signals, say_
 
 
 def main() -> int:
-    """Take the seat, run, and write the result."""
+    """Take the seat, run each order, and write its result."""
     parent = os.getppid()
     handle_signals()
     try:
@@ -25,14 +26,15 @@ def main() -> int:
 
         order = json.loads(sys.stdin.buffer.readline())
         take_seat(order["seat"], parent)
-        cancel_at_end_of_stdin()
-        recording = _engine.run(json.dumps(order["spec"]), lambda event: say_line(event.encode()))
-        say_line(b'{"event":"recording","recording":' + recording.encode() + b"}")
+        orders = cancel_at_end_of_stdin()
+        while True:
+            recording = _engine.run(json.dumps(order["spec"]), lambda event: say_line(event.encode()))
+            say_line(b'{"event":"recording","recording":' + recording.encode() + b"}")
+            order = json.loads(orders.get())
     except KeyboardInterrupt:
         return fail("cancelled", "the run was cancelled")
     except Exception as error:  # the border of a process: an error not reported here is lost
         return fail(type(error).__name__, str(error))
-    return 0
 
 
 if __name__ == "__main__":

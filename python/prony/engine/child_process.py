@@ -73,6 +73,7 @@ class Child:
         self._variables = variables
         self._process: subprocess.Popen[bytes] | None = None
         self._waiting: subprocess.Popen[bytes] | None = None
+        self._staying: subprocess.Popen[bytes] | None = None
         self._cancelled_s: float | None = None
 
     def command(self) -> list[str]:
@@ -86,22 +87,48 @@ class Child:
             self._waiting = process
             yield
 
+    @contextlib.contextmanager
+    def staying(self) -> Iterator[None]:
+        """Within the block all runs are one process's."""
+        with _started(self.command(), self._variables) as process:
+            self._staying = process
+            try:
+                yield
+            finally:
+                self._staying = None
+
+    @property
+    def pid(self) -> int | None:
+        """The process that stays, if one does."""
+        return self._staying.pid if self._staying else None
+
     def run(self, order: Json, limit_ns: int, on_event: OnEvent) -> ChildResult:
         """Send ``order``, follow the events, and return its result, with the generator's own usage.
 
         *Errors*: EngineError when it could not run, died, or missed the deadline; errors of ``on_event``.
         """
+        with self._ordered(order) as process:
+            return self._watched(process, order, limit_ns, on_event)
+
+    def run_unwatched(self, order: Json, limit_ns: int, on_event: OnEvent) -> Json:
+        """As ``run``, without looking at the generator: for a run that is too short for it."""
+        with self._ordered(order) as process:
+            return self._follow(process, limit_ns, on_event)
+
+    @contextlib.contextmanager
+    def _ordered(self, order: Json) -> "Iterator[subprocess.Popen[bytes]]":
+        """Yield the process that has the order, and is cancelled within the block."""
         self._cancelled_s = None
         with self._next() as process:
             self._process = process
             try:
                 _send(process, order)
-                return self._watched(process, order, limit_ns, on_event)
+                yield process
             finally:
                 self._process = None
 
     def _next(self) -> "contextlib.AbstractContextManager[subprocess.Popen[bytes]]":
-        waiting, self._waiting = self._waiting, None
+        waiting, self._waiting = self._staying or self._waiting, None
         if waiting is not None:
             return contextlib.nullcontext(waiting)
         return _started(self.command(), self._variables)

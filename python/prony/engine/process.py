@@ -6,12 +6,14 @@ Must not know trials.
 ['-I', '-S']
 """
 
+from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 
 from prony.engine.base import OnEvent, recording_of
 from prony.engine.child_process import SPARE_NS, Child
 from prony.model.address import Address
 from prony.model.recording import Recording
+from prony.model.shapes import Json
 from prony.model.workload import EngineChoice, Workload
 from prony.seat import EngineSeat
 from prony.specification import hard_limit_ns, to_spec
@@ -32,16 +34,34 @@ class ProcessEngine:
         """Return the command that starts the child, wherever Prony is installed."""
         return self._child.command()
 
+    def staying(self) -> AbstractContextManager[None]:
+        """Within the block one process sends all loads: a short one costs no start."""
+        return self._child.staying()
+
+    @property
+    def pid(self) -> int | None:
+        """The process that stays, if one does."""
+        return self._child.pid
+
     def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Recording:
         """Run the load to its end and return the Recording.
 
         *Errors*: EngineError when it could not run, died, or missed the deadline; errors of ``on_event``.
         """
-        spec = to_spec(workload, address, self._choice, seat.cpus, self._ceiling_per_s)
-        limit_ns = hard_limit_ns(workload) + self._spare_ns
-        told = self._child.run({"spec": spec, "seat": asdict(seat)}, limit_ns, on_event)
+        told = self._child.run(*self._order(workload, address, seat), on_event)
         recording = recording_of(told.said)
         return replace(recording, generator=replace(recording.generator, processes=told.processes))
+
+    def run_short(
+        self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent
+    ) -> Recording:
+        """As ``run``, for a load that is too short for samples of the generator: there are none."""
+        return recording_of(self._child.run_unwatched(*self._order(workload, address, seat), on_event))
+
+    def _order(self, workload: Workload, address: Address, seat: EngineSeat) -> tuple[Json, int]:
+        """Return what the child is told, and how long it may take."""
+        spec = to_spec(workload, address, self._choice, seat.cpus, self._ceiling_per_s)
+        return {"spec": spec, "seat": asdict(seat)}, hard_limit_ns(workload) + self._spare_ns
 
     def cancel(self) -> None:
         """Stop the running load, from any thread."""

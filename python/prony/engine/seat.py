@@ -12,6 +12,7 @@ import os
 import resource
 import signal
 import threading
+from queue import SimpleQueue
 from typing import NoReturn
 
 from prony.model.shapes import Json
@@ -53,15 +54,22 @@ def take_seat(seat: Json, parent: int) -> None:
         raise KeyboardInterrupt
 
 
-def cancel_at_end_of_stdin() -> None:
-    """In a thread: send SIGTERM to this process when its parent closes the pipe or is gone."""
-    threading.Thread(target=_wait_for_end, daemon=True).start()
+def cancel_at_end_of_stdin() -> "SimpleQueue[bytes]":
+    """In a thread: send SIGTERM to this process when its parent closes the pipe or is gone; return the lines
+    that come until then.
+    """
+    lines: SimpleQueue[bytes] = SimpleQueue()
+    threading.Thread(target=_read_to_end, args=(lines,), daemon=True).start()
+    return lines
 
 
-def _wait_for_end() -> None:
+def _read_to_end(lines: "SimpleQueue[bytes]") -> None:
     # Reads below Python's buffer: a thread must not hold its lock when the process ends.
-    while os.read(0, 4096):
-        pass
+    rest = b""
+    while data := os.read(0, 65_536):
+        *whole, rest = (rest + data).split(b"\n")
+        for line in whole:
+            lines.put(line)
     os.kill(os.getpid(), signal.SIGTERM)
 
 

@@ -117,6 +117,33 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class Slice:
+    """A short window of load on a server that stays, in turn with the others of its block.
+
+    From ``began_ns`` to ``ended_ns`` it had its turn, from ``open_ns`` to ``close_ns`` requests counted
+    (CLOCK_MONOTONIC): ``ok`` and ``answered`` within the window, ``failed`` of all of it. ``cpu_ns``: of the
+    server's processes in the window, null when one of them ended or began meanwhile. In the turn the block's
+    other servers used ``neighbours_ns``, all other programs ``others_ns``, and the hypervisor took
+    ``steal_ns``, on the trial's CPUs. ``counts``: the round is whole, and nothing disturbed it.
+    """
+
+    round: int
+    place: int
+    began_ns: int
+    open_ns: int
+    close_ns: int
+    ended_ns: int
+    ok: int
+    answered: int
+    failed: int
+    cpu_ns: int | None
+    neighbours_ns: int
+    others_ns: int
+    steal_ns: int
+    counts: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class LogTail:
     """The last lines that a subject wrote. ``truncated``: there were more."""
 

@@ -98,6 +98,10 @@ class Design:
     """The largest share of failed requests with which speed is compared; null: the usual one."""
     confirm: tuple[CloseLook, ...] = field(default=(), metadata=OPTIONAL)
     """After the last block, look at each subject closely, in a trial whose figures enter nothing."""
+    rounds: int = field(default=0, metadata=OPTIONAL)
+    """After a block's trials, so many rounds of short windows on servers that stay, one after the other; 0:
+    none, the servers are measured in turns.
+    """
     machine_memory: bool = field(default=False, metadata=OPTIONAL)
     """How much of the machine's memory is in use."""
 

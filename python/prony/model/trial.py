@@ -11,7 +11,7 @@ from enum import StrEnum
 from prony.errors import FailureStage
 from prony.model.facts import TrialEvent, TrialFacts
 from prony.model.fault import Fault
-from prony.model.observation import LogTail, Sample, ThreadUsage
+from prony.model.observation import LogTail, Sample, Slice, ThreadUsage
 from prony.model.recording import Recording
 from prony.model.sandbox import Placement
 
@@ -59,7 +59,8 @@ class Trial:
     kernel counters of the trial's namespace, as deltas over the window; a counter that could not be read
     is absent and named in ``missing``, with its reason. ``fault``: what the machine, the generator or
     Prony did that makes the trial invalid or, if it counts anyway, disturbed it. ``facts``: observations
-    about its sandbox and environment.
+    about its sandbox and environment. ``slices``: of the same cell in the rounds of its block, on a server
+    that was started for them.
     """
 
     cell_id: int
@@ -82,3 +83,4 @@ class Trial:
     threads: tuple[ThreadUsage, ...] = ()
     facts: TrialFacts = TrialFacts()
     fault: Fault | None = None
+    slices: tuple[Slice, ...] = ()

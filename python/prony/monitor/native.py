@@ -24,6 +24,8 @@ class NativeProcess(Protocol):
     @property
     def system_ns(self) -> int: ...  # noqa: D102
     @property
+    def waited_ns(self) -> int: ...  # noqa: D102
+    @property
     def rss_bytes(self) -> int: ...  # noqa: D102
     @property
     def vsz_bytes(self) -> int: ...  # noqa: D102

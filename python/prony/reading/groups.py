@@ -12,6 +12,7 @@ from prony.analysis.by_session import in_sessions
 from prony.analysis.compare import Terms
 from prony.analysis.power import Sight, sight
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
+from prony.analysis.rounds import Levels, levels
 from prony.analysis.spending import Look
 from prony.analysis.stalls import Stall, stalled
 from prony.analysis.standings import GENERATOR_MEASURES, MEASURES, Standing, standings
@@ -58,6 +59,10 @@ class Group:
     """Whether a subject's trials fail more often than those of the one that fails least."""
     power: Sight | None = None
     """What difference in the answer's metric these blocks could find; null without a verdict."""
+    levels: Levels | None = None
+    """How throughput scatters between starts of a server and within one; null without rounds of short windows
+    that all its subjects share.
+    """
     stalls: Mapping[str, Stall] = field(default_factory=dict)
     """The subjects of which single trials were far worse in that metric than the others."""
     asks: str | None = None
@@ -200,8 +205,17 @@ def _group(plan: Plan, found: Sequence[CellSummary], of_study: Terms) -> Group:
         of_generators=of_generators,
         failures=failure_tests(cells),
         power=_power(best, agreed),
+        levels=_levels(over),
         stalls=_stalls(cells, best.metric),
     )
+
+
+def _levels(cells: Sequence[CellSummary]) -> Levels | None:
+    """Return the two levels of scatter of cells with a closed loop: the pace of an open one is given."""
+    each = [{trial.block: trial.by_round for trial in cell.counted if trial.by_round} for cell in cells]
+    if not each or not isinstance(cells[0].cell.workload.loop, ClosedLoop):
+        return None
+    return levels([[one[block] for one in each] for block in sorted(set.intersection(*map(set, each)))])
 
 
 def _stalls(cells: Sequence[CellSummary], metric: str | None) -> dict[str, Stall]:

@@ -36,8 +36,11 @@ class Groups:
     tree: CgroupTree
     states: Mapping[LimitName, LimitState]
 
-    def enter(self, launch: Launch, placement: Placement, choice: SandboxChoice) -> "TrialGroups":
-        """Return a group for each process of ``launch``, with its limits set.
+    def enter(
+        self, launch: Launch, placement: Placement, choice: SandboxChoice, trial: str = "trial"
+    ) -> "TrialGroups":
+        """Return a group for each process of ``launch``, with its limits set; several subjects that live at
+        the same time differ in ``trial``.
 
         A limit that does not hold by the probe is set as far as possible: its state says so.
 
@@ -50,7 +53,7 @@ class Groups:
                     # The limits are of the server with all its back ends together.
                     made.shared[process.name] = launch.name
                     continue
-                group = made.groups[process.name] = self.tree.create(process.name)
+                group = made.groups[process.name] = self.tree.create(f"{trial}-{process.name}")
                 own = process.name == launch.name
                 refused = group.set_limits(_limits(placement, choice if own else SandboxChoice()))
                 for limit, reason in refused.items():

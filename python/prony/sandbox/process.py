@@ -104,7 +104,9 @@ class ProcessSandbox:
         """
         write_folders(launch, self.folder_for, self._user)
         facts = self.facts
-        groups = self._groups.enter(launch, placement, self._choice) if self._groups else TrialGroups({})
+        groups = TrialGroups({})
+        if self._groups:
+            groups = self._groups.enter(launch, placement, self._choice, self.folder.name)
         try:
             return self._started(launch, placement, facts, groups)
         except BaseException:

@@ -80,6 +80,10 @@ class StudyListener(Protocol):
     def paused(self, left_s: float, words: str) -> None:
         """Report for how long nothing is measured yet, and before what; called again while it lasts."""
 
+    def round_started(self, number: int, rounds: int) -> None:
+        """Report that a round of short windows begins, the first is 0; listeners of no rounds need not."""
+        return
+
     def trial_started(self, cell: Cell, block: int, blocks: int) -> None:
         """Report that a trial begins; ``blocks`` 0: in a search or a pilot, which have no blocks."""
 

@@ -172,7 +172,7 @@ def measure(bench: StudyBench, turn: Turn, listener: StudyListener) -> Trial:
     cell, at = turn.cell, turn.position
     name = f"trial-{cell.id}-{at.block}-{at.position}-{at.attempt}"
     with bench.bench.sandbox(name, cell.sandbox) as sandbox:
-        stay = measured(_task(bench, turn, sandbox), partial(listener.trial_event, cell))
+        stay = measured(task_of(bench, turn, sandbox), partial(listener.trial_event, cell))
     return with_taken(stay.trial, bench.sharing)
 
 
@@ -190,7 +190,8 @@ def beside_the_generator(placement: Placement) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def _task(bench: StudyBench, turn: Turn, sandbox: Sandbox) -> Task:
+def task_of(bench: StudyBench, turn: Turn, sandbox: Sandbox) -> Task:
+    """Return all that the trial of a turn needs."""
     cell, at = turn.cell, turn.position
     nuisance = nuisances(bench.study.plan, turn)
     launch = bench.launch(cell.subject, sandbox, nuisance)

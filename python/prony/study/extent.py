@@ -64,7 +64,7 @@ def extent_of(plan: "Plan", catalog: "Catalog", cross_checks: "Sequence[Cell]" =
     block = [cell for cell in cells if cell.id not in absent] + _calibrations(plan, len(cells))
     precision = plan.design.precision
     least = precision.looks[0] if precision else plan.blocks
-    length_s = sum(map(_length_s, block))
+    length_s = sum(map(_length_s, block)) + _rounds_s(plan)
     pauses_s = (plan.design.sessions - 1) * seconds(plan.design.pause_ns)
     closely = close_looks(plan)
     looks = len(piloted(plan)) + len(closely)
@@ -100,6 +100,16 @@ def _search_extent(plan: "Plan") -> Extent:
 
 def _calibrations(plan: "Plan", cells: int) -> "list[Cell]":
     return [] if plan.calibration is None else [plan.calibration] * (3 if cells > 1 else 2)
+
+
+def _rounds_s(plan: "Plan") -> float:
+    """Return how long the rounds of a block take."""
+    if not plan.design.rounds:
+        return 0.0
+    from prony.study.rounds import SLICE_S, warmup_ns
+
+    starts_s = sum(seconds(warmup_ns(cell)) + TRIAL_OVERHEAD_S / 2 for cell in plan.cells)
+    return starts_s + plan.design.rounds * len(plan.cells) * SLICE_S
 
 
 def _length_s(cell: "Cell") -> float:

@@ -3,13 +3,14 @@
 Must not know how a trial is run.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from prony.analysis.environment_faults import disturbed_reach
 from prony.archive import ArchiveWriter
 from prony.model.facts import TrialFacts
 from prony.model.fault import Fault
+from prony.model.observation import Slice
 from prony.model.trial import Outcome, Trial, TrialRole
 from prony.schedule import Key, Turn
 
@@ -26,6 +27,7 @@ class ArchivedTrial:
     facts: TrialFacts
     length_ns: int
     ended_unix_ns: int
+    has_slices: bool = False
 
     @property
     def is_disturbed(self) -> bool:
@@ -38,13 +40,20 @@ def entry_of(trial: Trial) -> tuple[Key, ArchivedTrial]:
     key = trial.cell_id, trial.block, trial.position, trial.attempt, trial.role
     is_bounded = disturbed_reach(trial) is not None
     return key, ArchivedTrial(
-        trial.outcome, trial.fault, is_bounded, trial.facts, length_of(trial), trial.ended_unix_ns
+        trial.outcome,
+        trial.fault,
+        is_bounded,
+        trial.facts,
+        length_of(trial),
+        trial.ended_unix_ns,
+        has_slices=bool(trial.slices),
     )
 
 
 def length_of(trial: Trial) -> int:
-    """Return how long a trial took, in nanoseconds."""
-    return trial.ended_unix_ns - trial.started_unix_ns
+    """Return how long a trial took with its slices, in nanoseconds."""
+    slices_ns = sum(one.ended_ns - one.began_ns for one in trial.slices)
+    return trial.ended_unix_ns - trial.started_unix_ns + slices_ns
 
 
 @dataclass(slots=True)
@@ -64,6 +73,13 @@ class Ledger:
         key, entry = entry_of(trial)
         self.entries[key] = entry
 
+    def append_slices(self, block: int, slices: Mapping[int, Sequence[Slice]]) -> None:
+        """Archive what the rounds of a block showed, by cell."""
+        self.writer.append_slices(block, slices)
+        for key, entry in self.entries.items():
+            if key[1] == block and key[0] in slices:
+                self.entries[key] = replace(entry, has_slices=True)
+
     def disturbed(self, turns: Iterable[Turn]) -> tuple[Turn, ...]:
         """Return those of ``turns`` whose trial the environment disturbed."""
         return tuple(turn for turn in turns if self.has(turn) and self.entries[turn.key].is_disturbed)
@@ -81,6 +97,10 @@ class Ledger:
     def has_after(self, block: int) -> bool:
         """Return whether the archive holds a trial of a later block: then this one was not the last."""
         return any(key[1] > block for key in self.entries)
+
+    def has_slices(self, block: int) -> bool:
+        """Return whether the rounds of this block have been measured."""
+        return any(entry.has_slices for key, entry in self.entries.items() if key[1] == block)
 
     def has_any(self, block: int) -> bool:
         """Return whether the archive holds a trial of this block."""

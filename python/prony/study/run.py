@@ -38,6 +38,7 @@ from prony.study.preparing import Prepared, Ready, Seats, prepare_subjects, refu
 from prony.study.rates import find_rates
 from prony.study.replies import compare_replies
 from prony.study.resume import Earlier, changes, read_earlier, refuse
+from prony.study.rounds import run_rounds
 from prony.study.seats import placement_of_subject
 from prony.study.sharing import calibrated_sharing
 
@@ -172,13 +173,20 @@ def _measured(
         return replace(facts, found_rates=found)
     listener.planned(_left(bench, ledger))
     bench = run_pilot(bench, ledger, earlier.pilot_cells if earlier else (), listener)
-    each = with_pauses(plan, ledger, listener, partial(run_block, bench, ledger=ledger, listener=listener))
+    each = with_pauses(plan, ledger, listener, partial(_run_block, bench, ledger=ledger, listener=listener))
     stopped = run_until_known(bench.study, ledger, each)
     if stopped is not None:
         listener.notice(f"stopped after {stopped.blocks} blocks: {stopped.words}")
         facts = replace(facts, stopped=stopped)
     confirm(bench, ledger, earlier.close_cells if earlier else (), listener)
     return facts
+
+
+def _run_block(bench: StudyBench, block: int, ledger: Ledger, listener: StudyListener) -> None:
+    """Run the trials of a block, then its rounds."""
+    run_block(bench, block, ledger, listener)
+    if bench.study.plan.design.rounds:
+        run_rounds(bench, block, ledger, listener)
 
 
 def _left(bench: StudyBench, ledger: Ledger) -> int:

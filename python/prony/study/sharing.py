@@ -1,6 +1,5 @@
 """Measures what the generator costs a server whose CPUs it shares, on the reference server of known work."""
 
-import time
 from dataclasses import replace
 from statistics import median
 
@@ -9,6 +8,7 @@ from prony.errors import EngineError, HostError
 from prony.model.sandbox import Placement
 from prony.model.trial import Trial
 from prony.model.workload import ClosedLoop, CountStop
+from prony.monitor.clocks import process_clock_ns
 from prony.study.base import StudyListener
 from prony.study.reference_load import drive, reference_server
 
@@ -41,18 +41,10 @@ def _costs(server: tuple[int, ...], generator: tuple[int, ...]) -> Costs:
     """Return what a request of the reference server costs on these CPUs."""
     placement = Placement(server, generator, shared=True)
     with reference_server(server, "--work", _WORK) as running:
-        before_ns = _cpu_ns(running.pid)
+        before_ns = process_clock_ns(running.pid) or 0
         recording = drive(placement, running, ClosedLoop(_CONNECTIONS), CountStop(_REQUESTS))
-        server_ns = _cpu_ns(running.pid) - before_ns
+        server_ns = (process_clock_ns(running.pid) or 0) - before_ns
     return Costs(server_ns / _REQUESTS, (recording.generator.cpu_work_ns or 0) / _REQUESTS)
-
-
-def _cpu_ns(pid: int) -> int:
-    """Return the CPU time of a process by its own clock, which the kernel's ticks do not round.
-
-    *Source*: clock_getcpuclockid(3): the clock of a process is the complement of its number, and 2.
-    """
-    return time.clock_gettime_ns((~pid << 3) | 2)
 
 
 def with_taken(trial: Trial, ratio: float | None) -> Trial:

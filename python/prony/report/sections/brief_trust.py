@@ -130,7 +130,7 @@ def _drift(reading: Reading) -> Iterator[Text]:
 
 
 def _trials(reading: Reading) -> Iterator[Judgement]:
-    found = [*_power(reading), *_steadiness(reading)]
+    found = [*_power(reading), *_levels(reading), *_steadiness(reading)]
     if found:
         yield Judgement("trials", Tone.PLAIN, joined(found, by="; "))
 
@@ -197,6 +197,20 @@ def _by_status(reading: Reading, cell: CellSummary) -> Text:
         text("{} with status {}", Figure(number, count, at + pointer("ok_status", status)), Name(status))
         for status, number in most_first
     )
+
+
+def _levels(reading: Reading) -> Iterator[Text]:
+    """Yield how far the throughput of a server scatters from start to start, and within one start."""
+    for place, group in enumerate(reading.groups):
+        found, at = group.levels, pointer("groups", place, "levels")
+        if found is not None and group.primary:
+            yield text(
+                "throughput differs by {} from start to start, by {} within one ({} rounds)",
+                Figure(found.between, about_percent, at + pointer("between")),
+                Figure(found.within, about_percent, at + pointer("within")),
+                Figure(found.rounds, count, at + pointer("rounds")),
+            )
+            return
 
 
 def _power(reading: Reading) -> Iterator[Text]:

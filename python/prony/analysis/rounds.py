@@ -1,0 +1,115 @@
+"""Figures of the rounds of a block: short windows on servers that stay, in turn.
+
+Each round sees the machine in one state, so what it does to all servers alike cancels in a ratio. Must not
+know how a round is run.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log, sqrt
+from typing import TYPE_CHECKING
+
+from prony.analysis.logs import geometric_mean
+from prony.model.observation import Slice
+from prony.units import SECOND_NS
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_LEAST_SLICES = 3
+# Of the CPUs' time in a turn. Smaller disturbances meet all servers alike over the rounds.
+_MOST_DISTURBED = 0.10
+_MOST_FAILED = 0.01
+
+
+def is_disturbed(one: Slice, cpus: int) -> bool:
+    """Return whether neighbours, other programs or the hypervisor had more than 10 % of the CPUs' time in a
+    turn.
+    """
+    taken_ns = one.neighbours_ns + one.others_ns + one.steal_ns
+    return taken_ns > _MOST_DISTURBED * cpus * max(1, one.ended_ns - one.began_ns)
+
+
+def _counted(slices: Sequence[Slice]) -> list[Slice]:
+    """Return the slices that make figures; none where they are too few, or too many of their requests
+    failed.
+    """
+    counted = [one for one in slices if one.counts and one.close_ns > one.open_ns]
+    answered, failed = sum(one.answered for one in counted), sum(one.failed for one in counted)
+    is_sound = len(counted) >= _LEAST_SLICES and all(one.ok for one in counted)
+    return counted if is_sound and failed <= _MOST_FAILED * answered else []
+
+
+def slice_metrics(slices: Sequence[Slice]) -> dict[str, float]:
+    """Return the figures that rounds give better than a trial's window; none with fewer than three slices, or
+    where more than 1 % of the requests failed.
+
+    *Definition*: geometric means over the slices that count. ``ok_per_s``: valid replies / length;
+    ``duration_ns_per_request``: length / requests that ended; ``cpu_ns_per_request``: CPU time of the
+    server's processes / requests that ended.
+    *Assumptions*: a window of half a second on fresh connections, after a lead of 0.2 s, sees the server as a
+    long one does: a reply takes less than the lead.
+    """
+    counted = _counted(slices)
+    if not counted:
+        return {}
+    found = {
+        "ok_per_s": [SECOND_NS * one.ok / (one.close_ns - one.open_ns) for one in counted],
+        "duration_ns_per_request": [(one.close_ns - one.open_ns) / one.answered for one in counted],
+        "cpu_ns_per_request": [one.cpu_ns / one.answered for one in counted if one.cpu_ns],
+    }
+    return {name: geometric_mean(each) for name, each in found.items() if len(each) == len(counted)}
+
+
+def paces_by_round(slices: Sequence[Slice]) -> dict[int, float]:
+    """Return the logarithm of ``ok_per_s`` in each round that counts."""
+    return {one.round: log(SECOND_NS * one.ok / (one.close_ns - one.open_ns)) for one in _counted(slices)}
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """How throughput scatters, as ratios: what the machine did to all servers alike is taken out."""
+
+    rounds: float
+    """How many rounds a trial has on average."""
+    within: float
+    """Standard error of a trial's figure by its rounds: of one start of the server."""
+    between: float
+    """Standard deviation from start to start, without what the rounds alone explain."""
+
+
+def levels(blocks: Sequence[Sequence[Mapping[int, float]]]) -> Levels | None:
+    """Return the two levels of scatter; null below two blocks, two servers or two rounds in common.
+
+    *Definition*: ``blocks``: for each block that all servers share, each server's ``paces_by_round``. Within:
+    sqrt(w / r), w the mean square of what is left of a block's logarithms without the means of rounds and of
+    servers, r the rounds. Between: sqrt(max(0, b - w / r)), b the same of the trials' means without those of
+    blocks and of servers.
+    *Source*: S. R. Searle, G. Casella, C. E. McCulloch, Variance Components (1992), chapter 4.
+    """
+    import numpy as np
+
+    tables = [table for each in blocks if min((table := _table(each)).shape, default=0) >= 2]
+    if len(tables) < 2:
+        return None
+    rounds = sum(table.shape[1] for table in tables) / len(tables)
+    left = sum(float((_centred(table) ** 2).sum()) for table in tables)
+    freedom = sum((table.shape[0] - 1) * (table.shape[1] - 1) for table in tables)
+    within = left / freedom / rounds
+    means = np.array([table.mean(axis=1) for table in tables])
+    between = float((_centred(means) ** 2).sum()) / ((means.shape[0] - 1) * (means.shape[1] - 1))
+    return Levels(rounds, sqrt(within), sqrt(max(0.0, between - within)))
+
+
+def _table(each: Sequence[Mapping[int, float]]) -> "NDArray[np.float64]":
+    """Return servers x rounds that all of them have."""
+    import numpy as np
+
+    common = sorted(set.intersection(*(set(one) for one in each))) if each else []
+    return np.array([[one[number] for number in common] for one in each], dtype=float)
+
+
+def _centred(table: "NDArray[np.float64]") -> "NDArray[np.float64]":
+    left: NDArray[np.float64] = table - table.mean(axis=0) - table.mean(axis=1, keepdims=True) + table.mean()
+    return left

@@ -1,0 +1,274 @@
+"""Rounds: short windows on servers that stay, one after the other, so that the machine's slow noise cancels.
+
+All of a block's servers are started together, each in its own sandbox on the same CPUs. One has the load at a
+time, over connections of its own; the others idle, and what they use is watched. Must not know figures.
+"""
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from random import Random
+
+from prony.analysis.account import tally
+from prony.analysis.rounds import is_disturbed
+from prony.engine.base import OnEvent
+from prony.engine.process import ProcessEngine
+from prony.errors import EngineError, PronyError, SubjectError
+from prony.model.observation import Slice
+from prony.model.plan import Cell, Plan
+from prony.model.recording import Recording
+from prony.model.shapes import Json
+from prony.model.trial import TrialRole
+from prony.model.workload import DurationStop, Workload
+from prony.monitor.clocks import ClockReader, Clocks, PidTimes, clocks_of, used_ns
+from prony.sandbox import RunningSubject
+from prony.schedule import Turn, balanced_orders, block_turns
+from prony.study.base import StudyListener
+from prony.study.bench import StudyBench, beside_the_generator, task_of
+from prony.study.ledger import Ledger
+from prony.trial import Task
+from prony.units import MILLISECOND_NS, SECOND_NS
+
+WINDOW_NS = SECOND_NS // 2
+LEAD_NS = 200 * MILLISECOND_NS
+"""Load before each window, on the same connections: what is under way is then as in a longer window."""
+_DRAIN_NS = SECOND_NS // 2
+SLICE_S = 0.8
+"""About how long a turn takes: the lead, the window, and what is under way."""
+_MOST_WARMUP_NS = 2 * SECOND_NS
+_MOST_CONNECTIONS = 1000
+_MOST_ALIVE = 16
+# Rounds that a disturbance takes are made up for, so many for each that was planned.
+_MOST_MORE = 0.5
+
+
+def why_in_turns(plan: Plan) -> str | None:
+    """Return why the servers of a plan cannot stay side by side for rounds; null: they can."""
+    if plan.design.find_rate:
+        return "a search for rates has no block"
+    if len(plan.cells) > _MOST_ALIVE:
+        return f"{len(plan.cells)} servers at a time are more than {_MOST_ALIVE}"
+    return next((reason for cell in plan.cells if (reason := _why_not(cell))), None)
+
+
+def _why_not(cell: Cell) -> str | None:
+    load = cell.workload
+    if cell.engine.name != "prony":
+        return f"the generator {cell.engine.name} starts anew for each load"
+    if not isinstance(load.stop, DurationStop):
+        return "a load with a number of requests has no short windows"
+    if load.loop.stages:
+        return "a load with stages has no short windows"
+    if (load.loop.connections or 0) > _MOST_CONNECTIONS:
+        return f"to open {load.loop.connections} connections takes longer than a short window"
+    if cell.sandbox.cpu_quota is not None:
+        return "a quota of CPU gives it in periods that are long beside a short window"
+    return None
+
+
+@dataclass(slots=True)
+class _Seat:
+    """A server that stays: its task, its generator, and what its turns showed. ``ended``: why it has no more
+    of them.
+    """
+
+    task: Task
+    engine: ProcessEngine
+    subject: RunningSubject
+    slices: list[Slice] = field(default_factory=list)
+    ended: str | None = None
+
+    @property
+    def cell_id(self) -> int:
+        return self.task.cell.id
+
+    @property
+    def load(self) -> Workload:
+        """The load of a slice."""
+        load = self.task.cell.workload
+        return replace(
+            load, stop=DurationStop(WINDOW_NS), warmup_ns=LEAD_NS, grace_ns=min(load.grace_ns, _DRAIN_NS)
+        )
+
+    def run(self, load: Workload, on_event: OnEvent) -> Recording | None:
+        """Return what came of a load; null where the server, or its generator, is gone."""
+        try:
+            recording = self.engine.run_short(load, self.subject.address, self.subject.seat, on_event)
+        except EngineError as error:
+            self.ended = error.message
+            return None
+        self.ended = self.subject.exit_reason()
+        return recording
+
+
+def run_rounds(bench: StudyBench, block: int, ledger: Ledger, listener: StudyListener) -> None:
+    """Run the rounds of a block, and archive what they showed with its trials.
+
+    A server that does not start beside the others, or ends, is reported and has none. Interrupted, the rounds
+    that are whole are kept.
+
+    *Errors*: KeyboardInterrupt, after everything is stopped.
+    """
+    turns = [turn for turn in block_turns(bench.study.plan, block) if turn.position.role is TrialRole.SUBJECT]
+    turns = [turn for turn in turns if bench.has(turn)]
+    if not turns or ledger.has_slices(block):
+        return
+    with ExitStack() as alive, beside_the_generator(bench.placement):
+        seats = _seats(bench, turns, alive, listener)
+        try:
+            _warm(seats)
+            _measure(seats, bench.study.plan, block, listener)
+        finally:
+            ledger.append_slices(block, _to_keep(seats))
+    for seat in seats:
+        if seat.ended:
+            listener.notice(_without(seat.task, seat.ended))
+
+
+def _without(task: Task, reason: str) -> str:
+    return f"{task.cell.subject.name} has no rounds in block {task.position.block + 1}: {reason}"
+
+
+def _seats(
+    bench: StudyBench, turns: Sequence[Turn], alive: ExitStack, listener: StudyListener
+) -> list[_Seat]:
+    """Start all servers, and wait until each is ready and keeps its contract."""
+    seats = []
+    for task in [_task(bench, turn, len(turns), alive) for turn in turns]:
+        engine = ProcessEngine(task.cell.engine)
+        try:
+            subject = alive.enter_context(task.sandbox.start(task.launch, task.placement))
+            alive.enter_context(engine.staying())
+        except PronyError as error:
+            listener.notice(_without(task, error.message))
+        else:
+            seats.append(_Seat(task, engine, subject))
+    for seat in seats:
+        try:
+            seat.subject.wait_until_ready(seat.task.cell.workload.request)
+            seat.ended = seat.subject.verify(seat.task.contract)
+        except SubjectError as error:
+            seat.ended = error.message
+    return seats
+
+
+def _task(bench: StudyBench, turn: Turn, turns: int, alive: ExitStack) -> Task:
+    """Return what a server is started by; its ports and nuisances are not those of its trial."""
+    position = replace(turn.position, position=turns + turn.position.position)
+    sandbox = alive.enter_context(
+        bench.bench.sandbox(f"rounds-{turn.cell.id}-{position.block}", turn.cell.sandbox)
+    )
+    return task_of(bench, Turn(turn.cell, position), sandbox)
+
+
+def _warm(seats: Sequence[_Seat]) -> None:
+    """Send each server its load for as long as its trials warm up, at most two seconds."""
+    for seat in _living(seats):
+        if length_ns := warmup_ns(seat.task.cell):
+            seat.run(replace(seat.load, warmup_ns=0, stop=DurationStop(length_ns)), lambda _event: None)
+
+
+def warmup_ns(cell: Cell) -> int:
+    """Return for how long a server has its load before the first round."""
+    return min(_MOST_WARMUP_NS, cell.workload.warmup_ns)
+
+
+def _living(seats: Sequence[_Seat]) -> list[_Seat]:
+    return [seat for seat in seats if seat.ended is None]
+
+
+def _measure(seats: Sequence[_Seat], plan: Plan, block: int, listener: StudyListener) -> None:
+    """Run the rounds, and one more for each that was disturbed, up to half as many."""
+    rounds = plan.design.rounds
+    orders = balanced_orders(len(seats), Random(f"{plan.seed}:rounds:{block}"))  # noqa: S311
+    watch = _Watch(seats)
+    for number in range(rounds + round(_MOST_MORE * rounds)):
+        if len(_whole_rounds(seats)) == rounds or not _living(seats):
+            return
+        listener.round_started(number, rounds)
+        for place, seat in enumerate(seats[index] for index in orders[number % len(orders)]):
+            if seat.ended is None:
+                _turn(seat, number, place, watch)
+
+
+class _Watch:
+    """What all have used of the trial's CPUs since the last look."""
+
+    def __init__(self, seats: Sequence[_Seat]) -> None:
+        placed = [seat.task.placement for seat in seats]
+        self.cpus = {cpu for one in placed for cpu in (*one.server_cpus, *one.generator_cpus)}
+        self._reader = ClockReader({seat.cell_id: seat.subject.tree_pid for seat in seats}, self.cpus)
+        self.seen = self._reader.read()
+
+    def look(self) -> tuple[Clocks, Clocks]:
+        """Return what was seen last, and what is seen now."""
+        before, self.seen = self.seen, self._reader.read()
+        return before, self.seen
+
+
+class _Window:
+    """Reads the clocks of a server's processes as the window opens and closes."""
+
+    def __init__(self, pids: Collection[int]) -> None:
+        self._pids = pids
+        self._read: list[tuple[int, PidTimes]] = []
+
+    def note(self, event: Json) -> None:
+        """Follow the phases of a run by its events."""
+        if event["event"] in ("window_open", "window_close"):
+            self._read.append((time.monotonic_ns(), clocks_of(self._pids)))
+
+    def cpu_ns(self, length_ns: int) -> int | None:
+        """Return the CPU time of a window of this length: events come a little later than they happen."""
+        if len(self._read) != 2:
+            return None
+        (opened_ns, before), (closed_ns, after) = self._read
+        if before.keys() != after.keys():
+            return None
+        return round(used_ns(before, after) * length_ns / max(1, closed_ns - opened_ns))
+
+
+def _turn(seat: _Seat, number: int, place: int, watch: _Watch) -> None:
+    """Run one slice; a server that dies, or cannot be loaded, has no more of them."""
+    began_ns = time.monotonic_ns()
+    window = _Window(watch.seen.subjects[seat.cell_id].keys())
+    recording = seat.run(seat.load, window.note)
+    before, after = watch.look()
+    length_ns = recording.window.length_ns if recording else None
+    if recording is None or length_ns is None:
+        return
+    own, theirs = before.subjects[seat.cell_id], after.subjects[seat.cell_id]
+    each = {name: used_ns(before.subjects[name], times) for name, times in after.subjects.items()}
+    others_ns = after.busy_ns - before.busy_ns - sum(each.values()) - used_ns(before.prony, after.prony)
+    found = Slice(
+        round=number,
+        place=place,
+        began_ns=began_ns,
+        open_ns=recording.window.open_ns or 0,
+        close_ns=(recording.window.open_ns or 0) + length_ns,
+        ended_ns=time.monotonic_ns(),
+        ok=recording.completed.ok,
+        answered=recording.completed.all,
+        failed=tally(recording.account).lost,
+        cpu_ns=window.cpu_ns(length_ns) if own.keys() == theirs.keys() else None,
+        neighbours_ns=sum(each.values()) - each[seat.cell_id],
+        others_ns=max(0, others_ns),
+        steal_ns=after.steal_ns - before.steal_ns,
+    )
+    seat.slices.append(replace(found, counts=not is_disturbed(found, len(watch.cpus))))
+
+
+def _whole_rounds(seats: Sequence[_Seat]) -> set[int]:
+    """Return the rounds in which each server that is still there had a slice that nothing disturbed."""
+    each = [{one.round for one in seat.slices if one.counts} for seat in _living(seats)]
+    return set.intersection(*each) if each else set()
+
+
+def _to_keep(seats: Sequence[_Seat]) -> Mapping[int, Sequence[Slice]]:
+    """Return the slices by cell; only those of whole rounds count."""
+    whole = _whole_rounds(seats)
+    return {
+        seat.cell_id: [replace(one, counts=one.round in whole) for one in seat.slices]
+        for seat in _living(seats)
+    }

@@ -1,0 +1,118 @@
+"""Rounds of short windows on servers that stay: measured, archived, reported, and nothing is left."""
+
+import json
+import signal
+import time
+from itertools import pairwise
+
+import pytest
+
+from commands import ended, eventually
+from prony.archive import open_archive
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
+
+APP = """\
+def app(environ, start_response):
+    start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", "2")])
+    return [b"hi"]
+"""
+DIES = """\
+import os, time
+
+began = None
+
+
+def app(environ, start_response):
+    global began
+    began = began or time.monotonic()
+    if "waitress" in environ["SERVER_SOFTWARE"] and time.monotonic() - began > 3:
+        os._exit(3)
+    start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", "2")])
+    return [b"hi"]
+"""
+
+SHORT = (
+    "--duration",
+    "300ms",
+    "--warmup",
+    "100ms",
+    "--repeats",
+    "2",
+    "--pilot",
+    "0s",
+    "--no-calibration",
+    "--force",
+)
+
+
+def slices_of(path):
+    with open_archive(path) as archive:
+        return [(one.trial.cell_id, one.trial.block, one.trial.slices) for one in archive.trials()]
+
+
+def test_each_server_has_a_turn_in_each_round_and_the_report_shows_both_levels(folder, prony):
+    (folder / "shop.py").write_text(APP)
+    words = ("run", "--app", "shop:app", "--servers", "gunicorn,waitress", "-c", "4", *SHORT, "--rounds", "4")
+    done = prony(*words, "--out", "r.prony", "--json", "r.json")
+    assert done.status == 0, done.err
+    found = slices_of(folder / "r.prony")
+    assert len(found) == 4
+    for _, _, slices in found:
+        assert [one.round for one in slices][:4] == [0, 1, 2, 3]
+        assert all(one.ok > 0 and one.failed == 0 and one.cpu_ns for one in slices)
+        assert all(0.45e9 < one.close_ns - one.open_ns < 0.6e9 for one in slices)
+    # One at a time: no turn begins before another one has ended.
+    turns = sorted((one.began_ns, one.ended_ns) for _, block, slices in found if block == 0 for one in slices)
+    assert all(ended_ns <= began_ns for (_, ended_ns), (began_ns, _) in pairwise(turns))
+    cells = json.loads((folder / "r.json").read_text())["groups"][0]
+    assert cells["levels"] is None or cells["levels"]["rounds"] >= 2
+
+
+def test_a_search_has_no_rounds(folder, prony):
+    (folder / "shop.py").write_text(APP)
+    words = (
+        "run",
+        "--app",
+        "shop:app",
+        "--servers",
+        "gunicorn",
+        "--find-rate",
+        "p99 < 50ms",
+        "--rounds",
+        "3",
+    )
+    done = prony(*words, "--out", "r.prony")
+    assert done.status == 2
+    assert "`--rounds 3`: the servers must be measured in turns: a search for rates has no block" in done.err
+
+
+def test_what_is_interrupted_goes_on_with_the_rounds_that_it_lacks(folder, prony):
+    (folder / "shop.py").write_text(APP)
+    words = ("run", "--app", "shop:app", "--servers", "gunicorn,waitress", "-c", "2", *SHORT, "--rounds", "6")
+    archive = folder / "r.prony"
+    with ended(prony.start(*words, "--out", "r.prony")) as process:
+        assert eventually(lambda: archive.exists() and len(slices_of(archive)) == 2, timeout_s=120)
+        time.sleep(3)  # It is in the rounds of the first block.
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+        assert process.returncode == 130
+    assert len(slices_of(archive)) == 2
+    again = prony(*words, "--out", "r.prony", timeout_s=120)
+    assert again.status == 0, again.err
+    assert [(cell, block) for cell, block, slices in slices_of(archive) if slices] == [
+        (0, 0),
+        (1, 0),
+        (1, 1),
+        (0, 1),
+    ]
+
+
+def test_a_server_that_dies_in_the_rounds_is_named_and_the_others_go_on(folder, prony):
+    (folder / "shop.py").write_text(DIES)
+    words = ("run", "--app", "shop:app", "--servers", "gunicorn,waitress", "-c", "2", *SHORT, "--rounds", "5")
+    done = prony(*words, "--out", "r.prony", timeout_s=120)
+    assert done.status == 0, done.err
+    assert "waitress+shop has no rounds in block 1: the server exited with status 3" in done.err
+    found = {(cell, block): len(slices) for cell, block, slices in slices_of(folder / "r.prony")}
+    assert (found[0, 0] >= 5, found[1, 0]) == (True, 0)
