@@ -4,12 +4,12 @@ import json
 import os
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from cli import test_report_sessions
 from golden import build
+from made_pages import made_page
 from prony.host.noise_floors import keep_floors
 from prony.metrics import METRICS
 from prony.model.facts import Fingerprint, Floor
@@ -212,8 +212,7 @@ def keys(value):
 
 def test_the_reference_names_every_key(said, pair):
     found = json.loads(said("compare", *pair(2000, 2100), "--json", "--fail-if", "rps < -5%").out)
-    page = Path(__file__).parents[2] / "docs" / "reference" / "compare-json.md"
-    assert keys(found) <= set(re.findall(r"`(\w+)`", page.read_text()))
+    assert keys(found) <= set(re.findall(r"`(\w+)`", made_page("compare-json.md")))
 
 
 # --- several sessions -------------------------------------------------------------------------------------

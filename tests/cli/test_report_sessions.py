@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from golden import build
+from made_pages import made_page
 from prony.archive import create, open_archive, resume
 from prony.errors import FailureStage
 from prony.model.claims import Claim, ClaimKind
@@ -245,8 +246,7 @@ def test_five_sessions_have_intervals(said, tmp_path):
 
 def test_the_json_has_only_keys_that_its_page_names(said, three):
     found = json.loads(said("report", *three, "--json").out)
-    page = Path(__file__).parents[2] / "docs" / "reference" / "report-json.md"
-    named = set(re.findall(r"`(\w+)`", page.read_text()))
+    named = set(re.findall(r"`(\w+)`", made_page("report-json.md")))
     (load,) = found["loads"]
     ratio = load["rows"][1]["ratio"]
     assert {*found, *found["sessions"][0], *load, *load["rows"][1], *ratio} <= named

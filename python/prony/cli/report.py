@@ -28,7 +28,7 @@ Examples:
 
   prony report embedded-servers.prony --full    all tables, claims and notes, then the answer
 
-  prony report embedded-servers.prony --json    the same as data (docs/reference/report-json.md)
+  prony report embedded-servers.prony --json    the same as data (docs/reference/json.md)
 
   prony report --schema > report.schema.json    the JSON Schema of it
 

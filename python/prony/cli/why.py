@@ -20,7 +20,7 @@ Examples:
 
   prony why study.prony gunicorn+hello     one of them
 
-  prony why study.prony --json             the same as data (docs/reference/report-json.md)
+  prony why study.prony --json             the same as data (docs/reference/json.md)
 """
 
 
