@@ -289,7 +289,7 @@ def test_of_archives_whose_plans_differ_the_same_cells_are_shown_and_what_differ
     files = [session(tmp_path / "a.prony", 0), session(tmp_path / "b.prony", 1, change=change)]
     done = said("report", *files)
     assert done.status == 0
-    assert "are no sessions of one plan; they differ in" in done.err
+    assert "are not sessions of one plan; they differ in" in done.err
     assert "session" not in done.out
     assert said_to_differ in done.err
 
