@@ -240,7 +240,7 @@ def test_two_subjects_over_two_sessions_have_a_range_and_no_verdict(said, tmp_pa
     assert found["least"] < found["effect"] < found["most"] < -0.4
     done = said("compare", file, "bjoern*", "gunicorn*", "--fail-if", "rps < -5%")
     assert (done.status, "2 sessions are too few" in done.out) == (3, True)
-    assert "Of several sessions (a pause, another day or machine) each counts once" in " ".join(
+    assert "Each of several sessions (a pause, another day or machine) counts once" in " ".join(
         done.out.split()
     )
 
