@@ -4,12 +4,12 @@ import json
 import os
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from cli import test_report_sessions
 from golden import build
+from made_pages import made_page
 from prony.host.noise_floors import keep_floors
 from prony.metrics import METRICS
 from prony.model.facts import Fingerprint, Floor
@@ -212,8 +212,7 @@ def keys(value):
 
 def test_the_reference_names_every_key(said, pair):
     found = json.loads(said("compare", *pair(2000, 2100), "--json", "--fail-if", "rps < -5%").out)
-    page = Path(__file__).parents[2] / "docs" / "reference" / "compare-json.md"
-    assert keys(found) <= set(re.findall(r"`(\w+)`", page.read_text()))
+    assert keys(found) <= set(re.findall(r"`(\w+)`", made_page("compare-json.md")))
 
 
 # --- several sessions -------------------------------------------------------------------------------------
@@ -241,7 +240,7 @@ def test_two_subjects_over_two_sessions_have_a_range_and_no_verdict(said, tmp_pa
     assert found["least"] < found["effect"] < found["most"] < -0.4
     done = said("compare", file, "bjoern*", "gunicorn*", "--fail-if", "rps < -5%")
     assert (done.status, "2 sessions are too few" in done.out) == (3, True)
-    assert "Of several sessions (a pause, another day or machine) each counts once" in " ".join(
+    assert "Each of several sessions (a pause, another day or machine) counts once" in " ".join(
         done.out.split()
     )
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from golden import build
+from made_pages import made_page
 from prony.archive import create, open_archive, resume
 from prony.errors import FailureStage
 from prony.model.claims import Claim, ClaimKind
@@ -245,8 +246,7 @@ def test_five_sessions_have_intervals(said, tmp_path):
 
 def test_the_json_has_only_keys_that_its_page_names(said, three):
     found = json.loads(said("report", *three, "--json").out)
-    page = Path(__file__).parents[2] / "docs" / "reference" / "report-json.md"
-    named = set(re.findall(r"`(\w+)`", page.read_text()))
+    named = set(re.findall(r"`(\w+)`", made_page("report-json.md")))
     (load,) = found["loads"]
     ratio = load["rows"][1]["ratio"]
     assert {*found, *found["sessions"][0], *load, *load["rows"][1], *ratio} <= named
@@ -289,7 +289,7 @@ def test_of_archives_whose_plans_differ_the_same_cells_are_shown_and_what_differ
     files = [session(tmp_path / "a.prony", 0), session(tmp_path / "b.prony", 1, change=change)]
     done = said("report", *files)
     assert done.status == 0
-    assert "are no sessions of one plan; they differ in" in done.err
+    assert "are not sessions of one plan; they differ in" in done.err
     assert "session" not in done.out
     assert said_to_differ in done.err
 

@@ -36,7 +36,7 @@ def run(prony, folder):
 def test_a_load_goes_to_no_other_address_than_the_targets(run):
     spec = {"target": {"host": "192.0.2.1", "port": 80}}
     done = run(HELLO, after=[json.dumps({"load": 1, "spec": spec, "limit_ns": 1, "authority": None})])
-    assert "loads go to `127.0.0.1` alone, which was named" in done.out
+    assert "loads may go only to `127.0.0.1`, the address that was named" in done.out
 
 
 def test_servers_listen_at_no_other_address_than_the_name_has_unless_it_is_named(run):

@@ -5,11 +5,11 @@ import random
 import re
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from golden import build
+from made_pages import made_page
 from prony.archive import open_archive
 from prony.host.noise_floors import kept_floors
 from prony.model.plan import Cell, Plan
@@ -50,9 +50,8 @@ def test_the_same_subject_under_two_names_measures_the_floor(said, tmp_path, own
     assert 0.005 < test["noise_floor"] < 0.025
     assert {one["blocks"] for one in found["tests"]} == {5, 10, 15, 20}
     assert found["kept"].startswith(str(own_cache / "noise-floors"))
-    page = Path(__file__).parents[2] / "docs" / "reference" / "compare-json.md"
     (procedure,) = found["procedure"]
-    assert {*found, *test, *procedure} <= set(re.findall(r"`(\w+)`", page.read_text()))
+    assert {*found, *test, *procedure} <= set(re.findall(r"`(\w+)`", made_page("compare-json.md")))
 
 
 def test_the_procedure_on_these_data_is_reported_apart_from_real_studies(said, tmp_path):

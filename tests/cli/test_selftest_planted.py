@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from golden import build
+from made_pages import made_page
 from prony.analysis.planted import work_path
 from prony.archive import open_archive
 from prony.model.exchange import Request
@@ -18,7 +19,6 @@ from prony.model.workload import ClosedLoop, DurationStop, Workload
 WORKS = (1000, 1020, 1050, 1100)
 OVERHEAD_US = 250
 GOLDEN = Path(__file__).parents[1] / "golden" / "selftest"
-DOCS = Path(__file__).parents[2] / "docs" / "reference" / "compare-json.md"
 
 
 @pytest.fixture(autouse=True)
@@ -115,7 +115,7 @@ def test_the_report_of_planted_effects(said, tmp_path, update_golden):
 def test_every_key_is_documented(said, tmp_path):
     document = json.loads(said("selftest", "planted", archive(tmp_path / "p.prony"), "--json").out)
     one = document["plants"][0]
-    assert {*document, *one, *one["power"][0]} <= set(re.findall(r"`(\w+)`", DOCS.read_text()))
+    assert {*document, *one, *one["power"][0]} <= set(re.findall(r"`(\w+)`", made_page("compare-json.md")))
 
 
 def test_too_few_blocks_tell_nothing(said, tmp_path):

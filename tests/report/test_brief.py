@@ -214,7 +214,7 @@ def test_names_before_a_limit_leave_room_for_it(tmp_path):
 def test_what_the_generator_could_not_separate_may_be_better_than_shown(tmp_path):
     path = study(tmp_path / "a.prony", ["a", "b"], limited=build.BUSY)
     text = " ".join(" ".join(shown(brief(path))).split())
-    assert "is best as far as was seen; the generator limited it and 1 other (n = 5)" in text
+    assert "has the best figure that was seen; the generator limited it and 1 other (n = 5)" in text
     assert "≥ ≤ ?: bounds" in text
 
 

@@ -17,7 +17,7 @@ from commands import ended, eventually
 from prony.catalog.schema.loader import BUILT_IN_SERVERS
 from servers.catalog_passed import changed_entries
 
-# It is built, and tested, when it has changed.
+# It is built, and tested, when its files or these tests have changed.
 pytestmark = [] if "nginx-wsgi" in changed_entries() else pytest.mark.slow
 
 SOURCE = BUILT_IN_SERVERS / "nginx-wsgi"

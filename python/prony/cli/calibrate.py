@@ -36,7 +36,7 @@ def calibrate(
         str | None, typer.Option(help="The user that servers run as, when Prony is root.")
     ] = None,
     share_cpus: Annotated[
-        bool, typer.Option("--share-cpus", help="Give the server all CPUs, also the generator's.")
+        bool, typer.Option("--share-cpus", help="Let the server use all CPUs, the generator's too.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:

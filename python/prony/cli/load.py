@@ -114,7 +114,7 @@ Examples:
 
   prony load http://127.0.0.1:8000/ --rate 20k --fleet local:4    four generators that share the load
 
-  prony load http://127.0.0.1:8000/ -c 10 --json -            the result as JSON (docs/reference/load-json.md)
+  prony load http://127.0.0.1:8000/ -c 10 --json -            the result as JSON (docs/reference/json.md)
 """
 
 

@@ -46,20 +46,25 @@ class RequestOptions:
     http1_0: Annotated[
         bool,
         typer.Option(
-            "--http1.0", help="HTTP/1.0. With --keepalive connections are kept where the server says so."
+            "--http1.0", help="Speak HTTP/1.0. With --keepalive, connections stay open if the server agrees."
         ),
     ] = False
     http2: Annotated[
         bool,
-        typer.Option("--http2", help="HTTP/2: over TLS by its agreement, else by prior knowledge (h2c)."),
+        typer.Option(
+            "--http2",
+            help="Speak HTTP/2: over TLS if the server agrees (ALPN), else by prior knowledge (h2c).",
+        ),
     ] = False
     streams: Annotated[
         int | None,
-        typer.Option(min=1, max=MAX_STREAMS, help="With --http2: requests at once on each connection (1)."),
+        typer.Option(
+            min=1, max=MAX_STREAMS, help="With --http2: how many requests each connection has at once (1)."
+        ),
     ] = None
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(help="Allow load on this host, which is not this machine; may be repeated."),
+        typer.Option(help="Allow load on this other machine; may be repeated."),
     ] = None
 
     @property
@@ -139,8 +144,8 @@ class PaceOptions:
     stages: Annotated[
         str | None,
         typer.Option(
-            help="A load that changes: rates, 30s:100,2m:100-1k, a step and a ramp (open loop), or "
-            "connections, 30s:10c,2m:10-100c (closed loop). The window is all of them."
+            help="A load that changes in steps and ramps: of rates, 30s:100,2m:100-1k (open loop), "
+            "or of connections, 30s:10c,2m:10-100c (closed loop). All stages are the window."
         ),
     ] = None
     arrivals: Annotated[
@@ -166,13 +171,13 @@ class PaceOptions:
     connect_timeout: Annotated[
         str | None,
         typer.Option(
-            help="How long a request may wait for a connection; --timeout is then for its reply alone "
-            "(--timeout for both)."
+            help="How long a request may wait for a connection; --timeout then limits the wait for "
+            "its reply alone (without this option: both together)."
         ),
     ] = None
     grace: Annotated[
         str | None,
-        typer.Option(help="How long to wait for replies after the window (as the time-outs together)."),
+        typer.Option(help="How long to wait for replies after the window (the sum of the time-outs)."),
     ] = None
     threads: Annotated[
         int | None, typer.Option(min=1, max=MAX_THREADS, help="Worker threads (half the CPUs).")
@@ -235,12 +240,13 @@ class PairOptions:
     compare: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", help="Load this one too, in alternating windows of 2s and more, and compare both."
+            metavar="URL",
+            help="Load this URL too, in turns with the first, in windows of 2s or more, and compare both.",
         ),
     ] = None
     pairs: Annotated[
         int,
-        typer.Option(min=_LEAST_PAIRS, max=10_000, help="With --compare: how many windows of each."),
+        typer.Option(min=_LEAST_PAIRS, max=10_000, help="With --compare: how many windows each of them has."),
     ] = 20
 
 
@@ -254,9 +260,9 @@ class FleetOptions:
         str | None,
         typer.Option(
             metavar="WHERE",
-            help="Share the load out to so many generators here, local:4; to the machines of a file, over "
-            "SSH, hosts.toml; or to the workers of a Dask scheduler, tls://HOST:PORT or "
-            "tcp://127.0.0.1:PORT.",
+            help="Share the load among several generators: local:4, four on this machine; "
+            "hosts.toml, the machines of a file, over SSH; tls://HOST:PORT or "
+            "tcp://127.0.0.1:PORT, the workers of a Dask scheduler.",
         ),
     ] = None
     fleet_certificates: Annotated[

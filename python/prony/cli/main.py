@@ -31,7 +31,7 @@ COMMANDS: Mapping[str, str] = {
     "fleet": "Make certificates for generators on several machines.",
     "report": "Report figures, verdicts and the answer of an archive.",
     "compare": "Show what changed between two archives.",
-    "why": "Show why each subject does not carry more.",
+    "why": "Show what limits each subject.",
     "servers": "List the servers that Prony knows, or show some.",
     "studies": "List the studies that Prony knows, or show some.",
     "engines": "List the load generators that a study can use.",

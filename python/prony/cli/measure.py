@@ -298,7 +298,7 @@ def _pilot(plan: "Plan") -> "Iterator[str]":
     least, most = pilot_seconds(plan)
     length = f"about {rough_length(least)}, at most {rough_length(most)}"
     yield f"pilot before the first block: {number_of(len(cells), 'cell')} from a fresh start, {length};"
-    yield f"it lengthens the warm-up of what is not warm by then, up to {format_duration(longest_ns)}"
+    yield f"a server that is not warm by then gets a longer warm-up, up to {format_duration(longest_ns)}"
 
 
 def _protocol(task: "Study") -> "Iterator[str]":

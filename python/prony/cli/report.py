@@ -28,7 +28,7 @@ Examples:
 
   prony report embedded-servers.prony --full    all tables, claims and notes, then the answer
 
-  prony report embedded-servers.prony --json    the same as data (docs/reference/report-json.md)
+  prony report embedded-servers.prony --json    the same as data (docs/reference/json.md)
 
   prony report --schema > report.schema.json    the JSON Schema of it
 
@@ -93,7 +93,7 @@ def report(
     ] = None,
     redact: Annotated[
         bool,
-        typer.Option("--redact", help="Of --html and --site: without paths, host, environment and logs."),
+        typer.Option("--redact", help="With --html or --site: leave out paths, host, environment and logs."),
     ] = False,
     figures_to: Annotated[
         Path | None,
@@ -118,9 +118,7 @@ def report(
         bool, typer.Option("--force", help="Let subjects whose pace was not steady enter verdicts.")
     ] = False,
 ) -> None:
-    """Report the figures, the verdicts and the answer of an archive, or of several, without executing
-    anything from them.
-    """
+    """Report the figures, the verdicts and the answer of one or more archives; execute nothing from them."""
     if redact and html_to is None and site_to is None:
         raise UsageError(
             "`--redact` only works with `--html` or `--site`", hint="add --html OUT, or leave it out"
@@ -131,7 +129,7 @@ def report(
     if len(files) > 1:
         if full:
             raise UsageError(
-                "`--full` takes one archive; of several all is printed",
+                "`--full` takes one archive; of several, everything is always printed",
                 hint="leave it out, or report each archive alone",
             )
         report_several(files, SeveralShown(as_json, markdown_to, html_to, csv_to, figures_to, redact, force))

@@ -105,7 +105,7 @@ def _differences(files: Sequence[Path]) -> list[str]:
     for file, plan in zip(files[1:], plans[1:], strict=True):
         found = differences_of_plans(plans[0], plan)
         if found:
-            head = f"`{files[0]}` and `{file}` are no sessions of one plan; they differ in"
+            head = f"`{files[0]}` and `{file}` are not sessions of one plan; they differ in"
             return [escaped(one) for one in (head, *found)]
     return []
 

@@ -63,7 +63,7 @@ def reached_by(
         there = fleet.hosts.listen if fleet.hosts else "ADDRESS"
         raise UsageError(
             f"the generators of `--fleet {load.fleet}` do not reach this machine's loopback",
-            hint=f"name the address at which servers take the load, for their trials only: --listen {there}",
+            hint=f"name the address that servers listen on during their trials: --listen {there}",
         )
     if load.listen is not None:
         check_address(load.listen)

@@ -45,8 +45,9 @@ class WhatOptions:
         typer.Option(
             "--set",
             "--vary",
-            help="A setting of a server, server.key=value; several values, as in gunicorn.workers=2,4,8, "
-            "measure each with each of the other settings; may be repeated.",
+            help="A setting of a server, server.key=value. Several values, such as "
+            "gunicorn.workers=2,4,8, are all measured, in all combinations with other settings; "
+            "may be repeated.",
         ),
     ] = None
     tls: Annotated[
@@ -66,8 +67,8 @@ class WhatOptions:
         str | None,
         typer.Option(
             metavar="WHERE",
-            help="Build, start and watch the servers on this machine, over SSH: [USER@]HOST, or a file, "
-            "target.toml. The load comes from here.",
+            help="Build, start and watch the servers on another machine, over SSH: [USER@]HOST, or a "
+            "file, target.toml. The load comes from here.",
         ),
     ] = None
 
@@ -81,8 +82,8 @@ class AppOptions:
     app: Annotated[
         str | None,
         typer.Option(
-            help="Your app: module:attribute, manage.py, a .psgi or .php file, or . for what its folder has: "
-            "Django, Go, Node.js, PHP, a Procfile; or the name of a built-in app."
+            help="Your app: module:attribute, manage.py, a .psgi or .php file, or a built-in app; "
+            "with . Prony looks in the folder (Django, Go, Node.js, PHP, a Procfile)."
         ),
     ] = None
     servers: Annotated[
@@ -137,8 +138,8 @@ class LoadOptions:
         typer.Option(
             "-c",
             "--connections",
-            help="Closed loop with this many connections (10); a list, e.g. 10,100, measures each. With a "
-            "study: only these of its loads.",
+            help="Closed loop: this many connections (10); a list, e.g. 10,100, measures each. With "
+            "a study: only these of its loads.",
         ),
     ] = None
     streams: Annotated[
@@ -146,7 +147,8 @@ class LoadOptions:
         typer.Option(
             min=1,
             max=MAX_STREAMS,
-            help="Requests at once on each connection (1); more need a server that speaks HTTP/2.",
+            help="How many requests each connection has at once (1); more than 1 needs a server that "
+            "speaks HTTP/2.",
         ),
     ] = None
     rate: Annotated[str | None, typer.Option(help="Open loop: requests per second.")] = None
@@ -156,7 +158,8 @@ class LoadOptions:
     find_rate: Annotated[
         str | None,
         typer.Option(
-            help="Find the highest rate at which each subject meets this: 'p99 < 50ms, errors < 0.1%'."
+            help="Find the highest rate at which each server meets this objective: 'p99 < 50ms, "
+            "errors < 0.1%'."
         ),
     ] = None
     duration: Annotated[str | None, typer.Option(help="Length of each trial's window (10s).")] = None
@@ -175,8 +178,8 @@ class LoadOptions:
     engine: Annotated[
         str | None,
         typer.Option(
-            help="The generator: a name of `prony engines`, or a program of yours, './my_load.py {url}'; "
-            "with a study beside its own.",
+            help="The generator: one that `prony engines` lists, or your own program, './my_load.py "
+            "{url}'. A study keeps its own generators too.",
             autocompletion=engines_to,
         ),
     ] = None
@@ -199,7 +202,7 @@ class LoadOptions:
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="With --fleet elsewhere: the address of this machine at which servers take the load.",
+            help="With generators on other machines: the address of this machine that servers listen on.",
         ),
     ] = None
 
@@ -212,7 +215,7 @@ class SureOptions:
 
     repeats: Annotated[
         int | None,
-        typer.Option(min=1, max=MAX_BLOCKS, help="How often to measure every subject, once per block."),
+        typer.Option(min=1, max=MAX_BLOCKS, help="How many blocks; each measures every subject once."),
     ] = None
     precision: Annotated[
         str | None,
@@ -226,20 +229,27 @@ class SureOptions:
     ] = None
     sessions: Annotated[
         int | None,
-        typer.Option(min=2, max=MAX_SESSIONS, help="Measure all repeats so many times, with pauses between."),
+        typer.Option(
+            min=2,
+            max=MAX_SESSIONS,
+            help="How many sessions: each measures all repeats, with a pause before the next.",
+        ),
     ] = None
     pause: Annotated[
-        str | None, typer.Option(help="With --sessions: how long to pause before each further one (1h).")
+        str | None, typer.Option(help="With --sessions: the pause between two of them (1h).")
     ] = None
     pilot: Annotated[
         str | None,
         typer.Option(
-            help="Find first how long each server warms up, at most this (30s from 5 repeats on; 0s: do not)."
+            help="Find out first how long each server warms up, and wait for that, at most this long "
+            "(30s from 5 repeats on; 0s: do not)."
         ),
     ] = None
     allow_errors: Annotated[
         str | None,
-        typer.Option(help="Compare the speed of servers of which at most so many requests fail (0.1%)."),
+        typer.Option(
+            help="Compare the speed of a server if at most this share of its requests fails (0.1%)."
+        ),
     ] = None
     cross_check: Annotated[
         str | None,
@@ -250,8 +260,9 @@ class SureOptions:
     confirm: Annotated[
         list[CloseLook] | None,
         typer.Option(
-            help="After the last block look closely at each subject, in a trial that counts for nothing: "
-            "switches of its threads, or gil, who has CPython's lock (py-spy); may be repeated.",
+            help="After the last block look at each subject closely, in a trial whose figures do not "
+            "count: switches of its threads, or gil: which thread has CPython's lock (py-spy); "
+            "may be repeated.",
         ),
     ] = None
     rounds: Annotated[
@@ -271,7 +282,8 @@ class SureOptions:
         bool,
         typer.Option(
             "--force",
-            help="Measure even if figures may not be valid, or the machine has changed; the archive says so.",
+            help="Measure even if figures may not be valid, or the machine has changed; the archive "
+            "records it.",
         ),
     ] = False
 
@@ -284,7 +296,10 @@ class OutputOptions:
 
     out: Annotated[
         Path | None,
-        typer.Option(help="The archive to write (NAME-DATE.prony in this folder); a study in it goes on."),
+        typer.Option(
+            help="The archive to write (NAME-DATE.prony in this folder). If it has a part of this "
+            "study, the study goes on."
+        ),
     ] = None
     json_to: Annotated[
         str | None,

@@ -61,7 +61,7 @@ class SandboxOptions:
         str | None, typer.Option(help="The user that servers run as, when Prony runs as root.")
     ] = None
     share_cpus: Annotated[
-        bool, typer.Option("--share-cpus", help="Give the server all CPUs, also the generator's.")
+        bool, typer.Option("--share-cpus", help="Let the server use all CPUs, the generator's too.")
     ] = False
 
     def limits(self) -> "dict[LimitName, str]":

@@ -60,7 +60,7 @@ def selftest(
     ],
     file: Annotated[
         Path | None,
-        typer.Argument(help="An archive to read; without, Prony runs trials."),
+        typer.Argument(help="An archive to read; without one, Prony runs trials."),
     ] = None,
     server: Annotated[
         str | None,
@@ -69,7 +69,7 @@ def selftest(
     app: Annotated[str | None, typer.Option(help="The built-in app of that server (aa: hello).")] = None,
     names: Annotated[
         int | None,
-        typer.Option(min=2, max=26, help="Names of that subject, compared as if they differed (aa: 4)."),
+        typer.Option(min=2, max=26, help="Under how many names to measure that subject (aa: 4)."),
     ] = None,
     plants: Annotated[
         str | None, typer.Option(help="Added work, in shares of the base's work (planted: 2%,5%,10%).")
@@ -95,9 +95,10 @@ def selftest(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
-    """Test verdicts on known cases: aa counts false verdicts where there is no difference, also when names
-    are drawn again 2,000 times, and keeps this machine's noise floor for later studies; planted counts how
-    many effects of a known size are found.
+    """Test verdicts on cases whose truth is known.
+
+    aa measures one subject under several names, and counts false verdicts; it keeps this machine's noise
+    floor for later studies. planted adds work of a known size, and counts how often it is found.
     """
     asked = _Asked(kind, server, app, names, plants)
     _check(

@@ -83,7 +83,7 @@ def servers(
     ] = None,
     update: Annotated[
         bool,
-        typer.Option("--update", help="Resolve their locked packages again, within their pins."),
+        typer.Option("--update", help="Look for newer versions of their locked packages, within their pins."),
     ] = False,
     new: Annotated[
         str | None, typer.Option(help="Write a first version of an entry, prony.d/NEW.toml.", metavar="NEW")
@@ -92,7 +92,7 @@ def servers(
         str | None, typer.Option(help="The user that servers run as, when Prony is root.")
     ] = None,
     share_cpus: Annotated[
-        bool, typer.Option("--share-cpus", help="Give the server all CPUs, also the generator's.")
+        bool, typer.Option("--share-cpus", help="Let the server use all CPUs, the generator's too.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:

@@ -172,7 +172,7 @@ class _There:
         if target.listen is None and listen not in _addresses(target.address):
             raise UsageError(
                 f"`{target.address}` was reached at `{listen}`, which is not an address of that name here",
-                hint=f"name the address there at which servers take the load: --listen {listen}",
+                hint=f"name the address there that servers listen on: --listen {listen}",
             )
         return listen
 
@@ -193,7 +193,9 @@ class _There:
             return
         number = int(message["load"])
         if message["spec"]["target"]["host"] != listen:
-            self._say({"load": number, "error": f"loads go to `{listen}` alone, which was named"})
+            self._say(
+                {"load": number, "error": f"loads may go only to `{listen}`, the address that was named"}
+            )
             return
         load = self._loads[number] = _Load(number, message, self._say)
         threading.Thread(target=load.run, daemon=True).start()

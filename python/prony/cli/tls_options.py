@@ -19,33 +19,38 @@ class TlsOptions:
 
     cacert: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="PEM file of the authorities to believe (this machine's)."),
+        typer.Option(metavar="FILE", help="PEM file of the authorities to trust (this machine's)."),
     ] = None
     cert: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="PEM file of our own certificate, for a server that wants one."),
+        typer.Option(
+            metavar="FILE", help="PEM file of a client certificate, for a server that asks for one."
+        ),
     ] = None
     key: Annotated[Path | None, typer.Option(metavar="FILE", help="PEM file of its key.")] = None
     insecure: Annotated[
-        bool, typer.Option("--insecure", "-k", help="Take any certificate: it is not verified.")
+        bool, typer.Option("--insecure", "-k", help="Accept any certificate, and do not verify it.")
     ] = False
     sni: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="The server's name, for its certificate and SNI (the URL's host)."),
     ] = None
-    tls_min: Annotated[TlsVersion, typer.Option(help="The least version to speak.")] = TlsVersion.TLS_1_2
+    tls_min: Annotated[TlsVersion, typer.Option(help="The lowest version of TLS to speak.")] = (
+        TlsVersion.TLS_1_2
+    )
     tls_resumption: Annotated[
         bool,
         typer.Option(
-            "--tls-resumption/--no-tls-resumption", help="Take up earlier sessions, or shake hands in full."
+            "--tls-resumption/--no-tls-resumption",
+            help="Resume earlier sessions, or make a full handshake each time.",
         ),
     ] = True
     tls_cipher: Annotated[
         list[TlsCipher] | None,
         typer.Option(
             metavar="NAME",
-            help="The only cipher suite to offer, such as TLS_AES_128_GCM_SHA256; repeat it for several, the "
-            "preferred one first (all that the engine has).",
+            help="The only cipher suite to offer, such as TLS_AES_128_GCM_SHA256; may be repeated, "
+            "the preferred one first (all that the engine has).",
         ),
     ] = None
 

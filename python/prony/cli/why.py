@@ -20,7 +20,7 @@ Examples:
 
   prony why study.prony gunicorn+hello     one of them
 
-  prony why study.prony --json             the same as data (docs/reference/report-json.md)
+  prony why study.prony --json             the same as data (docs/reference/json.md)
 """
 
 
@@ -31,8 +31,9 @@ def why(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show why each subject does not carry more: what limits it, the evidence, what was ruled out, and what
-    to try. It reads the archive, and measures nothing.
+    """Show what limits each subject: the cause, the evidence, what was ruled out, and what to try.
+
+    It reads the archive, and measures nothing.
     """
     found = _limited(_read(file), subject)
     if as_json:

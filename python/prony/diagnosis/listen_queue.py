@@ -57,7 +57,7 @@ QUEUE_FULL = Symptom(
 """``longest`` at a ``limit``, of the name ``process``."""
 
 
-# Of the looks at the queue: where more find room, the server takes whom it finds there.
+# Share of the samples: where more of them find room in the queue, the server keeps up with it.
 _MOST_FULL = 0.5
 # Of the connections that were answered: those it has taken may be a few more, on their first request.
 _MOST_TAKEN = 1.1

@@ -31,7 +31,7 @@ class Unknown:
 class Fingerprint:
     """What a machine is: sections of facts, each a value or the reason why there is none.
 
-    docs/reference/fingerprint.md lists them. ``forced``: what was found unfit, or had changed, and was
+    docs/reference/json.md lists them. ``forced``: what was found unfit, or had changed, and was
     measured all the same, in words.
     """
 

@@ -535,13 +535,14 @@ class GeneratorCost:
 class GeneratorMachine:
     """One generator of several: its part of the account, its start and its verdict on itself.
 
-    ``start_skew_ns``: how long after the common start it began (negative: before it), to within
-    ``clock_bound_ns``, what is known of its clock. ``clock_drift_ppm``: by how much it gains on the clock
-    of whom it was started by, at least and at most. ``lost``: why it is not in the account, ``lost_at_ns``:
-    when that was noticed, on the clock of whom it was started by; the rest is null. ``fingerprint``: of its
-    machine, what decides whether figures of two are comparable. ``ok_p50_ns`` and ``ok_p99_ns``: of its valid
-    replies, response times in an open loop, else service times. ``as_root``: whether it ran as root where
-    whoever holds the fleet's certificates can run code.
+    ``start_skew_ns``: how long after the common start it began; negative: before it.
+    ``clock_bound_ns``: how far the start may be wrong, because clocks are compared over a network.
+    ``clock_drift_ppm``: how much faster its clock runs than the leader's, at least and at most.
+    ``lost``: why it is not in the account; most other fields are then missing.
+    ``lost_at_ns``: when the leader noticed that, by the leader's clock.
+    ``fingerprint``: the facts of its machine that decide whether two figures are comparable.
+    ``ok_p50_ns``, ``ok_p99_ns``: of its valid replies; response times in an open loop, else service times.
+    ``as_root``: whether it ran as root; whoever holds the fleet's certificates is then root there.
     """
 
     name: str

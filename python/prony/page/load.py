@@ -38,7 +38,7 @@ def page_of_load(reading: LoadReading) -> str:
             chapter_html(Chapter("pictures", "Latencies and seconds", charts)) if charts else "",
             *(f"<section>{section_html(section)}</section>" for section in others),
             '<section id="terms"><h2>Terms</h2><!--terms--></section>\n</main>',
-            "<footer>Made by Prony. This file is whole: it asks nothing of any network.</footer>",
+            "<footer>Made by Prony. This file is complete: it loads nothing from the network.</footer>",
         )
     )
     return page(title, body.replace("<!--terms-->", terms_html(body)), charts)

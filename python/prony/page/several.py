@@ -76,7 +76,7 @@ def _page(document: Document, look: Style, chapters: Sequence[Chapter], host: st
             *map(chapter_html, shown),
             *(f"<section>{section_html(section)}</section>" for section in others),
             '<section id="terms"><h2>Terms</h2><!--terms--></section>\n</main>',
-            "<footer>Made by Prony. This file is whole: it asks nothing of any network.</footer>",
+            "<footer>Made by Prony. This file is complete: it loads nothing from the network.</footer>",
         )
     )
     charts = [chart for chapter in shown for chart in chapter.charts]

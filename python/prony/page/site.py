@@ -52,7 +52,7 @@ def index_page(studies: Iterable[Listed]) -> str:
             '<a class="skip" href="#studies">To the studies</a>',
             f"<header><h1>Studies</h1></header>\n<main>{_filters(newest)}",
             f'<ul id="studies" class="studies">{"".join(map(_item, newest))}</ul></main>',
-            "<footer>Made by Prony. These files are whole: they ask nothing of any network.</footer>",
+            "<footer>Made by Prony. These files are complete: they load nothing from the network.</footer>",
         )
     )
     return page("Studies", body, ())

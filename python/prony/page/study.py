@@ -61,7 +61,7 @@ def _body(scene: Scene, found: tuple[Chapter, ...], title: str, host: str | None
     yield '<section id="machine"><details><summary>The machine and the runs</summary>'
     yield f"{machine_html(reading.fingerprint, reading.runs, redact=redact)}</details></section>"
     yield '<section id="terms"><h2>Terms</h2><!--terms--></section>\n</main>'
-    yield "<footer>Made by Prony. This file is whole: it asks nothing of any network.</footer>"
+    yield "<footer>Made by Prony. This file is complete: it loads nothing from the network.</footer>"
 
 
 def _without(section: Section, host: str | None) -> Section:

@@ -179,7 +179,7 @@ def _lead(reading: Reading, one: Elsewhere, at: str) -> Text:
     groups = [reading.groups[place] for place in one.groups]
     if one.ties and all(limited_ties(group) for group in groups):
         held = any(is_limited(group) for group in groups)
-        seen = "is best as far as was seen; the generator limited it too"
+        seen = "has the best figure that was seen; the generator limited it too"
         return text(seen if held else "is best of those that the generator did not limit")
     if one.ties:
         tied = counted(Figure(one.ties, count, at + pointer("ties")), "other")

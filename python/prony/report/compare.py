@@ -45,8 +45,8 @@ def compare_document(found: Versus) -> Document:
 def _head(found: Versus) -> Iterator[Block]:
     if found.by_session:
         yield Paragraph(
-            "Of several sessions (a pause, another day or machine) each counts once; fewer than five have "
-            "the range of what they show, no interval and no verdict.",
+            "Each of several sessions (a pause, another day or machine) counts once; fewer than "
+            "five have a range, but no interval and no verdict.",
             Tone.WARNING,
         )
     if found.windows is not None:
@@ -147,7 +147,8 @@ def _answer(load: ComparedLoad, found: Versus, at: str) -> Iterator[Block]:
 
 
 _SCREENING = text(
-    "Screening: not what the comparison was made for; of what it finds, about {} are false.", Name("5 %")
+    "Screening: the comparison was not designed for these; about {} of the differences found are false.",
+    Name("5 %"),
 )
 
 
@@ -220,12 +221,12 @@ def _notes(found: Versus) -> Iterator[Text]:
         if one.comparison is not None
     ]
     if methods := dict.fromkeys(one.method for one, _ in compared):
-        yield text("Effect: the second over the first, less one; {}.", Name(", ".join(methods)))
+        yield text("Effect: the second divided by the first, minus one; {}.", Name(", ".join(methods)))
     if levels := sorted((one.level, at) for one, at in compared if one.low is not None):
         least, most = (Figure(level, confidence, at) for level, at in (levels[-1], levels[0]))
         shown = text("{}", least) if levels[0][0] == levels[-1][0] else text("{} to {}", least, most)
         yield text("Intervals are at the level of each verdict: {}.", shown)
-    yield text("What is not a screening is one family over all loads, its levels by Holm's procedure.")
+    yield text("All others are one family over all loads, with levels by Holm's procedure.")
     if found.then is not None:
         yield text("Next: {}.", Quote(found.then, "/then"))
 

@@ -13,14 +13,14 @@ from prony.report.words import heading
 _COLUMNS = ("planted", "expected", "effect", "interval", "bias", "covered", "verdict", "right")
 _WORDS = {True: "yes", False: "no", None: "—"}
 _NOTES = (
-    "Planted: microseconds of the CPU that each request takes more than those of the base, by design.",
-    "Expected: what that makes of the base's own measured CPU time, and time, per request.",
-    "Bias: the effect less the expected one; covered: the interval holds the expected one.",
+    "Planted: the CPU time that was added to each request of the base, in microseconds.",
+    "Expected: the effect of that, computed from the base's measured CPU time, and time, per request.",
+    "Bias: the effect minus the expected one; covered: the interval contains the expected one.",
     text(
         "Found: verdicts that rightly say higher or lower, with the one-sided {} bound of their share.",
         Name("95 %"),
     ),
-    "A plant whose effect is within the margin is not to be found.",
+    "Prony need not find a plant whose effect is within the margin.",
 )
 
 _Placed = tuple[Planted, str]

@@ -70,7 +70,7 @@ _ROWS = (
     ),
     _Row(
         "https",
-        "the app redirects to https: say that the request came by it, -H 'X-Forwarded-Proto: https', or "
+        "the app redirects to https: send what a proxy with TLS sends, -H 'X-Forwarded-Proto: https', or "
         "turn that off (Django: SECURE_SSL_REDIRECT); --expect-status {status} measures the redirection",
         location="https://",
     ),

@@ -71,7 +71,7 @@ def _claim(group: Group, at: str) -> Text:
         others = counted(Figure(len(found.ties), count, at + pointer("ties")), "other")
         if limited_ties(group):
             free = "is best of those that the generator did not limit; it limited {} (n = {})"
-            held = "is best as far as was seen; the generator limited it and {} (n = {})"
+            held = "has the best figure that was seen; the generator limited it and {} (n = {})"
             return text(held if is_limited(group) else free, others, blocks)
         return text("shares the first place with {} (n = {})", others, blocks)
     if found.leader in group.stalls:
