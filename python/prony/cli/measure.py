@@ -253,6 +253,7 @@ def _power(plan: "Plan") -> "Iterator[str]":
     from prony.analysis.power import foreseen, spread_of_floor
     from prony.cli.floors import floors_of
     from prony.host.fingerprint import brief_fingerprint
+    from prony.study.fitting import usual_noise
 
     primary = [cell for cell in plan.cells if cell.is_under(plan.design.primary)]
     subjects = len({cell.subject.name for cell in primary})
@@ -267,15 +268,17 @@ def _power(plan: "Plan") -> "Iterator[str]":
     known = floors_by_metric(floors_of(brief_fingerprint()), primary[0], plan.blocks)
     floor = known.get(deciding_metrics(primary[0])[0], 0.0)
     own = [spread_of_floor(floor, plan.blocks) / 2**0.5] if floor else _USUAL_NOISE
+    own = (usual_noise(plan.design.rounds),) if plan.design.rounds else own
     for noise in own:
         low, high = foreseen(noise, subjects, plan.blocks, plan.design.margin)
-        of = f"the noise of this machine ({100 * noise:.1f} % in a trial)" if floor else _usual(noise)
+        is_known = floor and not plan.design.rounds
+        of = f"the noise of this machine ({100 * noise:.1f} % in a trial)" if is_known else _usual(noise)
         found = f"{100 * low:.0f} %, or {100 * high:.0f} % where one trial in twenty is far off"
         yield f"with {of}, {plan.blocks} blocks find a difference of {found}, nine times in ten"
 
 
 def _usual(noise: float) -> str:
-    return f"noise of {100 * noise:g} % in a trial"
+    return f"noise of {100 * noise:.2g} % in a trial"
 
 
 def _blocks(plan: "Plan") -> str:
@@ -322,6 +325,9 @@ def _protocol(task: "Study") -> "Iterator[str]":
         yield f"for each subject a search for the highest rate at which {plan.design.find_rate}"
         yield f"and {number_of(plan.blocks, 'fresh trial')} at the rate that it finds"
     yield from _pilot(plan)
+    if plan.design.rounds:
+        rounds = number_of(plan.design.rounds, "round")
+        yield f"after the trials of each block {rounds}: all servers started together, each in turn for 0.5 s"
     if plan.design.confirm:
         looks = " and ".join(plan.design.confirm)
         yield f"after the last block a close look at each cell ({looks}), which counts for no figure"

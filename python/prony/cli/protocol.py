@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 from prony.cli.options import duration_of, wait_of
 from prony.cli.run_options import SureOptions
 from prony.errors import UsageError
-from prony.units import SECOND_NS
+from prony.units import SECOND_NS, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from prony.catalog.schema.loader import Catalog
     from prony.model.facts import CloseLook
     from prony.model.plan import Cell, Plan, Precision
 
@@ -73,6 +74,38 @@ def _with_rounds(plan: "Plan", rounds: int) -> "Plan":
             hint="leave out --rounds",
         )
     return replace(plan, design=replace(plan.design, rounds=rounds))
+
+
+def with_length(
+    plan: "Plan", catalog: "Catalog", checks: "Sequence[Cell]", sure: SureOptions, *, may_shorten: bool
+) -> "Plan":
+    """Return the plan with the blocks and rounds for which there is time, where a length is typed; shorter
+    trials too, if it may and there is no time for those that are planned.
+
+    *Errors*: UsageError beside what sets them, and where there is no time for five blocks.
+    """
+    if sure.length is None:
+        return plan
+    others = {"--repeats": sure.repeats, "--rounds": sure.rounds, "--precision": sure.precision}
+    others |= {"--sessions": sure.sessions, "--find-rate": plan.design.find_rate}
+    for option, value in others.items():
+        if value:
+            raise UsageError(f"`--for {sure.length}` and `{option}` exclude each other; expected one of them")
+    from prony.study.extent import extent_of, rough_length
+    from prony.study.fitting import fitting, shortened
+
+    length_s = seconds(duration_of("--for", sure.length))
+    found = fitting(plan, catalog, length_s, checks)
+    if found is None and may_shorten:
+        plan = shortened(plan)
+        found = fitting(plan, catalog, length_s, checks)
+    if found is None:
+        least_s = extent_of(replace(plan, blocks=_LEAST_PILOTED), catalog, checks).seconds[1]
+        raise UsageError(
+            f"`--for {sure.length}`: five blocks, the fewest for a verdict, take {rough_length(least_s)}",
+            hint="give it more time, name fewer servers, or shorten trials: --duration 2s --warmup 1s",
+        )
+    return found
 
 
 def _share(text: str) -> float:

@@ -17,7 +17,7 @@ from prony.cli.load_options import CheckOptions
 from prony.cli.measure import Ending, cpus_of, dry_run, end, run_and_report
 from prony.cli.options import check_output, connections_of, duration_of, optional
 from prony.cli.pacing_option import pacing_of
-from prony.cli.protocol import cross_checks_of, with_protocol
+from prony.cli.protocol import cross_checks_of, with_length, with_protocol
 from prony.cli.run_checks import (
     archive_to_write,
     check_files,
@@ -212,6 +212,7 @@ def _study(options: RunOptions, known: "Catalog") -> "Study":
     if not options.output.show_only:
         _show_found(options, plan, found)
     checks, out = _cross_checks(options, plan, known), archive_to_write(plan, options.output.out)
+    plan = with_length(plan, known, checks, options.sure, may_shorten=_has_usual_lengths(options))
     return Study(
         plan=plan,
         catalog=known,
@@ -228,6 +229,11 @@ def _study(options: RunOptions, known: "Catalog") -> "Study":
         fitness=partial(kept_fitness, user.cache),
         fleet=fleet,
     )
+
+
+def _has_usual_lengths(options: RunOptions) -> bool:
+    load = options.load
+    return load.duration is None and load.warmup is None and options.sure.pilot is None
 
 
 def _named_sandbox(options: RunOptions, known: "Catalog") -> "SandboxKind | None":

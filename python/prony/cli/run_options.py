@@ -217,6 +217,10 @@ class SureOptions:
         int | None,
         typer.Option(min=1, max=MAX_BLOCKS, help="How many blocks; each measures every subject once."),
     ] = None
+    length: Annotated[
+        str | None,
+        typer.Option("--for", metavar="TIME", help="Take about so long, e.g. 5m: sets repeats and rounds."),
+    ] = None
     precision: Annotated[
         str | None,
         typer.Option(help="Repeat until intervals are this narrow, e.g. 2%, or verdicts are reached."),
