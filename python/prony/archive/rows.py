@@ -392,7 +392,7 @@ def read_trial(database: sqlite3.Connection, row: _Row) -> TrialRecord:
         facts=decode_trial_facts(facts),
         fault=_read_fault(*fault),
         slices=tuple(
-            Slice(*columns[1:-1], counts=bool(columns[-1])) for columns in _of_trial(slices, "slice")
+            replace(Slice(*columns), counts=bool(columns[-1])) for _, *columns in _of_trial(slices, "slice")
         ),
     )
     return TrialRecord(trial_id, run_id, trial)

@@ -267,8 +267,8 @@ def _power(plan: "Plan") -> "Iterator[str]":
         return
     known = floors_by_metric(floors_of(brief_fingerprint()), primary[0], plan.blocks)
     floor = known.get(deciding_metrics(primary[0])[0], 0.0)
-    own = [spread_of_floor(floor, plan.blocks) / 2**0.5] if floor else _USUAL_NOISE
-    own = (usual_noise(plan.design.rounds),) if plan.design.rounds else own
+    own = (spread_of_floor(floor, plan.blocks) / 2**0.5,) if floor else _USUAL_NOISE
+    own = (usual_noise(plan),) if plan.design.rounds else own
     for noise in own:
         low, high = foreseen(noise, subjects, plan.blocks, plan.design.margin)
         is_known = floor and not plan.design.rounds

@@ -95,11 +95,9 @@ def with_length(
     from prony.study.fitting import fitting, shortened
 
     length_s = seconds(duration_of("--for", sure.length))
-    found = fitting(plan, catalog, length_s, checks)
-    if found is None and may_shorten:
-        plan = shortened(plan)
-        found = fitting(plan, catalog, length_s, checks)
+    found = fitting(plan, catalog, length_s, checks, may_shorten=may_shorten)
     if found is None:
+        plan = shortened(plan) if may_shorten else plan
         least_s = extent_of(replace(plan, blocks=_LEAST_PILOTED), catalog, checks).seconds[1]
         raise UsageError(
             f"`--for {sure.length}`: five blocks, the fewest for a verdict, take {rough_length(least_s)}",
