@@ -13,8 +13,8 @@ from prony.study.extent import extent_of
 from prony.study.rounds import why_in_turns
 from prony.units import SECOND_NS, seconds
 
-# What is usual: the standard deviation of a logarithm from start to start of a server, and of a window of up to
-# two seconds; of longer ones it falls, to about a half at ten seconds.
+# What is usual: the standard deviation of a logarithm from start to start of a server, and of one window.
+# That falls from two seconds on, to about a half at ten seconds.
 _START, _WINDOW = 0.02, 0.078
 _FLAT_S, _FALL = 2.0, 0.385
 _ROUNDS = (3, 5, 8, 12, 20, 30)
