@@ -44,6 +44,30 @@ class LatencySummary:
     infinite_from: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Populations:
+    """Times of valid replies, and of all requests."""
+
+    ok: LatencySummary
+    all: LatencySummary
+
+
+@dataclass(frozen=True, slots=True)
+class TimesOfKind:
+    """Times of the kind that the load has: response times in an open loop, service times in a closed one."""
+
+    response_ns: Populations | None
+    """Null in a closed loop."""
+    service_ns: Populations | None
+    """Null in an open loop."""
+
+
+def of_kind(kind: str, ok: LatencySummary, every: LatencySummary) -> TimesOfKind:
+    """Return the times of a load of one ``kind``: `response` or `service`."""
+    times = Populations(ok, every)
+    return TimesOfKind(times, None) if kind == "response" else TimesOfKind(None, times)
+
+
 def _merged(ok: Times, others: Times) -> Histogram | None:
     if ok.histogram is None:
         return others.histogram
@@ -123,6 +147,11 @@ def summarise(
         censored_from=censored_from,
         infinite_from=_percent(finite, total) if failed else None,
     )
+
+
+def summary_of(found: Distribution) -> LatencySummary:
+    """Return the summary of times of which none failed."""
+    return summarise(read_distribution(found) or EMPTY)
 
 
 def nothing_measured(summary: LatencySummary, population: str) -> str:

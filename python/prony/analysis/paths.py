@@ -4,43 +4,49 @@
 ()
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from prony.analysis.account import Tally, tally
-from prony.analysis.latency import LatencySummary, path_summaries
-from prony.model.recording import PathFigures, Recording
+from prony.analysis.latency import LatencySummary, TimesOfKind, of_kind, path_summaries
+from prony.model.recording import PathFigures, Recording, Traffic
+from prony.model.shapes import INLINE
+from prony.model.shown import INTERNAL, shown_as
 
 
 @dataclass(frozen=True, slots=True)
 class LoadPath:
-    """A path of one load: the share of the requests that it was to have (``asked``), and its requests.
-
-    ``kind``: of its times, `response` in an open loop and `service` in a closed one: of valid replies
-    (``ok``), and of all requests.
+    """A path of one load, its requests, and its times of one ``kind``: `response` in an open loop, `service`
+    in a closed one.
     """
 
     path: str
     weight: float
     asked: float
-    account: Tally
-    kind: str
-    ok: LatencySummary
-    all: LatencySummary
+    """The share that its weight asks for."""
+    share: float | None
+    """Of all requests; null where there were none."""
+    account: Tally = field(metadata=INLINE)
+    bytes: Traffic
+    kind: str = field(metadata=INTERNAL)
+    ok: LatencySummary = field(metadata=INTERNAL)
+    all: LatencySummary = field(metadata=INTERNAL)
 
-    def share(self, of: Tally) -> float | None:
-        """Return its share of all requests; null where there were none."""
-        return self.account.requests / of.requests if of.requests else None
+    @shown_as("")
+    def times(self) -> TimesOfKind:
+        """Return its times."""
+        return of_kind(self.kind, self.ok, self.all)
 
 
 def load_paths(recording: Recording | None) -> tuple[LoadPath, ...]:
     """Return the paths of a load's mix, in its order; none where it has none."""
     if recording is None:
         return ()
-    weights = sum(one.weight for one in recording.paths)
+    weights, whole = sum(one.weight for one in recording.paths), tally(recording.account).requests
     kind = "response" if recording.is_open else "service"
-    return tuple(_path(one, kind, one.weight / weights) for one in recording.paths)
+    return tuple(_path(one, kind, one.weight / weights, whole) for one in recording.paths)
 
 
-def _path(one: PathFigures, kind: str, asked: float) -> LoadPath:
-    found = path_summaries(one)
-    return LoadPath(one.path, one.weight, asked, tally(one.account), kind, found["ok"], found["all"])
+def _path(one: PathFigures, kind: str, asked: float, whole: int) -> LoadPath:
+    times, account = path_summaries(one), tally(one.account)
+    share = account.requests / whole if whole else None
+    return LoadPath(one.path, one.weight, asked, share, account, one.bytes, kind, times["ok"], times["all"])

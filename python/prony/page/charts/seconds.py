@@ -98,7 +98,7 @@ def _rows(course: Course, scale: Scale) -> Iterator[Json]:
             row |= {"ok_at": at + pointer("ok")} if at else {}
             if one.max_ns:
                 row["slowest"] = one.max_ns / scale.size
-                places = {"slowest_at": at + pointer("latency_ns", "max"), "slowest_scale": scale.size}
+                places = {"slowest_at": at + pointer("latency", "max"), "slowest_scale": scale.size}
                 row |= places if at else {}
             yield row | ({"failed": one.failed} if one.failed else {})
 
