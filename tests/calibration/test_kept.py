@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prony.calibration import Calibration, Change, Holding, PartFigure, PartResult, keep, kept, to_json
-from prony.calibration.result import from_json
-from prony.calibration.store import file_of
+from prony.calibration.result import file_of, from_json
 from prony.errors import HostError
 from prony.model.facts import Fitness, GeneratorFitness
 

@@ -8,7 +8,7 @@ import pytest
 from prony.analysis.account import RequestClass
 from prony.catalog.schema.loader import load_catalog
 from prony.check import ServerCheck, names_to_check, verdict_of
-from prony.check.rows import subjects_to_check
+from prony.check.run import subjects_to_check
 from prony.errors import UsageError
 from prony.faces.markdown import markdown
 from prony.listing.servers import check_json, checks_document

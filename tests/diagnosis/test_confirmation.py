@@ -15,8 +15,8 @@ from prony.diagnosis.other_programs import OTHERS_RAN
 from prony.model.facts import CloseView
 from prony.model.observation import ThreadSchedule
 from prony.model.trial import Failed
-from prony.report.confirmation import confirmation_blocks
 from prony.report.document import Notes, Paragraph
+from prony.report.why import confirmation_blocks
 
 SECOND = build.SECOND
 

@@ -296,7 +296,7 @@ def test_a_page_to_pass_on_has_no_paths_no_host_no_logs_and_no_facts_of_the_mach
 
 
 def test_a_still_picture_leaves_out_only_marks_that_nobody_sees():
-    from prony.page.render import still
+    from prony.page.figure import still
 
     spec = specs("study_two")["percentiles-all"]
     marks, kept = ([one["mark"] for one in made["layer"]] for made in (spec, still(spec)))
@@ -327,7 +327,7 @@ def test_the_library_in_pages_is_that_of_the_package_that_draws():
     import vl_convert
 
     from prony.page import shell
-    from prony.page.render import VEGA_LITE
+    from prony.page.figure import VEGA_LITE
 
     assert gzip.decompress(shell._asset("vega.js.gz")).decode() == vl_convert.javascript_bundle(
         vl_version=VEGA_LITE

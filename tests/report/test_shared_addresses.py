@@ -9,7 +9,7 @@ from prony.analysis.listeners import SharedAddress
 from prony.archive import open_archive
 from prony.faces.as_json import reading_json
 from prony.reading.study import read_archive
-from prony.report.sections.listeners import listeners
+from prony.report.sections.processes import listeners
 
 
 @pytest.fixture(scope="module")

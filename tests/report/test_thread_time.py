@@ -11,8 +11,8 @@ from prony.diagnosis import Evidence, conclude, observe
 from prony.page.charts.threads import thread_times
 from prony.page.scene import scene_of
 from prony.reading.limits import LimitedCell
+from prony.report.diagnoses import time_heading, time_rows, time_table
 from prony.report.document import Bars, Table
-from prony.report.thread_time import time_heading, time_rows, time_table
 from prony.report.why import why_document
 
 LOOKS = {"threads.looks": 50, "threads.sleep": 30, "threads.downstream": 10, "threads.awake": 10}

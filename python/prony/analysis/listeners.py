@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from prony.model.observation import ListenerUsage, Sample
 
+# A share from which on a figure says nothing about the server.
+
 
 @dataclass(frozen=True, slots=True)
 class SharedAddress:

@@ -8,9 +8,18 @@ Each question is a part of its own.
 
 from prony.calibration.bench import QUICK, USUAL, Effort
 from prony.calibration.parts import PARTS
-from prony.calibration.result import Calibration, Change, Holding, PartFigure, PartResult, to_json
+from prony.calibration.result import (
+    Calibration,
+    Change,
+    Holding,
+    PartFigure,
+    PartResult,
+    keep,
+    kept,
+    kept_fitness,
+    to_json,
+)
 from prony.calibration.run import Commission, run_calibration
-from prony.calibration.store import keep, kept, kept_fitness
 
 __all__ = [
     "PARTS",

@@ -5,9 +5,14 @@ Runs one short trial with an app, in a sandbox, for each server, variant, interf
 frontend with the servers that it names. Must not know the command line or reports.
 """
 
-from prony.check.rows import names_to_check, subjects_to_check
-from prony.check.run import CheckListener, check_servers
-from prony.check.verdict import ServerCheck, verdict_of
+from prony.check.run import (
+    CheckListener,
+    ServerCheck,
+    check_servers,
+    names_to_check,
+    subjects_to_check,
+    verdict_of,
+)
 
 __all__ = [
     "CheckListener",

@@ -1,4 +1,7 @@
-"""Runs a study from the command line: progress, report and exit status; or shows what it would do."""
+"""Runs a study from the command line: progress, report and exit status; or shows what it would do.
+
+The noise floors that this machine's self-tests measured, for what a study here will find.
+"""
 
 import json
 import textwrap
@@ -11,16 +14,32 @@ from typing import TYPE_CHECKING
 from prony.cli.talk import say, show
 from prony.cli.variables import whole_command
 from prony.errors import ArchiveError, ExitCode, HostError, SubjectError
+from prony.model.facts import Fingerprint
 from prony.units import format_duration, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from prony.archive import Archive
+    from prony.model.facts import Floor
     from prony.model.plan import Plan
     from prony.model.sandbox import Placement
     from prony.model.trial import Trial
     from prony.study import Study
+
+
+def floors_of(fingerprint: Fingerprint) -> "tuple[Floor, ...]":
+    """Return the stored floors of the machine with this fingerprint, often none: a user without a home and
+    a cache has none, and reads all the same.
+    """
+    from prony.errors import HostError
+    from prony.host.noise_floors import kept_floors
+    from prony.runas import resolve_user
+
+    try:
+        return kept_floors(resolve_user().cache, fingerprint)
+    except HostError:
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +270,6 @@ def _power(plan: "Plan") -> "Iterator[str]":
     from prony.analysis.compare import LEAST_BLOCKS, few_sessions
     from prony.analysis.noise_floor import floors_by_metric
     from prony.analysis.power import foreseen, spread_of_floor
-    from prony.cli.floors import floors_of
     from prony.host.fingerprint import brief_fingerprint
 
     primary = [cell for cell in plan.cells if cell.is_under(plan.design.primary)]

@@ -11,7 +11,7 @@ from prony.escapes import escaped_lines
 
 
 def show(text: str, end: str = "\n") -> None:
-    """Print data, in the encoding of standard output (`prony.cli.output`)."""
+    """Print data, in the encoding of standard output (`prony.cli.main`)."""
     print(escaped_lines(text), end=end, flush=True)  # noqa: T201 - what it is for
 
 

@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from prony.analysis.accept_queue import accept_queues, overflows_of
+from prony.analysis.accept_queue import accept_queues, overflows_of, starvation
 from prony.analysis.environment_faults import other_load, subject_cpu_ns
 from prony.analysis.missing import Missing
 from prony.analysis.resources import cpu_share, window_samples
-from prony.analysis.starvation import starvation
 from prony.diagnosis.evidence import Evidence
 from prony.diagnosis.knobs import declared_entry
 from prony.diagnosis.pool import pool_of

@@ -9,11 +9,10 @@ True
 from prony.host.checks import HostCheck
 from prony.host.claim import claim_machine
 from prony.host.cpus import Cpu, available_cpus
-from prony.host.demand import Demand
 from prony.host.environment import visible_environment
 from prony.host.fingerprint import fingerprint
 from prony.host.kernel_log import kernel_log_kept
-from prony.host.preflight import preflight, unfit
+from prony.host.preflight import Demand, preflight, unfit
 
 __all__ = [
     "Cpu",

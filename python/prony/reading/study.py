@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from prony.analysis.all_pairs import table_of
 from prony.analysis.answer import log_values
 from prony.analysis.by_session import in_sessions
-from prony.analysis.ceiling import most_per_s
 from prony.analysis.claim_parts import ClaimResult, ClaimVerdict
 from prony.analysis.claims import evaluate
 from prony.analysis.compare import LEAST_BLOCKS, Comparison, Terms
 from prony.analysis.dependence import Dependence, dependence
 from prony.analysis.editions import Then, VersionChange, of_the_time
 from prony.analysis.estimands import estimand
+from prony.analysis.generator import most_per_s
 from prony.analysis.summary import (
     CellSummary,
     TrialFigures,
@@ -45,7 +45,7 @@ from prony.reading.checks import (
 from prony.reading.failures import Attempts, Repeated, repeated, search_attempts
 from prony.reading.findings import Found, Shared, merged, shared
 from prony.reading.found_rates import Confirmed, confirmed_rates
-from prony.reading.groups import Group, agreed_terms, allowed_errors, groups_of
+from prony.reading.groups import Group, agreed_terms, allowed_errors, groups_of, with_unequal_work
 from prony.reading.order import Placed, PlacedTrial, effect_of_order, in_order, position_of
 from prony.reading.originals import Beside, beside
 from prony.reading.saturation import Curve, curves
@@ -53,7 +53,6 @@ from prony.reading.senders import Sender, senders
 from prony.reading.sessions import session_of, stretches
 from prony.reading.sweeps import Sweep, sweeps_of
 from prony.reading.warm_ups import WarmUp, warm_ups
-from prony.reading.work import with_unequal_work
 
 
 def dependence_of(groups: Iterable[Group]) -> Dependence | None:

@@ -4,11 +4,10 @@ from collections.abc import Iterator
 
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS
-from prony.reading.same_load import SameLoad, change, known
+from prony.reading.across import SameLoad, change, known
 from prony.reading.trend import Trend
 from prony.report.document import Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
-from prony.report.forms import count, day, estimate, signed_percent
-from prony.report.scales import metric_scale
+from prony.report.forms import count, day, estimate, metric_scale, signed_percent
 from prony.report.text import Figure, Name, Quote, Text, counted, pointer, text
 from prony.report.words import heading, machine_words, workload_words
 

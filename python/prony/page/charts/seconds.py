@@ -9,7 +9,7 @@ from prony.page.chart import Chart, Style, axis, coloured, quantity, rows_of, sl
 from prony.page.scene import Scene
 from prony.reading.groups import Group
 from prony.reading.traces import Choice, SecondFigures
-from prony.report.scales import metric_scale
+from prony.report.forms import metric_scale
 from prony.report.text import pointer
 from prony.units import MILLISECOND_NS, Scale, seconds
 
