@@ -15,7 +15,7 @@ from prony.archive import open_archive
 from prony.catalog.schema.loader import load_catalog
 from prony.errors import ArchiveError, HostError
 from prony.faces.terminal import TerminalReporter
-from prony.host import HostCheck
+from prony.host.checks import HostCheck
 from prony.model.exchange import Request
 from prony.model.sandbox import Network, Placement, SandboxChoice, SandboxFacts
 from prony.model.workload import ClosedLoop, CountStop, DurationStop, EngineChoice, OpenLoop

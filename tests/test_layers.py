@@ -225,7 +225,7 @@ def files_of(folder):
 
 
 def test_every_diagnosis_is_in_the_list_of_rules():
-    from prony.diagnosis import RULES
+    from prony.diagnosis.rules import RULES
 
     modules = {rule.__module__.rpartition(".")[2] for rule in RULES.values()}
     others = {

@@ -39,7 +39,7 @@ from prony.monitor.sock_diag import SockDiag
 from prony.monitor.switches import SwitchCounters
 from prony.monitor.waits import ThreadCounters
 from prony.monitor.workers import WorkerConnections
-from prony.sandbox import RunningSubject, Sandbox, StopReport
+from prony.sandbox.base import RunningSubject, Sandbox, StopReport
 from prony.sandbox.carry_over import carried_over, read_sockets
 from prony.sandbox.ceilings import memory_bytes
 from prony.sandbox.cgroup.base import Counters

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import prony.calibration.parts.sampler as sampling
 from commands import eventually
-from prony.calibration import PARTS, QUICK
-from prony.calibration.parts import try_limits
+from prony.calibration.bench import QUICK
+from prony.calibration.parts import PARTS, try_limits
 from prony.calibration.parts.sampler import sample_costs, time_sampler, with_interval
 from prony.errors import HostError
 from prony.model.sandbox import Placement

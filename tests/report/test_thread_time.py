@@ -7,7 +7,9 @@ import pytest
 from diagnosis.test_conclusion import loaded, record
 from diagnosis.test_rules import CELL
 from pages import studies
-from prony.diagnosis import Evidence, conclude, observe
+from prony.diagnosis import observe
+from prony.diagnosis.conclusion import conclude
+from prony.diagnosis.evidence import Evidence
 from prony.page.charts.threads import thread_times
 from prony.page.scene import scene_of
 from prony.reading.limits import LimitedCell

@@ -15,8 +15,9 @@ import prony
 from prony.errors import HostError
 from prony.model.sandbox import Network, Placement, SandboxChoice, SandboxKind
 from prony.runas import RunAs
-from prony.sandbox import Sandbox, open_sandbox
+from prony.sandbox import open_sandbox
 from prony.sandbox.available import look
+from prony.sandbox.base import Sandbox
 from prony.sandbox.cgroup.base import LIMITS, Limits
 from prony.sandbox.cgroup.files import own_mark
 from prony.sandbox.choice import Absent, Available

@@ -9,7 +9,7 @@ import pytest
 from prony.model.launch import StopRule
 from prony.model.sandbox import Placement
 from prony.runas import RunAs
-from prony.sandbox import Sandbox
+from prony.sandbox.base import Sandbox
 from prony.sandbox.cgroup.base import NoCgroups
 from prony.sandbox.cgroup.scope import open_cgroups
 from prony.sandbox.groups import TrialGroups

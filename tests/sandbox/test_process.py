@@ -14,7 +14,8 @@ from prony.model.exchange import Request
 from prony.model.launch import Launch, Readiness, StopRule
 from prony.model.sandbox import Network, Placement, SandboxChoice
 from prony.runas import RunAs, own_folder
-from prony.sandbox import Sandbox, describe, open_sandbox
+from prony.sandbox import describe, open_sandbox
+from prony.sandbox.base import Sandbox
 from prony.sandbox.exchange import Reply, exchange
 from prony.sandbox.journal import RunFolder
 from prony.sandbox.linux import in_network

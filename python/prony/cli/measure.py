@@ -64,7 +64,7 @@ def placement_of(plan: "Plan") -> "Placement":
 
     *Errors*: HostError when there are too few.
     """
-    from prony.host import available_cpus
+    from prony.host.cpus import available_cpus
     from prony.sandbox.placement import place_in
 
     return place_in(plan.sandbox, available_cpus(), plan.engine_threads)
@@ -75,7 +75,7 @@ def cpus_of(plan: "Plan") -> dict[str, int]:
 
     *Errors*: as `placement_of`.
     """
-    from prony.host import available_cpus
+    from prony.host.cpus import available_cpus
     from prony.study.seats import placement_of_subject
 
     cpus = available_cpus()

@@ -179,7 +179,7 @@ def _study(options: RunOptions, known: "Catalog") -> "Study":
 
     *Errors*: UsageError for wrong options, HostError for what this machine lacks.
     """
-    from prony.calibration import kept_fitness
+    from prony.calibration.result import kept_fitness
     from prony.catalog.schema.asked import check_settings
     from prony.cross_check import with_generator
     from prony.plan import narrowed

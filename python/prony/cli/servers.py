@@ -62,7 +62,7 @@ def _of_catalogue(known: "Catalog", asked: AskedUnit) -> "Deployment":
     from prony.assembly import command_line
     from prony.catalog.launch.deployment import Deployment
     from prony.catalog.schema.asked import check_taken
-    from prony.host import available_cpus
+    from prony.host.cpus import available_cpus
     from prony.model.subject import Interface, Subject
 
     entry, variant = known.find(asked.server)
@@ -378,7 +378,7 @@ def _unit(
 def _file_of(known: "Catalog", names: Sequence[str], file: str, texts: Sequence[str], app: str) -> str:
     from prony.catalog.launch.commands import AskedFile, file_for_user
     from prony.cli.settings_option import single_settings_of
-    from prony.host import available_cpus
+    from prony.host.cpus import available_cpus
 
     if len(names) != 1:
         raise UsageError(

@@ -7,7 +7,9 @@ from types import MappingProxyType
 
 from prony.analysis.latency import summary_of
 from prony.analysis.summary import CellSummary
-from prony.diagnosis import Consequence, Diagnosis, Experiment, Finding
+from prony.diagnosis.conclusion import Diagnosis
+from prony.diagnosis.evidence import Finding
+from prony.diagnosis.kinds import Consequence, Experiment
 from prony.model.recording import Distribution
 from prony.model.shapes import Json
 from prony.model.shown import Words, json_of

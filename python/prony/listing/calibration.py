@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from prony.calibration import Calibration, Change, Holding, PartFigure, PartResult
+from prony.calibration.result import Calibration, Change, Holding, PartFigure, PartResult
 from prony.model.facts import GeneratorFitness
 from prony.report.document import (
     Block,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from prony.calibration import Calibration, to_json
+from prony.calibration.result import Calibration, to_json
 from prony.listing.calibration import summary
 from prony.model.facts import Fingerprint
 from prony.model.shapes import Json, encode

@@ -17,7 +17,7 @@ from prony.analysis.steadiness import Steadiness
 from prony.analysis.steady_state import SteadyState
 from prony.analysis.summary import CellSummary, Estimate, TrialFigures
 from prony.archive.secrets import masked
-from prony.diagnosis import Diagnosis
+from prony.diagnosis.conclusion import Diagnosis
 from prony.metrics import METRICS
 from prony.model.observation import ListenerUsage
 from prony.model.shapes import INLINE

@@ -31,7 +31,7 @@ from prony.analysis.summary import (
     summarise_cell,
     without_unsteady,
 )
-from prony.diagnosis import Diagnosis, Frequent
+from prony.diagnosis.conclusion import Diagnosis, Frequent
 from prony.diagnosis.unequal_work import ALIKE, unequal_work
 from prony.factors import shared_sandbox
 from prony.metrics import METRICS, Better

@@ -23,7 +23,9 @@ from prony.analysis.summary import (
     summarise_cell,
 )
 from prony.archive import Archive
-from prony.diagnosis import Diagnosis, Evidence, Observed, conclude, confirmed, observe
+from prony.diagnosis import observe
+from prony.diagnosis.conclusion import Diagnosis, Observed, conclude, confirmed
+from prony.diagnosis.evidence import Evidence
 from prony.model.claims import Claim
 from prony.model.facts import Fingerprint, PilotStep, TrialStep
 from prony.model.limit import Limited

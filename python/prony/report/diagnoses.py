@@ -10,13 +10,9 @@ The only place that has these words. `at` is where the report's JSON has a diagn
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from prony.diagnosis import (
-    Confidence,
-    Diagnosis,
-    DiagnosisKind,
-    Finding,
-    Resource,
-)
+from prony.diagnosis.conclusion import Diagnosis, DiagnosisKind
+from prony.diagnosis.consumption import Resource
+from prony.diagnosis.evidence import Confidence, Finding
 from prony.report.document import Column, Entry, Table
 from prony.report.findings import advice_words, finding_words, shared_words
 from prony.report.forms import about_percent, count, digits, whole_percent

@@ -9,7 +9,7 @@ from prony.analysis.account import Carried, RequestClass
 from prony.analysis.latency import LatencySummary, nothing_measured, summary_of
 from prony.analysis.load_condition import ConditionResult
 from prony.analysis.rates import KEPT_RATE
-from prony.diagnosis import Affected
+from prony.diagnosis.evidence import Affected
 from prony.escapes import escaped
 from prony.metrics import PERCENTILES
 from prony.model.address import Wire

@@ -8,8 +8,10 @@ The only place that has these words. `at` is where the report's JSON has the con
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
-from prony.diagnosis import Agreement, Confirmation, Diagnosis, Frequent, Resource
 from prony.diagnosis.bounds import Bound
+from prony.diagnosis.conclusion import Diagnosis, Frequent
+from prony.diagnosis.confirmation import Agreement, Confirmation
+from prony.diagnosis.consumption import Resource
 from prony.reading.limits import LimitedCell
 from prony.report.diagnoses import (
     cause_note,

@@ -31,8 +31,6 @@ def try_limits(bench: CalibrationBench, listener: StudyListener, seed: int) -> P
     )
 
 
-__all__ = ["PARTS"]
-
 PARTS: Mapping[str, Callable[[CalibrationBench, StudyListener, int], PartResult]] = {
     "overheads": measure_overheads,
     "sampler": time_sampler,

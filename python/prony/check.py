@@ -1,15 +1,11 @@
-"""The rows of a check, one short trial after the other. Must not know the command line or reports.
+"""Checks the catalogue on this machine: each server must install, start, answer correctly, take load and
+stop.
 
->>> CheckListener is StudyListener
-True
-
-The rows of a check: servers with each interface and wire, alone and behind frontends, and with TLS. Pure.
+Runs one short trial with an app, in a sandbox, for each server, variant, interface and wire, and for each
+frontend with the servers that it names.
 
 >>> names_to_check(Catalog({}, {}, {}, {}), [])
 ()
-
-The result of one row of a check, and why it failed. Pure.
-
 >>> ServerCheck("wsgiref", Interface.WSGI, reason="no request was answered").passed
 False
 """
@@ -38,7 +34,8 @@ from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import HTTP2, TLS, needs_tls, speaks_tls
 from prony.certificates import Authority
 from prony.errors import FailureStage, UsageError
-from prony.host import available_cpus, claim_machine
+from prony.host.claim import claim_machine
+from prony.host.cpus import available_cpus
 from prony.model.address import TlsKey, Wire
 from prony.model.exchange import Check
 from prony.model.observation import Sample
@@ -48,8 +45,8 @@ from prony.model.subject import App, Interface, Subject
 from prony.model.trial import Failed, Invalid, Ok, Trial
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
 from prony.runas import RunAs
-from prony.sandbox import StopReport
 from prony.sandbox.available import look
+from prony.sandbox.base import StopReport
 from prony.sandbox.choice import STRONGEST_FIRST, Wish, choose
 from prony.sandbox.groups import Groups, open_groups
 from prony.sandbox.identity import Identity, boot_id
@@ -177,6 +174,9 @@ def _fault_under_load(ok: int, failures: Mapping[RequestClass, int]) -> str:
 def log_end(log: str) -> str:
     """Return the last lines of a log."""
     return "\n".join(log.rstrip().splitlines()[-_LOG_LINES:])
+
+
+# --- its rows ---------------------------------------------------------------------------------------------
 
 
 _WITH_TLS = MappingProxyType({TLS: str(TlsKey.ECDSA)})
@@ -308,8 +308,6 @@ def _working_in(folder: Path) -> dict[int, str]:
     return found
 
 
-CheckListener = StudyListener
-
 APP = "hello"
 DURATION_NS = SECOND_NS
 TIMEOUT_NS = 5 * SECOND_NS
@@ -319,7 +317,7 @@ def check_servers(  # noqa: PLR0913 - what a user may say of a check
     catalog: Catalog,
     names: Sequence[str],
     user: RunAs,
-    listener: CheckListener,
+    listener: StudyListener,
     *,
     app: str = APP,
     share_cpus: bool = False,
@@ -345,7 +343,7 @@ def _check_servers(  # noqa: PLR0913, PLR0917 - as check_servers
     catalog: Catalog,
     names: Sequence[str],
     user: RunAs,
-    listener: CheckListener,
+    listener: StudyListener,
     app: str,
     sandbox: SandboxChoice,
     groups: Groups | None,
@@ -386,7 +384,7 @@ class _Checking:
     bench: Bench
     app_folder: Path
     placement: Placement
-    listener: CheckListener
+    listener: StudyListener
 
     def check(self, cell: Cell, needs: SubjectNeeds) -> ServerCheck:
         environments = self.bench.environments
