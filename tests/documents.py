@@ -22,8 +22,7 @@ from prony.errors import FailureStage
 from prony.faces.as_json import document_json
 from prony.faces.terminal import TerminalReporter
 from prony.host.checks import HostCheck
-from prony.listing.calibration import calibration_document
-from prony.listing.host import host_document, host_json
+from prony.listing.calibration import calibration_document, host_document, host_json
 from prony.listing.servers import check_json, checks_document
 from prony.model.limit import Limit, LimitKind
 from prony.model.shapes import encode

@@ -26,7 +26,6 @@ from prony.model.recording import Recording
 from prony.model.sandbox import Placement
 from prony.model.shapes import Json, decode
 from prony.model.trial import Failed, Ok, Trial
-from prony.monitor.base import Gauges, WindowCounters
 from prony.monitor.downstream import DownstreamGauges
 from prony.monitor.environment import EnvironmentCounters
 from prony.monitor.interpreter_lock import LockCounters
@@ -34,7 +33,7 @@ from prony.monitor.kernel import KernelCounters
 from prony.monitor.limits import GroupCounters, LimitCounters, oom_kills, read_port_range
 from prony.monitor.listeners import ListenerGauges, WaitingPorts, Watched
 from prony.monitor.machine import FrequencyGauge, MemoryGauge
-from prony.monitor.processes import ProcessMonitor
+from prony.monitor.processes import Gauges, ProcessMonitor, WindowCounters
 from prony.monitor.sock_diag import SockDiag
 from prony.monitor.switches import SwitchCounters
 from prony.monitor.waits import ThreadCounters

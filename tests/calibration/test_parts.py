@@ -92,7 +92,7 @@ def test_every_part_is_listed():
     import prony.calibration.parts as parts
 
     modules = {path.stem for path in Path(parts.__file__).parent.glob("*.py")} - {"__init__"}
-    assert set(PARTS) == modules
+    assert modules <= set(PARTS)
 
 
 def test_processes_that_cannot_be_had_are_told_and_the_other_parts_are_kept(bench, monkeypatch):

@@ -4,7 +4,7 @@ import pytest
 
 from prony.calibration.bench import QUICK, USUAL
 from prony.calibration.result import Calibration, Change, Holding, PartFigure, PartResult
-from prony.cli.interrupt import Terminated
+from prony.cli.talk import Terminated
 from prony.errors import HostError
 
 

@@ -9,13 +9,12 @@ from diagnosis.test_rules import CELL, HEALTHY, answered, findings
 from golden import build
 from histograms import distribution
 from prony.diagnosis import observe
-from prony.diagnosis.bounds import bounds_of
 from prony.diagnosis.busy_slots import ADD_THREADS, SLOTS_BUSY
 from prony.diagnosis.clipped_backlog import BACKLOG_CLIPPED
 from prony.diagnosis.closed_after_each import CLOSED_AFTER_EACH
 from prony.diagnosis.conclusion import DiagnosisKind, Observed, conclude
 from prony.diagnosis.connection_cap import CONNECTION_CAP, RAISE_CONNECTION_CAP
-from prony.diagnosis.consumption import Consumption, Resource, consumption_of
+from prony.diagnosis.consumption import Consumption, Resource, bounds_of, consumption_of
 from prony.diagnosis.disk import DISK_WAITED
 from prony.diagnosis.downstream import DOWNSTREAM_BUSY
 from prony.diagnosis.dropped_connects import CONNECTS_DROPPED, HALF_OPEN_QUEUE_FULL

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from math import exp, fsum, inf, log, sqrt
 from statistics import median
 
-from prony.analysis.accept_queue import starvation
+from prony.analysis.accept_queue import SharedAddress, shared_addresses, starvation
 from prony.analysis.account import ClassKind, Tally, kind_of, tally, together
 from prony.analysis.at_least import capacity_reach, is_at_least, is_bound, is_throughput, rate_reach
 from prony.analysis.compare import LEAST_BLOCKS, MARGIN
@@ -17,10 +17,8 @@ from prony.analysis.effects import geometric_mean, ratio_of, student_t
 from prony.analysis.environment_faults import disturbed_reach
 from prony.analysis.generator import generator_share, share_reach
 from prony.analysis.handshakes import Agreed, AgreedInBlocks, agreed_by_all, agreed_in, differing
-from prony.analysis.latency import latency_summaries
-from prony.analysis.listeners import SharedAddress, shared_addresses
+from prony.analysis.latency import LoadPath, latency_summaries, load_paths
 from prony.analysis.missing import Missing, Value
-from prony.analysis.paths import LoadPath, load_paths
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO, is_speed
 from prony.analysis.resources import window_samples
 from prony.analysis.steadiness import Steadiness, steadiness

@@ -10,8 +10,14 @@ from prony.analysis.handshakes import handshake_metrics
 from prony.analysis.latency import LatencySummary, latency_summaries, nothing_measured, summarise
 from prony.analysis.missing import Missing, Value
 from prony.analysis.rates import rates_of
-from prony.analysis.resources import cpu_share, machine_metrics, process_metrics, roles, window_samples
-from prony.analysis.threads import thread_metrics
+from prony.analysis.resources import (
+    cpu_share,
+    machine_metrics,
+    process_metrics,
+    roles,
+    thread_metrics,
+    window_samples,
+)
 from prony.metrics import METRICS, PERCENTILES
 from prony.model.recording import Recording
 from prony.model.trial import Trial

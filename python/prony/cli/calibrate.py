@@ -73,8 +73,8 @@ def calibrate(
 def _measured(order: "Commission", effort: "Effort") -> "Calibration | int":
     """Return the result, or the exit status of an interruption."""
     from prony.calibration.run import run_calibration as run
-    from prony.cli.interrupt import status_of, terminate_as_interrupt
     from prony.cli.progress import StudyProgress
+    from prony.cli.talk import status_of, terminate_as_interrupt
 
     each_s = seconds(effort.window_ns + effort.warmup_ns) + TRIAL_OVERHEAD_S
     with terminate_as_interrupt(), StudyProgress(4 * effort.blocks, each_s) as progress:

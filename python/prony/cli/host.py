@@ -30,7 +30,7 @@ def host(
     from prony.host.facts.activity import watch_machine
     from prony.host.fingerprint import fingerprint
     from prony.host.preflight import Demand, preflight
-    from prony.listing.host import host_document, host_json
+    from prony.listing.calibration import host_document, host_json
     from prony.runas import resolve_user
 
     seen = watch_machine()

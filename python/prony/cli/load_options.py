@@ -9,8 +9,7 @@ from typing import Annotated, ClassVar
 
 import typer
 
-from prony.cli.options import MAX_SEED, MAX_THREADS
-from prony.cli.pacing_option import PacingOption
+from prony.cli.options import MAX_SEED, MAX_THREADS, PacingOption
 from prony.engine.fleet.loss import OnLoss
 from prony.engine.target import HttpForm
 from prony.errors import UsageError

@@ -35,8 +35,7 @@ from typing import NoReturn
 
 import typer
 
-from prony.cli.interrupt import status_of
-from prony.cli.talk import say, show
+from prony.cli.talk import say, show, status_of
 from prony.errors import ExitCode, PronyError
 
 

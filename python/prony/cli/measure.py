@@ -87,8 +87,8 @@ def cpus_of(plan: "Plan") -> dict[str, int]:
 
 def run_and_report(task: "Study", ending: Ending) -> int:
     """Run the study, report it, and return the exit status; an interruption keeps finished trials."""
-    from prony.cli.interrupt import status_of, terminate_as_interrupt
     from prony.cli.progress import StudyProgress
+    from prony.cli.talk import status_of, terminate_as_interrupt
     from prony.factors import grid_words
     from prony.study import run_study
     from prony.study.extent import extent_of

@@ -125,7 +125,7 @@ def _one_plan(files: Sequence[Path], *, force: bool) -> _Several:
     from prony.faces.over_sheets import session_sheets
     from prony.page.pictures import pictures_of_sessions
     from prony.page.several import page_of_sessions
-    from prony.report.sessions import sessions_report
+    from prony.report.trend import sessions_report
 
     title, found = _sessions(files, force=force)
     return _Several(

@@ -121,7 +121,7 @@ def _working(cell: "Cell", number: int, work_us: int) -> "Cell":
 
 def _one_at_a_time(subject: "Subject", catalog: "Catalog") -> None:
     """*Errors*: UsageError when the effect of a plant on throughput would be unknown."""
-    from prony.catalog.launch.declared import declared_facts
+    from prony.catalog.launch.processes import declared_facts
 
     slots = declared_facts(catalog.server(subject.server), subject, os.cpu_count() or 1).slots
     if slots != 1:
@@ -276,8 +276,8 @@ class _Asked:
 
 def _run(task: "Study") -> int:
     """Run the study; trials that finished before an interruption are still read."""
-    from prony.cli.interrupt import status_of, terminate_as_interrupt
     from prony.cli.progress import StudyProgress
+    from prony.cli.talk import status_of, terminate_as_interrupt
     from prony.study import run_study
     from prony.study.extent import extent_of
 

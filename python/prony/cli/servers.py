@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prony.cli.completions import server_to
+from prony.cli.options import server_to
 from prony.cli.talk import show
 from prony.errors import ExitCode, UsageError
 
@@ -329,8 +329,8 @@ def _check(known: "Catalog", choice: _Wanted, *, as_json: bool) -> int:
 
     gain_namespaces()
     from prony.check import ServerCheck, check_servers, names_to_check
-    from prony.cli.interrupt import status_of, terminate_as_interrupt
     from prony.cli.progress import StudyProgress
+    from prony.cli.talk import status_of, terminate_as_interrupt
     from prony.faces.terminal import TerminalReporter
     from prony.listing.servers import check_json, checks_document
     from prony.runas import resolve_user

@@ -9,6 +9,11 @@ Which part of a subject a process belongs to: server, frontend or service.
 
 >>> main_of(7, [8, 7])
 7
+
+The roles of monitors: count between two moments, read the values of one moment.
+
+>>> [one.__name__ for one in (WindowCounters, Gauges)]
+['WindowCounters', 'Gauges']
 """
 
 import contextlib
@@ -19,14 +24,53 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from prony.model.launch import RoleRule
 from prony.model.observation import Phase, ProcessRow, Sample, ThreadUsage
 from prony.model.sandbox import Placement
-from prony.monitor.base import Gauges
 from prony.monitor.machine import read_machine_cpu
 from prony.monitor.native import CompiledSource, NativeDetail, NativeProcess, ProcessSource
+
+
+class WindowCounters(Protocol):
+    """Reads cumulative figures at the start and at the end of the window."""
+
+    def open_window(self) -> None:
+        """Read the figures at the start of the window."""
+        ...
+
+    def close_window(self) -> None:
+        """Read the figures at the end of the window."""
+        ...
+
+    def deltas(self) -> tuple[dict[str, int], dict[str, str]]:
+        """Return the differences by name, and the reason for each missing one."""
+        ...
+
+
+class Gauges(Protocol):
+    """Reads momentary values, by name, with each sample of the processes."""
+
+    def read(self) -> dict[str, int]:
+        """Return the values that are cheap enough to read with every sample."""
+        ...
+
+    def read_at_open(self) -> dict[str, int]:
+        """Return more, or newer, values at the start of the window."""
+        ...
+
+    def read_at_close(self) -> dict[str, int]:
+        """Return more, or newer, values at the end of the window."""
+        ...
+
+    def missing(self) -> dict[str, str]:
+        """Return the reason for each value that could not be read."""
+        ...
+
+    def close(self) -> None:
+        """Stop reading."""
+        ...
 
 
 def main_of(pid: int, mains: Sequence[int]) -> int:

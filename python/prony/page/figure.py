@@ -7,9 +7,8 @@ import json
 import re
 
 from prony.model.shapes import Json
-from prony.page.chart import Chapter, Chart, Style, legible
+from prony.page.chart import COLOURS, PAPER, VARIABLES, Chapter, Chart, Glyph, Style, legible
 from prony.page.markup import prose, safe, words_html
-from prony.page.palette import COLOURS, PAPER, VARIABLES, Glyph
 
 VEGA_LITE = "6.4"
 """The version of Vega-Lite that draws, also in the page."""

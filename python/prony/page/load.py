@@ -4,14 +4,12 @@ from collections.abc import Iterator, Mapping
 
 from prony.metrics import PERCENTILES
 from prony.model.workload import Workload
-from prony.page.chart import EVERY, Chapter, Chart, Style
+from prony.page.chart import EVERY, Chapter, Chart, Style, palette
 from prony.page.charts.percentiles import Line, percentile_chart
 from prony.page.charts.seconds import Course, heat_map, replies, slowest, window_end_s
 from prony.page.figure import chapter_html, key_html
-from prony.page.markup import safe, section_html
-from prony.page.palette import palette
+from prony.page.markup import page, safe, section_html
 from prony.page.setups import terms_html
-from prony.page.shell import page
 from prony.reading.load import LoadReading
 from prony.reading.traces import PercentileCurve, curves_of, seconds_of
 from prony.report.load import load_document

@@ -12,8 +12,7 @@ from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS
 from prony.model.shapes import Json
-from prony.page.chart import EVERY, Style
-from prony.page.palette import palette
+from prony.page.chart import EVERY, Style, palette
 from prony.reading.groups import Group
 from prony.reading.study import Reading
 from prony.reading.traces import Traces

@@ -3,22 +3,19 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from prony.page.chart import Chapter, Style
+from prony.page.chart import Chapter, Style, palette
 from prony.page.charts.over import Editions, Step, over_editions
 from prony.page.charts.sessions import session_chapters, session_marks
 from prony.page.figure import chapter_html, key_html
-from prony.page.markup import safe, section_html
-from prony.page.palette import palette
+from prony.page.markup import page, safe, section_html
 from prony.page.setups import terms_html
-from prony.page.shell import page
 from prony.reading.across import Sessions
 from prony.reading.trend import Trend
 from prony.report.document import Document
 from prony.report.forms import day
 from prony.report.redaction import redacted, without_traces
-from prony.report.sessions import sessions_report
 from prony.report.text import pointer
-from prony.report.trend import trend_document
+from prony.report.trend import sessions_report, trend_document
 from prony.report.words import workload_words
 
 

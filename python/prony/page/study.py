@@ -6,10 +6,9 @@ from dataclasses import replace
 from prony.page.chart import Chapter
 from prony.page.charts import chapters
 from prony.page.figure import chapter_html, key_html, swatch
-from prony.page.markup import safe, section_html
+from prony.page.markup import page, safe, section_html
 from prony.page.scene import Scene, scene_of
 from prony.page.setups import machine_html, setups_html, terms_html
-from prony.page.shell import page
 from prony.reading.brief import brief_of
 from prony.reading.study import Reading
 from prony.reading.traces import Traces

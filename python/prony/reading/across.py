@@ -1,27 +1,65 @@
 """Sessions of one plan beside each other, from one archive or from several.
 
 Must not know words, or how an archive is read.
+
+The sessions of a study: stretches of measuring on one machine, one day after the other.
+
+What differs between sessions (the weather of a machine, its neighbours, its updates) is not in an interval
+within one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from prony.analysis.across_sessions import OverRow, over_rows
 from prony.analysis.all_pairs import Pair
 from prony.analysis.answer import Answer, log_values, ranked_cells
 from prony.analysis.claim_parts import ClaimResult, ClaimVerdict
 from prony.analysis.compare import Comparison, Terms
-from prony.analysis.fingerprints import machine_key
+from prony.analysis.fingerprints import comparable, machine_key
 from prony.analysis.summary import CellSummary, Estimate, TrialFigures
 from prony.model.claims import Claim
 from prony.model.facts import Fingerprint
 from prony.model.plan import Cell, Plan
-from prony.model.records import SubjectRecord
+from prony.model.records import Run, SubjectRecord, TrialRecord
 from prony.model.shapes import INLINE, at
 from prony.model.shown import INTERNAL, shown, shown_as
 from prony.model.workload import ClosedLoop, OpenLoop, Workload
 from prony.reading.groups import Group
-from prony.units import format_duration
+from prony.units import DAY_NS, format_duration
+
+
+def first_runs(runs: Sequence[Run]) -> tuple[int, ...]:
+    """Return the places of the runs that begin a session: the first, and each on another machine, or begun on
+    another day (UTC), than the run before.
+    """
+    new = (k for k, (before, run) in enumerate(pairwise(runs), 1) if _is_other(before, run))
+    return (0, *new) if runs else ()
+
+
+def _is_other(before: Run, run: Run) -> bool:
+    return _day(before) != _day(run) or bool(comparable(before.fingerprint, run.fingerprint))
+
+
+def _day(run: Run) -> int:
+    return run.started_unix_ns // DAY_NS
+
+
+def stretches(runs: Sequence[Run]) -> Mapping[int, int]:
+    """Return the stretch that each run belongs to, by the run's id."""
+    first = set(first_runs(runs))
+    found, stretch = {}, -1
+    for k, run in enumerate(runs):
+        stretch += k in first
+        found[run.id] = stretch
+    return found
+
+
+def session_of(record: TrialRecord, plan: Plan, stretch: Mapping[int, int]) -> tuple[int, int]:
+    """Return the session of a trial: the stretch of runs on one machine and day, and the planned session."""
+    return stretch.get(record.run_id, 0), record.trial.block // plan.session_blocks
+
 
 _BESIDE = ("ok_per_s", "error_ratio", "cpu_ns_per_request", "pss_end")
 

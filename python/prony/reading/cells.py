@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
 
+from prony.analysis.accept_queue import SharedAddress
 from prony.analysis.displayed import cell_trimmed_mean
-from prony.analysis.listeners import SharedAddress
 from prony.analysis.missing import Missing, Value
 from prony.analysis.steadiness import Steadiness
 from prony.analysis.steady_state import SteadyState

@@ -12,14 +12,15 @@ from prony.analysis.account import Carried, RequestClass, Tally, tally
 from prony.analysis.distribution import EMPTY, Times, read_distribution
 from prony.analysis.latency import (
     LatencySummary,
+    LoadPath,
     TimesOfKind,
     latency_summaries,
+    load_paths,
     of_kind,
     summarise,
     summary_of,
 )
 from prony.analysis.load_condition import ConditionResult, LoadCondition, judge_condition
-from prony.analysis.paths import LoadPath, load_paths
 from prony.analysis.rates import keeps_rate, rates_of
 from prony.model.limit import Limited
 from prony.model.recording import Recording, StageFigures

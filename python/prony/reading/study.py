@@ -35,7 +35,7 @@ from prony.model.sandbox import Placement
 from prony.model.shapes import INLINE
 from prony.model.shown import INTERNAL, shown, shown_as
 from prony.model.trial import Ok, Trial, TrialRole
-from prony.reading.across import PartTrials, SessionPart, Sessions, over_sessions
+from prony.reading.across import PartTrials, SessionPart, Sessions, over_sessions, session_of, stretches
 from prony.reading.checks import (
     Calibrated,
     Calibrations,
@@ -52,7 +52,6 @@ from prony.reading.order import Placed, PlacedTrial, effect_of_order, in_order, 
 from prony.reading.originals import Beside, beside
 from prony.reading.saturation import Curve, curves
 from prony.reading.senders import Sender, senders
-from prony.reading.sessions import session_of, stretches
 from prony.reading.sweeps import Sweep, sweeps_of
 from prony.reading.warm_ups import WarmUp, warm_ups
 

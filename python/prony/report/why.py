@@ -8,10 +8,9 @@ The only place that has these words. `at` is where the report's JSON has the con
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
-from prony.diagnosis.bounds import Bound
 from prony.diagnosis.conclusion import Diagnosis, Frequent
 from prony.diagnosis.confirmation import Agreement, Confirmation
-from prony.diagnosis.consumption import Resource
+from prony.diagnosis.consumption import Bound, Resource
 from prony.reading.limits import LimitedCell
 from prony.report.diagnoses import (
     cause_note,

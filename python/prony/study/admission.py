@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import ceil
 
-from prony.catalog.launch.declared import declared_facts
+from prony.catalog.launch.processes import declared_facts
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import backends_of
 from prony.errors import HostError

@@ -5,13 +5,12 @@ Where each subject saturates: the knee of its throughput over connections or rat
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from prony.analysis.knee import Point, Saturation
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS, Unit
 from prony.model.workload import ClosedLoop, OpenLoop
 from prony.reading.groups import Group, load_size
-from prony.reading.saturation import LEAST_LOADS, Curve
+from prony.reading.saturation import LEAST_LOADS, Curve, Point, Saturation
 from prony.reading.study import Reading
 from prony.report.document import Block, Column, Entry, Footnotes, Paragraph, Section, Table, Tone
 from prony.report.forms import in_metric, load_number, metric_scale, of_percent

@@ -5,7 +5,7 @@ Listeners that share an address (SO_REUSEPORT): one may be full while the others
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from prony.analysis.listeners import SharedAddress
+from prony.analysis.accept_queue import SharedAddress
 from prony.analysis.missing import Missing
 from prony.analysis.resources import LEAST_UNSAMPLED_PERCENT
 from prony.analysis.summary import CellSummary, Estimate
