@@ -7,8 +7,8 @@ from prony.page.chart import Chapter, Style, palette
 from prony.page.charts.over import Editions, Step, over_editions
 from prony.page.charts.sessions import session_chapters, session_marks
 from prony.page.figure import chapter_html, key_html
-from prony.page.markup import page, safe, section_html
-from prony.page.setups import terms_html
+from prony.page.markup import section_html
+from prony.page.setups import page_with_terms
 from prony.reading.across import Sessions
 from prony.reading.trend import Trend
 from prony.report.document import Document
@@ -63,21 +63,14 @@ def _page(document: Document, look: Style, chapters: Sequence[Chapter], host: st
     document = document if host is None else redacted(document, host)
     shown = [chapter for chapter in chapters if chapter.charts]
     first, *others = document.sections
-    title = str(document.title)
-    body = "\n".join(
-        (
-            '<a class="skip" href="#answer">To the answer</a>',
-            f"<header><h1>{safe(title)}</h1></header>\n<main>",
-            f'<section id="answer" class="answer">{section_html(first)}</section>',
-            key_html(look),
-            *map(chapter_html, shown),
-            *(f"<section>{section_html(section)}</section>" for section in others),
-            '<section id="terms"><h2>Terms</h2><!--terms--></section>\n</main>',
-            "<footer>Made by Prony. This file is whole: it asks nothing of any network.</footer>",
-        )
+    content = (
+        f'<section id="answer" class="answer">{section_html(first)}</section>',
+        key_html(look),
+        *map(chapter_html, shown),
+        *(f"<section>{section_html(section)}</section>" for section in others),
     )
     charts = [chart for chapter in shown for chart in chapter.charts]
-    return page(title, body.replace("<!--terms-->", terms_html(body)), charts)
+    return page_with_terms(str(document.title), content, charts)
 
 
 def _chapter(trend: Trend, look: Style, place: int) -> Chapter:
