@@ -73,7 +73,7 @@ def test_limits_that_a_study_asks_for_are_never_refused() -> None:
 
 
 def test_looking_tells_why_there_are_no_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("prony.sandbox.choice.gain_cgroups", lambda: NoCgroups("planted", "do that"))
+    monkeypatch.setattr("prony.sandbox.available.gain_cgroups", lambda: NoCgroups("planted", "do that"))
     assert look(("cgroup", "process")) == Available({"cgroup": Absent("planted", "do that")})
     assert look(("process",)) == Available()
 

@@ -85,7 +85,7 @@ def test_containers_are_for_root(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_looking_tells_why_there_are_no_containers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("prony.sandbox.choice.find_engine", lambda: Absent("planted"))
+    monkeypatch.setattr("prony.sandbox.available.find_engine", lambda: Absent("planted"))
     assert look(("container",)) == Available({"container": Absent("planted")})
 
 
