@@ -15,15 +15,14 @@ from histograms import distribution
 from listing import test_calibration_report
 from prony.analysis.account import RequestClass
 from prony.analysis.load_condition import parse_load_condition
-from prony.calibration import to_json
+from prony.calibration.result import to_json
 from prony.check import ServerCheck
 from prony.cli import main as entry
 from prony.errors import FailureStage
 from prony.faces.as_json import document_json
 from prony.faces.terminal import TerminalReporter
 from prony.host.checks import HostCheck
-from prony.listing.calibration import calibration_document
-from prony.listing.host import host_document, host_json
+from prony.listing.calibration import calibration_document, host_document, host_json
 from prony.listing.servers import check_json, checks_document
 from prony.model.limit import Limit, LimitKind
 from prony.model.shapes import encode
@@ -33,7 +32,7 @@ from prony.reading.load import read_load
 from prony.report.compare import compare_document
 from prony.report.document import Document, Section
 from prony.report.load import load_document
-from prony.sandbox import StopReport
+from prony.sandbox.base import StopReport
 from recordings import with_parts
 
 __all__ = ["REPORTS"]

@@ -11,15 +11,16 @@ from prony.catalog.install.environment import Environment, Unavailable
 from prony.catalog.schema.loader import load_catalog
 from prony.engine.registry import ENGINES
 from prony.errors import SubjectError
-from prony.host import fingerprint
 from prony.host.facts.activity import Activity
+from prony.host.fingerprint import fingerprint
 from prony.model.address import Address
 from prony.model.fault import Fault, FaultKind
 from prony.model.observation import LogTail
 from prony.model.sandbox import Network, SandboxChoice, SandboxFacts
 from prony.plan import PlanOptions, make_plan
 from prony.runas import RunAs
-from prony.sandbox import SANDBOXES, StopReport
+from prony.sandbox import SANDBOXES
+from prony.sandbox.base import StopReport
 from prony.seat import EngineSeat
 from prony.study import Study, run_study
 from prony.study_document import StudyDocument

@@ -15,7 +15,7 @@ from prony.archive import open_archive
 from prony.catalog.schema.loader import load_catalog
 from prony.errors import ArchiveError, HostError
 from prony.faces.terminal import TerminalReporter
-from prony.host import HostCheck
+from prony.host.checks import HostCheck
 from prony.model.exchange import Request
 from prony.model.sandbox import Network, Placement, SandboxChoice, SandboxFacts
 from prony.model.workload import ClosedLoop, CountStop, DurationStop, EngineChoice, OpenLoop
@@ -72,7 +72,7 @@ def test_a_servers_processes_share_its_connections_as_the_catalogue_declares_the
 
 
 def asked_processes(name):
-    from prony.catalog.launch.declared import declared_facts
+    from prony.catalog.launch.processes import declared_facts
 
     subject = next(one for one in plan_of().subjects() if one.name == name)
     return declared_facts(CATALOG.server(subject.server), subject, 2).processes

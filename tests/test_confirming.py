@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from prony.archive import open_archive
-from prony.diagnosis import Evidence
 from prony.diagnosis.confirmation import confirmation_of
+from prony.diagnosis.evidence import Evidence
 from prony.model.facts import CloseLook
 from prony.model.trial import TrialRole
 from prony.monitor.switches import SwitchCounters

@@ -347,7 +347,7 @@ def test_every_column_of_an_archive_is_documented():
 
 
 def test_the_page_of_the_fingerprint_has_every_key_in_its_order():
-    from prony.host import fingerprint
+    from prony.host.fingerprint import fingerprint
     from prony.model.shapes import encode
 
     text = (REFERENCE / "json.md").read_text().partition("## Fingerprint")[2]
@@ -357,7 +357,8 @@ def test_the_page_of_the_fingerprint_has_every_key_in_its_order():
 def test_the_page_of_the_calibration_has_every_key():
     from dataclasses import fields
 
-    from prony.calibration import PARTS, Calibration, Change, Holding, PartFigure, PartResult
+    from prony.calibration.parts import PARTS
+    from prony.calibration.result import Calibration, Change, Holding, PartFigure, PartResult
     from prony.model.facts import GeneratorFitness
 
     text = (REFERENCE / "json.md").read_text().partition("## Calibration")[2].partition("## Fingerprint")[0]

@@ -3,9 +3,9 @@ import os
 from pathlib import Path
 
 from prony.analysis.fingerprints import WHAT_MATTERS, comparable, machine_key
-from prony.host import available_cpus, fingerprint, visible_environment
-from prony.host.environment import visible_parameters
-from prony.host.fingerprint import brief_fingerprint
+from prony.host.cpus import available_cpus
+from prony.host.environment import visible_environment, visible_parameters
+from prony.host.fingerprint import brief_fingerprint, fingerprint
 from prony.model.facts import Fingerprint, Unknown
 from prony.model.shapes import decode, encode
 

@@ -15,11 +15,10 @@ from prony.host.facts.activity import (
     watch_machine,
 )
 from prony.host.facts.cgroups import ancestors, limit_in, lowest_limit, parse_groups, parse_quota
-from prony.host.facts.kernel import preemption_of
 from prony.host.facts.memory import chosen, parse_meminfo
 from prony.host.facts.network import interfaces, parse_sockets
 from prony.host.facts.processor import agreed, parse_cpuinfo, parse_turbo
-from prony.host.facts.software import engine, package_names
+from prony.host.facts.software import engine, package_names, preemption_of
 from prony.host.facts.surroundings import container_kind, guest
 from prony.host.kernel_log import KernelLog, KernelMessage, kept_of, kernel_log_kept, parse_message
 

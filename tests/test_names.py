@@ -19,7 +19,7 @@ SHARED = {
 }
 # What nothing here calls, but a library does.
 CALLED_BY_LIBRARIES = {
-    "cli.help.PanelCommand.format_options",
+    "cli.main.PanelCommand.format_options",
     "sandbox.exchange._Source.makefile",
     "study_document.CrossCheckDocument._checks_something",
     "study_document.WorkloadDocument._loop_has_its_fields",

@@ -16,7 +16,7 @@ from prony.model.facts import PilotStep
 from prony.model.records import RunStatus
 from prony.model.trial import TrialRole
 from prony.reading.study import read_archive
-from prony.report.sections.warm_ups import warm_up_notes
+from prony.report.sections.notes import warm_up_notes
 from prony.study.extent import extent_of, pilot_seconds
 from prony.study.pilot import piloted
 from prony.study_document import ProfileDocument

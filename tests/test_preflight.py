@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prony.host import Cpu, Demand, HostCheck, preflight, unfit
 from prony.host.checks import (
+    HostCheck,
     accept_backlog,
     backlogs,
     cpu_quota,
@@ -26,7 +26,9 @@ from prony.host.checks import (
     time_wait_left,
     tracking,
 )
+from prony.host.cpus import Cpu
 from prony.host.facts.activity import Activity
+from prony.host.preflight import Demand, preflight, unfit
 
 GIB = 1024**3
 RANGE = 'sudo sysctl -w net.ipv4.ip_local_port_range="10000 65535"'

@@ -49,7 +49,7 @@ def test_a_path_has_its_share_its_errors_and_its_times():
     found = read_load(decode_recording(WIRE))
     home, cart = found.paths
     assert (home.asked, cart.asked) == (0.9, 0.1)
-    assert (home.account.requests, home.share(found.account), home.account.lost) == (170, 170 / 190, 0)
+    assert (home.account.requests, home.share, home.account.lost) == (170, 170 / 190, 0)
     assert (cart.account.requests, cart.account.lost, cart.kind) == (20, 3, "response")
     assert home.ok.percentiles["50"] == pytest.approx(MS, rel=0.001)
     assert (cart.all.count, cart.all.infinite_from) == (20, 85)

@@ -6,7 +6,7 @@ import pytest
 
 from prony.catalog.schema.loader import load_catalog, with_app
 from prony.errors import ArchiveError, HostError, SubjectError
-from prony.host import claim_machine
+from prony.host.claim import claim_machine
 from prony.model.records import RunStatus
 from prony.model.subject import Interface
 from prony.model.trial import Failed, Ok

@@ -4,7 +4,7 @@ import pytest
 
 from prony.errors import HostError
 from prony.factors import Choices, seated
-from prony.host import Cpu
+from prony.host.cpus import Cpu
 from prony.kernel_settings import OF_A_NAMESPACE, why_not
 from prony.model.plan import Cell, Plan
 from prony.model.sandbox import Network, SandboxChoice, SandboxFacts, SandboxKind

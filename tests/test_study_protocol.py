@@ -13,7 +13,7 @@ from prony.archive import open_archive
 from prony.catalog.schema.loader import load_catalog
 from prony.errors import EngineError, FailureStage, HostError
 from prony.faces.markdown import markdown
-from prony.host import fingerprint
+from prony.host.fingerprint import fingerprint
 from prony.host.noise_floors import keep_floors
 from prony.model.facts import Floor, RateStep, SearchPart
 from prony.model.fault import Fault, FaultKind

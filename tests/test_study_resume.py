@@ -16,7 +16,7 @@ from golden.build import recording
 from prony.archive import open_archive, resume
 from prony.catalog.schema.loader import load_catalog
 from prony.errors import ArchiveError, HostError
-from prony.host import fingerprint
+from prony.host.fingerprint import fingerprint
 from prony.model.plan import Design
 from prony.model.records import RunStatus
 from prony.model.trial import Invalid, Ok, TrialRole

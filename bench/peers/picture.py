@@ -6,7 +6,7 @@ from statistics import median
 from peers.cells import CELLS, Measure
 from peers.own import PRONY
 from peers.results import Result, interval
-from prony.page.render import svg
+from prony.page.figure import svg
 
 __all__ = ["drawn"]
 

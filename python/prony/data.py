@@ -20,7 +20,7 @@ from prony.archive import open_archive
 from prony.engine.local import LocalEngine
 from prony.engine.target import target_of
 from prony.errors import UsageError
-from prony.faces.sheet import Sheet
+from prony.faces.over_sheets import Sheet
 from prony.faces.sheets import sheets
 from prony.model.exchange import Request
 from prony.model.plan import Plan

@@ -26,23 +26,19 @@ from prony.model.recording import Recording
 from prony.model.sandbox import Placement
 from prony.model.shapes import Json, decode
 from prony.model.trial import Failed, Ok, Trial
-from prony.monitor.base import Gauges, WindowCounters
 from prony.monitor.downstream import DownstreamGauges
 from prony.monitor.environment import EnvironmentCounters
-from prony.monitor.frequency import FrequencyGauge
-from prony.monitor.groups import GroupCounters, oom_kills
 from prony.monitor.interpreter_lock import LockCounters
 from prony.monitor.kernel import KernelCounters
-from prony.monitor.limits import LimitCounters, read_port_range
-from prony.monitor.listeners import ListenerGauges, Watched
-from prony.monitor.memory import MemoryGauge
-from prony.monitor.processes import ProcessMonitor
+from prony.monitor.limits import GroupCounters, LimitCounters, oom_kills, read_port_range
+from prony.monitor.listeners import ListenerGauges, WaitingPorts, Watched
+from prony.monitor.machine import FrequencyGauge, MemoryGauge
+from prony.monitor.processes import Gauges, ProcessMonitor, WindowCounters
 from prony.monitor.sock_diag import SockDiag
 from prony.monitor.switches import SwitchCounters
-from prony.monitor.waiting_ports import WaitingPorts
 from prony.monitor.waits import ThreadCounters
 from prony.monitor.workers import WorkerConnections
-from prony.sandbox import RunningSubject, Sandbox, StopReport
+from prony.sandbox.base import RunningSubject, Sandbox, StopReport
 from prony.sandbox.carry_over import carried_over, read_sockets
 from prony.sandbox.ceilings import memory_bytes
 from prony.sandbox.cgroup.base import Counters

@@ -7,11 +7,11 @@ import pytest
 from rich.console import Console
 
 from golden import build
+from prony.analysis.accept_queue import Starvation, starvation
 from prony.analysis.account import tally, together
 from prony.analysis.latency import latency_summaries
 from prony.analysis.missing import Missing
 from prony.analysis.rates import rates_of
-from prony.analysis.starvation import Starvation, starvation
 from prony.analysis.summary import figures, summarise_cell
 from prony.analysis.trial_metrics import trial_metrics
 from prony.faces.as_json import document_json

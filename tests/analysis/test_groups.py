@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from prony.analysis.groups import friedman, letters
+from prony.analysis.standings import friedman, letters
 
 NAMES = ("bjoern", "cheroot", "gunicorn", "meinheld", "mod_wsgi", "uwsgi")
 PAIRS = list(combinations(NAMES, 2))

@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from golden import build
-from prony.analysis.knee import Point, points, saturation
 from prony.analysis.missing import Missing
 from prony.analysis.summary import figures, summarise_cell
 from prony.model.plan import Cell
 from prony.model.workload import ClosedLoop, DurationStop, Workload
+from prony.reading.saturation import Point, points, saturation
 
 
 def curve(*throughputs, half=0.0):

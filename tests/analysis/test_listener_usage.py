@@ -6,7 +6,7 @@ import pytest
 
 from golden import build
 from golden.build import SECOND
-from prony.analysis.listeners import SharedAddress, shared_addresses
+from prony.analysis.accept_queue import SharedAddress, shared_addresses
 from prony.archive import create, open_archive
 from prony.model.address import AddressKind
 from prony.model.facts import Fingerprint, TrialFacts

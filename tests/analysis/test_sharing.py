@@ -9,7 +9,7 @@ from golden import build
 from prony.analysis.answer import bounded_by
 from prony.analysis.claim_parts import ClaimVerdict
 from prony.analysis.compare import Verdict
-from prony.analysis.sharing import Costs, generator_share, loss_ratio, share_reach
+from prony.analysis.generator import Costs, generator_share, loss_ratio, share_reach
 from prony.analysis.summary import figures
 from prony.archive import open_archive
 from prony.faces.as_json import reading_json

@@ -3,7 +3,7 @@
 import pytest
 
 from prony.analysis.missing import Missing
-from prony.analysis.threads import busiest_process, thread_metrics
+from prony.analysis.resources import busiest_process, thread_metrics
 from prony.model.observation import Phase, ProcessRow, Sample, ThreadUsage
 from prony.model.trial import Ok, Trial, TrialRole
 

@@ -1,7 +1,7 @@
 """Who came and who went while the window was open."""
 
 from prony.analysis.missing import Missing
-from prony.analysis.turnover import Turnover, turnover, turnover_metrics
+from prony.analysis.resources import Turnover, turnover, turnover_metrics
 from prony.model.observation import Phase, ProcessRow, Sample
 
 

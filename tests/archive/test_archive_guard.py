@@ -16,7 +16,7 @@ from prony.errors import ArchiveError, UsageError
 from prony.model.facts import Fingerprint
 from prony.model.recording import Distribution, Handshakes, StageFigures, Streams
 from prony.model.shapes import encode
-from prony.sandbox.ring import Ring
+from prony.sandbox.supervisor import Ring
 
 
 @pytest.fixture

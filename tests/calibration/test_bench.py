@@ -1,6 +1,6 @@
 """How much a calibration measures."""
 
-from prony.calibration import QUICK, USUAL
+from prony.calibration.bench import QUICK, USUAL
 
 
 def test_an_effort_has_enough_blocks_for_a_verdict():

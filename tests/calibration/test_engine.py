@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from prony.calibration import QUICK
+from prony.calibration.bench import QUICK
 from prony.calibration.parts.engine import (
     CONNECTIONS,
     Seen,

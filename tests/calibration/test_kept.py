@@ -6,9 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prony.calibration import Calibration, Change, Holding, PartFigure, PartResult, keep, kept, to_json
-from prony.calibration.result import from_json
-from prony.calibration.store import file_of
+from prony.calibration.result import (
+    Calibration,
+    Change,
+    Holding,
+    PartFigure,
+    PartResult,
+    file_of,
+    from_json,
+    keep,
+    kept,
+    to_json,
+)
 from prony.errors import HostError
 from prony.model.facts import Fitness, GeneratorFitness
 

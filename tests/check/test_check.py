@@ -7,8 +7,7 @@ import pytest
 
 from prony.analysis.account import RequestClass
 from prony.catalog.schema.loader import load_catalog
-from prony.check import ServerCheck, names_to_check, verdict_of
-from prony.check.rows import subjects_to_check
+from prony.check import ServerCheck, names_to_check, subjects_to_check, verdict_of
 from prony.errors import UsageError
 from prony.faces.markdown import markdown
 from prony.listing.servers import check_json, checks_document
@@ -16,7 +15,7 @@ from prony.model.address import TlsKey, Wire
 from prony.model.observation import LogTail
 from prony.model.subject import Interface
 from prony.model.trial import Failed, Invalid, Ok, Trial, TrialRole
-from prony.sandbox import StopReport
+from prony.sandbox.base import StopReport
 from prony.trial import Stay
 from recordings import recording_of
 

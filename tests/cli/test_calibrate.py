@@ -2,8 +2,9 @@
 
 import pytest
 
-from prony.calibration import QUICK, USUAL, Calibration, Change, Holding, PartFigure, PartResult
-from prony.cli.interrupt import Terminated
+from prony.calibration.bench import QUICK, USUAL
+from prony.calibration.result import Calibration, Change, Holding, PartFigure, PartResult
+from prony.cli.talk import Terminated
 from prony.errors import HostError
 
 
@@ -36,7 +37,7 @@ def calibrated(said, folder, monkeypatch):
     def run(measure, *arguments):
         orders = []
         monkeypatch.setattr(
-            "prony.calibration.run_calibration", lambda order, _: orders.append(order) or measure()
+            "prony.calibration.run.run_calibration", lambda order, _: orders.append(order) or measure()
         )
         monkeypatch.setattr("commands.Prony.environment", lambda self: {"PRONY_CACHE": str(folder / "own")})
         monkeypatch.setenv("PRONY_CACHE", str(folder / "own"))
@@ -90,7 +91,7 @@ def test_a_machine_that_cannot_be_calibrated_is_told(calibrated, folder):
 
 def test_the_host_shows_the_calibration_of_the_machine_as_it_is_now(calibrated, said, monkeypatch):
     from prony.analysis.fingerprints import machine_key
-    from prony.host import fingerprint
+    from prony.host.fingerprint import fingerprint
 
     key = machine_key(fingerprint())
     calibrated(lambda: found(key))

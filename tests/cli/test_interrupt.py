@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from prony.cli.interrupt import Terminated, status_of, terminate_as_interrupt
+from prony.cli.talk import Terminated, status_of, terminate_as_interrupt
 
 
 @pytest.fixture

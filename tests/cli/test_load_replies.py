@@ -146,7 +146,7 @@ def test_uploads_that_are_answered_early_are_answered(said, tmp_path, name):
         arguments = ["-n", "8", "-c", "2", "-m", "POST", "--body", f"@{body}", "--json", "-"]
         done = said("load", url, *more, *arguments)
     account = done.json["account"]
-    assert (account["ok"], account["ok_status"]) == (8, {"200": 8}), done.json["errors"]
+    assert (account["ok"], account["ok_status"]) == (8, {"200": 8}), done.json["error_samples"]
     assert account["answered_early"] > 0
 
 
@@ -279,7 +279,8 @@ def test_a_body_that_is_compressed_is_named_where_a_text_is_missing(said):
     with serving(reading_heads(reply)) as url:
         arguments = ["-n", "2", "-c", "1", "--expect-body-contains", "cart", "--json", "-"]
         result = said("load", url, *arguments).json
-    assert result["errors"][0]["detail"] == "a body without `cart`: the body has the Content-Encoding gzip"
+    first = result["error_samples"][0]
+    assert first["detail"] == "a body without `cart`: the body has the Content-Encoding gzip"
 
 
 def test_what_is_open_at_a_time_is_no_more_than_there_are_connections(said):
@@ -305,7 +306,7 @@ def test_connections_that_one_table_of_descriptors_cannot_hold_have_several(refe
     done = with_descriptors(200, reference, "-n", "1000", "-c", "500", "--threads", "1", "--json", "-")
     result = json.loads(done.stdout)
     assert (result["account"]["ok"], result["account"]["client_no_descriptor"]) == (1000, 0)
-    assert result["generator"]["threads"] == 4
+    assert result["engine"]["threads"] == 4
 
 
 def test_connections_that_no_descriptors_allow_are_refused_at_the_start(reference):

@@ -11,7 +11,7 @@ import pytest
 import prony
 from commands import ended
 from golden.build import study_two
-from prony.host import claim_machine
+from prony.host.claim import claim_machine
 
 
 def test_prony_alone_shows_its_commands_and_is_a_misuse(said):
@@ -36,7 +36,7 @@ def test_a_fault_of_pronys_own_is_said_in_a_line_and_exits_with_4(said, monkeypa
     def fail(**_):
         raise ZeroDivisionError("seven by nothing")
 
-    monkeypatch.setattr("prony.host.fingerprint", fail)
+    monkeypatch.setattr("prony.host.fingerprint.fingerprint", fail)
     done = said("host")
     assert (done.status, done.out) == (4, "")
     assert done.err == (

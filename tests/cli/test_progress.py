@@ -8,8 +8,7 @@ import sys
 import pytest
 
 from golden import build
-from prony.cli.load_line import LoadLine
-from prony.cli.load_progress import LoadProgress
+from prony.cli.load_progress import LoadLine, LoadProgress
 from prony.cli.progress import StudyProgress
 from prony.model.plan import Cell
 from prony.model.trial import Invalid

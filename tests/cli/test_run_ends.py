@@ -8,7 +8,7 @@ import pytest
 
 from golden.build import closed_study, study_two
 from prony.archive import create, open_archive
-from prony.cli.interrupt import Terminated
+from prony.cli.talk import Terminated
 from prony.errors import SubjectError
 from prony.model.facts import Fingerprint
 from prony.model.fault import Fault, FaultKind

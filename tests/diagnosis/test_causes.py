@@ -9,15 +9,17 @@ from diagnosis.test_rules import CELL, HEALTHY
 from golden import build
 from histograms import distribution
 from prony.analysis.validity import Circumstances, judge
-from prony.diagnosis import Confidence, Evidence, Resource, diagnose
+from prony.diagnosis import diagnose
 from prony.diagnosis.busy_slots import SLOTS_BUSY
 from prony.diagnosis.connect_ladder import CONNECTS_REPEATED
 from prony.diagnosis.connection_cap import CONNECTION_CAP
+from prony.diagnosis.consumption import Resource
 from prony.diagnosis.debugging import DEBUGGING
 from prony.diagnosis.descriptors import DESCRIPTORS_USED_UP, SELECT_FULL
 from prony.diagnosis.disk import DISK_WAITED
 from prony.diagnosis.downstream import DOWNSTREAM_BUSY
 from prony.diagnosis.earlier_trials import PORTS_KEPT_BY_EARLIER
+from prony.diagnosis.evidence import Confidence, Evidence
 from prony.diagnosis.forks import FORKED_FOR_EACH
 from prony.diagnosis.held_back import REPLIES_HELD_BACK
 from prony.diagnosis.knobs import Knob

@@ -8,37 +8,27 @@ from declared import declared
 from diagnosis.test_rules import CELL, HEALTHY, answered, findings
 from golden import build
 from histograms import distribution
-from prony.diagnosis import (
-    PRECEDENCE,
-    Affected,
-    Confidence,
-    DiagnosisKind,
-    Evidence,
-    Finding,
-    Observed,
-    Resource,
-    Symptom,
-    conclude,
-    observe,
-)
-from prony.diagnosis.bounds import bounds_of
+from prony.diagnosis import observe
 from prony.diagnosis.busy_slots import ADD_THREADS, SLOTS_BUSY
 from prony.diagnosis.clipped_backlog import BACKLOG_CLIPPED
 from prony.diagnosis.closed_after_each import CLOSED_AFTER_EACH
+from prony.diagnosis.conclusion import DiagnosisKind, Observed, conclude
 from prony.diagnosis.connection_cap import CONNECTION_CAP, RAISE_CONNECTION_CAP
-from prony.diagnosis.consumption import Consumption, consumption_of
+from prony.diagnosis.consumption import Consumption, Resource, bounds_of, consumption_of
 from prony.diagnosis.disk import DISK_WAITED
 from prony.diagnosis.downstream import DOWNSTREAM_BUSY
 from prony.diagnosis.dropped_connects import CONNECTS_DROPPED, HALF_OPEN_QUEUE_FULL
+from prony.diagnosis.evidence import Affected, Confidence, Evidence, Finding
 from prony.diagnosis.generator_limited import GENERATOR_BUSY, GENERATOR_KEPT_WAITING
 from prony.diagnosis.killed import KILLED_FOR_MEMORY
-from prony.diagnosis.kinds import Bearing
+from prony.diagnosis.kinds import Bearing, Symptom
 from prony.diagnosis.knobs import Knob, Turned, knob_of
 from prony.diagnosis.listen_queue import QUEUE_FULL, QUEUE_OVERFLOWED
 from prony.diagnosis.memory_pressure import WAITED_FOR_MEMORY
 from prony.diagnosis.one_core import ADD_PROCESSES, ONE_CORE_FULL, ONE_THREAD_FULL
 from prony.diagnosis.other_programs import OTHERS_RAN
 from prony.diagnosis.restarted import READ_LOG_FOR_LIMITS, RESTARTED
+from prony.diagnosis.rules import PRECEDENCE
 from prony.diagnosis.shared import KEEP_ALIVE
 from prony.diagnosis.starvation import ADD_WORKERS, STARVED, STARVED_BY_SLOTS
 from prony.diagnosis.stolen_time import STOLEN

@@ -7,16 +7,17 @@ import pytest
 from diagnosis.test_conclusion import concluded, loaded
 from diagnosis.test_rules import CELL
 from golden import build
-from prony.diagnosis import Agreement, Confirmation, Evidence, confirmed
 from prony.diagnosis.busy_slots import SLOTS_BUSY
-from prony.diagnosis.confirmation import agreement_of
+from prony.diagnosis.conclusion import confirmed
+from prony.diagnosis.confirmation import Agreement, Confirmation, agreement_of
+from prony.diagnosis.evidence import Evidence
 from prony.diagnosis.one_core import ONE_CORE_FULL, ONE_THREAD_FULL
 from prony.diagnosis.other_programs import OTHERS_RAN
 from prony.model.facts import CloseView
 from prony.model.observation import ThreadSchedule
 from prony.model.trial import Failed
-from prony.report.confirmation import confirmation_blocks
 from prony.report.document import Notes, Paragraph
+from prony.report.why import confirmation_blocks
 
 SECOND = build.SECOND
 

@@ -8,10 +8,13 @@ import pytest
 from declared import declared
 from golden import build
 from histograms import distribution
-from prony.diagnosis import RULES, Advice, Confidence, Evidence, Finding, Symptom, diagnose
+from prony.diagnosis import diagnose
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.generator_limited import GENERATOR_BUSY, GENERATOR_KEPT_WAITING
 from prony.diagnosis.heat import HEAT
 from prony.diagnosis.killed import ENDED_UNDER_LOAD, KILLED_FOR_MEMORY
+from prony.diagnosis.kinds import Advice, Symptom
+from prony.diagnosis.rules import RULES
 from prony.model.limit import Limit, LimitKind
 from prony.model.plan import Cell
 from prony.model.records import SubjectRecord

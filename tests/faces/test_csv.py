@@ -13,7 +13,7 @@ from golden import build, generators, studies
 from prony.archive import open_archive
 from prony.errors import UsageError
 from prony.faces.csv_files import write_csv, write_sheets, written
-from prony.faces.sheet import Sheet, header
+from prony.faces.over_sheets import Sheet, header
 from prony.metrics import METRICS
 from prony.reading.study import read_archive
 

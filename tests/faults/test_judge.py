@@ -14,8 +14,9 @@ from lab.kept import Kept, decode_kept, encode_kept, slimmed
 from lab.matrix import HEALTHY as NOTHING
 from lab.matrix import matrix_of
 from lab.report import planted_faults
-from prony.diagnosis import Evidence, observe
+from prony.diagnosis import observe
 from prony.diagnosis.descriptors import DESCRIPTORS_USED_UP
+from prony.diagnosis.evidence import Evidence
 from prony.diagnosis.generator_limited import GENERATOR_KEPT_WAITING
 from prony.diagnosis.listen_queue import QUEUE_FULL
 from prony.diagnosis.shared_cpus import STRAYED

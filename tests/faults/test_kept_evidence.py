@@ -14,8 +14,11 @@ from lab.command import read_evidence
 from lab.dominance import judge_doubles, share_of
 from lab.judge import MOST_OF_A_CPU, JudgedPlant, judge_plants, named_by
 from lab.matrix import matrix_of
-from prony.diagnosis import PRECEDENCE, Confidence, Observed, conclude, observe
+from prony.diagnosis import observe
+from prony.diagnosis.conclusion import Observed, conclude
+from prony.diagnosis.evidence import Confidence
 from prony.diagnosis.other_programs import OTHERS_RAN, OTHERS_RAN_BESIDE_GENERATOR
+from prony.diagnosis.rules import PRECEDENCE
 from prony.diagnosis.stolen_time import STOLEN
 
 TRIED = Path(__file__).parent / "tried.jsonl.xz"

@@ -11,7 +11,7 @@ from lab.planting import FAULTY, HEALTHY, plan_of_plant
 from lab.report import where_planted
 from prony.catalog.schema.loader import load_catalog
 from prony.catalog.schema.settings import resolved_settings
-from prony.diagnosis import RULES
+from prony.diagnosis.rules import RULES
 from prony.kernel_settings import why_not
 from prony.model.sandbox import SandboxChoice
 

@@ -6,10 +6,9 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from prony.calibration import Calibration, Change, Holding, PartFigure, PartResult
+from prony.calibration.result import Calibration, Change, Holding, PartFigure, PartResult
 from prony.faces.terminal import TerminalReporter
-from prony.listing.calibration import calibration_document, change_words, summary
-from prony.listing.host import host_document
+from prony.listing.calibration import calibration_document, change_words, host_document, summary
 from prony.model.facts import Fingerprint
 
 MONITORS = Change(

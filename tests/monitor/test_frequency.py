@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from prony.monitor.frequency import FrequencyGauge
+from prony.monitor.machine import FrequencyGauge
 
 
 def cpu(folder: Path, number: int, text: str) -> None:

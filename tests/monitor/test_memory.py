@@ -1,6 +1,6 @@
 """The machine's memory, as a gauge."""
 
-from prony.monitor.memory import MemoryGauge
+from prony.monitor.machine import MemoryGauge
 
 
 def test_it_is_what_there_is_and_what_programs_could_get(tmp_path):

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from prony.monitor.parts import main_of
+from prony.monitor.processes import main_of
 from prony.sandbox.cgroup.base import NoCgroups
-from prony.sandbox.cgroup.tree import open_cgroups
+from prony.sandbox.cgroup.scope import open_cgroups
 
 # A main process that enters a group, has a daemon, says its number, and stays.
 MAIN = """

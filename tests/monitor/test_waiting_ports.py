@@ -6,8 +6,8 @@ from contextlib import ExitStack
 
 import pytest
 
+from prony.monitor.listeners import WaitingPorts
 from prony.monitor.sock_diag import SockDiag
-from prony.monitor.waiting_ports import WaitingPorts
 
 
 @pytest.fixture

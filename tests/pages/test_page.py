@@ -13,9 +13,9 @@ from golden import build
 from pages import studies
 from pages.walk import Parsed, chart_rows, chart_specs, wrong_numbers, wrong_rows
 from prony.model.workload import EngineChoice
-from prony.page import palette as palette_of
+from prony.page import chart
+from prony.page.chart import COLOURS, GRID, INK, PAPER, QUIET, palette
 from prony.page.charts import chapters
-from prony.page.palette import COLOURS, GRID, INK, PAPER, QUIET, palette
 from prony.page.scene import scene_of
 from prony.page.study import page_of_study
 
@@ -74,7 +74,7 @@ def test_twelve_subjects_have_twelve_colours_and_forty_still_differ():
 
 
 def test_every_colour_of_a_subject_has_a_variable_in_each_scheme_and_a_mark_in_the_key():
-    style = (Path(palette_of.__file__).parent / "assets" / "page.css").read_text()
+    style = (Path(chart.__file__).parent / "assets" / "page.css").read_text()
     for k, colour in enumerate(COLOURS):
         assert style.count(f"--c{k}: ") == 4
         assert style.count(f"--c{k}: {colour};") == 2
@@ -296,7 +296,7 @@ def test_a_page_to_pass_on_has_no_paths_no_host_no_logs_and_no_facts_of_the_mach
 
 
 def test_a_still_picture_leaves_out_only_marks_that_nobody_sees():
-    from prony.page.render import still
+    from prony.page.figure import still
 
     spec = specs("study_two")["percentiles-all"]
     marks, kept = ([one["mark"] for one in made["layer"]] for made in (spec, still(spec)))
@@ -311,9 +311,9 @@ def test_pages_of_small_studies_stay_small():
 
 
 def test_the_own_script_is_small():
-    from prony.page import shell
+    from prony.page import markup
 
-    assert len(shell._asset("page.js")) <= 25_000
+    assert len(markup._asset("page.js")) <= 25_000
 
 
 @pytest.mark.slow
@@ -326,10 +326,10 @@ def test_sixty_four_cells_of_eight_trials_make_a_page_of_three_megabytes(tmp_pat
 def test_the_library_in_pages_is_that_of_the_package_that_draws():
     import vl_convert
 
-    from prony.page import shell
-    from prony.page.render import VEGA_LITE
+    from prony.page import markup
+    from prony.page.figure import VEGA_LITE
 
-    assert gzip.decompress(shell._asset("vega.js.gz")).decode() == vl_convert.javascript_bundle(
+    assert gzip.decompress(markup._asset("vega.js.gz")).decode() == vl_convert.javascript_bundle(
         vl_version=VEGA_LITE
     )
 

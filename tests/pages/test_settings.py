@@ -6,7 +6,7 @@ from dataclasses import replace
 from golden import studies
 from prony.archive import open_archive
 from prony.page.charts.settings import setting_charts
-from prony.page.render import svg
+from prony.page.figure import svg
 from prony.page.scene import scene_of
 from prony.reading.study import read_archive
 from prony.reading.traces import Traces

@@ -1,6 +1,6 @@
 """Findings about subjects over their trials."""
 
-from prony.diagnosis import Confidence, Finding
+from prony.diagnosis.evidence import Confidence, Finding
 from prony.diagnosis.restarted import RESTARTED
 from prony.diagnosis.throttled import THROTTLED
 from prony.reading.findings import merged

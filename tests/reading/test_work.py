@@ -7,7 +7,7 @@ import pytest
 from golden import build
 from pages import studies
 from prony.model.plan import Cell
-from prony.reading.work import unequal_replies
+from prony.reading.groups import unequal_replies
 from prony.report.diagnoses import cause_note
 from prony.report.sections.notes import work_notes
 from recordings import with_parts

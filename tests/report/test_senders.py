@@ -11,7 +11,7 @@ from prony.model.shapes import decode
 from prony.reading.senders import senders
 from prony.reading.study import read_archive
 from prony.report.machines import machines_section
-from prony.report.sections.senders import senders_section
+from prony.report.sections.generators import senders_section
 from prony.report.study import study_report
 
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from golden import build
-from prony.analysis.listeners import SharedAddress
+from prony.analysis.accept_queue import SharedAddress
 from prony.archive import open_archive
 from prony.faces.as_json import reading_json
 from prony.reading.study import read_archive
-from prony.report.sections.listeners import listeners
+from prony.report.sections.processes import listeners
 
 
 @pytest.fixture(scope="module")

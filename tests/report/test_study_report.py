@@ -20,7 +20,7 @@ from prony.errors import ArchiveError
 from prony.faces.as_json import document_json, reading_json
 from prony.faces.markdown import markdown
 from prony.faces.terminal import TerminalReporter
-from prony.listing.host import host_document
+from prony.listing.calibration import host_document
 from prony.model.facts import Fingerprint, FoundRate, RateBoundary, RateStep, RunFacts, Unmet
 from prony.model.fault import Fault, FaultKind
 from prony.model.limit import Limit, LimitKind

@@ -7,12 +7,14 @@ import pytest
 from diagnosis.test_conclusion import loaded, record
 from diagnosis.test_rules import CELL
 from pages import studies
-from prony.diagnosis import Evidence, conclude, observe
+from prony.diagnosis import observe
+from prony.diagnosis.conclusion import conclude
+from prony.diagnosis.evidence import Evidence
 from prony.page.charts.threads import thread_times
 from prony.page.scene import scene_of
 from prony.reading.limits import LimitedCell
+from prony.report.diagnoses import time_heading, time_rows, time_table
 from prony.report.document import Bars, Table
-from prony.report.thread_time import time_heading, time_rows, time_table
 from prony.report.why import why_document
 
 LOOKS = {"threads.looks": 50, "threads.sleep": 30, "threads.downstream": 10, "threads.awake": 10}

@@ -8,7 +8,8 @@ import pytest
 
 from prony.model.sandbox import Placement, SandboxChoice, SandboxKind
 from prony.runas import RunAs, resolve_user
-from prony.sandbox import Sandbox, open_sandbox
+from prony.sandbox import open_sandbox
+from prony.sandbox.base import Sandbox
 from prony.sandbox.choice import Absent
 from prony.sandbox.containers.engine import ContainerEngine
 from prony.sandbox.containers.found import find_engine

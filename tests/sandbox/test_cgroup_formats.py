@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from prony.errors import HostError
 from prony.sandbox.cgroup.base import CgroupTree, Counters, Limits, NoCgroups
 from prony.sandbox.cgroup.ending import kill_all, members, remove_all
-from prony.sandbox.cgroup.mark import Mark, own_mark, parse_mark
+from prony.sandbox.cgroup.files import Mark, own_mark, parse_mark
 from prony.sandbox.cgroup.mounts import find_hierarchies
-from prony.sandbox.cgroup.remains import clear_subtrees
+from prony.sandbox.cgroup.scope import open_cgroups
 from prony.sandbox.cgroup.sources import parse_flat
-from prony.sandbox.cgroup.tree import open_cgroups
 from prony.sandbox.identity import Identity, boot_id
+from prony.sandbox.remains import clear_subtrees
 
 # What Linux 6.1 (v2) and 6.18 (v1) put into a group, as far as it is used.
 OF_V2 = {

@@ -34,8 +34,8 @@ from pathlib import Path
 from prony.sandbox.cgroup.base import Limits, NoCgroups
 from prony.sandbox.cgroup.join import join
 from prony.sandbox.cgroup.probe import probe_limits
-from prony.sandbox.cgroup.remains import clear_subtrees
-from prony.sandbox.cgroup.tree import open_cgroups
+from prony.sandbox.remains import clear_subtrees
+from prony.sandbox.cgroup.scope import open_cgroups
 TOP = Path("/sys/fs/cgroup")
 CONTROLLERS = "+cpu +cpuset +memory +pids"
 

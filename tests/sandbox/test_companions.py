@@ -12,7 +12,7 @@ from prony.model.launch import Launch, Readiness, RoleRule, StopRule
 from prony.model.observation import Phase
 from prony.model.sandbox import Placement
 from prony.monitor.processes import ProcessMonitor
-from prony.sandbox import Sandbox
+from prony.sandbox.base import Sandbox
 
 from .subjects import PYTHON, SERVER, eventually, launch_script, marked_processes
 

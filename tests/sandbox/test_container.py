@@ -15,19 +15,20 @@ import prony
 from prony.errors import HostError
 from prony.model.sandbox import Network, Placement, SandboxChoice, SandboxKind
 from prony.runas import RunAs
-from prony.sandbox import Sandbox, open_sandbox
+from prony.sandbox import open_sandbox
 from prony.sandbox.available import look
+from prony.sandbox.base import Sandbox
 from prony.sandbox.cgroup.base import LIMITS, Limits
-from prony.sandbox.cgroup.mark import own_mark
+from prony.sandbox.cgroup.files import own_mark
 from prony.sandbox.choice import Absent, Available
+from prony.sandbox.container import inner_number
 from prony.sandbox.containers import found
-from prony.sandbox.containers.container import inner_number
 from prony.sandbox.containers.engine import ContainerEngine
 from prony.sandbox.containers.found import limit_states
 from prony.sandbox.containers.image import IMAGE, containerfile, ensure_image, image_name, remove_images
 from prony.sandbox.containers.options import limit_options, mounts
-from prony.sandbox.containers.remains import clear_containers
 from prony.sandbox.journal import RunFolder
+from prony.sandbox.remains import clear_containers
 
 from .subjects import SERVER, eventually, launch_script
 
@@ -300,7 +301,7 @@ def test_what_the_engine_said_is_told_when_no_container_starts(
 
 def test_a_container_that_a_killed_prony_left_is_removed_and_no_other(engine: ContainerEngine) -> None:
     # Its Prony is a process that has ended, and another's container bears no mark.
-    script = "from prony.sandbox.cgroup.mark import own_mark; print(own_mark())"
+    script = "from prony.sandbox.cgroup.files import own_mark; print(own_mark())"
     gone = subprocess.run(
         [sys.executable, "-c", script],
         env={**os.environ, "PYTHONPATH": SOURCE},

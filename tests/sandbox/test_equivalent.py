@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from prony.host import Cpu
+from prony.host.cpus import Cpu
 from prony.model.sandbox import Placement
 from prony.sandbox.equivalent import equivalent
 from prony.sandbox.placement import place

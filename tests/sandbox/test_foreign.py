@@ -8,7 +8,7 @@ import pytest
 
 from prony.sandbox.cgroup.base import CgroupTree, Counters, NoCgroups
 from prony.sandbox.cgroup.foreign import ForeignGroup, ForeignGroups
-from prony.sandbox.cgroup.tree import open_cgroups
+from prony.sandbox.cgroup.scope import open_cgroups
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from tests.sandbox.subjects import eventually, launch_script
 
 from prony.model.launch import Launch
 from prony.model.sandbox import Placement, SandboxChoice
-from prony.sandbox import Sandbox
+from prony.sandbox.base import Sandbox
 from prony.sandbox.ceilings import PIDS, ceilings, disk_bytes, memory_bytes, pids_of_user, with_ceilings
-from prony.sandbox.growth import Growth
+from prony.sandbox.supervisor import Growth
 from prony.units import GIB, MIB
 
 

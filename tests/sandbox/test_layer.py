@@ -11,7 +11,7 @@ import pytest
 
 from prony.model.exchange import Check
 from prony.model.sandbox import Network, SandboxChoice
-from prony.sandbox import layer, linux, open_sandbox
+from prony.sandbox import linux, open_sandbox, start
 from prony.sandbox.contract import probe
 from prony.sandbox.journal import layer_folder
 
@@ -76,7 +76,7 @@ def test_what_a_subject_writes_in_its_apps_folder_goes_to_a_layer(user, run, pla
 COVERED = """
 import sys
 from prony.sandbox import linux
-from prony.sandbox.layer import Layer, cover
+from prony.sandbox.start import Layer, cover
 if sys.argv[3] == "copy":
     def refuse(*arguments):
         raise OSError(38, "no overlays here")
@@ -144,7 +144,7 @@ def test_a_folder_too_large_to_copy_is_read_only(app, monkeypatch):
     made = []
     monkeypatch.setattr(linux, "mount_overlay", lambda *_: (_ for _ in ()).throw(OSError("none")))
     monkeypatch.setattr(linux, "make_read_only", made.append)
-    monkeypatch.setattr(layer, "_MOST_COPIED_BYTES", 3)
+    monkeypatch.setattr(start, "_MOST_COPIED_BYTES", 3)
     with TemporaryDirectory() as place:
-        layer.cover(layer.Layer(str(app), place, None, None))
+        start.cover(start.Layer(str(app), place, None, None))
     assert made == [[str(app)]]

@@ -9,9 +9,9 @@ import pytest
 from prony.model.launch import StopRule
 from prony.model.sandbox import Placement
 from prony.runas import RunAs
-from prony.sandbox import Sandbox
+from prony.sandbox.base import Sandbox
 from prony.sandbox.cgroup.base import NoCgroups
-from prony.sandbox.cgroup.tree import open_cgroups
+from prony.sandbox.cgroup.scope import open_cgroups
 from prony.sandbox.groups import TrialGroups
 from prony.sandbox.order import make_order, write_folders
 from prony.sandbox.pipe import Supervisor

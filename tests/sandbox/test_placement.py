@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prony.errors import HostError
-from prony.host import Cpu
+from prony.host.cpus import Cpu
 from prony.model.sandbox import Placement, SandboxChoice
 from prony.sandbox.placement import place, place_in
 

@@ -14,11 +14,12 @@ from prony.model.exchange import Request
 from prony.model.launch import Launch, Readiness, StopRule
 from prony.model.sandbox import Network, Placement, SandboxChoice
 from prony.runas import RunAs, own_folder
-from prony.sandbox import Sandbox, describe, open_sandbox
+from prony.sandbox import describe, open_sandbox
+from prony.sandbox.base import Sandbox
 from prony.sandbox.exchange import Reply, exchange
-from prony.sandbox.files import write_files
 from prony.sandbox.journal import RunFolder
 from prony.sandbox.linux import in_network
+from prony.sandbox.order import write_files
 
 from .subjects import PYTHON, SERVER, eventually, launch_script, marked_processes
 
@@ -314,7 +315,7 @@ def test_folders_are_given_away_when_all_is_in_them(
         given.append(path.relative_to(folder.parent))
         return own_folder(path, to)
 
-    monkeypatch.setattr("prony.sandbox.files.own_folder", give)
+    monkeypatch.setattr("prony.sandbox.order.own_folder", give)
     before = os.umask(0o077)
     try:
         write_files(folder, {"script.py": "", "conf/sites/one": ""}, user)
@@ -351,7 +352,7 @@ def test_a_secret_is_closed_to_others_from_its_first_byte_on(
         modes.append((Path(str(path)).name, mode))
         return opened(str(path), flags, mode, **more)
 
-    monkeypatch.setattr("prony.sandbox.files.os.open", watched)
+    monkeypatch.setattr("prony.sandbox.order.os.open", watched)
     write_files(run.folder / "trial", {"script.py": ""}, user, {"key.pem": "secret"})
     assert modes == [("script.py", 0o644), ("key.pem", 0o400)]
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prony.sandbox.cgroup.base import NoCgroups
-from prony.sandbox.cgroup.mark import own_mark
+from prony.sandbox.cgroup.files import own_mark
 from prony.sandbox.cgroup.scope import enter_scope, gain_cgroups, in_unit, scope_call
 
 # As systemd does: the unit is the one word that ends so.

@@ -11,7 +11,7 @@ import pytest
 from commands import Prony
 from prony.archive import open_archive
 from prony.sandbox.cgroup.base import NoCgroups
-from prony.sandbox.cgroup.tree import open_cgroups
+from prony.sandbox.cgroup.scope import open_cgroups
 
 pytestmark = pytest.mark.servers
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from commands import Prony, ended
-from prony.calibration import Commission, Effort, run_calibration
+from prony.calibration.bench import Effort
 from prony.calibration.parts.overheads import METRICS
+from prony.calibration.run import Commission, run_calibration
 from prony.runas import resolve_user
 
 pytestmark = [pytest.mark.quiet, pytest.mark.servers]

@@ -14,8 +14,7 @@ import pytest
 from commands import BESIDE, Prony, ended, passable_folder
 from prony.catalog.schema.loader import BUILT_IN_SERVERS, load_catalog
 from prony.catalog.schema.settings import speaks_tls
-from prony.check import names_to_check
-from prony.check.rows import subjects_to_check
+from prony.check import names_to_check, subjects_to_check
 from servers.catalog_passed import CHECKED, changed_entries, note_passed
 from servers.world import processes_of
 

@@ -26,7 +26,7 @@ from prony.model.address import Address
 from prony.model.trial import Invalid
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
 from prony.sandbox.cgroup.base import NoCgroups
-from prony.sandbox.cgroup.tree import open_cgroups
+from prony.sandbox.cgroup.scope import open_cgroups
 from prony.sandbox.choice import Absent
 from prony.sandbox.containers.found import find_engine
 from prony.seat import EngineSeat

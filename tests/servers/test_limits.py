@@ -7,7 +7,7 @@ import pytest
 from prony.archive import open_archive
 from prony.model.trial import Failed, Ok
 from prony.sandbox.cgroup.base import NoCgroups
-from prony.sandbox.cgroup.tree import open_cgroups
+from prony.sandbox.cgroup.scope import open_cgroups
 from prony.sandbox.choice import Absent
 from prony.sandbox.containers.found import find_engine
 from servers.world import groups_of

@@ -6,7 +6,7 @@ import pytest
 
 from prony.archive import open_archive
 from prony.errors import EngineError
-from prony.host import available_cpus
+from prony.host.cpus import available_cpus
 from prony.model.sandbox import Placement
 from prony.model.trial import TrialRole
 from prony.model.workload import ClosedLoop, CountStop

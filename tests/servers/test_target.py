@@ -16,7 +16,7 @@ from prony.host.fingerprint import brief_fingerprint
 from prony.model.sandbox import LimitHolding, Network
 from prony.model.trial import Ok
 from prony.sandbox.cgroup.base import NoCgroups
-from prony.sandbox.cgroup.tree import open_cgroups
+from prony.sandbox.cgroup.scope import open_cgroups
 from prony.units import MIB
 from servers.cable import BRIEF, GENERATORS, commands_with, installed, unplug
 from sshd import ssh_server

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prony.errors import HostError
-from prony.sandbox.cgroup.mark import Mark, own_mark, parse_mark
+from prony.sandbox.cgroup.files import Mark, own_mark, parse_mark
 from prony.sandbox.containers.engine import working_engines
 
 

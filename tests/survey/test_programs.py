@@ -5,8 +5,8 @@ import json
 import pytest
 
 from prony.errors import UsageError
-from prony.survey.program import Folder
 from prony.survey.programs import find_program
+from prony.survey.sources import Folder
 from prony.survey.survey import is_python_target, survey_app
 
 GO = 'package main\n\nimport "net/http"\n\nfunc main() {\n\thttp.ListenAndServe("", nil)\n}\n'

@@ -5,8 +5,8 @@ import pytest
 from prony.catalog.schema.loader import load_catalog
 from prony.errors import UsageError
 from prony.model.subject import Interface
-from prony.survey.imports import foreign_imports
-from prony.survey.servers import usual_servers
+from prony.survey.dependencies import foreign_imports
+from prony.survey.programs import usual_servers
 from prony.survey.sources import Sources
 from prony.survey.survey import survey_app
 

@@ -22,7 +22,7 @@ from lab.sessions import SessionFacts
 from prony.analysis.fingerprints import WHAT_MATTERS, machine_key
 from prony.archive import open_archive
 from prony.catalog.schema.loader import Catalog
-from prony.diagnosis import Evidence
+from prony.diagnosis.evidence import Evidence
 from prony.errors import UsageError
 from prony.host.fingerprint import brief_fingerprint
 from prony.model.facts import Unknown

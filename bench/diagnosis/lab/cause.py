@@ -11,7 +11,7 @@ from enum import Enum, StrEnum
 
 from lab.servers import CALIBRATED_ON, RULES_CHANGED_FOR, SERVERS, PlantedServer, ServerKind
 from lab.setup import Pair
-from prony.diagnosis import Symptom
+from prony.diagnosis.kinds import Symptom
 from prony.units import SECOND_NS
 
 

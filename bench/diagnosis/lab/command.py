@@ -25,10 +25,9 @@ from lab.report import planted_faults
 from lab.sessions import Session, is_known, spread_out, trials_that_count
 from prony.archive import remove_unheld
 from prony.catalog.schema.loader import load_catalog
-from prony.cli.interrupt import Terminated, terminate_as_interrupt
 from prony.cli.progress import StudyProgress
 from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox
-from prony.cli.talk import say, show
+from prony.cli.talk import Terminated, say, show, terminate_as_interrupt
 from prony.errors import ExitCode, HostError, PronyError, UsageError
 from prony.runas import resolve_user
 from prony.study.extent import extent_of

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from lab.cause import Harm, PlanPart, Plant, PlantedCause
 from lab.servers import SERVERS, PlantedServer
 from lab.setup import Pair, PlantedSide, closed
-from prony.diagnosis import Symptom
 from prony.diagnosis.busy_slots import SLOTS_BUSY
 from prony.diagnosis.downstream import DOWNSTREAM_BUSY
+from prony.diagnosis.kinds import Symptom
 from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED
 from prony.diagnosis.lock_held import LOCK_HELD
 from prony.diagnosis.other_programs import OTHERS_RAN

@@ -14,8 +14,11 @@ from prony.analysis.account import answered
 from prony.analysis.missing import Missing
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.trial_metrics import reply_bytes
-from prony.diagnosis import Confidence, Diagnosis, DiagnosisKind, Frequent, Symptom, conclude, observe
+from prony.diagnosis import observe
+from prony.diagnosis.conclusion import Diagnosis, DiagnosisKind, Frequent, conclude
+from prony.diagnosis.evidence import Confidence
 from prony.diagnosis.heat import HEAT
+from prony.diagnosis.kinds import Symptom
 from prony.diagnosis.listen_queue import SOME_QUEUE_OVERFLOWED
 from prony.diagnosis.memory_pressure import MACHINE_WAITED_FOR_MEMORY
 from prony.diagnosis.moved_pages import PAGES_MOVED

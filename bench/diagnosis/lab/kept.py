@@ -16,8 +16,8 @@ from prony.archive.codec import (
     encode_subject,
     encode_workload,
 )
-from prony.diagnosis import Evidence
 from prony.diagnosis.connect_ladder import may_be_a_ladder
+from prony.diagnosis.evidence import Evidence
 from prony.diagnosis.held_back import may_be_held_back
 from prony.errors import FailureStage
 from prony.model.facts import SubjectFacts, TrialFacts

@@ -17,7 +17,7 @@ from statistics import fmean
 from lab.cause import PlanPart, PlantedCause
 from lab.judge import JudgedPlant, Named
 from prony.analysis.failure_rates import clopper_pearson
-from prony.diagnosis import Symptom
+from prony.diagnosis.kinds import Symptom
 
 HEALTHY = "nothing"
 """The class of trials in which nothing is wrong, or named."""

@@ -9,11 +9,11 @@ from dataclasses import replace
 from lab.cause import Harm, PlanPart, PlantedCause
 from lab.servers import PlantedServer
 from lab.setup import Pair, PlantedSide, closed
-from prony.diagnosis import Symptom
 from prony.diagnosis.busy_slots import SLOTS_BUSY
 from prony.diagnosis.closed_after_each import CLOSED_AFTER_EACH
 from prony.diagnosis.held_back import REPLIES_HELD_BACK
 from prony.diagnosis.killed import KILLED_FOR_MEMORY
+from prony.diagnosis.kinds import Symptom
 from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED
 from prony.diagnosis.memory_growth import MEMORY_GREW
 from prony.diagnosis.restarted import RESTARTED

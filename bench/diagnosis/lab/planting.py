@@ -15,7 +15,7 @@ from lab import NeighbourOf, Plant, PlantedSide
 from lab.stand_in import PEER_PORT, StandIn, stand_in_network
 from prony.catalog.install.prepare import EnvironmentProgress
 from prony.catalog.schema.loader import Catalog
-from prony.host import available_cpus
+from prony.host.cpus import available_cpus
 from prony.kernel_settings import as_written
 from prony.model.exchange import Check, Contract
 from prony.model.plan import Cell, Plan

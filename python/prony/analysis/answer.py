@@ -8,7 +8,7 @@ from prony.analysis.all_pairs import Pair
 from prony.analysis.at_least import Bounded, heeded
 from prony.analysis.by_session import is_failed
 from prony.analysis.compare import LEAST_BLOCKS, Comparison, Terms, Verdict, compare_all, few_sessions
-from prony.analysis.logs import geometric_mean, ratio_of
+from prony.analysis.effects import geometric_mean, ratio_of
 from prony.analysis.missing import Missing, Value
 from prony.analysis.rates import is_speed
 from prony.analysis.summary import CellSummary, Estimate, estimate_over

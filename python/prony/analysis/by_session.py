@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from prony.analysis.effects import geometric_mean
 from prony.analysis.failure_rates import (
     FailureComparison,
     Failures,
     compare_failures,
     compare_in_blocks,
 )
-from prony.analysis.logs import geometric_mean
 from prony.analysis.missing import Missing, Value
 from prony.analysis.summary import CellSummary, Estimate, Estimated, TrialFigures, estimate_over
 from prony.metrics import METRICS

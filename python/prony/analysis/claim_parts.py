@@ -15,8 +15,7 @@ from prony.analysis.at_least import Open
 from prony.analysis.claim_needs import Lack
 from prony.analysis.compare import LEAST_BLOCKS, Terms, few_sessions
 from prony.analysis.dependence import dependence
-from prony.analysis.effects import paired
-from prony.analysis.logs import ratio_of
+from prony.analysis.effects import paired, ratio_of
 
 if TYPE_CHECKING:
     import numpy as np

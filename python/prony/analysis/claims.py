@@ -17,7 +17,6 @@ from prony.analysis.account import ending_named
 from prony.analysis.answer import hidden_by, is_frail
 from prony.analysis.at_least import Bounded, Open, ends_of, open_end
 from prony.analysis.by_session import judged_in_common
-from prony.analysis.ceiling import is_at_ceiling
 from prony.analysis.claim_cells import Place, by_block, claimed, rivals, unsampled, where
 from prony.analysis.claim_needs import UnmetNeed, blocks_needed, tested, unmet
 from prony.analysis.claim_parts import (
@@ -33,6 +32,7 @@ from prony.analysis.claim_parts import (
 )
 from prony.analysis.compare import LEAST_BLOCKS, Terms, Verdict, few_sessions
 from prony.analysis.failure_rates import Failures, clopper_pearson, compare_in_blocks
+from prony.analysis.generator import is_at_ceiling
 from prony.analysis.missing import Missing
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO, is_speed
 from prony.analysis.summary import CellSummary, TrialFigures

@@ -17,8 +17,7 @@ from math import log1p
 from typing import TypeVar
 
 from prony.analysis.all_pairs import Pair, all_pairs
-from prony.analysis.effects import Effect, paired
-from prony.analysis.logs import change_of
+from prony.analysis.effects import Effect, change_of, paired
 from prony.analysis.multiplicity import holm, screening
 from prony.analysis.spending import Look
 from prony.analysis.studentized import pair_level

@@ -15,7 +15,7 @@ from itertools import combinations
 from math import log
 from statistics import median
 
-from prony.analysis.logs import change_of
+from prony.analysis.effects import change_of
 
 CALIBRATED = ("response_ok_p50", "cpu_ns_per_request")
 """The metrics that show a drift: the latency at a fixed rate, and the CPU time of a request."""

@@ -2,14 +2,54 @@
 
 >>> missing_reason(GeneratorName("hey", None, None, 1, None, missing={"series": "hey gives none"}), "series")
 Missing(reason='hey gives none', infinite=False)
+
+What a generator on the server's CPUs takes from it: its own CPU time, and what it makes the server spend.
+Over loopback the kernel does a part of a process's network work in the other one's time, and two on one CPU
+drive each other out of its caches: so the generator's own time alone is no bound. How much more it is, a
+reference server of known work shows.
+
+How many requests a closed loop can make at most on a server that waits before each reply.
+
+Near that a throughput is the server's delay divided among the connections, whichever generator makes it. Must
+not know claims or reports.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
+from prony.analysis.environment_faults import subject_cpu_ns
 from prony.analysis.missing import Missing, Value
 from prony.metrics import PERCENTILES
+from prony.model.plan import Cell
 from prony.model.recording import GeneratorName, GeneratorProcesses, Population, Recording
-from prony.units import SECOND_NS
+from prony.model.records import SubjectRecord
+from prony.model.trial import Trial
+from prony.model.workload import ClosedLoop
+from prony.units import MILLISECOND_NS, SECOND_NS, seconds
+
+# A generator of one process spends some per cent of 30 ms between a reply and its next request.
+_NEAR = 0.9
+
+
+def most_per_s(cell: Cell, record: SubjectRecord | None) -> float | None:
+    """Return how many requests a second the cell's connections can make at most; null where its server does
+    not wait, where the loop is open, or where that is not known.
+    """
+    delay_ms = record.settings.get("delay_ms") if record else None
+    loop = cell.workload.loop
+    if not isinstance(loop, ClosedLoop) or not isinstance(delay_ms, int) or delay_ms <= 0:
+        return None
+    return loop.connections * cell.workload.streams / seconds(delay_ms * MILLISECOND_NS)
+
+
+def is_at_ceiling(per_s: float, most: float) -> bool:
+    """Return whether a throughput is that of the server's delay: at least 0.9 of the most that is possible.
+
+    >>> is_at_ceiling(2600, 2667), is_at_ceiling(1200, 2667)
+    (True, False)
+    """
+    return per_s >= _NEAR * most
+
 
 _NOT_RECORDED = Missing("not recorded by this generator")
 _UNKNOWN = GeneratorProcesses(None, None, None, None, None, None, None, None)
@@ -92,3 +132,54 @@ def reported_service(recording: Recording) -> dict[str, Value]:
 
 def _for_each(names: Iterable[str], value: Value) -> dict[str, Value]:
     return {f"service_ok_{suffix}": value for suffix in names}
+
+
+_MOST = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """The CPU time that server and generator are billed for a request, in nanoseconds."""
+
+    server_ns: float
+    generator_ns: float
+
+
+def loss_ratio(apart: Costs, together: Costs) -> float:
+    """Return how much CPU time a server loses for each second that is billed to a generator on its CPU.
+
+    *Definition*: (s' + g' - s) / g', at least 1: s and g as billed for a request; s' and g' where both share
+    a CPU.
+    *Assumptions*: a request's work is the same in both. That CPUs of their own cost a server more (it sleeps
+    and wakes more often) is no reason to let it lose less than the generator used.
+
+    >>> loss_ratio(Costs(60, 12), Costs(62, 10))
+    1.2
+    """
+    return max(1.0, (together.server_ns + together.generator_ns - apart.server_ns) / together.generator_ns)
+
+
+def generator_share(trial: Trial) -> float:
+    """Return the share of the CPU time of server and generator that the generator took at most, where both
+    share CPUs; else 0.
+
+    *Definition*: t / (s + p): t is what the server lost by it (`generator.taken_ns`), s and p are the CPU
+    times of the subject, and of Prony and its generator, in the window.
+    """
+    taken_ns = trial.counters.get("generator.taken_ns", 0)
+    both_ns = subject_cpu_ns(trial.counters) + trial.counters.get("prony.cpu_ns", 0)
+    return min(taken_ns / both_ns, 1.0) if both_ns else 0.0
+
+
+def share_reach(share: float) -> float | None:
+    """Return the factor by which a server's throughput may be higher without the generator on its CPUs; null
+    from 95 % on, where nothing is known.
+
+    *Definition*: 1 / (1 - ``share``): the same requests cost so much less.
+    *Assumptions*: the server found no idle CPU while the generator ran; it is less where it did, as one
+    process does on two CPUs.
+
+    >>> round(share_reach(0.06), 3)
+    1.064
+    """
+    return 1 / (1 - share) if share < _MOST else None

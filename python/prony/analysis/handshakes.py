@@ -11,7 +11,7 @@ from prony.analysis.distribution import read_distribution
 from prony.analysis.generator import missing_reason
 from prony.analysis.latency import LatencySummary, summarise
 from prony.analysis.missing import Missing, Value
-from prony.metrics.handshakes import HANDSHAKES
+from prony.metrics.requests import HANDSHAKES
 from prony.model.address import Tls
 from prony.model.recording import Distribution, Recording
 

@@ -8,6 +8,11 @@ for that; a closed loop knows no other time, and there it is infinite, or unansw
 
 *Source*: G. Tene, "How NOT to Measure Latency" (2013), on omitted requests; J. P. Klein and M. L.
 Moeschberger, "Survival Analysis" (2003), section 3.2, on right-censoring.
+
+The paths of a mix in one load.
+
+>>> load_paths(None)
+()
 """
 
 from collections.abc import Collection
@@ -15,11 +20,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil
 
-from prony.analysis.account import failed, sent_and_failed
+from prony.analysis.account import Tally, failed, sent_and_failed, tally
 from prony.analysis.distribution import EMPTY, Histogram, Times, read_distribution
 from prony.metrics import PERCENTILES
-from prony.model.recording import Distribution, PathFigures, Recording
-from prony.model.shapes import at
+from prony.model.recording import Distribution, PathFigures, Recording, Traffic
+from prony.model.shapes import INLINE, at
+from prony.model.shown import INTERNAL, shown_as
 
 # With fewer values above it, a handful of requests decide a percentile.
 _LEAST_ABOVE = 10
@@ -42,6 +48,30 @@ class LatencySummary:
     percentiles: dict[str, int | None]
     censored_from: float | None = None
     infinite_from: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Populations:
+    """Times of valid replies, and of all requests."""
+
+    ok: LatencySummary
+    all: LatencySummary
+
+
+@dataclass(frozen=True, slots=True)
+class TimesOfKind:
+    """Times of the kind that the load has: response times in an open loop, service times in a closed one."""
+
+    response_ns: Populations | None
+    """Null in a closed loop."""
+    service_ns: Populations | None
+    """Null in an open loop."""
+
+
+def of_kind(kind: str, ok: LatencySummary, every: LatencySummary) -> TimesOfKind:
+    """Return the times of a load of one ``kind``: `response` or `service`."""
+    times = Populations(ok, every)
+    return TimesOfKind(times, None) if kind == "response" else TimesOfKind(None, times)
 
 
 def _merged(ok: Times, others: Times) -> Histogram | None:
@@ -125,6 +155,11 @@ def summarise(
     )
 
 
+def summary_of(found: Distribution) -> LatencySummary:
+    """Return the summary of times of which none failed."""
+    return summarise(read_distribution(found) or EMPTY)
+
+
 def nothing_measured(summary: LatencySummary, population: str) -> str:
     """Return why a summary without values has none; ``population`` is `ok` or `all`."""
     if population == "ok":
@@ -177,3 +212,42 @@ def _summaries(
     valid, carried, unanswered = (read_distribution(one) or EMPTY for one in parts)
     ok = summarise(valid, percentiles=percentiles)
     return ok, summarise(_joined(valid, carried), unanswered, broken, percentiles)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadPath:
+    """A path of one load, its requests, and its times of one ``kind``: `response` in an open loop, `service`
+    in a closed one.
+    """
+
+    path: str
+    weight: float
+    asked: float
+    """The share that its weight asks for."""
+    share: float | None
+    """Of all requests; null where there were none."""
+    account: Tally = field(metadata=INLINE)
+    bytes: Traffic
+    kind: str = field(metadata=INTERNAL)
+    ok: LatencySummary = field(metadata=INTERNAL)
+    all: LatencySummary = field(metadata=INTERNAL)
+
+    @shown_as("")
+    def times(self) -> TimesOfKind:
+        """Return its times."""
+        return of_kind(self.kind, self.ok, self.all)
+
+
+def load_paths(recording: Recording | None) -> tuple[LoadPath, ...]:
+    """Return the paths of a load's mix, in its order; none where it has none."""
+    if recording is None:
+        return ()
+    weights, whole = sum(one.weight for one in recording.paths), tally(recording.account).requests
+    kind = "response" if recording.is_open else "service"
+    return tuple(_path(one, kind, one.weight / weights, whole) for one in recording.paths)
+
+
+def _path(one: PathFigures, kind: str, asked: float, whole: int) -> LoadPath:
+    times, account = path_summaries(one), tally(one.account)
+    share = account.requests / whole if whole else None
+    return LoadPath(one.path, one.weight, asked, share, account, one.bytes, kind, times["ok"], times["all"])

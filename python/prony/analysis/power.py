@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from prony.analysis.all_pairs import pairs_of
 from prony.analysis.compare import Comparison
-from prony.analysis.logs import change_of
+from prony.analysis.effects import change_of
 from prony.analysis.studentized import pair_level
 
 if TYPE_CHECKING:

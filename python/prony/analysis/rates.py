@@ -10,7 +10,7 @@ of the window, and those that it found open. Must not know latencies.
 from prony.analysis.account import tally
 from prony.metrics import METRICS, Unit
 from prony.model.recording import Recording
-from prony.units import SECOND_NS, seconds
+from prony.units import SECOND_NS
 
 QUALIFIED_ERROR_RATIO = 0.001
 """The largest error ratio with which a speed figure may be compared: beyond it, speed describes only the
@@ -41,12 +41,6 @@ def keeps_rate(recording: Recording) -> bool:
     return recording.is_open and due > 0 and in_time >= KEPT_RATE * due
 
 
-def window_s(recording: Recording) -> float | None:
-    """Return the length of the window in seconds; null when it never opened or has no length."""
-    length_ns = recording.window.length_ns
-    return None if length_ns is None else seconds(length_ns)
-
-
 def rates_of(recording: Recording) -> dict[str, float | None]:
     """Return the rate metrics by name; null where the window or the requests are missing.
 
@@ -56,7 +50,7 @@ def rates_of(recording: Recording) -> dict[str, float | None]:
     it. ``error_ratio``: requests of the window, and those that it found open, without a valid reply / all of
     them; ``error_per_s``: the same requests / length of the window.
     """
-    found, completed, length_s = tally(recording.account), recording.completed, window_s(recording)
+    found, completed, length_s = tally(recording.account), recording.completed, recording.window.duration_s
 
     def per_s(count: int) -> float | None:
         return None if length_s is None else count / length_s

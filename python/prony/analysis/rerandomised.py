@@ -14,8 +14,8 @@ from math import fsum, log, sqrt
 
 from prony.analysis.answer import ranking
 from prony.analysis.compare import LEAST_BLOCKS, Terms
+from prony.analysis.effects import ratio_of
 from prony.analysis.failure_rates import clopper_pearson
-from prony.analysis.logs import ratio_of
 from prony.metrics import Better
 from prony.model.shown import shown
 

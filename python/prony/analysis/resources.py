@@ -1,16 +1,90 @@
 """CPU and memory of a subject over the window, from cumulative samples of its processes.
 
 *Source*: proc(5), /proc/PID/stat utime and stime: cumulative, kept per process, lost when it ends.
+
+Processes that were started and that ended while the window was open, by role.
+
+*Source*: the sampler: a process is its number and the clock tick in which it was started.
+
+How the subject's CPU time was spread over its threads in the window.
+
+*Source*: proc(5), /proc/PID/task/TID/stat.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import fsum
 
 from prony.analysis.missing import Missing, Value
-from prony.analysis.turnover import turnover_metrics
-from prony.model.observation import Phase, ProcessRow, Sample
+from prony.model.observation import Phase, ProcessRow, Sample, ThreadUsage
+from prony.model.trial import Trial
 from prony.units import SECOND_NS, seconds
+
+_Identity = tuple[int, int]
+_NAMES = ("processes_started", "processes_ended", "restarts")
+
+
+@dataclass(frozen=True, slots=True)
+class Turnover:
+    """How many processes of a role were started, how many ended, and how many of these were replaced.
+
+    ``lost``: ended without being replaced. ``lasting``: of those that were started. A process that lives for
+    one request is none of these.
+    """
+
+    started: int
+    ended: int
+    restarts: int = 0
+    lost: int = 0
+    lasting: int = 0
+
+
+def turnover(window: Sequence[Sample]) -> dict[str, Turnover]:
+    """Return the processes that started and ended between the window's first sample and its last, by role.
+
+    *Definition*: started: seen, but not in the first sample; ended: seen, but not in the last. A process is
+    lasting when it was seen more than once. A restart is one that ended and one that was started, of which at
+    least one is lasting: servers that fork for each request restart nothing.
+    *Assumptions*: a process that lives for less than the time between two samples may not be seen.
+    """
+    if len(window) < 2:
+        return {}
+    seen = Counter(one for sample in window for one in _roles(sample))
+    roles = {one: role for sample in window for one, role in _roles(sample).items()}
+    first, last = _roles(window[0]), _roles(window[-1])
+    found = {}
+    for role in sorted(set(roles.values())):
+        own = [one for one in seen if roles[one] == role]
+        started = [one for one in own if one not in first]
+        ended = [one for one in own if one not in last]
+        found[role] = _turnover(started, ended, seen)
+    return found
+
+
+def _turnover(started: Sequence[_Identity], ended: Sequence[_Identity], seen: Counter[_Identity]) -> Turnover:
+    lasting_started = sum(seen[one] > 1 for one in started)
+    lasting_ended = sum(seen[one] > 1 for one in ended)
+    restarts = max(min(lasting_started, len(ended)), min(len(started), lasting_ended))
+    return Turnover(len(started), len(ended), restarts, max(0, lasting_ended - restarts), lasting_started)
+
+
+def turnover_metrics(window: Sequence[Sample], role: str | None = None) -> dict[str, Value]:
+    """Return the counts by metric name, over all roles or of one; restarts are counted role by role."""
+    if len(window) < 2:
+        return dict.fromkeys(_NAMES, Missing("fewer than two samples of the processes in the window"))
+    counted = [one for name, one in turnover(window).items() if role in (None, name)]
+    sums = (
+        sum(one.started for one in counted),
+        sum(one.ended for one in counted),
+        sum(one.restarts for one in counted),
+    )
+    return {name: float(value) for name, value in zip(_NAMES, sums, strict=True)}
+
+
+def _roles(sample: Sample) -> dict[_Identity, str]:
+    return {(one.pid, one.start_time_ticks): one.role for one in sample.processes}
+
 
 LEAST_UNSAMPLED_PERCENT = 2.0
 """CPU that no sample shows is below this where no process starts or ends: samples and counters are not read
@@ -215,3 +289,53 @@ def _memory_in_use(window: Sequence[Sample]) -> Value:
         if one.gauges.get("memory_bytes") and "memory_available_bytes" in one.gauges
     ]
     return fsum(shares) / len(shares) if shares else Missing("no sample has the machine's memory")
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessThreads:
+    """One process's threads in the window, the busiest first: the CPU of each in cores.
+
+    *Assumptions*: threads that ended in the window are missing.
+    """
+
+    pid: int
+    threads: tuple[float, ...]
+
+    @property
+    def cores(self) -> float:
+        """The sum over its threads."""
+        return sum(self.threads)
+
+
+def busiest_process(trial: Trial) -> ProcessThreads | None:
+    """Return the process that used most CPU in the window; null when threads were not read."""
+    length_ns = _length_ns(window_samples(trial.samples))
+    by_pid: dict[int, list[int]] = {}
+    for one in trial.threads:
+        by_pid.setdefault(one.pid, []).append(one.cpu_ns)
+    if not by_pid or length_ns <= 0:
+        return None
+    pid = max(by_pid, key=lambda pid: sum(by_pid[pid]))
+    return ProcessThreads(pid, tuple(used_ns / length_ns for used_ns in sorted(by_pid[pid], reverse=True)))
+
+
+def thread_metrics(trial: Trial, role: str | None = None) -> dict[str, Value]:
+    """Return the busiest thread's CPU by metric name, of all processes or of those of one role."""
+    window = window_samples(trial.samples)
+    length_ns = _length_ns(window)
+    marked = any(one.voluntary_switches is not None for sample in window for one in sample.processes)
+    if length_ns <= 0 or not (trial.threads or marked):
+        return {"busiest_thread_percent": Missing("threads were not read at both edges of the window")}
+    used_ns = (one.cpu_ns for one in _threads_of_role(trial.threads, window, role))
+    return {"busiest_thread_percent": 100 * max(used_ns, default=0) / length_ns}
+
+
+def _threads_of_role(
+    threads: Sequence[ThreadUsage], window: Sequence[Sample], role: str | None
+) -> list[ThreadUsage]:
+    pids = {one.pid for sample in window for one in sample.processes if one.role == role}
+    return [one for one in threads if role is None or one.pid in pids]
+
+
+def _length_ns(window: Sequence[Sample]) -> int:
+    return window[-1].monotonic_ns - window[0].monotonic_ns if window else 0

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import log, sqrt
 from typing import TYPE_CHECKING
 
-from prony.analysis.logs import geometric_mean
+from prony.analysis.effects import geometric_mean
 from prony.model.observation import Slice
 from prony.units import SECOND_NS
 

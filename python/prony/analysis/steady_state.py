@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 from prony.analysis.distribution import read_distribution
 from prony.analysis.effects import student_t
 from prony.analysis.missing import Missing
-from prony.analysis.rates import window_s
 from prony.model.recording import Account, Distribution, Recording, Second
 from prony.model.shapes import at
 from prony.units import SECOND_NS
@@ -132,7 +131,7 @@ def paces_of(recording: Recording | None) -> Paces | Missing:
 def _whole_seconds(recording: Recording) -> list[Second] | Missing:
     if not recording.series:
         return Missing("its generator records no figures of single seconds")
-    whole = int(window_s(recording) or 0)
+    whole = int(recording.window.duration_s or 0)
     rows = [row for row in recording.series if row.second < whole]
     if len(rows) < _LEAST_PACES:
         return Missing(f"the window has {len(rows)} whole seconds; expected {_LEAST_PACES}")

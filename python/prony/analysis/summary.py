@@ -9,22 +9,19 @@ from dataclasses import dataclass, field, replace
 from math import exp, fsum, inf, log, sqrt
 from statistics import median
 
+from prony.analysis.accept_queue import SharedAddress, shared_addresses, starvation
 from prony.analysis.account import ClassKind, Tally, kind_of, tally, together
 from prony.analysis.at_least import capacity_reach, is_at_least, is_bound, is_throughput, rate_reach
 from prony.analysis.compare import LEAST_BLOCKS, MARGIN
-from prony.analysis.effects import student_t
+from prony.analysis.effects import geometric_mean, ratio_of, student_t
 from prony.analysis.environment_faults import disturbed_reach
+from prony.analysis.generator import generator_share, share_reach
 from prony.analysis.handshakes import Agreed, AgreedInBlocks, agreed_by_all, agreed_in, differing
-from prony.analysis.latency import latency_summaries
-from prony.analysis.listeners import SharedAddress, shared_addresses
-from prony.analysis.logs import geometric_mean, ratio_of
+from prony.analysis.latency import LoadPath, latency_summaries, load_paths
 from prony.analysis.missing import Missing, Value
-from prony.analysis.paths import LoadPath, load_paths
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO, is_speed
 from prony.analysis.resources import window_samples
 from prony.analysis.rounds import paces_by_round
-from prony.analysis.sharing import generator_share, share_reach
-from prony.analysis.starvation import starvation
 from prony.analysis.steadiness import Steadiness, steadiness
 from prony.analysis.steady_state import Paces, SteadyState, paces_of, steady_state
 from prony.analysis.trial_metrics import role_metrics, trial_metrics

@@ -9,10 +9,16 @@ from prony.analysis.generator import generator_metrics, missing_reason, reported
 from prony.analysis.handshakes import handshake_metrics
 from prony.analysis.latency import LatencySummary, latency_summaries, nothing_measured, summarise
 from prony.analysis.missing import Missing, Value
-from prony.analysis.rates import rates_of, window_s
-from prony.analysis.resources import cpu_share, machine_metrics, process_metrics, roles, window_samples
+from prony.analysis.rates import rates_of
+from prony.analysis.resources import (
+    cpu_share,
+    machine_metrics,
+    process_metrics,
+    roles,
+    thread_metrics,
+    window_samples,
+)
 from prony.analysis.rounds import slice_metrics
-from prony.analysis.threads import thread_metrics
 from prony.metrics import METRICS, PERCENTILES
 from prony.model.recording import Recording
 from prony.model.trial import Trial
@@ -73,7 +79,7 @@ def _in_percent(cores: float | Missing) -> Value:
 
 
 def _cpu_per_request(recording: Recording, cores: float | Missing) -> Value:
-    length_s, replies = window_s(recording), answered(recording.account)
+    length_s, replies = recording.window.duration_s, answered(recording.account)
     if isinstance(cores, Missing):
         return cores
     if not replies or length_s is None:

@@ -14,8 +14,11 @@ from prony.calibration.parts import PARTS
 from prony.calibration.result import Calibration, PartResult
 from prony.catalog.schema.loader import load_catalog
 from prony.errors import HostError
-from prony.host import Demand, available_cpus, claim_machine, fingerprint, preflight
+from prony.host.claim import claim_machine
+from prony.host.cpus import available_cpus
 from prony.host.facts.activity import watch_machine
+from prony.host.fingerprint import fingerprint
+from prony.host.preflight import Demand, preflight
 from prony.model.sandbox import SandboxChoice, SandboxKind
 from prony.report.words import machine_words
 from prony.runas import RunAs

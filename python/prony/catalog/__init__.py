@@ -10,8 +10,6 @@ from pathlib import Path
 
 from prony.errors import explained
 
-__all__ = ["DATA", "readable"]
-
 DATA = Path(__file__).parent
 """The folder with the data that comes with Prony."""
 

@@ -11,7 +11,8 @@ from prony.errors import ExitCode
 from prony.units import seconds
 
 if TYPE_CHECKING:
-    from prony.calibration import Calibration, Effort
+    from prony.calibration.bench import Effort
+    from prony.calibration.result import Calibration
     from prony.calibration.run import Commission
 
 EPILOG = """\
@@ -45,7 +46,9 @@ def calibrate(
 
     The cache keeps the result until the machine changes; `prony host` shows it, and studies cite it.
     """
-    from prony.calibration import QUICK, USUAL, Commission, keep, to_json
+    from prony.calibration.bench import QUICK, USUAL
+    from prony.calibration.result import keep, to_json
+    from prony.calibration.run import Commission
     from prony.faces.terminal import TerminalReporter
     from prony.listing.calibration import calibration_document
     from prony.runas import resolve_user
@@ -69,9 +72,9 @@ def calibrate(
 
 def _measured(order: "Commission", effort: "Effort") -> "Calibration | int":
     """Return the result, or the exit status of an interruption."""
-    from prony.calibration import run_calibration as run
-    from prony.cli.interrupt import status_of, terminate_as_interrupt
+    from prony.calibration.run import run_calibration as run
     from prony.cli.progress import StudyProgress
+    from prony.cli.talk import status_of, terminate_as_interrupt
 
     each_s = seconds(effort.window_ns + effort.warmup_ns) + TRIAL_OVERHEAD_S
     with terminate_as_interrupt(), StudyProgress(4 * effort.blocks, each_s) as progress:

@@ -26,10 +26,11 @@ def host(
 ) -> None:
     """Show this machine, what it lacks, with the command that fixes it, and what Prony costs here."""
     from prony.analysis.fingerprints import machine_key
-    from prony.calibration import kept
-    from prony.host import Demand, fingerprint, preflight
+    from prony.calibration.result import kept
     from prony.host.facts.activity import watch_machine
-    from prony.listing.host import host_document, host_json
+    from prony.host.fingerprint import fingerprint
+    from prony.host.preflight import Demand, preflight
+    from prony.listing.calibration import host_document, host_json
     from prony.runas import resolve_user
 
     seen = watch_machine()

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from prony.cli.applicable import given, refuse_closed_loop_options
-from prony.cli.expected import expected_of
 from prony.cli.flat import flattened
-from prony.cli.interrupt import ending_as_signalled
 from prony.cli.load_options import (
     CheckOptions,
     FleetOptions,
@@ -28,15 +26,15 @@ from prony.cli.options import (
     duration_of,
     make_request,
     optional,
+    pacing_of,
     rate_of,
     stages_of,
     wait_of,
     write_html,
     write_output,
 )
-from prony.cli.pacing_option import pacing_of
-from prony.cli.paths import paths_of
-from prony.cli.talk import say, show
+from prony.cli.paths import expected_of, paths_of
+from prony.cli.talk import ending_as_signalled, say, show
 from prony.cli.tls_options import TlsOptions, refuse_without_tls, tls_of
 from prony.engine.target import LoadTarget, target_of
 from prony.errors import ExitCode, UsageError

@@ -1,4 +1,7 @@
-"""What `prony load` takes, as options in panels."""
+"""What `prony load` takes, as options in panels.
+
+The options of a request, which `prony run` and `prony load` share: each is written once.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,14 +9,21 @@ from typing import Annotated, ClassVar
 
 import typer
 
-from prony.cli.options import MAX_SEED, MAX_THREADS
-from prony.cli.pacing_option import PacingOption
-from prony.cli.request_options import Body, Header, Method, RequestTimeout
+from prony.cli.options import MAX_SEED, MAX_THREADS, PacingOption
 from prony.engine.fleet.loss import OnLoss
 from prony.engine.target import HttpForm
 from prony.errors import UsageError
 from prony.model.address import HttpVersion, Wire
 from prony.model.workload import MAX_STREAMS, Arrivals
+
+Method = Annotated[str, typer.Option("-m", "--method", help="The method of the requests.")]
+Header = Annotated[
+    list[str] | None,
+    typer.Option("-H", "--header", help="A header of the requests, `Name: value`; may be repeated."),
+]
+Body = Annotated[str | None, typer.Option(help="The body of the requests; @FILE reads it from a file.")]
+RequestTimeout = Annotated[str, typer.Option(help="How long a request may take.")]
+
 
 # The engine's largest count; a day at its highest rate has fewer requests.
 _MAX_REQUESTS = 10**15

@@ -1,22 +1,185 @@
 """The entry point: the list of commands, and the handling of their errors.
 
 The only place that catches every exception. Standard output is for data, standard error for messages.
+
+What exit statuses mean, as the help and the reference show it.
+
+The help of a command, with its options under the headings of their panels, and the terms that it uses.
+
+In plain text, which looks the same on any terminal, in a pipe and in the docs. An option that takes one value
+is refused when it is typed twice.
+
+Standard output as a command has it: what it does not take is an error with a reason, never a crash.
 """
 
 import os
 import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import TextIOWrapper
+from typing import TYPE_CHECKING
+
+from typer.core import TyperCommand
+
+from prony.errors import HostError, UsageError
+from prony.glossary import PLACE, terms_in
+
+if TYPE_CHECKING:
+    from typer._click import Context, HelpFormatter
+    from typer._click.core import Parameter
+
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import NoReturn
 
 import typer
 
-from prony.cli.exits import epilog
-from prony.cli.help import PanelCommand
-from prony.cli.interrupt import status_of
-from prony.cli.output import guard, to_nowhere
-from prony.cli.talk import say, show
-from prony.errors import ExitCode, PronyError, UsageError
+from prony.cli.talk import say, show, status_of
+from prony.errors import ExitCode, PronyError
+
+
+class _Output(TextIOWrapper):
+    """A stream that says when it is full; a reader that has gone stays a BrokenPipeError."""
+
+    def write(self, text: str) -> int:
+        """Write; errors: HostError."""
+        with _with_reason():
+            return super().write(text)
+
+    def flush(self) -> None:
+        """Hand over what was written; errors: HostError."""
+        with _with_reason():
+            super().flush()
+
+
+@contextmanager
+def _with_reason() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        to_nowhere()
+        raise HostError(
+            f"standard output cannot be written: {error.strerror}",
+            hint="make room, or send the output elsewhere",
+        ) from error
+
+
+def guard() -> None:
+    """Put it in the place of standard output. A letter that its encoding lacks is written as an escape.
+
+    A standard stream that is closed becomes an empty one: else the next file that is opened would be it.
+    """
+    _reopen()
+    if sys.stdout is not sys.__stdout__ or not isinstance(sys.stdout, TextIOWrapper):
+        return
+    encoding, lines = sys.stdout.encoding, sys.stdout.line_buffering
+    sys.stdout = _Output(
+        sys.stdout.detach(), encoding=encoding, errors="backslashreplace", line_buffering=lines
+    )
+
+
+def _reopen() -> None:
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    # Python has no object for a stream that was closed.
+    for name, number in (("__stdout__", 1), ("__stderr__", 2)):
+        if getattr(sys, name) is None:
+            stream = open(number, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - as long as the process
+            setattr(sys, name, stream)
+            setattr(sys, name.strip("_"), stream)
+
+
+def to_nowhere() -> None:
+    """Lose all that is still to be written: Python writes it at exit, and would complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+_ARGUMENTS, _REST = "Arguments", "Options"
+
+
+class PanelCommand(TyperCommand):
+    """A command that groups its options in its help."""
+
+    def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
+        """Parse what was typed.
+
+        *Errors*: UsageError for an option that was typed twice: only the last value would count.
+        """
+        _, _, typed = self.make_parser(ctx).parse_args(args=list(args))
+        for parameter, times in Counter(typed).items():
+            if times > 1 and _takes_one_value(parameter):
+                option = parameter.opts[-1] if parameter.opts[-1].startswith("--") else parameter.opts[0]
+                raise UsageError(
+                    f"`{option}` is typed {times} times; expected once",
+                    hint=f"{ctx.command_path} --help says which options may be repeated",
+                )
+        return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: "Context", formatter: "HelpFormatter") -> None:
+        """Write arguments, then each panel in the order of its first option, then the other options."""
+        panels: dict[str, list[tuple[str, str]]] = {_ARGUMENTS: []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                panels.setdefault(_panel(parameter), []).append(record)
+        panels[_REST] = panels.pop(_REST, [])
+        for title, records in panels.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+    def format_epilog(self, ctx: "Context", formatter: "HelpFormatter") -> None:
+        """Write the examples, then the terms of the glossary that the help uses."""
+        super().format_epilog(ctx, formatter)
+        terms = terms_in(formatter.getvalue().partition("\n")[2])
+        if terms:
+            formatter.write_paragraph()
+            formatter.write_text(f"Terms ({PLACE}): {', '.join(terms)}")
+
+
+def _takes_one_value(parameter: "Parameter") -> bool:
+    is_flag = getattr(parameter, "is_flag", False)
+    return parameter.param_type_name == "option" and not parameter.multiple and not is_flag
+
+
+def _panel(parameter: "Parameter") -> str:
+    if parameter.param_type_name == "argument":
+        return _ARGUMENTS
+    return getattr(parameter, "rich_help_panel", None) or _REST
+
+
+MEANINGS = {
+    ExitCode.DONE: "done; `run` and `load`: there are valid replies",
+    ExitCode.VERDICT_NEGATIVE: (
+        "failed: `compare` shows a change that `--fail-if` names; a condition of `load --fail-if` holds; "
+        "`selftest` finds too many false verdicts, "
+        "or a false verdict on a planted effect"
+    ),
+    ExitCode.USAGE: "an invalid command line, or an invalid file that it names",
+    ExitCode.COULD_NOT_MEASURE: (
+        "could not measure: no server starts, no valid reply, this machine lacks something; "
+        "`compare`, `load`: the figures cannot decide `--fail-if`; "
+        "with `--strict` also: a subject is unavailable, a trial does not count, or no subject qualifies"
+    ),
+    ExitCode.INTERNAL: "a fault in Prony itself",
+    ExitCode.HUNG_UP: "SIGHUP; otherwise like 130",
+    ExitCode.INTERRUPTED: (
+        "Ctrl-C; finished trials are kept and reported, and of `load` the result so far is printed"
+    ),
+    ExitCode.TERMINATED: "SIGTERM; otherwise like 130",
+}
+
+
+def epilog() -> str:
+    """Return the table for the end of ``prony --help``: a paragraph each, which click does not join."""
+    return "\n\n".join(["Exit status:", *(f"{code:3}  {meaning}" for code, meaning in MEANINGS.items())])
+
 
 SUMMARY = (
     "A dynamometer for web application servers: "

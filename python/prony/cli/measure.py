@@ -1,4 +1,7 @@
-"""Runs a study from the command line: progress, report and exit status; or shows what it would do."""
+"""Runs a study from the command line: progress, report and exit status; or shows what it would do.
+
+The noise floors that this machine's self-tests measured, for what a study here will find.
+"""
 
 import json
 import textwrap
@@ -11,16 +14,32 @@ from typing import TYPE_CHECKING
 from prony.cli.talk import say, show
 from prony.cli.variables import whole_command
 from prony.errors import ArchiveError, ExitCode, HostError, SubjectError
+from prony.model.facts import Fingerprint
 from prony.units import format_duration, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from prony.archive import Archive
+    from prony.model.facts import Floor
     from prony.model.plan import Plan
     from prony.model.sandbox import Placement
     from prony.model.trial import Trial
     from prony.study import Study
+
+
+def floors_of(fingerprint: Fingerprint) -> "tuple[Floor, ...]":
+    """Return the stored floors of the machine with this fingerprint, often none: a user without a home and
+    a cache has none, and reads all the same.
+    """
+    from prony.errors import HostError
+    from prony.host.noise_floors import kept_floors
+    from prony.runas import resolve_user
+
+    try:
+        return kept_floors(resolve_user().cache, fingerprint)
+    except HostError:
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +64,7 @@ def placement_of(plan: "Plan") -> "Placement":
 
     *Errors*: HostError when there are too few.
     """
-    from prony.host import available_cpus
+    from prony.host.cpus import available_cpus
     from prony.sandbox.placement import place_in
 
     return place_in(plan.sandbox, available_cpus(), plan.engine_threads)
@@ -56,7 +75,7 @@ def cpus_of(plan: "Plan") -> dict[str, int]:
 
     *Errors*: as `placement_of`.
     """
-    from prony.host import available_cpus
+    from prony.host.cpus import available_cpus
     from prony.study.seats import placement_of_subject
 
     cpus = available_cpus()
@@ -68,8 +87,8 @@ def cpus_of(plan: "Plan") -> dict[str, int]:
 
 def run_and_report(task: "Study", ending: Ending) -> int:
     """Run the study, report it, and return the exit status; an interruption keeps finished trials."""
-    from prony.cli.interrupt import status_of, terminate_as_interrupt
     from prony.cli.progress import StudyProgress
+    from prony.cli.talk import status_of, terminate_as_interrupt
     from prony.factors import grid_words
     from prony.study import run_study
     from prony.study.extent import extent_of
@@ -251,7 +270,6 @@ def _power(plan: "Plan") -> "Iterator[str]":
     from prony.analysis.compare import LEAST_BLOCKS, few_sessions
     from prony.analysis.noise_floor import floors_by_metric
     from prony.analysis.power import foreseen, spread_of_floor
-    from prony.cli.floors import floors_of
     from prony.host.fingerprint import brief_fingerprint
     from prony.study.fitting import usual_noise
 

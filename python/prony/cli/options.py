@@ -1,19 +1,81 @@
-"""Options that several commands share: text in, validated values out, one clear message otherwise."""
+"""Options that several commands share: text in, validated values out, one clear message otherwise.
+What a shell completes is read without the rest of the catalogue.
+
+>>> servers_to("gunicorn,wait")
+['gunicorn,waitress']
+"""
 
 import errno
 import os
 import re
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
+import typer
+
+from prony.catalog import DATA
 from prony.cli.talk import show, show_page
 from prony.drafts import write_whole
 from prony.errors import UsageError
 from prony.model.exchange import Request, as_sent, is_header_name, is_header_value, is_method, is_path
-from prony.model.workload import MAX_CONNECTIONS, MAX_RATE_PER_S, ConnectionStage, RateStage
+from prony.model.workload import MAX_CONNECTIONS, MAX_RATE_PER_S, ConnectionStage, Pacing, RateStage
 from prony.units import DAY_NS, MIB, parse_bytes, parse_duration, parse_rate
+
+PacingOption = Annotated[
+    Pacing | None,
+    typer.Option(
+        "--pacing",
+        help="Open loop: how to wait for the next send: sleep and spin (precise, the default), or only sleep "
+        "(economical, when CPUs are shared).",
+    ),
+]
+
+
+def pacing_of(wish: Pacing | None, *, shares_cpus: bool) -> Pacing:
+    """Return the pacing of a whole study.
+
+    *Errors*: UsageError for precise pacing on the server's CPUs: what spins there slows the server.
+    """
+    if wish is Pacing.PRECISE and shares_cpus:
+        raise UsageError(
+            "`--pacing precise` spins on the generator's CPUs, which `--share-cpus` gives to the server too",
+            hint="leave out one of them",
+        )
+    return Pacing.usual(shares_cpus=shares_cpus) if wish is None else wish
+
+
+def _named(folder: str) -> list[str]:
+    return sorted(path.stem for path in Path(DATA, folder).glob("*.toml"))
+
+
+def server_to(incomplete: str) -> list[str]:
+    """Return the servers whose names begin so."""
+    return [name for name in _named("servers") if name.startswith(incomplete)]
+
+
+def servers_to(incomplete: str) -> list[str]:
+    """Return lists of servers that go on so: the last name is completed."""
+    return _in_list(incomplete, _named("servers"))
+
+
+def studies_to(incomplete: str) -> list[str]:
+    """Return the studies whose names begin so."""
+    return [name for name in _named("studies") if name.startswith(incomplete)]
+
+
+def engines_to(incomplete: str) -> list[str]:
+    """Return lists of generators that go on so."""
+    from prony.engine.registry import ENGINES
+
+    return _in_list(incomplete, sorted(ENGINES))
+
+
+def _in_list(incomplete: str, names: Iterable[str]) -> list[str]:
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
+
 
 Parsed = TypeVar("Parsed")
 

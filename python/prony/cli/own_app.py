@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from prony.cli.expected import expected_of
 from prony.cli.options import (
     connections_of,
     duration_of,
@@ -11,7 +10,7 @@ from prony.cli.options import (
     rate_of,
     wait_of,
 )
-from prony.cli.paths import paths_of
+from prony.cli.paths import expected_of, paths_of
 from prony.cli.run_options import LoadOptions, RunOptions
 from prony.cli.variables import typed_line, variables
 from prony.errors import UsageError
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
     from prony.model.exchange import Request
     from prony.study.own_app import OwnApp
-    from prony.survey.program import Program
+    from prony.survey.sources import Program
     from prony.survey.survey import Survey
 
 _REPEATS = 5

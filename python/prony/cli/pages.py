@@ -80,7 +80,7 @@ def write_figures(file: Path, folder: Path, *, force: bool = False) -> None:
 
 def write_pictures(files: Iterable[tuple[str, bytes]], folder: Path) -> None:
     """Write pictures, by name, into a new folder, whole or not at all; errors as `write_figures`."""
-    from prony.faces.folders import new_folder
+    from prony.faces.csv_files import new_folder
 
     with new_folder(folder) as unfinished:
         for name, content in files:
@@ -92,7 +92,7 @@ def write_site(places: Sequence[Path], folder: Path, *, redact: bool = False, fo
 
     *Errors*: ArchiveError, UsageError for a folder without archives, or a target that exists.
     """
-    from prony.faces.folders import new_folder
+    from prony.faces.csv_files import new_folder
     from prony.page.site import index_entry, index_page
     from prony.page.study import page_of_study
 

@@ -11,8 +11,7 @@ from typing import Self
 from prony.analysis.account import Tally, tally
 from prony.analysis.environment_faults import disturbed_reach
 from prony.catalog.install.prepare import EnvironmentProgress
-from prony.cli.load_line import progress_bar
-from prony.cli.load_progress import LiveLine
+from prony.cli.load_progress import LiveLine, progress_bar
 from prony.model.plan import Cell
 from prony.model.shapes import Json
 from prony.model.trial import Failed, Invalid, Ok, Trial, TrialRole

@@ -11,12 +11,10 @@ from prony.cli.applicable import (
     refuse_options_of_another_run,
     refuse_options_of_servers,
 )
-from prony.cli.completions import studies_to
 from prony.cli.flat import flattened
 from prony.cli.load_options import CheckOptions
 from prony.cli.measure import Ending, cpus_of, dry_run, end, run_and_report
-from prony.cli.options import check_output, connections_of, duration_of, optional
-from prony.cli.pacing_option import pacing_of
+from prony.cli.options import check_output, connections_of, duration_of, optional, pacing_of, studies_to
 from prony.cli.protocol import cross_checks_of, with_length, with_protocol
 from prony.cli.run_checks import (
     archive_to_write,
@@ -47,7 +45,7 @@ if TYPE_CHECKING:
     from prony.plan import PlanOptions
     from prony.sandbox.choice import Chosen
     from prony.study import Study
-    from prony.survey.program import Program
+    from prony.survey.sources import Program
     from prony.survey.survey import Survey
 
 EPILOG = """\
@@ -179,7 +177,7 @@ def _study(options: RunOptions, known: "Catalog") -> "Study":
 
     *Errors*: UsageError for wrong options, HostError for what this machine lacks.
     """
-    from prony.calibration import kept_fitness
+    from prony.calibration.result import kept_fitness
     from prony.catalog.schema.asked import check_settings
     from prony.cross_check import with_generator
     from prony.plan import narrowed

@@ -10,11 +10,8 @@ from typing import Annotated, ClassVar
 
 import typer
 
-from prony.cli.completions import engines_to, servers_to
-from prony.cli.load_options import CheckOptions
-from prony.cli.options import MAX_SEED, MAX_THREADS
-from prony.cli.pacing_option import PacingOption
-from prony.cli.request_options import Body, Header, Method, RequestTimeout
+from prony.cli.load_options import Body, CheckOptions, Header, Method, RequestTimeout
+from prony.cli.options import MAX_SEED, MAX_THREADS, PacingOption, engines_to, servers_to
 from prony.cli.sandbox_options import SandboxOptions
 from prony.model.facts import CloseLook
 from prony.model.subject import Interface

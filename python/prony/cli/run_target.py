@@ -1,20 +1,305 @@
-"""`prony run --target`: what of a command goes to the target, and what stays here."""
+"""`prony run --target`: what of a command goes to the target, and what stays here.
 
+``prony run --target``: servers on another machine, the load from this one, the archive here.
+"""
+
+import contextlib
+import io
 import os
 import re
+import socket
+import subprocess
+import tarfile
+import threading
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
-from prony.cli.target import StudyThere, run_on_target, typed_words
-from prony.engine.fleet.hosts import target_host
-from prony.errors import UsageError
+import typer
+
+from prony.cli.talk import say, show
+from prony.drafts import write_whole_bytes
+from prony.engine.authority import with_authority
+from prony.engine.child_process import Child
+from prony.engine.fleet.hosts import TargetHost, target_host
+from prony.engine.pipe import Pipe
+from prony.engine.ssh import Login
+from prony.errors import EngineError, HostError, PronyError, UsageError
+from prony.host.fingerprint import generator_fingerprint
+from prony.model.shapes import Json, encode
+from prony.seat import EngineSeat
+from prony.units import MIB, format_bytes
+from prony.version import prony_version
 
 if TYPE_CHECKING:
     import typer
 
     from prony.catalog.schema.loader import Catalog
     from prony.cli.run_options import RunOptions
+
+
+# What an app is not made of, or what is built again there.
+_NOT_SENT = {".git", ".hg", ".venv", "venv", "node_modules", "__pycache__", ".prony", ".tox", ".mypy_cache"}
+_MODULE = "prony.engine.target_side"
+_MOST_BYTES = 200 * MIB
+_BEAT_EVERY_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class StudyThere:
+    """What the target is to run. ``words``: the command's options; ``folder``: the app's, null: none is sent;
+    ``file``: a study's file that is sent; ``variables``: of this side's environment, which the app gets.
+    """
+
+    words: Sequence[str]
+    out: Path
+    folder: Path | None = None
+    file: Path | None = None
+    variables: Mapping[str, str] | None = None
+
+
+def typed_words(context: typer.Context, left_out: Sequence[str]) -> list[str]:
+    """Return the typed arguments and options as words, without those of these parameters."""
+    found: list[str] = []
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        source = context.get_parameter_source(name)
+        if name in left_out or source is None or source.name != "COMMANDLINE":
+            continue
+        value = context.params[name]
+        values = value if isinstance(value, list | tuple) else [value]
+        if parameter.param_type_name == "argument":
+            found += [str(one) for one in values]
+        elif value is True:
+            found.append(parameter.opts[0])
+        else:
+            found += [word for one in values for word in (parameter.opts[0], str(getattr(one, "value", one)))]
+    return found
+
+
+def run_on_target(target: TargetHost, asked: StudyThere) -> int:
+    """Run the study there, with loads from here; its archive is ``asked.out``. Return the status there.
+
+    *Errors*: EngineError when the target does not answer, or has another Prony; HostError without ssh.
+    """
+    packed = _packed(asked)
+    with _reached(target) as there, there.beating():
+        return there.run(target, asked, packed)
+
+
+@contextlib.contextmanager
+def _reached(target: TargetHost) -> "Iterator[_There]":
+    login = Login(target.address, target.user, target.port, target.identity, target.python, target.ssh_config)
+    try:
+        process = subprocess.Popen(
+            login.command(_MODULE),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+            # Only Prony handles Ctrl-C in the terminal.
+            start_new_session=True,
+        )
+    except FileNotFoundError as error:
+        raise HostError("`ssh` is not installed", hint="apt-get install openssh-client") from error
+    try:
+        yield _There(process)
+    finally:
+        with contextlib.suppress(OSError):
+            _opened(process.stdin).close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(10)
+        process.kill()
+        process.wait()
+        _opened(process.stdout).close()
+
+
+def _opened(stream: IO[bytes] | None) -> IO[bytes]:
+    if stream is None:
+        raise AssertionError("a process has its pipes")
+    return stream
+
+
+class _There:
+    """The other side of a run."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        self._process = process
+        ends = _opened(process.stdout).fileno(), _opened(process.stdin).fileno()
+        self._pipe = Pipe(*ends, peer="the target")
+        self._lock = threading.Lock()
+        self._loads: dict[int, _Load] = {}
+
+    @contextlib.contextmanager
+    def beating(self) -> Iterator[None]:
+        """Within the block the other side hears that somebody waits."""
+        over = threading.Event()
+
+        def beat() -> None:
+            while not over.wait(_BEAT_EVERY_S):
+                self._say({"beat": True})
+
+        thread = threading.Thread(target=beat, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+
+    def run(self, target: TargetHost, asked: StudyThere, packed: bytes) -> int:
+        listen = self._greeted(target)
+        order = {"words": asked.words, "variables": dict(asked.variables or {}), "listen": target.listen}
+        self._say({**order, "bytes": len(packed)}, packed)
+        is_interrupted = False
+        while True:
+            try:
+                return self._followed(listen, asked.out)
+            except KeyboardInterrupt:
+                if is_interrupted:
+                    raise
+                is_interrupted = True
+                say("interrupted: waiting for the target to stop and to send what it has")
+                self._say({"interrupt": True})
+
+    def _greeted(self, target: TargetHost) -> str:
+        """Return the address at which servers there will take the load.
+
+        *Errors*: EngineError when nobody answers, or with another Prony; UsageError for an address that was
+        not named.
+        """
+        message = self._pipe.message()
+        if message is None:
+            status = self._process.wait(10)
+            raise EngineError(
+                f"the target `{target.address}` did not start Prony (ssh ended with status {status})",
+                hint=f"try: ssh {target.name} {target.python} -m prony --version",
+            )
+        if message.get("hello") != prony_version():
+            raise EngineError(
+                f"this is Prony {prony_version()}, and the target has {message.get('hello')}",
+                hint="install the same version there",
+            )
+        listen = target.listen or str(message.get("listen"))
+        if target.listen is None and listen not in _addresses(target.address):
+            raise UsageError(
+                f"`{target.address}` was reached at `{listen}`, which is not an address of that name here",
+                hint=f"name the address there that servers listen on: --listen {listen}",
+            )
+        return listen
+
+    def _followed(self, listen: str, out: Path) -> int:
+        while (message := self._pipe.message()) is not None:
+            if "ended" in message:
+                self._take_archive(int(message["bytes"]), out)
+                if not message["bytes"]:
+                    show(str(message["said"]), end="")
+                return int(message["ended"])
+            self._answer(message, listen)
+        raise _cut()
+
+    def _answer(self, message: Json, listen: str) -> None:
+        if "cancel" in message:
+            if load := self._loads.get(message["cancel"]):
+                load.cancel()
+            return
+        number = int(message["load"])
+        if message["spec"]["target"]["host"] != listen:
+            self._say(
+                {"load": number, "error": f"loads may go only to `{listen}`, the address that was named"}
+            )
+            return
+        load = self._loads[number] = _Load(number, message, self._say)
+        threading.Thread(target=load.run, daemon=True).start()
+
+    def _take_archive(self, length: int, out: Path) -> None:
+        data = self._pipe.lines.block(length)
+        if data is None:
+            raise _cut()
+        if data:
+            write_whole_bytes(out, data)
+        self._say({"taken": True})
+
+    def _say(self, message: Json, block: bytes = b"") -> None:
+        with self._lock, contextlib.suppress(OSError):
+            self._pipe.send(message)
+            self._pipe.send_block(block)
+
+
+def _cut() -> EngineError:
+    return EngineError(
+        "the connection to the target was cut", hint="what it has measured is kept there, in its home"
+    )
+
+
+class _Load:
+    """One load, sent from here."""
+
+    def __init__(self, number: int, asked: Json, answer: Callable[[Json], None]) -> None:
+        self._number, self._asked, self._answer = number, asked, answer
+        self._child = Child("prony.engine.child")
+
+    def run(self) -> None:
+        """Send it, and answer with its events and its Recording; in a thread of its own."""
+        seat = EngineSeat(cpus=tuple(sorted(os.sched_getaffinity(0))))
+        spec = {**self._asked["spec"], "cpus": None}
+        try:
+            with with_authority(spec, self._asked["authority"]) as whole:
+                order = {"spec": whole, "seat": asdict(seat)}
+                result = self._child.run(order, int(self._asked["limit_ns"]), self._pass_on)
+            self._say({"recording": result.said, "machine": _own_machine()})
+        except PronyError as error:
+            self._say({"error": error.message})
+
+    def cancel(self) -> None:
+        """End it."""
+        self._child.cancel()
+
+    def _pass_on(self, event: Json) -> None:
+        self._say({"event": event})
+
+    def _say(self, message: Json) -> None:
+        self._answer({"load": self._number, **message})
+
+
+def _own_machine() -> Json:
+    return {"name": socket.gethostname(), "fingerprint": encode(generator_fingerprint())}
+
+
+def _addresses(host: str) -> set[str]:
+    """Return the addresses of a name; nothing for one that only ssh knows."""
+    try:
+        return {str(found[4][0]) for found in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
+    except OSError:
+        return set()
+
+
+def _packed(asked: StudyThere) -> bytes:
+    """Return what is sent: the app's folder without what is built again, or a study's file.
+
+    *Errors*: UsageError when that is too much.
+    """
+    if asked.folder is None and asked.file is None:
+        return b""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=1) as files:
+        if asked.file is not None:
+            files.add(asked.file, asked.file.name)
+        if asked.folder is not None:
+            files.add(asked.folder, ".", filter=_wanted)
+    if packed.tell() > _MOST_BYTES:
+        raise UsageError(
+            f"`{asked.folder}` has {format_bytes(packed.tell())}, packed; "
+            f"expected at most {format_bytes(_MOST_BYTES)}",
+            hint="start in the app's own folder, or name it: --dir FOLDER",
+        )
+    return packed.getvalue()
+
+
+def _wanted(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    parts = set(member.name.split("/"))
+    return None if parts & _NOT_SENT or member.name.endswith((".prony", ".prony-journal")) else member
+
 
 # What this side does with the result, or what is typed otherwise there.
 _STAYS = ("target", "study", "directory", "out", "json_to", "full", "no_html", "strict", "env", "listen")

@@ -1,12 +1,19 @@
-"""``prony selftest``: does Prony report differences where there are none, and does it find planted ones?"""
+"""``prony selftest``: does Prony report differences where there are none, and does it find planted ones?
+
+The plans of ``prony selftest``: one subject in cells that are equal, or that differ in planted work.
+"""
 
 import json
+import os
+import shlex
+import sys
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
+from string import ascii_uppercase
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,13 +21,116 @@ import typer
 from prony.cli.options import MAX_SEED, duration_of
 from prony.cli.talk import say, show
 from prony.errors import ExitCode, UsageError
-from prony.units import SECOND_NS
+from prony.units import SECOND_NS, parse_percent
 
 if TYPE_CHECKING:
-    from prony.cli.selftest_plans import Conditions
-    from prony.model.plan import Plan
+    from prony.catalog.schema.loader import Catalog
+    from prony.model.plan import Cell, Plan
+    from prony.model.subject import Subject
+    from prony.plan import PlanOptions
     from prony.reading.study import Reading
     from prony.study import Study
+
+
+_WORK_US = 1000
+"""The work of each request of the base: most of a small server's time for a request, so that the plant is
+about that share of the whole.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """The common part of all cells: load and profile as in a study's document."""
+
+    load: Mapping[str, object]
+    profile: Mapping[str, object]
+    catalog: "Catalog"
+    options: "PlanOptions"
+
+
+def several(server: str, app: str, names: int, same: Conditions) -> "Plan":
+    """Return the plan of one subject under several names: all else is equal, and drawn again for each."""
+    plan = _alone("aa", f"{server} against itself", (server, app), same)
+    (cell,) = plan.cells
+    labels = ascii_uppercase[:names]
+    return replace(plan, cells=tuple(_named(cell, k, label) for k, label in enumerate(labels)))
+
+
+def planted_plan(server: str, plants: Sequence[float], same: Conditions) -> "Plan":
+    """Return the plan of one subject without added work, and with each of ``plants``, shares of its work.
+
+    *Errors*: UsageError when the server serves several requests at once, or no fixed number.
+    """
+    from prony.analysis.planted import APP
+
+    title = f"{server} with planted effects"
+    plan = _alone("planted", title, (server, APP), same)
+    (cell,) = plan.cells
+    _one_at_a_time(cell.subject, same.catalog)
+    works = sorted({_WORK_US, *(round(_WORK_US * (1 + plant)) for plant in plants)})
+    return replace(plan, cells=tuple(_working(cell, k, work) for k, work in enumerate(works)))
+
+
+def planted_shares(text: str) -> tuple[float, ...]:
+    """Return the shares of ``--plants`` (such as ``2%,5%,10%``), each once and in ascending order.
+
+    *Errors*: UsageError for a share that is not between 0.1 % and 1000 %.
+    """
+    return tuple(sorted({_share(part.strip()) for part in text.split(",")}))
+
+
+def _share(text: str) -> float:
+    try:
+        share = parse_percent(text)
+    except ValueError as error:
+        raise UsageError(f"`--plants {text}`: {error}", hint="such as `2%,5%,10%`") from error
+    if not 0.001 <= share <= 10:
+        raise UsageError(f"`--plants {text}`: expected 0.1% to 1000%", hint="such as `2%,5%,10%`")
+    return share
+
+
+def _alone(kind: str, title: str, subject: tuple[str, str], same: Conditions) -> "Plan":
+    from prony.plan import make_plan
+    from prony.study_document import StudyDocument
+
+    server, app = subject
+    document = StudyDocument.model_validate(
+        {
+            "name": f"selftest-{kind}",
+            "title": title,
+            "subjects": [{"server": server, "app": app}],
+            "workloads": [same.load],
+            "profiles": {"quick": same.profile},
+        }
+    )
+    return make_plan(document, shlex.join(["prony", *sys.argv[1:]]), same.catalog, same.options)
+
+
+def _named(cell: "Cell", number: int, label: str) -> "Cell":
+    return replace(cell, id=number, subject=replace(cell.subject, name=f"{cell.subject.name} ({label})"))
+
+
+def _working(cell: "Cell", number: int, work_us: int) -> "Cell":
+    """Return the cell whose requests ask for this much work; the replies are equal."""
+    from prony.analysis.planted import work_path
+
+    request = replace(cell.workload.request, path=work_path(work_us))
+    named = _named(cell, number, f"{work_us} us")
+    return replace(named, workload=replace(cell.workload, request=request))
+
+
+def _one_at_a_time(subject: "Subject", catalog: "Catalog") -> None:
+    """*Errors*: UsageError when the effect of a plant on throughput would be unknown."""
+    from prony.catalog.launch.processes import declared_facts
+
+    slots = declared_facts(catalog.server(subject.server), subject, os.cpu_count() or 1).slots
+    if slots != 1:
+        served = f"{slots} requests at a time" if slots else "no fixed number of requests at a time"
+        raise UsageError(
+            f"`{subject.name}` serves {served}: the effect of added work on its throughput is unknown",
+            hint="prony selftest planted --server gunicorn",
+        )
+
 
 EPILOG = """\
 Examples:
@@ -117,7 +227,6 @@ def selftest(
         return _printed(kind, file, run_as, as_json=as_json)
     from prony.catalog.schema.loader import load_catalog
     from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox
-    from prony.cli.selftest_plans import Conditions
     from prony.plan import PlanOptions
     from prony.runas import resolve_user
     from prony.study import Study
@@ -160,7 +269,6 @@ class _Asked:
 
         *Errors*: UsageError for unknown names, or plants that are no shares.
         """
-        from prony.cli.selftest_plans import planted_plan, planted_shares, several
 
         if self.kind is SelfTestKind.AA:
             return several(self.server or "reference", self.app or "hello", self.names or _NAMES, same)
@@ -169,8 +277,8 @@ class _Asked:
 
 def _run(task: "Study") -> int:
     """Run the study; trials that finished before an interruption are still read."""
-    from prony.cli.interrupt import status_of, terminate_as_interrupt
     from prony.cli.progress import StudyProgress
+    from prony.cli.talk import status_of, terminate_as_interrupt
     from prony.study import run_study
     from prony.study.extent import extent_of
 
@@ -231,7 +339,7 @@ def _planted_status(file: Path, reading: "Reading", *, as_json: bool) -> int:
     from prony.faces.as_json import document_json
     from prony.faces.terminal import TerminalReporter
     from prony.reading.groups import terms
-    from prony.report.planted import planted_document
+    from prony.report.selftest import planted_document
 
     found = tuple(
         one for group in reading.groups for one in planted(group.cells, partial(terms, reading.plan))

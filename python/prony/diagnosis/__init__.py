@@ -5,55 +5,14 @@
 
 from dataclasses import replace
 
-from prony.diagnosis.conclusion import (
-    Diagnosis,
-    DiagnosisKind,
-    Frequent,
-    Observed,
-    conclude,
-    confirmed,
-    typical,
-)
-from prony.diagnosis.confirmation import Agreement, Confirmation
-from prony.diagnosis.consumption import Resource, consumption_of
-from prony.diagnosis.evidence import (
-    Affected,
-    Confidence,
-    Evidence,
-    Finding,
-    Rule,
-)
-from prony.diagnosis.kinds import Advice, Concerns, Consequence, Experiment, Symptom
+from prony.diagnosis.conclusion import Observed
+from prony.diagnosis.consumption import consumption_of
+from prony.diagnosis.evidence import Evidence, Finding
+from prony.diagnosis.kinds import Concerns
 from prony.diagnosis.knobs import Knob, Owner, knob_of
 from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED
-from prony.diagnosis.rules import PRECEDENCE, RULES
+from prony.diagnosis.rules import RULES
 from prony.model.trial import Ok
-
-__all__ = [
-    "PRECEDENCE",
-    "RULES",
-    "Advice",
-    "Affected",
-    "Agreement",
-    "Confidence",
-    "Confirmation",
-    "Consequence",
-    "Diagnosis",
-    "DiagnosisKind",
-    "Evidence",
-    "Experiment",
-    "Finding",
-    "Frequent",
-    "Observed",
-    "Resource",
-    "Rule",
-    "Symptom",
-    "conclude",
-    "confirmed",
-    "diagnose",
-    "observe",
-    "typical",
-]
 
 
 def diagnose(evidence: Evidence) -> list[Finding]:

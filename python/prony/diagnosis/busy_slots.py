@@ -8,12 +8,18 @@ from prony.diagnosis.consumption import Consumption, Resource, consumption_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Sentence, Symptom, Traits
 from prony.diagnosis.knobs import Turned
+from prony.diagnosis.one_core import full_process
 from prony.diagnosis.shared import OF_THE_WAITING
-from prony.diagnosis.slots import slots_busy
 from prony.diagnosis.thread_time import ThreadState
 from prony.diagnosis.uneven_workers import has_idle_slots
 from prony.model.trial import Ok
 from prony.units import SECOND_NS
+
+# The generator's requests in flight include what is on its way; only more of them than slots must queue.
+_LEAST_WAITING, _CERTAIN_WAITING = 1.2, 1.5
+# Of the CPUs' time, or of the cores that its processes can fill: between the two the waiting is not the only
+# limit.
+_MOST_CPU, _CERTAIN_CPU = 0.7, 0.5
 
 MORE_THREADS = Experiment(
     "more threads", "measure with twice as many; throughput doubles, until its CPUs are full"
@@ -82,3 +88,19 @@ def _numbers(usage: Consumption) -> dict[str, float]:
     held_ns = slots / usage.done_per_s * SECOND_NS
     cpu = usage.shares[Resource.CPU]
     return {"slots": slots, "in_flight": usage.in_flight, "cpu_share": cpu, "held_ns": held_ns}
+
+
+def slots_busy(evidence: Evidence, usage: Consumption | None) -> Confidence | None:
+    """Return how sure it is that more requests waited than can be worked on, with CPUs to spare that it can
+    use; null: not. Threads that take turns on one core sleep until theirs comes: they wait for that.
+    """
+    if usage is None or not usage.slots or usage.contended or Resource.SLOTS not in usage.shares:
+        return None
+    if Resource.CPU not in usage.shares or full_process(evidence):
+        return None
+    cpu = max(usage.shares[Resource.CPU], usage.shares.get(Resource.CORES, 0.0))
+    waiting = usage.in_flight / usage.slots
+    if cpu > _MOST_CPU or waiting < _LEAST_WAITING:
+        return None
+    certain = cpu <= _CERTAIN_CPU and waiting >= _CERTAIN_WAITING
+    return Confidence.CERTAIN if certain else Confidence.LIKELY

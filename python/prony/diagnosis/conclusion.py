@@ -11,10 +11,9 @@ from enum import StrEnum
 from statistics import fmean, median
 
 from prony.analysis.rates import KEPT_RATE, QUALIFIED_ERROR_RATIO
-from prony.diagnosis.bounds import Bound, bounds_of
 from prony.diagnosis.clipped_backlog import BACKLOG_CLIPPED
 from prony.diagnosis.confirmation import Confirmation, confirmation_of
-from prony.diagnosis.consumption import Consumption, Resource
+from prony.diagnosis.consumption import Bound, Consumption, Resource, bounds_of
 from prony.diagnosis.downstream import DOWNSTREAM_BUSY, LEAST_BUSY_POOL
 from prony.diagnosis.evidence import Affected, Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Bearing, Symptom

@@ -6,9 +6,8 @@ taken: sock_diag(7), connections at its address less those that wait to be accep
 
 from collections.abc import Sequence
 
-from prony.analysis.accept_queue import entrance
+from prony.analysis.accept_queue import entrance, starvation
 from prony.analysis.resources import window_samples
-from prony.analysis.starvation import starvation
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Concerns, Meaning, Sentence, Symptom, Traits
 from prony.diagnosis.knobs import Turned, declared_entry

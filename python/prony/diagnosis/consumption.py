@@ -2,24 +2,76 @@
 
 *Source*: P. J. Denning and J. P. Buzen, "The Operational Analysis of Queueing Network Models", Computing
 Surveys 10 (1978): utilisation U = X D, Little's law N = X R. Must not know thresholds.
+
+The most that each resource of a subject allows, from how much of it is used: which limit comes next.
+
+*Definition*: with X valid replies a second and a share U of a resource, its ceiling is X / U.
+*Assumptions*: at a higher rate as large a share of requests fails, and each uses as much of it. CPU for a
+request falls a little as servers take several requests at a time; what waits elsewhere is in flight too, so
+the ceiling of slots is a lower bound. *Source*: Denning and Buzen, Computing Surveys 10 (1978), section 6:
+bounds of bottlenecks.
+
+>>> from prony.diagnosis.consumption import Consumption
+>>> (bound,) = bounds_of([Consumption(500, 1000.0, 1000.0, 0.5, {Resource.CPU: 0.25})])
+>>> bound.per_s, bound.times
+(4000.0, 4.0)
+
+The server's connections to others, a pool towards a database for example, and how busy they are.
+
+*Definition*: busy is the time that threads wait for the bytes of one such connection / the time of all of
+them. Of an event loop, which waits for all of its connections at once, nothing is known; a thread beside it
+shows only its own.
+*Source*: netlink, the connections of the trial's network; proc(5), the descriptor for which a thread waits;
+Little's law.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from statistics import fmean
 
-from prony.analysis.accept_queue import accept_queues, overflows_of
+from prony.analysis.accept_queue import accept_queues, overflows_of, starvation
 from prony.analysis.environment_faults import other_load, subject_cpu_ns
 from prony.analysis.missing import Missing
 from prony.analysis.resources import cpu_share, window_samples
-from prony.analysis.starvation import starvation
+from prony.analysis.summary import Estimate, estimate_mean
 from prony.diagnosis.evidence import Evidence
 from prony.diagnosis.knobs import declared_entry
-from prony.diagnosis.pool import pool_of
 from prony.diagnosis.thread_time import ThreadState, thread_time, with_idle
 from prony.model.facts import SubjectFacts
 from prony.model.recording import Recording
 from prony.units import seconds
+
+# Of all looks at threads; of those that found one at a connection to others: one alone may be any thread's,
+# the share of five has a standard error of less than a half.
+_LEAST_LOOKS, _LEAST_WAITED = 20, 5
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """``connections``: how many there were on average; ``busy``: the share of their time in which a thread
+    waited for one; ``port``: of the peer that most of them have.
+    """
+
+    connections: float
+    busy: float
+    port: int
+
+
+def pool_of(evidence: Evidence) -> Pool | None:
+    """Return the connections of a trial to others; null: none, or hardly anybody was seen to wait for one."""
+    counters, recording = evidence.trial.counters, evidence.trial.recording
+    window = [one.gauges for one in window_samples(evidence.trial.samples)]
+    seen = [one for one in window if one.get("downstream.connections", 0) and "downstream.port" in one]
+    looks, waited = counters.get("threads.looks", 0), counters.get("threads.downstream", 0)
+    length_ns = recording.window.length_ns if recording else None
+    if not seen or waited < _LEAST_WAITED or looks < _LEAST_LOOKS or not length_ns:
+        return None
+    connections = fmean(one["downstream.connections"] for one in seen)
+    threads = counters.get("threads.alive_ns", 0) / length_ns
+    busy = min(waited / looks * threads / connections, 1.0)
+    return Pool(connections, busy, seen[-1]["downstream.port"])
+
 
 # Runtimes in which one process runs one thread of the application's code at a time.
 _ONE_CORE_A_PROCESS = ("python", "perl", "javascript")
@@ -188,3 +240,55 @@ def _generator(recording: Recording, length_ns: int) -> float | None:
         ((one.user_ns + one.system_ns - one.spin_ns) / length_ns for one in threads),
         default=None,
     )
+
+
+# A smaller share of a window of seconds is a few ticks of the kernel's clock.
+_LEAST_SHARE = 0.02
+# Slots that are busy with the CPU are no limit of their own; what is in flight also waits elsewhere.
+_OWN_LIMIT = 0.67
+_BOUNDING = (Resource.CORES, Resource.CPU, Resource.SLOTS, Resource.POOL, Resource.GENERATOR)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The requests per second that a resource allows, as a mean over the trials."""
+
+    resource: Resource
+    per_s: float
+    low: float | None
+    """`low` and `high`: its 95 % interval, null for one trial."""
+    high: float | None
+    times: float
+    """Over what was carried, with the interval `times_low` to `times_high`, null for one trial."""
+    times_low: float | None = None
+    times_high: float | None = None
+
+
+def bounds_of(usages: Sequence[Consumption]) -> tuple[Bound, ...]:
+    """Return the bound of each resource whose use is known in every trial, the nearest first."""
+    found = {resource: _ceiling(usages, resource) for resource in _BOUNDING}
+    known = {resource: one for resource, one in found.items() if one is not None}
+    cpu, slots = known.get(Resource.CPU), known.get(Resource.SLOTS)
+    if cpu is not None and slots is not None and slots.mean > _OWN_LIMIT * cpu.mean:
+        del known[Resource.SLOTS]
+    carried = fmean(one.carried_per_s for one in usages) if usages else 0.0
+    bounds = (
+        Bound(resource, one.mean, one.low, one.high, one.mean / carried, *_times(one, carried))
+        for resource, one in known.items()
+    )
+    return tuple(sorted(bounds, key=lambda one: one.per_s))
+
+
+def _times(found: Estimate, carried: float) -> tuple[float | None, float | None]:
+    """Return between which multiples of what was carried a limit is; null of one trial."""
+    if found.low is None or found.high is None:
+        return None, None
+    # A limit that was not passed is not below what was carried.
+    return max(found.low / carried, 1.0), found.high / carried
+
+
+def _ceiling(usages: Sequence[Consumption], resource: Resource) -> Estimate | None:
+    shares = [one.shares.get(resource, 0.0) for one in usages]
+    if not shares or min(shares) < _LEAST_SHARE or not any(one.carried_per_s for one in usages):
+        return None
+    return estimate_mean([one.carried_per_s / share for one, share in zip(usages, shares, strict=True)])

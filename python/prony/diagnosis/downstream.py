@@ -4,10 +4,9 @@ What it asks is then its limit, or how many connections it has to ask with.
 *Source*: Little's law.
 """
 
-from prony.diagnosis.consumption import Resource, consumption_of
+from prony.diagnosis.consumption import Resource, consumption_of, pool_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Sentence, Symptom, Traits
-from prony.diagnosis.pool import pool_of
 from prony.diagnosis.shared import OF_THE_WAITING
 from prony.model.trial import Ok
 

@@ -6,7 +6,12 @@ sockets are no finding: over loopback tcp_tw_reuse lets them be used again. *Sou
 kernel, Documentation/networking/ip-sysctl.rst, tcp_tw_reuse.
 """
 
-from prony.analysis.ports import NEARLY_ALL_PORTS, generator_lacked_ports, own_waiting, server_lacked_ports
+from prony.analysis.connections import (
+    NEARLY_ALL_PORTS,
+    generator_lacked_ports,
+    own_waiting,
+    server_lacked_ports,
+)
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom, Traits
 from prony.diagnosis.shared import OF_ERRORS

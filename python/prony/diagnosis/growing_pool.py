@@ -3,8 +3,7 @@
 *Source*: the sampler; servers that start processes on demand, such as Apache's prefork and flup's.
 """
 
-from prony.analysis.resources import window_samples
-from prony.analysis.turnover import Turnover, turnover
+from prony.analysis.resources import Turnover, turnover, window_samples
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom
 from prony.diagnosis.shared import CHANGING, LONGER_WARM_UP

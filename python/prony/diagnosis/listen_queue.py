@@ -8,10 +8,17 @@ has a queue of its own, which holds one connection more than its limit.
 
 from collections.abc import Sequence
 
-from prony.analysis.accept_queue import AcceptQueue, accept_queues, entrance, overflows_of
+from prony.analysis.accept_queue import (
+    AcceptQueue,
+    Starvation,
+    accept_queues,
+    are_many,
+    entrance,
+    overflows_of,
+    starvation,
+)
 from prony.analysis.connections import closes_each
 from prony.analysis.resources import window_samples
-from prony.analysis.starvation import Starvation, are_many, starvation
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom, Traits
 from prony.diagnosis.knobs import Turned

@@ -5,11 +5,11 @@ one lock too, so all slots must have requests.
 *Source*: proc(5), /proc/PID/task/TID/syscall: futex(2) and its address; Little's law.
 """
 
+from prony.diagnosis.busy_slots import slots_busy
 from prony.diagnosis.consumption import consumption_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Sentence, Symptom, Traits
 from prony.diagnosis.shared import OF_THE_WAITING
-from prony.diagnosis.slots import slots_busy
 from prony.model.trial import Ok
 
 NO_LOCK = Experiment("without the lock", "measure a page without it, or more processes; throughput rises")

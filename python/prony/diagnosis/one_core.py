@@ -6,8 +6,7 @@
 from collections.abc import Sequence
 
 from prony.analysis.missing import Missing
-from prony.analysis.resources import cpu_share, window_samples
-from prony.analysis.threads import ProcessThreads, busiest_process
+from prony.analysis.resources import ProcessThreads, busiest_process, cpu_share, window_samples
 from prony.diagnosis.clients import each_had_a_core, in_flight
 from prony.diagnosis.consumption import capacity_of, fills_one_core
 from prony.diagnosis.evidence import SERVER_ROLES, Confidence, Evidence, Finding

@@ -5,8 +5,7 @@
 """
 
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
-from prony.analysis.resources import window_samples
-from prony.analysis.turnover import Turnover, turnover
+from prony.analysis.resources import Turnover, turnover, window_samples
 from prony.diagnosis.clients import carried_its_rate, lost_requests
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom, Traits

@@ -3,7 +3,7 @@
 *Source*: cheroot issue 91; cherrypy issues 1344 and 1764.
 """
 
-from prony.analysis.starvation import Starvation, are_many, starvation
+from prony.analysis.accept_queue import Starvation, are_many, starvation
 from prony.diagnosis.clients import slow_share
 from prony.diagnosis.connection_cap import connection_cap
 from prony.diagnosis.evidence import Confidence, Evidence, Finding

@@ -5,8 +5,12 @@ Each number of a text report has its value here: `report.text.Figure` names the 
 
 from types import MappingProxyType
 
+from prony.analysis.latency import summary_of
 from prony.analysis.summary import CellSummary
-from prony.diagnosis import Consequence, Diagnosis, Experiment, Finding
+from prony.diagnosis.conclusion import Diagnosis
+from prony.diagnosis.evidence import Finding
+from prony.diagnosis.kinds import Consequence, Experiment
+from prony.model.recording import Distribution
 from prony.model.shapes import Json
 from prony.model.shown import Words, json_of
 from prony.reading.across import SessionPart
@@ -88,6 +92,7 @@ WORDS: Words = MappingProxyType(
         },
         Diagnosis: {"sentence": _limit},
         CellSummary: {"generator_limited": _generator_limited},
+        Distribution: {"": summary_of},
         SessionPart: {"machine": _machine},
         Edition: {"machine": _machine_of_edition},
     }

@@ -15,7 +15,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from prony.faces.terms import terms_of
 from prony.glossary import TERMS, anchor, replaced
 from prony.report.document import (
     Bars,
@@ -29,6 +28,7 @@ from prony.report.document import (
     Paragraph,
     Table,
     Tone,
+    terms_of,
 )
 from prony.report.text import Words
 

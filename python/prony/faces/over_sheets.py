@@ -1,16 +1,64 @@
-"""Sessions of one plan, and the same cells of several archives, as tables for other programs. Pure."""
+"""Sessions of one plan, and the same cells of several archives, as tables for other programs. Pure.
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+A table for other programs: one row for each observation, one unit for each column.
+
+Pure: rows are made on demand.
+
+>>> header("response_ok_p99"), header("error_ratio")
+('response_ok_p99 [ns]', 'error_ratio [1]')
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from prony.analysis.compare import NO_VERDICT
 from prony.analysis.missing import Missing
-from prony.faces.sheet import ESTIMATE, UNITS, Row, Sheet, estimated, reason
-from prony.metrics import METRICS
-from prony.reading.across import Sessions
-from prony.reading.same_load import SameLoad
+from prony.analysis.summary import Estimate
+from prony.metrics import METRICS, Unit
+from prony.reading.across import SameLoad, Sessions
 from prony.reading.trend import Trend
 from prony.report.words import group_words, load_words
+
+Row = tuple[str | int | float | None, ...]
+
+UNITS: Mapping[Unit, str] = {
+    Unit.RATE: "1/s",
+    Unit.DURATION: "ns",
+    Unit.RATIO: "1",
+    Unit.PERCENT: "%",
+    Unit.BYTES: "B",
+    Unit.COUNT: "1",
+}
+
+ESTIMATE = ("count", "mean", "low", "high", "median", "min", "max")
+"""The columns of an estimate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One table: its name, its columns, and its rows, which are made when they are read."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: Iterable[Row]
+
+
+def header(metric: str) -> str:
+    """Return a metric's column: its name and its unit."""
+    return f"{metric} [{UNITS[METRICS[metric].unit]}]"
+
+
+def estimated(value: Estimate | Missing) -> Row:
+    """Return the columns of an estimate; empty ones where it is missing."""
+    if isinstance(value, Missing):
+        return tuple(None for _ in ESTIMATE)
+    return value.count, value.mean, value.low, value.high, value.median, value.min, value.max
+
+
+def reason(value: Estimate | Missing) -> str | None:
+    """Return why an estimate is missing; null where it is not."""
+    return value.reason if isinstance(value, Missing) else None
+
 
 _SESSION_COLUMNS = (
     *("load", "metric", "unit", "subject", "session", "archive", "value", "first", "effect", "verdict"),

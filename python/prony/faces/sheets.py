@@ -9,8 +9,7 @@ from prony.analysis.latency import summarise
 from prony.analysis.missing import Missing
 from prony.analysis.steady_state import SteadyState
 from prony.analysis.summary import CellSummary, Estimate, figures
-from prony.faces.over_sheets import session_sheets
-from prony.faces.sheet import ESTIMATE, UNITS, Row, Sheet, estimated, header, reason
+from prony.faces.over_sheets import ESTIMATE, UNITS, Row, Sheet, estimated, header, reason, session_sheets
 from prony.metrics import METRICS
 from prony.model.plan import Cell
 from prony.model.recording import Second

@@ -13,7 +13,6 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from prony.escapes import plain
-from prony.faces.terms import terms_of
 from prony.glossary import PLACE
 from prony.report.document import (
     Bars,
@@ -29,6 +28,7 @@ from prony.report.document import (
     Span,
     Table,
     Tone,
+    terms_of,
 )
 from prony.report.text import Figure, Words
 

@@ -14,12 +14,10 @@ from collections.abc import Mapping, Sequence
 from prony.host.environment import visible_environment
 from prony.host.facts.activity import Activity, activity, watch_machine
 from prony.host.facts.cgroups import cgroup
-from prony.host.facts.kernel import boot, kernel
-from prony.host.facts.limits import limits
 from prony.host.facts.memory import memory
 from prony.host.facts.network import interfaces, settings, sockets
 from prony.host.facts.processor import mitigations, processor
-from prony.host.facts.software import engine, prony, python
+from prony.host.facts.software import boot, engine, kernel, limits, prony, python
 from prony.host.facts.surroundings import container, container_engines, virtualisation
 from prony.host.read import unread
 from prony.model.facts import Fingerprint

@@ -4,22 +4,60 @@ Reads the machine and leaves the judgement to `prony.host.checks`. Must not know
 
 >>> preflight(Demand(connections=10))[0].name
 'CPUs'
+
+What a measurement needs of a machine, in numbers.
+
+>>> Demand(connections=30_000, engine_threads=2).connections_per_thread
+15000
 """
 
 import resource
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from prony.host import checks
 from prony.host.checks import HostCheck
 from prony.host.cpus import available_cpus
-from prony.host.demand import Demand
 from prony.host.facts.activity import Activity, watch_machine
 from prony.host.facts.cgroups import cgroup
 from prony.host.facts.memory import memory
 from prony.host.facts.network import sockets
 from prony.host.read import Fact, read_number, read_text
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """The most that any of the trials needs.
+
+    ``connections_per_process``: connections of one server process if they spread evenly, by subject; for a
+    subject that is absent: all of them. ``new_per_s``: new connections per second; null: as many as the
+    server accepts; 0: all are kept. ``load_s``: the length of the longest load. ``backlogs``: the length of
+    the queue that each subject asks the kernel for. ``processes``: of the server, frontend and services.
+    ``several_sources``: the generator takes further source addresses when one has no more ports.
+    ``memory_bytes``: the server's limit; null: not set. ``own_network``: each trial has a network of its own,
+    with its own ports. ``archive``: its folder and approximate size; null: none is written.
+    """
+
+    connections: int = 1000
+    engine_threads: int = 1
+    several_sources: bool = True
+    share_cpus: bool = False
+    connections_per_process: Mapping[str, int] = field(default_factory=dict)
+    new_per_s: float | None = 0.0
+    load_s: float = 60.0
+    backlogs: Mapping[str, int] = field(default_factory=dict)
+    processes: int = 1
+    memory_bytes: int | None = None
+    own_network: bool = True
+    archive: tuple[Path, int] | None = None
+
+    @property
+    def connections_per_thread(self) -> int:
+        """How many connections each thread of the generator holds."""
+        return -(-self.connections // self.engine_threads)
+
 
 _SYSTEM = Path("/proc/sys")
 _QUEUES = ("net/core/somaxconn", "net/ipv4/tcp_max_syn_backlog")

@@ -12,12 +12,9 @@ obtained.
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from prony.metrics.generator import GENERATOR
-from prony.metrics.handshakes import HANDSHAKES
-from prony.metrics.latency import LATENCY, PERCENTILES
-from prony.metrics.machine import MACHINE
+from prony.metrics.machine import GENERATOR, MACHINE
 from prony.metrics.metric import Better, Metric, Unit
-from prony.metrics.requests import REQUESTS
+from prony.metrics.requests import HANDSHAKES, LATENCY, PERCENTILES, REQUESTS
 from prony.metrics.subject import SUBJECT
 from prony.units import format_bytes, format_count, format_duration, format_percent, format_rate
 

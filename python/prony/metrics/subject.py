@@ -6,8 +6,19 @@ Must not know the generator or the rest of the machine.
 'cpu_percent'
 """
 
-from prony.metrics.metric import Better, Metric, Unit
-from prony.metrics.sources import ACCOUNT, DESCRIPTORS, GROUPS, PROC, SMAPS, SOCK_DIAG, STATUS, TASK
+from prony.metrics.metric import (
+    ACCOUNT,
+    DESCRIPTORS,
+    GROUPS,
+    PROC,
+    SMAPS,
+    SOCK_DIAG,
+    STATUS,
+    TASK,
+    Better,
+    Metric,
+    Unit,
+)
 
 _EACH = {
     "rss_per_process": ("resident memory", "resident set", PROC),

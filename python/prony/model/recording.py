@@ -18,7 +18,9 @@ from prony.model.address import HttpVersion, Tls, Wire
 from prony.model.facts import Fingerprint
 from prony.model.limit import GeneratorVerdict, Limit, Limited
 from prony.model.shapes import OPTIONAL, REST, ShapeError, at, decode
+from prony.model.shown import INTERNAL, shown
 from prony.model.workload import Pacing, Workload, fault_of_mix
+from prony.units import seconds
 
 
 class LoopKind(StrEnum):
@@ -184,6 +186,11 @@ class Window:
         """From the opening to the close; null when it never opened or has no length."""
         return _between(self.open_ns, self.close_ns)
 
+    @shown
+    def duration_s(self) -> float | None:
+        """The same in seconds."""
+        return None if self.length_ns is None else seconds(self.length_ns)
+
     @property
     def drained_length_ns(self) -> int | None:
         """From the opening to the end of the drain, where there was one; null as ``length_ns``."""
@@ -269,13 +276,14 @@ class Distribution:
     """Times of requests: how many, their extremes and sum, exact, and ``histogram``, the rest.
 
     That is an HdrHistogram V2, deflated, of 3 significant digits. Of no times all but ``count`` are null.
+    A report has its summary instead.
     """
 
-    count: int
-    min_ns: int | None
-    max_ns: int | None
-    sum_ns: int | None
-    histogram: bytes | None
+    count: int = field(metadata=INTERNAL)
+    min_ns: int | None = field(metadata=INTERNAL)
+    max_ns: int | None = field(metadata=INTERNAL)
+    sum_ns: int | None = field(metadata=INTERNAL)
+    histogram: bytes | None = field(metadata=INTERNAL)
 
     def __post_init__(self) -> None:
         if self.count and None in (self.min_ns, self.max_ns, self.sum_ns, self.histogram):
@@ -590,7 +598,7 @@ class Recording:
     ``redirected_to``: where the first valid reply led that was a redirect.
     """
 
-    format: int
+    format: int = field(metadata=INTERNAL)
     engine: GeneratorName
     spec: Specification | None
     loop: LoopKind
@@ -611,9 +619,9 @@ class Recording:
     )
     tls: Handshakes | None = field(default=None, metadata=OPTIONAL)
     streams: Streams | None = field(default=None, metadata=OPTIONAL)
-    stages: tuple[StageFigures, ...] = field(default=(), metadata=OPTIONAL)
+    stages: tuple[StageFigures, ...] = field(default=(), metadata={**OPTIONAL, **INTERNAL})
     raw_latencies: RawLatencies | None = field(default=None, metadata=OPTIONAL)
-    paths: tuple[PathFigures, ...] = field(default=(), metadata=OPTIONAL)
+    paths: tuple[PathFigures, ...] = field(default=(), metadata={**OPTIONAL, **INTERNAL})
     machines: tuple[GeneratorMachine, ...] = field(default=(), metadata=OPTIONAL)
 
     @property

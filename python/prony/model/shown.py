@@ -30,7 +30,7 @@ from typing import Any, Generic, TypeVar, cast, get_type_hints
 from prony.model.shapes import Json
 
 INTERNAL: Mapping[str, object] = MappingProxyType({"internal": True})
-"""Metadata of a field that JSON does not have."""
+"""Metadata of a field that a report's JSON does not have."""
 
 T = TypeVar("T")
 Words = Mapping[type, Mapping[str, Callable[[Any], object]]]

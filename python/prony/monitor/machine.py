@@ -4,14 +4,110 @@ Must not know processes.
 
 >>> read_machine_cpu().busy_ns > 0
 True
+
+The frequency of the server's CPUs. One gauge, ``frequency_khz``: the mean over the server's CPUs.
+
+*Source*: kernel, Documentation/admin-guide/pm/cpufreq.rst, scaling_cur_freq.
+
+>>> FrequencyGauge(()).read()
+{}
+
+The memory of the machine.
+
+Gauges: ``memory_bytes``, all of it; ``memory_available_bytes``, what programs could get without swapping.
+
+*Source*: proc_meminfo(5): MemTotal, MemAvailable.
+
+>>> sorted(MemoryGauge().read())
+['memory_available_bytes', 'memory_bytes']
 """
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from prony.host.facts.memory import parse_meminfo
 from prony.units import MICROSECOND_NS, SECOND_NS
+
+_FIELDS = {"memory_bytes": "MemTotal", "memory_available_bytes": "MemAvailable"}
+
+
+class MemoryGauge:
+    """Reads the machine's memory; after a failure it does not try again."""
+
+    def __init__(self, file: Path = Path("/proc/meminfo")) -> None:
+        self._file = file
+        self._reason: str | None = None
+
+    def read(self) -> dict[str, int]:
+        """Return the gauges."""
+        if self._reason is not None:
+            return {}
+        try:
+            sizes = parse_meminfo(self._file.read_text())
+            return {name: sizes[field] for name, field in _FIELDS.items()}
+        except OSError as error:
+            self._reason = f"cannot read `{self._file}`: {error.strerror}"
+        except KeyError as error:
+            self._reason = f"`{self._file}` does not say {error.args[0]}"
+        return {}
+
+    def read_at_open(self) -> dict[str, int]:
+        """Return nothing more."""
+        return {}
+
+    def read_at_close(self) -> dict[str, int]:
+        """Return nothing more."""
+        return {}
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def missing(self) -> dict[str, str]:
+        """Return why it could not be read."""
+        return {} if self._reason is None else dict.fromkeys(_FIELDS, self._reason)
+
+
+_CPUS = Path("/sys/devices/system/cpu")
+
+
+class FrequencyGauge:
+    """Reads the frequency of ``cpus``; after a failure it does not try again."""
+
+    def __init__(self, cpus: Sequence[int], folder: Path = _CPUS) -> None:
+        self._files = tuple(folder / f"cpu{number}/cpufreq/scaling_cur_freq" for number in cpus)
+        self._reason: str | None = None
+
+    def read(self) -> dict[str, int]:
+        """Return the gauge."""
+        if self._reason is not None or not self._files:
+            return {}
+        try:
+            each = [int(file.read_text()) for file in self._files]
+        except OSError as error:
+            self._reason = f"cannot read `{error.filename or self._files[0]}`: {error.strerror}"
+            return {}
+        except ValueError:
+            self._reason = f"`{self._files[0]}` does not say"
+            return {}
+        return {"frequency_khz": sum(each) // len(each)}
+
+    def read_at_open(self) -> dict[str, int]:
+        """Return nothing more."""
+        return {}
+
+    def read_at_close(self) -> dict[str, int]:
+        """Return nothing more."""
+        return {}
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def missing(self) -> dict[str, str]:
+        """Return why it could not be read."""
+        return {} if self._reason is None else {"frequency_khz": self._reason}
+
 
 _STAT = Path("/proc/stat")
 

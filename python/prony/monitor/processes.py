@@ -4,6 +4,16 @@ Must not know the engine or the sandbox.
 
 >>> role_of((RoleRule("master"), RoleRule("worker", "child")), is_main=False, command="gunicorn: worker")
 'worker'
+
+Which part of a subject a process belongs to: server, frontend or service.
+
+>>> main_of(7, [8, 7])
+7
+
+The roles of monitors: count between two moments, read the values of one moment.
+
+>>> [one.__name__ for one in (WindowCounters, Gauges)]
+['WindowCounters', 'Gauges']
 """
 
 import contextlib
@@ -14,15 +24,110 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from prony.model.launch import RoleRule
 from prony.model.observation import Phase, ProcessRow, Sample, ThreadUsage
 from prony.model.sandbox import Placement
-from prony.monitor.base import Gauges
 from prony.monitor.machine import read_machine_cpu
 from prony.monitor.native import CompiledSource, NativeDetail, NativeProcess, ProcessSource
-from prony.monitor.parts import main_of
+
+
+class WindowCounters(Protocol):
+    """Reads cumulative figures at the start and at the end of the window."""
+
+    def open_window(self) -> None:
+        """Read the figures at the start of the window."""
+        ...
+
+    def close_window(self) -> None:
+        """Read the figures at the end of the window."""
+        ...
+
+    def deltas(self) -> tuple[dict[str, int], dict[str, str]]:
+        """Return the differences by name, and the reason for each missing one."""
+        ...
+
+
+class Gauges(Protocol):
+    """Reads momentary values, by name, with each sample of the processes."""
+
+    def read(self) -> dict[str, int]:
+        """Return the values that are cheap enough to read with every sample."""
+        ...
+
+    def read_at_open(self) -> dict[str, int]:
+        """Return more, or newer, values at the start of the window."""
+        ...
+
+    def read_at_close(self) -> dict[str, int]:
+        """Return more, or newer, values at the end of the window."""
+        ...
+
+    def missing(self) -> dict[str, str]:
+        """Return the reason for each value that could not be read."""
+        ...
+
+    def close(self) -> None:
+        """Stop reading."""
+        ...
+
+
+def main_of(pid: int, mains: Sequence[int]) -> int:
+    """Return the one of ``mains`` that ``pid`` is, descends from, or else belongs to.
+
+    A daemon leaves its parent. It keeps its control group (with control groups each part has one of its own),
+    or else its session, or its program: the first of these that it shares with exactly one of ``mains``
+    decides. If none decides, it belongs to the first of ``mains``.
+
+    *Source*: cgroups(7), setsid(2), proc_pid_exe(5).
+    """
+    above = _main_above(pid, mains)
+    if above is not None:
+        return above
+    for mark in (_groups, _session, _program):
+        own = mark(pid)
+        alike = [main for main in mains if own is not None and mark(main) == own]
+        if len(alike) == 1:
+            return alike[0]
+    return mains[0]
+
+
+def _main_above(pid: int, mains: Sequence[int]) -> int | None:
+    while pid > 1 and pid not in mains:
+        fields = _stat(pid)
+        pid = int(fields[1]) if fields else 0
+    return pid if pid in mains else None
+
+
+def _groups(pid: int) -> str | None:
+    return _read(lambda: Path(f"/proc/{pid}/cgroup").read_text())
+
+
+def _session(pid: int) -> str | None:
+    fields = _stat(pid)
+    return fields[3] if fields else None
+
+
+def _program(pid: int) -> str | None:
+    return _read(lambda: str(Path(f"/proc/{pid}/exe").readlink()))
+
+
+def _stat(pid: int) -> list[str] | None:
+    """Return the fields after its name: state, parent, group, session (proc_pid_stat(5)); null: it has
+    ended.
+    """
+    text = _read(lambda: Path(f"/proc/{pid}/stat").read_text(errors="replace"))
+    # The name may hold anything, even brackets.
+    return text.rpartition(")")[2].split() if text else None
+
+
+def _read(action: Callable[[], str]) -> str | None:
+    try:
+        return action()
+    except OSError:
+        return None
+
 
 Identity = tuple[int, int]
 """What identifies a process: its number, and the clock tick in which it was started."""

@@ -4,14 +4,12 @@ from collections.abc import Iterator, Mapping
 
 from prony.metrics import PERCENTILES
 from prony.model.workload import Workload
-from prony.page.chart import EVERY, Chapter, Chart, Style
+from prony.page.chart import EVERY, Chapter, Chart, Style, palette
 from prony.page.charts.percentiles import Line, percentile_chart
 from prony.page.charts.seconds import Course, heat_map, replies, slowest, window_end_s
 from prony.page.figure import chapter_html, key_html
-from prony.page.markup import safe, section_html
-from prony.page.palette import palette
-from prony.page.setups import terms_html
-from prony.page.shell import page
+from prony.page.markup import section_html
+from prony.page.setups import page_with_terms
 from prony.reading.load import LoadReading
 from prony.reading.traces import PercentileCurve, curves_of, seconds_of
 from prony.report.load import load_document
@@ -28,20 +26,13 @@ def page_of_load(reading: LoadReading) -> str:
     charts = tuple(chart for chart in _charts(reading, look) if chart is not None)
     document = load_document(reading)
     shown, others = document.sections[:_FIRST], document.sections[_FIRST:]
-    title = str(document.title)
-    body = "\n".join(
-        (
-            '<a class="skip" href="#answer">To the figures</a>',
-            f"<header><h1>{safe(title)}</h1></header>\n<main>",
-            f'<section id="answer" class="answer">{"".join(map(section_html, shown))}</section>',
-            key_html(look),
-            chapter_html(Chapter("pictures", "Latencies and seconds", charts)) if charts else "",
-            *(f"<section>{section_html(section)}</section>" for section in others),
-            '<section id="terms"><h2>Terms</h2><!--terms--></section>\n</main>',
-            "<footer>Made by Prony. This file is complete: it loads nothing from the network.</footer>",
-        )
+    content = (
+        f'<section id="answer" class="answer">{"".join(map(section_html, shown))}</section>',
+        key_html(look),
+        chapter_html(Chapter("pictures", "Latencies and seconds", charts)) if charts else "",
+        *(f"<section>{section_html(section)}</section>" for section in others),
     )
-    return page(title, body.replace("<!--terms-->", terms_html(body)), charts)
+    return page_with_terms(str(document.title), content, charts, first="the figures")
 
 
 def _charts(reading: LoadReading, look: Style) -> Iterator[Chart | None]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from prony.model.shapes import Json
 from prony.page.chart import Chapter, Chart
 from prony.page.charts import chapters
-from prony.page.render import png, svg
+from prony.page.figure import png, svg
 from prony.page.scene import scene_of
 from prony.page.several import chapters_of_sessions, chapters_of_trend
 from prony.reading.across import Sessions

@@ -12,14 +12,12 @@ from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS
 from prony.model.shapes import Json
-from prony.page.chart import EVERY, Style
-from prony.page.palette import palette
+from prony.page.chart import EVERY, Style, palette
 from prony.reading.groups import Group
 from prony.reading.study import Reading
 from prony.reading.traces import Traces
-from prony.report.forms import estimate
-from prony.report.places import cell_at
-from prony.report.scales import metric_scale
+from prony.report.forms import estimate, metric_scale
+from prony.report.tables import cell_at
 from prony.report.text import pointer
 from prony.report.words import bound_sign, group_words
 from prony.units import Scale

@@ -1,12 +1,13 @@
 """How each subject was set up, the machine, and the terms: what a reader needs to repeat a study, as HTML."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from prony.glossary import TERMS, anchor
 from prony.model.facts import Fingerprint
 from prony.model.records import Run, SubjectRecord
-from prony.page.markup import safe
+from prony.page.chart import Chart
+from prony.page.markup import page, safe
 from prony.report.redaction import without_traces
 
 _CODE = re.compile("`([^`]*)`")
@@ -71,7 +72,24 @@ def _flat(facts: Mapping[str, object], above: str = "") -> Iterator[tuple[str, s
             yield path, safe(str(value))
 
 
-def terms_html(page: str) -> str:
+def page_with_terms(
+    title: str, content: Iterable[str], charts: Sequence[Chart], *, lead: str = "", first: str = "the answer"
+) -> str:
+    """Return a page with this content, and below it the terms that it uses. ``lead``: below the title;
+    ``first``: what its section `answer` is.
+    """
+    parts = (
+        f'<a class="skip" href="#answer">To {first}</a>',
+        f"<header><h1>{safe(title)}</h1>{lead}</header>\n<main>",
+        *content,
+        '<section id="terms"><h2>Terms</h2><!--terms--></section>\n</main>',
+        "<footer>Made by Prony. This file is complete: it loads nothing from the network.</footer>",
+    )
+    body = "\n".join(parts)
+    return page(title, body.replace("<!--terms-->", _terms_html(body)), charts)
+
+
+def _terms_html(page: str) -> str:
     """Return the definitions of the terms to which ``page`` links."""
     used = [term for term in TERMS if f'href="#term-{anchor(term)}"' in page]
     rows = (

@@ -3,22 +3,19 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from prony.page.chart import Chapter, Style
+from prony.page.chart import Chapter, Style, palette
 from prony.page.charts.over import Editions, Step, over_editions
 from prony.page.charts.sessions import session_chapters, session_marks
 from prony.page.figure import chapter_html, key_html
-from prony.page.markup import safe, section_html
-from prony.page.palette import palette
-from prony.page.setups import terms_html
-from prony.page.shell import page
+from prony.page.markup import section_html
+from prony.page.setups import page_with_terms
 from prony.reading.across import Sessions
 from prony.reading.trend import Trend
 from prony.report.document import Document
 from prony.report.forms import day
 from prony.report.redaction import redacted, without_traces
-from prony.report.sessions import sessions_report
 from prony.report.text import pointer
-from prony.report.trend import trend_document
+from prony.report.trend import sessions_report, trend_document
 from prony.report.words import workload_words
 
 
@@ -66,21 +63,14 @@ def _page(document: Document, look: Style, chapters: Sequence[Chapter], host: st
     document = document if host is None else redacted(document, host)
     shown = [chapter for chapter in chapters if chapter.charts]
     first, *others = document.sections
-    title = str(document.title)
-    body = "\n".join(
-        (
-            '<a class="skip" href="#answer">To the answer</a>',
-            f"<header><h1>{safe(title)}</h1></header>\n<main>",
-            f'<section id="answer" class="answer">{section_html(first)}</section>',
-            key_html(look),
-            *map(chapter_html, shown),
-            *(f"<section>{section_html(section)}</section>" for section in others),
-            '<section id="terms"><h2>Terms</h2><!--terms--></section>\n</main>',
-            "<footer>Made by Prony. This file is complete: it loads nothing from the network.</footer>",
-        )
+    content = (
+        f'<section id="answer" class="answer">{section_html(first)}</section>',
+        key_html(look),
+        *map(chapter_html, shown),
+        *(f"<section>{section_html(section)}</section>" for section in others),
     )
     charts = [chart for chapter in shown for chart in chapter.charts]
-    return page(title, body.replace("<!--terms-->", terms_html(body)), charts)
+    return page_with_terms(str(document.title), content, charts)
 
 
 def _chapter(trend: Trend, look: Style, place: int) -> Chapter:

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from prony.page.markup import safe, words_html
-from prony.page.shell import page
+from prony.page.markup import page, safe, words_html
 from prony.reading.brief import brief_of
 from prony.reading.study import Reading
 from prony.report.forms import day

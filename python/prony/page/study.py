@@ -8,8 +8,7 @@ from prony.page.charts import chapters
 from prony.page.figure import chapter_html, key_html, swatch
 from prony.page.markup import safe, section_html
 from prony.page.scene import Scene, scene_of
-from prony.page.setups import machine_html, setups_html, terms_html
-from prony.page.shell import page
+from prony.page.setups import machine_html, page_with_terms, setups_html
 from prony.reading.brief import brief_of
 from prony.reading.study import Reading
 from prony.reading.traces import Traces
@@ -27,12 +26,12 @@ def page_of_study(reading: Reading, traces: Traces, *, host: str | None = None) 
     scene = scene_of(reading, traces)
     found = tuple(chapter for chapter in chapters(scene) if chapter.charts)
     charts = [chart for chapter in found for chart in chapter.charts]
-    title = reading.plan.title or reading.plan.name
-    body = "\n".join(_body(scene, found, title, host))
-    return page(title, body.replace("<!--terms-->", terms_html(body)), charts)
+    plan = reading.plan
+    lead = f'<p class="lead">{safe(plan.question)}</p>' if plan.question else ""
+    return page_with_terms(plan.title or plan.name, _content(scene, found, host), charts, lead=lead)
 
 
-def _body(scene: Scene, found: tuple[Chapter, ...], title: str, host: str | None) -> Iterator[str]:
+def _content(scene: Scene, found: tuple[Chapter, ...], host: str | None) -> Iterator[str]:
     reading, marks = scene.reading, _marks(scene)
     parts = study_parts(reading)
 
@@ -40,9 +39,6 @@ def _body(scene: Scene, found: tuple[Chapter, ...], title: str, host: str | None
         html = (section_html(_without(section, host), level) for section in sections)
         return _marked("\n".join(html), marks)
 
-    question = f'<p class="lead">{safe(reading.plan.question)}</p>' if reading.plan.question else ""
-    yield '<a class="skip" href="#answer">To the answer</a>'
-    yield f"<header><h1>{safe(title)}</h1>{question}</header>\n<main>"
     answer = shown(brief_sections(reading, ON_A_PAGE), 3)
     yield f'<section id="answer" class="answer"><h2>Answer</h2>{answer}</section>'
     yield key_html(scene.look)
@@ -60,8 +56,6 @@ def _body(scene: Scene, found: tuple[Chapter, ...], title: str, host: str | None
     yield f'<section id="setups"><h2>How each was set up</h2>{setups}</section>'
     yield '<section id="machine"><details><summary>The machine and the runs</summary>'
     yield f"{machine_html(reading.fingerprint, reading.runs, redact=redact)}</details></section>"
-    yield '<section id="terms"><h2>Terms</h2><!--terms--></section>\n</main>'
-    yield "<footer>Made by Prony. This file is complete: it loads nothing from the network.</footer>"
 
 
 def _without(section: Section, host: str | None) -> Section:

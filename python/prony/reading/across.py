@@ -1,28 +1,138 @@
 """Sessions of one plan beside each other, from one archive or from several.
 
 Must not know words, or how an archive is read.
+
+The sessions of a study: stretches of measuring on one machine, one day after the other.
+
+What differs between sessions (the weather of a machine, its neighbours, its updates) is not in an interval
+within one.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from prony.analysis.across_sessions import OverRow, over_rows
 from prony.analysis.all_pairs import Pair
 from prony.analysis.answer import Answer, log_values, ranked_cells
 from prony.analysis.claim_parts import ClaimResult, ClaimVerdict
 from prony.analysis.compare import Comparison, Terms
-from prony.analysis.fingerprints import machine_key
-from prony.analysis.summary import Estimate, TrialFigures
+from prony.analysis.fingerprints import comparable, machine_key
+from prony.analysis.summary import CellSummary, Estimate, TrialFigures
 from prony.model.claims import Claim
 from prony.model.facts import Fingerprint
 from prony.model.plan import Cell, Plan
-from prony.model.records import SubjectRecord
-from prony.model.shapes import INLINE
+from prony.model.records import Run, SubjectRecord, TrialRecord
+from prony.model.shapes import INLINE, at
 from prony.model.shown import INTERNAL, shown, shown_as
-from prony.model.workload import OpenLoop
+from prony.model.workload import ClosedLoop, OpenLoop, Workload
 from prony.reading.groups import Group
-from prony.reading.same_load import SameLoad, same_load
-from prony.units import format_duration
+from prony.units import DAY_NS, format_duration
+
+
+def first_runs(runs: Sequence[Run]) -> tuple[int, ...]:
+    """Return the places of the runs that begin a session: the first, and each on another machine, or begun on
+    another day (UTC), than the run before.
+    """
+    new = (k for k, (before, run) in enumerate(pairwise(runs), 1) if _is_other(before, run))
+    return (0, *new) if runs else ()
+
+
+def _is_other(before: Run, run: Run) -> bool:
+    return _day(before) != _day(run) or bool(comparable(before.fingerprint, run.fingerprint))
+
+
+def _day(run: Run) -> int:
+    return run.started_unix_ns // DAY_NS
+
+
+def stretches(runs: Sequence[Run]) -> Mapping[int, int]:
+    """Return the stretch that each run belongs to, by the run's id."""
+    first = set(first_runs(runs))
+    found, stretch = {}, -1
+    for k, run in enumerate(runs):
+        stretch += k in first
+        found[run.id] = stretch
+    return found
+
+
+def session_of(record: TrialRecord, plan: Plan, stretch: Mapping[int, int]) -> tuple[int, int]:
+    """Return the session of a trial: the stretch of runs on one machine and day, and the planned session."""
+    return stretch.get(record.run_id, 0), record.trial.block // plan.session_blocks
+
+
+_BESIDE = ("ok_per_s", "error_ratio", "cpu_ns_per_request", "pss_end")
+
+
+@dataclass(frozen=True, slots=True)
+class SameSubject:
+    """A subject of several editions."""
+
+    figures: tuple[Estimate | None, ...]
+    change: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SameLoad:
+    """A load of several editions. ``metric`` decides; ``cells``: by subject, one for each edition, null where
+    that has none.
+    """
+
+    workload: Workload = field(metadata=at("load"))
+    metric: str
+    cells: Mapping[str, tuple[CellSummary | None, ...]] = field(metadata=INTERNAL)
+
+    @shown
+    def subjects(self) -> Mapping[str, SameSubject]:
+        """The subjects that two have, in the deciding metric."""
+        return {
+            name: SameSubject(tuple(_estimate(cell, self.metric) for cell in row), change(row, self.metric))
+            for name, row in self.cells.items()
+        }
+
+    @shown_as("metrics")
+    def by_metric(self) -> Mapping[str, Mapping[str, tuple[Estimate | None, ...]]]:
+        """The figures of all metrics that a page draws, by metric and subject."""
+        return {metric: self.figures(metric) for metric in self.metrics}
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics that are shown of it: the deciding one first, then tail, rate, errors and cost."""
+        tail = "service_ok_p99" if isinstance(self.workload.loop, ClosedLoop) else "response_ok_p99"
+        return tuple(dict.fromkeys((self.metric, tail, *_BESIDE)))
+
+    def figures(self, metric: str) -> Mapping[str, tuple[Estimate | None, ...]]:
+        """Return each subject's estimates, one for each edition; null where there is none."""
+        return {name: tuple(_estimate(cell, metric) for cell in row) for name, row in self.cells.items()}
+
+
+def _estimate(cell: CellSummary | None, metric: str) -> Estimate | None:
+    value = cell.metrics[metric] if cell else None
+    return value if isinstance(value, Estimate) else None
+
+
+def same_load(groups: Mapping[int, Group], editions: int) -> SameLoad:
+    """Return the cells of groups with one load, by edition; ``editions``: how many there are."""
+    first = next(iter(groups.values()))
+    cells: dict[str, list[CellSummary | None]] = {}
+    for k, group in groups.items():
+        for cell in group.cells:
+            if cell.total:
+                cells.setdefault(cell.name, [None] * editions)[k] = cell
+    common = {name: tuple(row) for name, row in cells.items() if sum(one is not None for one in row) > 1}
+    return SameLoad(first.workload, first.answer.metric or "ok_per_s", common)
+
+
+def known(row: Iterable[CellSummary | None], metric: str) -> list[float]:
+    """Return the means that a subject has, the oldest first."""
+    values = (_estimate(one, metric) for one in row)
+    return [value.mean for value in values if value is not None]
+
+
+def change(row: Iterable[CellSummary | None], metric: str) -> float | None:
+    """Return the last known mean of a subject over its first, less 1; null below two."""
+    means = known(row, metric)
+    return means[-1] / means[0] - 1 if len(means) > 1 and means[0] else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from prony.analysis.answer import OF_GENERATORS, Answer, deciding_metrics, mean_
 from prony.analysis.compare import HIDDEN, Comparison, few_sessions
 from prony.analysis.missing import Missing
 from prony.analysis.summary import CellSummary, Estimate, Estimated
-from prony.diagnosis import Symptom
+from prony.diagnosis.kinds import Symptom
 from prony.metrics import METRICS, Better
 from prony.model.shapes import INLINE, at
 from prony.model.shown import INTERNAL, shown_as

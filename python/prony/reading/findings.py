@@ -6,7 +6,9 @@ Must not know words.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from prony.diagnosis import RULES, Finding, typical
+from prony.diagnosis.conclusion import typical
+from prony.diagnosis.evidence import Finding
+from prony.diagnosis.rules import RULES
 from prony.model.shapes import INLINE, at
 from prony.model.shown import INTERNAL
 

@@ -10,7 +10,7 @@ from statistics import NormalDist
 from prony.analysis.failure_rates import clopper_pearson
 from prony.analysis.find_rate import is_confirmed
 from prony.analysis.found_rates import found_rate
-from prony.analysis.groups import letters
+from prony.analysis.standings import letters
 from prony.model.facts import FoundRate, RateBoundary, RateStep, RateTest, SearchPart, TrialStep
 from prony.model.records import Run
 

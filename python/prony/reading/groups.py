@@ -2,28 +2,38 @@
 sandbox.
 
 Must not know how trials that do not count are reported.
+
+Single trials that are far worse than the others of their cell: too rare for any interval to cover.
+
+>>> found = stalled({block: 0.01 * (block % 3) for block in range(9)} | {9: -0.5}, is_higher_better=True)
+>>> found.blocks, found.of, round(found.worst, 2)
+((9,), 10, -0.4)
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import log
+from statistics import median
 
 from prony.analysis.answer import OF_GENERATORS, Answer, answer, block_logs
 from prony.analysis.by_session import in_sessions
-from prony.analysis.compare import Terms
+from prony.analysis.compare import LEAST_BLOCKS, Terms
+from prony.analysis.effects import change_of
 from prony.analysis.power import Sight, sight
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.rounds import Levels, levels
 from prony.analysis.spending import Look
-from prony.analysis.stalls import Stall, stalled
 from prony.analysis.standings import GENERATOR_MEASURES, MEASURES, Standing, standings
 from prony.analysis.summary import (
     CellSummary,
+    Estimate,
     TrialFigures,
     judged_sessions,
     summarise_cell,
     without_unsteady,
 )
-from prony.diagnosis import Diagnosis
+from prony.diagnosis.conclusion import Diagnosis, Frequent
+from prony.diagnosis.unequal_work import ALIKE, unequal_work
 from prony.factors import shared_sandbox
 from prony.metrics import METRICS, Better
 from prony.model.plan import Cell, Plan
@@ -32,6 +42,51 @@ from prony.model.shown import INTERNAL, json_of, shown, shown_as
 from prony.model.workload import ClosedLoop, EngineChoice, OpenLoop, Workload
 from prony.reading.cells import MeasuredCell
 from prony.reading.failures import FailureTest, failure_tests
+
+# What is 20 % worse is noticed by users; what is not further off than five deviations is noise.
+_LEAST_EFFECT = 0.2
+_FARTHEST = 5.0
+# The median of absolute normal deviations, in standard deviations.
+_MEDIAN_DEVIATION = 0.6745
+# What happens in more trials is no longer rare: it widens the interval.
+_MOST_SHARE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """The ``blocks`` of a cell whose trials stalled, ``of`` so many."""
+
+    blocks: tuple[int, ...]
+    """Those whose trials stalled."""
+    of: int
+    worst: float
+    """Relative to the median."""
+
+    @shown
+    def trials(self) -> int:
+        """How many trials stalled."""
+        return len(self.blocks)
+
+
+def stalled(by_block: Mapping[int, float], *, is_higher_better: bool) -> Stall | None:
+    """Return the trials that stalled, from the logarithm of a figure by block; null if none did.
+
+    *Definition*: worse than the median of all by more than 20 %, and by more than five robust standard
+    deviations of logarithms, in at most a fifth of at least five trials.
+    *Assumptions*: a stall that did not happen is not seen: n trials without one show, at 95 %, that its share
+    is at most 3 / n.
+    """
+    if len(by_block) < LEAST_BLOCKS:
+        return None
+    sign = -1.0 if is_higher_better else 1.0
+    logs = {block: sign * value for block, value in by_block.items()}
+    middle = median(logs.values())
+    scale = median(abs(value - middle) for value in logs.values()) / _MEDIAN_DEVIATION
+    limit = max(log(1 + _LEAST_EFFECT), _FARTHEST * scale)
+    found = {block: value - middle for block, value in logs.items() if value - middle > limit}
+    if not found or len(found) > _MOST_SHARE * len(logs):
+        return None
+    return Stall(tuple(sorted(found)), len(logs), change_of(sign * max(found.values())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,3 +331,53 @@ def _linked(groups: Iterable[Group]) -> list[list[Group]]:
 
 def _subjects(groups: Iterable[Group]) -> set[str]:
     return {cell.name for group in groups for cell in group.cells}
+
+
+@dataclass(frozen=True, slots=True)
+class Replies:
+    """How large the replies of a cell are, on average."""
+
+    cell: CellSummary
+    mean_bytes: float
+
+
+@dataclass(frozen=True, slots=True)
+class UnequalReplies:
+    """The smallest and the largest replies of cells that are compared."""
+
+    smallest: Replies
+    largest: Replies
+
+
+# D32 of the causes: a note of the report for each load, and beside the limit of each subject.
+def unequal_replies(cells: Iterable[CellSummary]) -> UnequalReplies | None:
+    """Return the two of them that differ most; null where none is more than a tenth larger than another."""
+    sizes = _sizes(cells)
+    if not sizes:
+        return None
+    ordered = sorted(sizes, key=lambda one: (one.mean_bytes, one.cell.name))
+    smallest, largest = ordered[0], ordered[-1]
+    return UnequalReplies(smallest, largest) if largest.mean_bytes > ALIKE * smallest.mean_bytes else None
+
+
+def with_unequal_work(groups: Iterable[Group], diagnoses: Mapping[int, Diagnosis]) -> dict[int, Diagnosis]:
+    """Return the diagnoses, by the id of a cell, of which those of unequal work say so beside the limit."""
+    found = dict(diagnoses)
+    for group in groups:
+        sizes = [] if group.of_generators else _sizes(group.cells)
+        for one in sizes:
+            others = {other.cell.name: other.mean_bytes for other in sizes if other is not one}
+            number, finding = one.cell.cell.id, unequal_work(one.mean_bytes, others)
+            if finding is not None and number in found:
+                known = found[number]
+                beside = (*known.beside, Frequent(finding, known.trials))
+                found[number] = replace(known, beside=beside)
+    return found
+
+
+def _sizes(cells: Iterable[CellSummary]) -> list[Replies]:
+    return [
+        Replies(cell, found.mean)
+        for cell in cells
+        if isinstance(found := cell.metrics["reply_bytes"], Estimate)
+    ]

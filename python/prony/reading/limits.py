@@ -6,7 +6,7 @@ Must not know words.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from prony.diagnosis import Diagnosis
+from prony.diagnosis.conclusion import Diagnosis
 from prony.model.shapes import at
 from prony.model.shown import INTERNAL, shown
 from prony.reading.groups import Group

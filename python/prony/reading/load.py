@@ -8,19 +8,28 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from math import exp, log
 
-from prony.analysis.account import RequestClass, Tally, tally
+from prony.analysis.account import Carried, RequestClass, Tally, tally
 from prony.analysis.distribution import EMPTY, Times, read_distribution
-from prony.analysis.latency import LatencySummary, latency_summaries, summarise
+from prony.analysis.latency import (
+    LatencySummary,
+    LoadPath,
+    TimesOfKind,
+    latency_summaries,
+    load_paths,
+    of_kind,
+    summarise,
+    summary_of,
+)
 from prony.analysis.load_condition import ConditionResult, LoadCondition, judge_condition
-from prony.analysis.paths import LoadPath, load_paths
-from prony.analysis.rates import keeps_rate, rates_of, window_s
-from prony.model.limit import GeneratorVerdict, Limited
-from prony.model.recording import Handshakes, Recording, StageFigures, Streams
-from prony.model.shapes import at
+from prony.analysis.rates import keeps_rate, rates_of
+from prony.model.limit import Limited
+from prony.model.recording import Recording, StageFigures
+from prony.model.shapes import INLINE, at
 from prony.model.shown import INTERNAL, shown, shown_as
-from prony.reading.recorded import OfKind, Recorded, of_kind, recorded, summary_of
 from prony.units import seconds
 
+KINDS = ("response", "service")
+"""From when a request was due, and from when it was sent."""
 _MOST_CLASSES = 12
 
 
@@ -61,26 +70,6 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class StageCounts:
-    """The requests that were due in a stage, in a closed loop begun."""
-
-    begin_ns: int
-    """From the opening of the window."""
-    duration_ns: int
-    from_per_s: float | None
-    to_per_s: float | None
-    from_connections: int | None
-    to_connections: int | None
-    scheduled: int
-    sent: int
-    ok: int
-    failed: int
-    """Those without a latency."""
-    errors: int
-    """All but `ok`."""
-
-
-@dataclass(frozen=True, slots=True)
 class StageReading:
     """A stage with the size of the load at its beginning and its end: requests per second, in a closed loop
     connections.
@@ -89,7 +78,7 @@ class StageReading:
     one ``kind``, as in a `Spread`: of valid replies, and of all requests.
     """
 
-    figures: StageFigures = field(metadata=INTERNAL)
+    figures: StageFigures = field(metadata=INLINE)
     kind: str = field(metadata=INTERNAL)
     begins_with: float = field(metadata=INTERNAL)
     ends_with: float = field(metadata=INTERNAL)
@@ -97,156 +86,93 @@ class StageReading:
     ok: LatencySummary = field(metadata=INTERNAL)
     all: LatencySummary = field(metadata=INTERNAL)
 
-    @shown_as("")
-    def counts(self) -> StageCounts:
-        """Return its ends, and what became of its requests."""
-        found = self.figures
-        ends = found.from_per_s, found.to_per_s, found.from_connections, found.to_connections
-        counts = found.scheduled, found.sent, found.ok, found.failed
-        return StageCounts(found.begin_ns, found.duration_ns, *ends, *counts, found.scheduled - found.ok)
+    @shown
+    def errors(self) -> int:
+        """All but `ok`."""
+        return self.figures.scheduled - self.figures.ok
 
     @shown_as("")
-    def times(self) -> OfKind:
+    def times(self) -> TimesOfKind:
         """Return its times."""
         return of_kind(self.kind, self.ok, self.all)
 
 
 @dataclass(frozen=True, slots=True)
-class AgreedOn:
-    """How many handshakes failed, and connections by what was agreed on."""
-
-    failed: int
-    protocols: Mapping[str, int]
-    ciphers: Mapping[str, int]
-    groups: Mapping[str, int]
-    keys: Mapping[str, int]
-    alpn: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class TlsReading:
-    """The TLS of a load with the summaries of its handshakes, full and ``resumed``; ``verified``: whether the
-    server's certificate was, null where the generator does not say so.
-    """
-
-    figures: Handshakes = field(metadata=INTERNAL)
-    verified: bool | None
-    full: LatencySummary = field(metadata=at("full_ns"))
-    resumed: LatencySummary = field(metadata=at("resumed_ns"))
-
-    @shown_as("")
-    def agreed(self) -> AgreedOn:
-        """Return the connections by what was agreed on."""
-        one = self.figures
-        return AgreedOn(one.failed, one.protocols, one.ciphers, one.groups, one.keys, one.alpn)
-
-
-@dataclass(frozen=True, slots=True)
-class StreamCounts:
-    """What a server did with the streams of its connections, as in the Recording."""
-
-    goaways: int
-    refused: int
-    resets: int
-    limit: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class StreamsReading:
-    """The streams of a load, with the summaries of the parts of its latencies; ``schedule_wait`` is null in a
-    closed loop.
-    """
-
-    figures: Streams = field(metadata=INTERNAL)
-    schedule_wait: LatencySummary | None = field(metadata=at("schedule_wait_ns"))
-    """Null in a closed loop."""
-    stream_wait: LatencySummary = field(metadata=at("stream_wait_ns"))
-    wire: LatencySummary = field(metadata=at("wire_ns"))
-
-    @shown_as("")
-    def counts(self) -> StreamCounts:
-        """Return what the server did with streams."""
-        one = self.figures
-        return StreamCounts(one.goaways, one.refused, one.resets, one.limit)
-
-
-@dataclass(frozen=True, slots=True)
 class LoadReading:
-    """A Recording with what is calculated from it.
+    """A Recording with what is calculated from it: each distribution has its summary."""
 
-    ``latency``: by population and kind, such as ("ok", "response"). ``account``: all requests, those that the
-    window found open too. ``requests``: those that were answered as expected, then the others, most first.
-    ``verdict``: whether the generator set the figures; ``keeps_rate``: whether an open loop sent in time what
-    was due. ``conditions``: those that were asked for.
-    """
-
-    recording: Recording = field(metadata=INTERNAL)
-    verdict: GeneratorVerdict = field(metadata=INTERNAL)
+    recording: Recording = field(metadata=INLINE)
     keeps_rate: bool = field(metadata=INTERNAL)
-    window_s: float | None = field(metadata=INTERNAL)
+    """Whether an open loop sent in time what was due."""
     rates: Mapping[str, float | None] = field(metadata=INTERNAL)
-    latency: Mapping[tuple[str, str], LatencySummary | None] = field(metadata=INTERNAL)
-    send_lag: LatencySummary | None = field(metadata=INTERNAL)
-    connect: LatencySummary | None = field(metadata=INTERNAL)
-    account: Tally = field(metadata=INTERNAL)
+    requests_by_end: Tally = field(metadata=INTERNAL)
+    """All requests, those that the window found open too."""
+    latency: Mapping[str, Mapping[str, LatencySummary | None]]
+    """Of valid replies (`ok`), and of `all` requests: a failed one counts as infinite, an unanswered one at
+    its age. `response_ns` is from the moment that each was due, null in a closed loop; `service_ns` from the
+    moment that it was sent. What was never sent has no service time: an open loop leaves it out; in a closed
+    loop, what failed is infinite.
+    """
     requests: tuple[EndedSo, ...]
     """How all requests ended, those answered as expected first, then the others, most first."""
     spread: Spread | None
     """Valid replies by their latency; null without any."""
     stages: tuple[StageReading, ...]
     """Of a load with `--stages`."""
-    paths: tuple[LoadPath, ...] = field(default=(), metadata=INTERNAL)
-    tls: TlsReading | None = None
-    """Of a load with TLS; else null."""
-    streams: StreamsReading | None = None
-    """Of a load by HTTP/2; else null."""
+    paths: tuple[LoadPath, ...] = ()
+    """Of a mix, each path; else empty."""
     conditions: tuple[ConditionResult, ...] = field(default=(), metadata=at("fail_if"))
 
-    @shown_as("")
-    def recorded(self) -> Recorded:
-        """Return what the Recording itself says."""
-        return recorded(self.recording, self.paths)
+    @property
+    def send_lag(self) -> LatencySummary | None:
+        """The generator's own lateness; null in a closed loop."""
+        times = self.recording.distributions.send_lag
+        return None if times is None else summary_of(times)
+
+    @shown
+    def all_requests(self) -> int:
+        """Those scheduled in the window and those carried into it."""
+        return self.requests_by_end.requests
+
+    @shown
+    def carried_in(self) -> Carried | None:
+        """Those that were open when the window opened; null where the generator does not report them."""
+        return self.requests_by_end.carried_in
+
+    @shown
+    def lost_machines(self) -> int:
+        """How many of `machines` are not in the account."""
+        return sum(one.lost is not None for one in self.recording.machines)
+
+    @shown
+    def rate(self) -> Mapping[str, float | None]:
+        """`ok_per_s`: answered in the window, `attempted_per_s`: scheduled in it, `error_per_s`: all without
+        a valid reply, each / the window's length.
+        """
+        return {name: self.rates[name] for name in ("ok_per_s", "attempted_per_s", "error_per_s")}
+
+    @shown
+    def ratio(self) -> Mapping[str, float | None]:
+        """`success` and `error` of all requests; null where nothing was sent."""
+        return {name: self.rates[f"{name}_ratio"] for name in ("success", "error")}
 
 
 def read_load(recording: Recording, conditions: Sequence[LoadCondition] = ()) -> LoadReading:
     """Return what a load run says, and whether each of ``conditions`` holds."""
-    times, account = recording.distributions, tally(recording.account)
-    verdict = recording.generator.verdict
-    is_limited = verdict.limited is not Limited.NO
+    account, summaries = tally(recording.account), latency_summaries(recording)
+    is_limited = recording.generator.verdict.limited is not Limited.NO
     return LoadReading(
         recording=recording,
-        verdict=verdict,
         keeps_rate=keeps_rate(recording),
-        window_s=window_s(recording),
         rates=rates_of(recording),
-        latency=latency_summaries(recording),
-        send_lag=summary_of(times.send_lag),
-        connect=summary_of(times.connect),
-        account=account,
+        requests_by_end=account,
+        latency={of: {f"{kind}_ns": summaries[of, kind] for kind in KINDS} for of in ("ok", "all")},
         requests=tuple(_requests(account)),
         spread=_spread(recording),
         stages=tuple(_stage(one, _kind(recording)) for one in recording.stages),
         paths=load_paths(recording),
-        tls=_tls(recording),
-        streams=_streams(recording.streams),
         conditions=tuple(judge_condition(one, recording, is_limited=is_limited) for one in conditions),
     )
-
-
-def _tls(recording: Recording) -> TlsReading | None:
-    found, spec = recording.tls, recording.spec
-    if found is None:
-        return None
-    asked = spec.target.tls if spec and spec.target else None
-    full, resumed = (read_distribution(times) or EMPTY for times in (found.full, found.resumed))
-    return TlsReading(found, asked.verify if asked else None, summarise(full), summarise(resumed))
-
-
-def _streams(found: Streams | None) -> StreamsReading | None:
-    if found is None:
-        return None
-    stream_wait, wire = (read_distribution(times) or EMPTY for times in (found.stream_wait, found.wire))
-    return StreamsReading(found, summary_of(found.schedule_wait), summarise(stream_wait), summarise(wire))
 
 
 def _kind(recording: Recording) -> str:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from prony.analysis.account import Tally, together
 from prony.analysis.by_session import mean_of_sessions
+from prony.analysis.latency import LoadPath
 from prony.analysis.missing import Missing
-from prony.analysis.paths import LoadPath
 from prony.analysis.summary import CellSummary, Estimated, estimate_geometric, estimate_mean, lost_trials
 from prony.model.shapes import INLINE
 from prony.model.shown import INTERNAL, shown

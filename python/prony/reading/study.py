@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from prony.analysis.all_pairs import table_of
 from prony.analysis.answer import log_values
 from prony.analysis.by_session import in_sessions
-from prony.analysis.ceiling import most_per_s
 from prony.analysis.claim_parts import ClaimResult, ClaimVerdict
 from prony.analysis.claims import evaluate
 from prony.analysis.compare import LEAST_BLOCKS, Comparison, Terms
 from prony.analysis.dependence import Dependence, dependence
 from prony.analysis.editions import Then, VersionChange, of_the_time
 from prony.analysis.estimands import estimand
+from prony.analysis.generator import most_per_s
 from prony.analysis.summary import (
     CellSummary,
     TrialFigures,
@@ -23,7 +23,9 @@ from prony.analysis.summary import (
     summarise_cell,
 )
 from prony.archive import Archive
-from prony.diagnosis import Diagnosis, Evidence, Observed, conclude, confirmed, observe
+from prony.diagnosis import observe
+from prony.diagnosis.conclusion import Diagnosis, Observed, conclude, confirmed
+from prony.diagnosis.evidence import Evidence
 from prony.model.claims import Claim
 from prony.model.facts import Fingerprint, PilotStep, TrialStep
 from prony.model.limit import Limited
@@ -33,7 +35,7 @@ from prony.model.sandbox import Placement
 from prony.model.shapes import INLINE
 from prony.model.shown import INTERNAL, shown, shown_as
 from prony.model.trial import Ok, Trial, TrialRole
-from prony.reading.across import PartTrials, SessionPart, Sessions, over_sessions
+from prony.reading.across import PartTrials, SessionPart, Sessions, over_sessions, session_of, stretches
 from prony.reading.checks import (
     Calibrated,
     Calibrations,
@@ -45,15 +47,13 @@ from prony.reading.checks import (
 from prony.reading.failures import Attempts, Repeated, repeated, search_attempts
 from prony.reading.findings import Found, Shared, merged, shared
 from prony.reading.found_rates import Confirmed, confirmed_rates
-from prony.reading.groups import Group, agreed_terms, allowed_errors, groups_of
+from prony.reading.groups import Group, agreed_terms, allowed_errors, groups_of, with_unequal_work
 from prony.reading.order import Placed, PlacedTrial, effect_of_order, in_order, position_of
 from prony.reading.originals import Beside, beside
 from prony.reading.saturation import Curve, curves
 from prony.reading.senders import Sender, senders
-from prony.reading.sessions import session_of, stretches
 from prony.reading.sweeps import Sweep, sweeps_of
 from prony.reading.warm_ups import WarmUp, warm_ups
-from prony.reading.work import with_unequal_work
 
 
 def dependence_of(groups: Iterable[Group]) -> Dependence | None:

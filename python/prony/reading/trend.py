@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from prony.model.shown import INTERNAL, shown
+from prony.reading.across import SameLoad, same_load
 from prony.reading.groups import Group
-from prony.reading.same_load import SameLoad, same_load
 from prony.reading.study import Reading
 
 

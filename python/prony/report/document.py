@@ -2,11 +2,18 @@
 
 A face (a terminal, a page) decides on the looks. Text may come from servers and logs: faces strip and
 escape it.
+
+Which terms of the glossary a document uses: faces link to them, or name the glossary.
+
+>>> terms_of(Document("", (Section("", (Paragraph("5 blocks of 2 cells"),)),)))
+('block', 'cell')
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from prony.glossary import terms_in
 from prony.report.text import Figure, Part, Text, Words, text
 
 
@@ -168,3 +175,25 @@ class Footnotes:
     def notes(self) -> Notes:
         """Return the footnotes in the order of their marks."""
         return Notes(tuple((self.mark(words), words) for words in self._texts.values()))
+
+
+def terms_of(document: Document) -> tuple[str, ...]:
+    """Return the terms in the prose of a document, in alphabetical order."""
+    return terms_in("\n".join(words for section in document.sections for words in _prose(section)))
+
+
+def _prose(section: Section) -> Iterator[str]:
+    for block in section.blocks:
+        yield from _words(block)
+
+
+def _words(block: Block) -> Iterator[str]:
+    match block:
+        case Paragraph(text):
+            yield str(text)
+        case Notes(items):
+            yield from (str(text) for mark, text in items if mark.strip() != "|")
+        case Judgements(items):
+            yield from (f"{item.verdict} {item.sentence} {item.detail}" for item in items)
+        case _:
+            return

@@ -9,7 +9,7 @@ from functools import partial
 from string import Formatter
 from types import MappingProxyType
 
-from prony.diagnosis import Affected, Confidence, Finding
+from prony.diagnosis.evidence import Affected, Confidence, Finding
 from prony.diagnosis.kinds import Sentence
 from prony.model.limit import GeneratorVerdict, Limit, Limited, LimitKind
 from prony.report.text import Figure, Name, Part, Quote, Text, joined, pointer, text

@@ -4,17 +4,21 @@ Must not know what is measured, except for a metric's unit.
 
 >>> signed_percent(0.129), signed_percent(11.0)
 ('+12.9 %', '12 times')
+
+The unit of a metric in a table: one for all cells.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import partial
 
 from prony.analysis.summary import Estimate
-from prony.metrics import format_metric
+from prony.metrics import METRICS, Unit, format_metric
 from prony.report.text import Figure, Text, pointer, text
 from prony.units import (
     Scale,
+    bytes_scale,
+    duration_scale,
     format_bytes,
     format_count,
     format_duration,
@@ -24,6 +28,29 @@ from prony.units import (
     seconds,
     within,
 )
+
+_FIXED = {
+    Unit.RATE: Scale(1, "/s"),
+    Unit.RATIO: Scale(0.01, "%"),
+    Unit.PERCENT: Scale(1, "%"),
+    Unit.COUNT: Scale(1, ""),
+}
+
+
+def metric_scale(metric: str, values: Iterable[float]) -> Scale:
+    """Return the unit that suits most of these values of a metric.
+
+    >>> metric_scale("rss_peak", [50 * 1024**2]).unit, metric_scale("error_ratio", [0.5]).unit
+    ('MiB', '%')
+    """
+    match METRICS[metric].unit:
+        case Unit.DURATION:
+            return duration_scale(values)
+        case Unit.BYTES:
+            return bytes_scale(values)
+        case unit:
+            return _FIXED[unit]
+
 
 Form = Callable[[float], str]
 TENFOLD = 9.0

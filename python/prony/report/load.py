@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from prony.analysis.account import Carried, RequestClass
-from prony.analysis.latency import LatencySummary, nothing_measured
+from prony.analysis.latency import LatencySummary, nothing_measured, summary_of
 from prony.analysis.load_condition import ConditionResult
 from prony.analysis.rates import KEPT_RATE
-from prony.diagnosis import Affected
+from prony.diagnosis.evidence import Affected
 from prony.escapes import escaped
 from prony.metrics import PERCENTILES
 from prony.model.address import Wire
@@ -18,19 +18,15 @@ from prony.model.recording import (
     Connections,
     ErrorSample,
     GeneratorName,
+    Handshakes,
     RawLatencies,
+    Recording,
+    Streams,
     Target,
     Traffic,
 )
 from prony.model.workload import ClosedLoop, OpenLoop, Pacing
-from prony.reading.load import (
-    EndedSo,
-    LatencyClass,
-    LoadReading,
-    StageReading,
-    StreamsReading,
-    TlsReading,
-)
+from prony.reading.load import KINDS, EndedSo, LatencyClass, LoadReading, StageReading
 from prony.report.document import (
     Bars,
     Block,
@@ -61,10 +57,10 @@ def load_document(reading: LoadReading) -> Document:
         sections.append(_stages(reading))
     if reading.paths:
         sections.append(_paths(reading))
-    if reading.tls is not None:
-        sections.append(_tls(reading.tls))
-    if reading.streams is not None:
-        sections.append(_streams(reading.streams))
+    if (tls := reading.recording.tls) is not None:
+        sections.append(_tls(tls, is_verified=_is_verified(reading.recording)))
+    if (streams := reading.recording.streams) is not None:
+        sections.append(_streams(streams))
     if (histogram := _histogram(reading)) is not None:
         sections.append(histogram)
     if reading.recording.machines:
@@ -91,9 +87,9 @@ def _address(target: Target) -> Text:
     names = [*own, *(["TLS"] if target.tls else [])]
     spoken = f" ({', '.join(names)})" if names else ""
     if target.socket == "unix":
-        return text(f"unix:{{}}{spoken}", Quote(target.host, "/target/host"))
+        return text(f"unix:{{}}{spoken}", Quote(target.host, "/spec/target/host"))
     name = Name(f"[{target.host}]" if ":" in target.host else target.host)
-    return text(f"{{}}:{{}}{spoken}", name, Figure(target.port, as_typed, "/target/port"))
+    return text(f"{{}}:{{}}{spoken}", name, Figure(target.port, as_typed, "/spec/target/port"))
 
 
 _SPOKEN = {Wire.FASTCGI: "FastCGI", Wire.UWSGI: "uwsgi", Wire.SCGI: "SCGI", Wire.HTTP2: "HTTP/2"}
@@ -116,19 +112,19 @@ def _asked(reading: LoadReading) -> Text:
     target = spec.target if spec else None
     match spec and spec.workload and spec.workload.loop:
         case OpenLoop(rate_per_s, arrivals, stages=stages) if stages:
-            steps = counted(Figure(len(stages), as_typed, "/workload/loop/stages"), "stage")
-            highest = Figure(rate_per_s, _general, "/workload/loop/rate_per_s")
+            steps = counted(Figure(len(stages), as_typed, "/spec/workload/loop/stages"), "stage")
+            highest = Figure(rate_per_s, _general, "/spec/workload/loop/rate_per_s")
             return text(", {} of up to {}/s {}", steps, highest, arrivals.value)
         case ClosedLoop(connections, stages) if stages:
-            steps = counted(Figure(len(stages), as_typed, "/workload/loop/stages"), "stage")
-            number = Figure(connections, as_typed, "/workload/loop/connections")
+            steps = counted(Figure(len(stages), as_typed, "/spec/workload/loop/stages"), "stage")
+            number = Figure(connections, as_typed, "/spec/workload/loop/connections")
             return text(", {} of up to {}", steps, counted(number, "connection"))
         case OpenLoop(rate_per_s, arrivals):
             return text(
-                ", {}/s {}", Figure(rate_per_s, _general, "/workload/loop/rate_per_s"), arrivals.value
+                ", {}/s {}", Figure(rate_per_s, _general, "/spec/workload/loop/rate_per_s"), arrivals.value
             )
         case ClosedLoop(connections):
-            number = Figure(connections, as_typed, "/workload/loop/connections")
+            number = Figure(connections, as_typed, "/spec/workload/loop/connections")
             return text(", {}{}", counted(number, "connection"), _shared(target))
         case _:
             return EMPTY
@@ -139,7 +135,9 @@ def _shared(target: Target | None) -> Text:
     wire = target.wire if target else None
     if not wire or not wire.streams or wire.streams == 1:
         return EMPTY
-    return text(" with {} each", counted(Figure(wire.streams, as_typed, "/target/wire/streams"), "stream"))
+    return text(
+        " with {} each", counted(Figure(wire.streams, as_typed, "/spec/target/wire/streams"), "stream")
+    )
 
 
 def _general(value: float) -> str:
@@ -156,9 +154,9 @@ def _seconds(value_s: float) -> str:
 
 def _head(reading: LoadReading) -> Section:
     blocks: list[Block] = list(lost_words(reading.recording.machines))
-    if reading.verdict.limited is not Limited.NO:
+    if reading.recording.generator.verdict.limited is not Limited.NO:
         affected = Affected.LATENCY if reading.keeps_rate else Affected.ALL
-        words = verdict_words(reading.verdict, affected, "/generator/evidence")
+        words = verdict_words(reading.recording.generator.verdict, affected, "/generator/evidence")
         blocks.append(Paragraph(words, Tone.WARNING))
     blocks += [Paragraph(words, Tone.WARNING) for words in _short(reading)]
     blocks.append(Paragraph(_loop_words(reading), Tone.QUIET))
@@ -216,7 +214,7 @@ def _economical(reading: LoadReading) -> Iterator[Text]:
     if reading.recording.engine.pacing is not Pacing.ECONOMICAL or lag is None:
         return
     late = [
-        text("{} at p{}", Figure(value, duration, f"/latency/send_lag_ns/percentiles/{name}"), Name(name))
+        text("{} at p{}", Figure(value, duration, f"/distributions/send_lag/percentiles/{name}"), Name(name))
         for name in ("50", "99")
         if (value := lag.percentiles[name]) is not None
     ]
@@ -229,9 +227,9 @@ def _economical(reading: LoadReading) -> Iterator[Text]:
 def _speed(reading: LoadReading) -> Paragraph:
     names = ("ok_per_s", "attempted_per_s", "success_ratio")
     ok, attempted, success = (reading.rates[name] for name in names)
-    if ok is None or attempted is None or success is None or reading.window_s is None:
+    if ok is None or attempted is None or success is None or reading.recording.window.duration_s is None:
         return Paragraph(_no_speed(reading), Tone.BAD)
-    window = Figure(reading.window_s, _seconds, "/window/duration_s")
+    window = Figure(reading.recording.window.duration_s, _seconds, "/window/duration_s")
     asked = text(
         "{} {}, {} of {}",
         Figure(attempted, format_rate, "/rate/attempted_per_s"),
@@ -251,18 +249,18 @@ def _speed(reading: LoadReading) -> Paragraph:
 
 
 def _no_speed(reading: LoadReading) -> Text:
-    if not reading.account.requests:
+    if not reading.requests_by_end.requests:
         return text("Nothing was sent.")
     return text(
         "{} of {} answered as expected; the window has no length, so there are no rates.",
-        Figure(reading.account.ok, count, "/requests/0/requests"),
-        Figure(reading.account.requests, count, "/all_requests"),
+        Figure(reading.requests_by_end.ok, count, "/requests/0/requests"),
+        Figure(reading.requests_by_end.requests, count, "/all_requests"),
     )
 
 
 def _carried(reading: LoadReading) -> Carried | None:
     """Return the requests that the window found open; null where there were none."""
-    found = reading.account.carried_in
+    found = reading.requests_by_end.carried_in
     return found if found and found.requests else None
 
 
@@ -275,7 +273,7 @@ def _account(reading: LoadReading) -> Section:
     if carried := _carried(reading):
         blocks.append(Paragraph(_carried_words(carried), Tone.QUIET))
     samples = {
-        (sample.kind, sample.detail): _sample(sample, pointer("errors", k))
+        (sample.kind, sample.detail): _sample(sample, pointer("error_samples", k))
         for k, sample in reversed(tuple(enumerate(reading.recording.error_samples)))
     }
     if samples:
@@ -376,15 +374,20 @@ class _Line:
 
 def _latency(reading: LoadReading) -> Section:
     notes = Footnotes()
-    found = {key: summary for key, summary in reading.latency.items() if summary is not None}
+    found = {
+        (population, kind): summary
+        for population, times in reading.latency.items()
+        for kind in KINDS
+        if (summary := times[f"{kind}_ns"]) is not None
+    }
     scale = duration_scale(
         v for s in found.values() for v in (s.mean_ns, s.percentiles["50"]) if v is not None
     )
-    failing = reading.account.lost > 0
+    failing = reading.requests_by_end.lost > 0
     words = {"ok": "valid replies", "all": "all requests"}
     rows = tuple(
         (Entry(f"{kind} time, {words[population]}"), *line.entries())
-        for kind in ("response", "service")
+        for kind in KINDS
         for population in (("ok", "all") if failing else ("ok",))
         if (summary := found.get((population, kind))) is not None
         for line in [_Line(summary, population, pointer("latency", population, f"{kind}_ns"), scale, notes)]
@@ -402,25 +405,31 @@ def _latency_columns(scale: Scale) -> tuple[Column, ...]:
     return (Column(scale.unit, text=True), Column("n"), *(Column(title) for title in titles))
 
 
-def _tls(found: TlsReading) -> Section:
+def _is_verified(recording: Recording) -> bool:
+    """Return whether the server's certificate was verified, as far as is known."""
+    target = recording.spec.target if recording.spec else None
+    return target is None or target.tls is None or target.tls.verify
+
+
+def _tls(found: Handshakes, *, is_verified: bool) -> Section:
     notes = Footnotes()
-    both = {"full": found.full, "resumed": found.resumed}
+    both = {"full": summary_of(found.full), "resumed": summary_of(found.resumed)}
     scale = duration_scale(one.mean_ns for one in both.values() if one.mean_ns is not None)
     rows = tuple(
-        (Entry(f"handshakes, {kind}"), *_Line(one, "handshakes", f"/tls/{kind}_ns", scale, notes).entries())
+        (Entry(f"handshakes, {kind}"), *_Line(one, "handshakes", f"/tls/{kind}", scale, notes).entries())
         for kind, one in both.items()
         if one.count or kind == "full"
     )
     blocks: list[Block] = [Paragraph(_agreed(found), Tone.QUIET)]
-    if found.verified is False:
+    if not is_verified:
         blocks.append(Paragraph("The server's certificate was not verified.", Tone.WARNING))
-    if found.figures.failed:
-        failed = Figure(found.figures.failed, count, "/tls/failed")
+    if found.failed:
+        failed = Figure(found.failed, count, "/tls/failed")
         blocks.append(Paragraph(text("{} failed", counted(failed, "handshake")), Tone.BAD))
     return Section("TLS", (*blocks, Table(_latency_columns(scale), rows), notes.notes()))
 
 
-def _streams(found: StreamsReading) -> Section:
+def _streams(found: Streams) -> Section:
     """Where valid replies spent their time, and what the server said of its streams."""
     notes = Footnotes()
     parts = {
@@ -428,38 +437,37 @@ def _streams(found: StreamsReading) -> Section:
         "stream_wait": ("waiting for a stream", found.stream_wait),
         "wire": ("on the wire", found.wire),
     }
-    known = {key: (words, one) for key, (words, one) in parts.items() if one is not None}
+    known = {key: (words, summary_of(one)) for key, (words, one) in parts.items() if one is not None}
     scale = duration_scale(one.mean_ns for _, one in known.values() if one.mean_ns is not None)
     rows = tuple(
-        (Entry(words), *_Line(one, "ok", pointer("streams", f"{key}_ns"), scale, notes).entries())
+        (Entry(words), *_Line(one, "ok", pointer("streams", key), scale, notes).entries())
         for key, (words, one) in known.items()
     )
     blocks: list[Block] = [Paragraph(words, Tone.QUIET) for words in _said_of_streams(found)]
     return Section("Streams", (*blocks, Table(_latency_columns(scale), rows), notes.notes()))
 
 
-def _said_of_streams(found: StreamsReading) -> Iterator[Text]:
-    figures = found.figures
-    if figures.limit is not None:
-        limit = Figure(figures.limit, count, "/streams/limit")
+def _said_of_streams(found: Streams) -> Iterator[Text]:
+    if found.limit is not None:
+        limit = Figure(found.limit, count, "/streams/limit")
         yield text("The server took no more than {} at once on a connection.", counted(limit, "stream"))
     for key, one, words in (
         ("goaways", "connection", "that the server announced to leave"),
         ("refused", "request", "that it had not looked at, and said so"),
         ("resets", "stream", "that it ended without a whole reply"),
     ):
-        if number := getattr(figures, key):
+        if number := getattr(found, key):
             yield text(f"{{}} {words}.", counted(Figure(number, count, pointer("streams", key)), one))
 
 
-def _agreed(found: TlsReading) -> Text:
+def _agreed(found: Handshakes) -> Text:
     """Return what was agreed on, with the number of connections where that differs."""
     parts = (
-        ("{}", "protocols", found.figures.protocols),
-        ("{}", "ciphers", found.figures.ciphers),
-        ("key exchange by {}", "groups", found.figures.groups),
-        ("certificate with a key of {}", "keys", found.figures.keys),
-        ("{} within", "alpn", found.figures.alpn),
+        ("{}", "protocols", found.protocols),
+        ("{}", "ciphers", found.ciphers),
+        ("key exchange by {}", "groups", found.groups),
+        ("certificate with a key of {}", "keys", found.keys),
+        ("{} within", "alpn", found.alpn),
     )
     return joined(text(words, _names(key, counts)) for words, key, counts in parts if counts)
 
@@ -521,13 +529,15 @@ def _stage(one: StageReading, at: str, scale: Scale, notes: Footnotes) -> tuple[
     percentiles = (line.entry(one.all.percentiles[p], float(p), "percentiles", p) for p in ("50", "99"))
     numbers = {name: Figure(getattr(figures, name), count, at + pointer(name)) for name in _STAGE_COUNTS}
     numbers["answered"] = Figure(one.ok_per_s, format_rate, at + pointer("ok_per_s"))
-    errors = figures.scheduled - figures.ok
     return (
         Entry(text("{}", Figure(figures.begin_ns, duration, at + pointer("begin_ns")))),
         Entry(_stage_size(one, at)),
         *(Entry(text("{}", numbers[name])) for name in table.numbers),
         *percentiles,
-        Entry(text("{}", Figure(errors, count, at + pointer("errors"))), Tone.BAD if errors else Tone.PLAIN),
+        Entry(
+            text("{}", Figure(one.errors, count, at + pointer("errors"))),
+            Tone.BAD if one.errors else Tone.PLAIN,
+        ),
     )
 
 
@@ -565,8 +575,8 @@ def _paths(reading: LoadReading) -> Section:
 def _path(reading: LoadReading, number: int, scale: Scale, notes: Footnotes) -> tuple[Entry, ...]:
     one, at = reading.paths[number], pointer("paths", number)
     line = _Line(one.all, "all", at + pointer(f"{one.kind}_ns", "all"), scale, notes)
-    lost, found = one.account.lost, one.share(reading.account)
-    share: Part = "—" if found is None else Figure(found, percent, at + pointer("share"))
+    lost = one.account.lost
+    share: Part = "—" if one.share is None else Figure(one.share, percent, at + pointer("share"))
     return (
         Entry(text("{}", Quote(one.path, at + pointer("path")))),
         Entry(text("{}", Figure(one.asked, percent, at + pointer("asked")))),
@@ -609,8 +619,8 @@ def _trust(reading: LoadReading) -> Iterator[Text]:
     if lag is not None and lag.max_ns is not None and (late := lag.percentiles["99"]) is not None:
         yield text(
             "send lag p99 {}, at most {}",
-            Figure(late, duration, "/latency/send_lag_ns/percentiles/99"),
-            Figure(lag.max_ns, duration, "/latency/send_lag_ns/max"),
+            Figure(late, duration, "/distributions/send_lag/percentiles/99"),
+            Figure(lag.max_ns, duration, "/distributions/send_lag/max"),
         )
     if residual is not None:
         # Both sides come from the same stamps: what they prove is that no request was lost or counted twice.
@@ -640,7 +650,7 @@ def _generator_words(engine: GeneratorName) -> Text:
     parts: list[Part | None] = [
         Name(name),
         Name(engine.driver) if engine.driver else None,
-        counted(Figure(threads, as_typed, "/generator/threads"), "thread") if threads is not None else None,
+        counted(Figure(threads, as_typed, "/engine/threads"), "thread") if threads is not None else None,
         # A closed loop has no times to keep.
         f"{engine.pacing} pacing" if engine.pacing else None,
     ]

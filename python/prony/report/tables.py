@@ -12,9 +12,10 @@ from prony.metrics import METRICS, PERCENTILES, Better
 from prony.model.limit import LimitKind
 from prony.model.workload import CountStop, OpenLoop
 from prony.reading.failures import FailedRequests, failed_by_class
+from prony.reading.groups import Group
+from prony.reading.study import Reading
 from prony.report.document import Column, Entry, Footnotes, Table, Tone
-from prony.report.forms import count, estimate, in_scale, of_percent, percent
-from prony.report.scales import metric_scale
+from prony.report.forms import count, estimate, in_scale, metric_scale, of_percent, percent
 from prony.report.text import Figure, Name, Quote, Text, pointer, text
 from prony.report.words import bound_sign, ending_words
 from prony.units import Scale, bytes_scale, duration_scale
@@ -283,3 +284,22 @@ def _of_all(one: Place, prefix: str, suffix: str, scale: Scale, notes: Footnotes
     name = f"{prefix}_{suffix}"
     entry = _figure(one, name, scale, notes)
     return entry if isinstance(one.cell.metrics[name], Missing) else _bound(one, suffix, entry)
+
+
+def group_at(reading: Reading, group: Group) -> str:
+    """Return the JSON pointer of a group."""
+    return pointer("groups", reading.place(group))
+
+
+def cell_at(reading: Reading, cell: CellSummary) -> str:
+    """Return the JSON pointer of one of the plan's cells.
+
+    *Errors*: StopIteration for a cell that is in no group.
+    """
+    places = (
+        pointer("groups", k, "cells", number)
+        for k, group in enumerate(reading.groups)
+        for number, one in enumerate(group.cells)
+        if one.cell.id == cell.cell.id
+    )
+    return next(places)

@@ -1,16 +1,65 @@
-"""The report of several archives: the same cells over versions or days, without a verdict."""
+"""The report of several archives: the same cells over versions or days, without a verdict.
+
+The report of several archives of one plan, as sessions: first who leads over them, and by how much.
+"""
 
 from collections.abc import Iterator
 
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS
-from prony.reading.same_load import SameLoad, change, known
+from prony.reading.across import ClaimOver, SameLoad, Sessions, change, known
 from prony.reading.trend import Trend
 from prony.report.document import Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
-from prony.report.forms import count, day, estimate, signed_percent
-from prony.report.scales import metric_scale
-from prony.report.text import Figure, Name, Quote, Text, counted, pointer, text
+from prony.report.forms import count, day, estimate, metric_scale, signed_percent
+from prony.report.sections.answer import answer_lines
+from prony.report.sections.sessions import machines_words, session_load, session_sections
+from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, joined, pointer, text
 from prony.report.words import heading, machine_words, workload_words
+
+
+def sessions_report(title: str, found: Sessions) -> Document:
+    """Return the report of sessions. ``title``: of their plan."""
+    answer = Section("", (*_answer(found), *_machines(found)))
+    sections = (answer, *_claims(found), *session_sections(found, ""))
+    return Document(text("{}", Quote(title, "/title")), sections)
+
+
+def _machines(found: Sessions) -> Iterator[Block]:
+    """Yield that there were several machines."""
+    machines = machines_words(found, "")
+    if machines is not None:
+        yield Paragraph(text("The sessions were on {}: see Sessions.", machines), Tone.QUIET)
+
+
+def _claims(found: Sessions) -> Iterator[Section]:
+    """Yield what all sessions together say of the claims."""
+    if found.claims:
+        lines = (_claim(one, pointer("claims", k)) for k, one in enumerate(found.claims))
+        yield Section("Claims, over the sessions", (Notes(tuple(("", line) for line in lines)),))
+
+
+def _claim(one: ClaimOver, at: str) -> Text:
+    verdict = Quote(one.over.verdict.value, at + pointer("over", "verdict"))
+    words = text("{}: {}", Quote(one.claim.text, at + pointer("text")), verdict)
+    reason = one.over.reason
+    return text("{} ({})", words, Quote(reason, at + pointer("over", "reason"))) if reason else words
+
+
+def _answer(found: Sessions) -> Iterator[Block]:
+    if not found.loads:
+        yield Paragraph("No subject qualifies in these sessions: there is no answer.", Tone.WARNING)
+    for place, one in enumerate(found.loads):
+        at = pointer("loads", place)
+        load = session_load(found, one, at)
+        where = text("{}: ", load) if len(found.loads) > 1 and load else EMPTY
+        yield from answer_lines(one.group, at + pointer("answer"), where)
+        compared = {one.group.answer.first, *one.group.answer.comparisons}
+        left_out = [Name(cell.name) for cell in one.group.cells if cell.name not in compared and cell.total]
+        if left_out:
+            yield Paragraph(
+                text("Not compared, with too few trials or sessions that count: {}.", joined(left_out))
+            )
+
 
 NO_VERDICT = (
     "No verdict: between two archives day, machine and versions may differ at once. To decide about one "

@@ -13,20 +13,11 @@ from typing import TYPE_CHECKING
 
 from prony.model.sandbox import SandboxChoice, SandboxFacts, SandboxKind
 from prony.runas import RunAs
-from prony.sandbox.base import RunningSubject, Sandbox, StopReport
+from prony.sandbox.base import Sandbox
 
 if TYPE_CHECKING:
     # The supervisor imports this package, but needs none of these.
     from prony.sandbox.groups import Groups
-
-__all__ = [
-    "SANDBOXES",
-    "RunningSubject",
-    "Sandbox",
-    "StopReport",
-    "describe",
-    "open_sandbox",
-]
 
 
 def _process(

@@ -12,7 +12,7 @@ Pure: the caller passes topology and random generator.
 from collections.abc import Mapping, Sequence
 from random import Random
 
-from prony.host import Cpu
+from prony.host.cpus import Cpu
 from prony.model.sandbox import Placement
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from prony.errors import HostError
-from prony.host import Cpu
+from prony.host.cpus import Cpu
 from prony.model.sandbox import Placement, SandboxChoice
 
 

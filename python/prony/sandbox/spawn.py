@@ -48,7 +48,7 @@ class SpawnOrder(NamedTuple):
 
     In a PID namespace ``read_only`` folders cannot be written, but ``writable`` ones in them can;
     ``temporary`` takes the place of /tmp, of which ``shown`` stays; ``hidden`` files are empty.
-    ``layer``: the folder that a layer covers, and its place (`prony.sandbox.layer`). ``disk_bytes``: how
+    ``layer``: the folder that a layer covers, and its place (`prony.sandbox.start`). ``disk_bytes``: how
     large the folders ``watched`` may become; ``pids``: how many processes its user may have. Null: no limit.
     ``sysctl``: settings of the kernel in its own network.
     """

@@ -8,6 +8,27 @@ subject and exits. With ``--probe`` it only reports which namespaces are availab
 Every descendant of the subject stays below the supervisor: in a PID namespace, which the kernel ends as a
 whole, or (without privileges) because the supervisor is their subreaper. Must not know plans or trials, only
 the order. Standard library only.
+
+A list on disk of the supervisor's descendants, for subjects without a PID namespace.
+
+If Prony and the supervisor are both killed, nobody would find daemons that left their session; so their
+identities are written to a file.
+
+>>> Census(None).take()
+
+Whether a subject's files have become too large: looked at ten times a second, for two microseconds each.
+
+No quota is at hand for an ordinary folder, and a file system in memory would change what is measured.
+
+>>> Growth((), None).is_exceeded(list)
+False
+
+Keeps a bounded part of a subject's output: its first and its last bytes.
+
+>>> ring = Ring(head_bytes=4, tail_bytes=4)
+>>> ring.add(b"abcdefghijkl")
+>>> ring.text()
+('abcd\\n[... 4 bytes left out ...]\\nijkl', True)
 """
 
 import contextlib
@@ -16,20 +37,146 @@ import json
 import os
 import select
 import signal
+import stat
 import sys
 import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from prony.lines import Lines, json_object
 from prony.sandbox import linux
-from prony.sandbox.census import Census
-from prony.sandbox.growth import Growth
-from prony.sandbox.identity import descendants
+from prony.sandbox.identity import Identity, descendants, identify
 from prony.sandbox.probe import probe_namespaces
-from prony.sandbox.ring import Ring
 from prony.sandbox.spawn import SpawnOrder
 from prony.sandbox.start import Started, start
-from prony.units import MIB
+from prony.units import KIB, MIB
+
+
+class Ring:
+    """Keeps the head and the tail of a stream, whatever its length."""
+
+    def __init__(self, head_bytes: int = 64 * KIB, tail_bytes: int = 256 * KIB) -> None:
+        self._head_bytes = head_bytes
+        self._tail_bytes = tail_bytes
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._dropped = 0
+
+    def add(self, data: bytes) -> None:
+        """Append data."""
+        room = self._head_bytes - len(self._head)
+        self._head += data[:room]
+        self._tail += data[room:] if room > 0 else data
+        # Cut only at twice the size: then each byte is moved at most once.
+        if len(self._tail) > 2 * self._tail_bytes:
+            self._cut()
+
+    def text(self) -> tuple[str, bool]:
+        """Return the text, with a mark where bytes are left out, and whether any are."""
+        self._cut()
+        mark = f"\n[... {self._dropped} bytes left out ...]\n".encode() if self._dropped else b""
+        return (self._head + mark + self._tail).decode(errors="replace"), self._dropped > 0
+
+    def _cut(self) -> None:
+        excess = len(self._tail) - self._tail_bytes
+        if excess > 0:
+            del self._tail[:excess]
+            self._dropped += excess
+
+
+_BLOCK_BYTES = 512
+# How long to wait after a look at all files: others may fill the same file system.
+_PAUSE_S = 1.0
+
+
+class Growth:
+    """Watches ``folders``, all of one file system; without any it watches nothing."""
+
+    def __init__(self, folders: Sequence[str], most_bytes: int | None) -> None:
+        self._folders = folders
+        self._most_bytes = most_bytes or 0
+        self._used = _used_bytes(folders[0]) if folders else 0
+        self._next_s = 0.0
+
+    def is_exceeded(self, pids: Callable[[], Iterable[int]]) -> bool:
+        """Return whether the folders, with what ``pids`` hold open after its removal, are too large."""
+        if not self._folders or time.monotonic() < self._next_s:
+            return False
+        # One question to the file system, as long as nobody has filled it.
+        if _used_bytes(self._folders[0]) - self._used <= self._most_bytes:
+            return False
+        self._next_s = time.monotonic() + _PAUSE_S
+        found = {key: size for folder in self._folders for key, size in _files_below(folder)}
+        for pid in pids():
+            found |= dict(_removed_files_of(pid, os.lstat(self._folders[0]).st_dev))
+        return sum(found.values()) > self._most_bytes
+
+
+def _used_bytes(folder: str) -> int:
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return 0
+    return (found.f_blocks - found.f_bfree) * found.f_frsize
+
+
+def _files_below(folder: str) -> Iterator[tuple[tuple[int, int], int]]:
+    """Yield each file, by its identity, with its bytes on the disk."""
+    for path, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                yield _sized(os.lstat(f"{path}/{name}"))
+
+
+def _removed_files_of(pid: int, device: int) -> Iterator[tuple[tuple[int, int], int]]:
+    with contextlib.suppress(OSError):
+        for name in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208
+            with contextlib.suppress(OSError):
+                found = os.stat(f"/proc/{pid}/fd/{name}")  # noqa: PTH116
+                if stat.S_ISREG(found.st_mode) and found.st_dev == device and not found.st_nlink:
+                    yield _sized(found)
+
+
+def _sized(found: os.stat_result) -> tuple[tuple[int, int], int]:
+    return (found.st_dev, found.st_ino), found.st_blocks * _BLOCK_BYTES
+
+
+# Servers start their processes early; each look costs a few milliseconds of the generator's CPU.
+_FIRST_S, _LONGEST_S = 0.2, 4.0
+
+
+class Census:
+    """Writes the supervisor's descendants to a file when they have changed; does nothing without a file."""
+
+    def __init__(self, path: str | None) -> None:
+        self._path = Path(path) if path else None
+        self._known: list[Identity] = []
+        self._pause_s = _FIRST_S
+        self._next_s = 0.0
+
+    def take(self) -> None:
+        """Look for changes if it is time."""
+        now_s = time.monotonic()
+        if self._path is None or now_s < self._next_s:
+            return
+        self._next_s = now_s + self._pause_s
+        self._pause_s = min(2 * self._pause_s, _LONGEST_S)
+        found = []
+        for pid in descendants(os.getpid()):
+            with contextlib.suppress(ProcessLookupError):
+                found.append(identify(pid))
+        if found != self._known:
+            self._write(self._path, found)
+            self._known = found
+
+    def _write(self, path: Path, found: list[Identity]) -> None:
+        # Not synced to the disk: the file matters only while the machine keeps running.
+        new = path.with_name(path.name + ".new")
+        with contextlib.suppress(OSError):
+            new.write_text(json.dumps({"processes": {str(one.pid): list(one) for one in found}}))
+            new.replace(path)
+
 
 # The log is read at intervals, not line by line: a server that logs every request would otherwise wake the
 # generator's CPU thousands of times a second. The pipe must hold what is written in an interval, or the

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import ceil
 
-from prony.catalog.launch.declared import declared_facts
+from prony.catalog.launch.processes import declared_facts
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import backends_of
 from prony.errors import HostError
-from prony.host import Demand, preflight, unfit
+from prony.host.preflight import Demand, preflight, unfit
 from prony.model.plan import Plan
 from prony.model.sandbox import Network, Placement, SandboxFacts
 from prony.model.subject import Subject

@@ -18,7 +18,7 @@ from prony.catalog.schema.loader import Catalog
 from prony.certificates import Authority
 from prony.engine.base import Means
 from prony.engine.registry import open_engine
-from prony.host import Cpu
+from prony.host.cpus import Cpu
 from prony.model.facts import GeneratorFitness
 from prony.model.launch import Launch, Readiness
 from prony.model.plan import Cell
@@ -28,7 +28,8 @@ from prony.model.subject import Subject
 from prony.model.trial import Trial, TrialRole
 from prony.model.workload import ClosedLoop
 from prony.runas import RunAs
-from prony.sandbox import Sandbox, open_sandbox
+from prony.sandbox import open_sandbox
+from prony.sandbox.base import Sandbox
 from prony.sandbox.equivalent import equivalent
 from prony.sandbox.groups import Groups
 from prony.sandbox.journal import RunFolder

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.catalog.install.environment import Declared
-from prony.survey.program import Folder, Program
 from prony.survey.programs import find_program
+from prony.survey.sources import Folder, Program
 from prony.survey.survey import Survey, is_python_target, survey_app
 from prony.units import MIB
 

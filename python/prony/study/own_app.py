@@ -12,8 +12,8 @@ from prony.model.exchange import Check, Contract, Request
 from prony.model.plan import Plan
 from prony.model.subject import App, Interface
 from prony.model.workload import Arrivals, MixPath
-from prony.survey.program import Program
-from prony.survey.servers import usual_servers
+from prony.survey.programs import usual_servers
+from prony.survey.sources import Program
 from prony.survey.survey import Survey
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from prony.assembly import SubjectNeeds, command_line, needs_of, why_unavailable
 from prony.catalog.install.apps import materialise_app
 from prony.catalog.install.environment import Declared, Environment, EnvironmentRequest, Unavailable
 from prony.catalog.install.prepare import prepare
-from prony.catalog.launch.declared import declared_facts
+from prony.catalog.launch.processes import declared_facts
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import backends_of, resolved_settings
 from prony.errors import SubjectError

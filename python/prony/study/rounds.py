@@ -22,7 +22,7 @@ from prony.model.shapes import Json
 from prony.model.trial import TrialRole
 from prony.model.workload import DurationStop, Workload
 from prony.monitor.clocks import ClockReader, Clocks, PidTimes, clocks_of, used_ns
-from prony.sandbox import RunningSubject
+from prony.sandbox.base import RunningSubject
 from prony.schedule import Turn, balanced_orders, block_turns
 from prony.study.base import StudyListener
 from prony.study.bench import StudyBench, beside_the_generator, task_of

@@ -11,7 +11,10 @@ from pathlib import Path
 
 from prony.archive import ArchiveWriter, check_free, create, resume
 from prony.certificates import Authority
-from prony.host import available_cpus, claim_machine, fingerprint, kernel_log_kept
+from prony.host.claim import claim_machine
+from prony.host.cpus import available_cpus
+from prony.host.fingerprint import fingerprint
+from prony.host.kernel_log import kernel_log_kept
 from prony.model.facts import Fingerprint, RunFacts
 from prony.model.records import RunStatus
 from prony.model.sandbox import SandboxChoice, SandboxFacts

@@ -5,7 +5,7 @@ Must not know how CPUs are placed.
 
 from collections.abc import Sequence
 
-from prony.host import Cpu
+from prony.host.cpus import Cpu
 from prony.model.plan import Plan
 from prony.model.sandbox import Placement
 from prony.sandbox.placement import place_in

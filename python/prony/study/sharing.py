@@ -3,7 +3,7 @@
 from dataclasses import replace
 from statistics import median
 
-from prony.analysis.sharing import Costs, loss_ratio
+from prony.analysis.generator import Costs, loss_ratio
 from prony.errors import EngineError, HostError
 from prony.model.sandbox import Placement
 from prony.model.trial import Trial

@@ -1,6 +1,6 @@
 """A program in Go, recognised by its ``go.mod``. Pure.
 
->>> from prony.survey.program import Folder
+>>> from prony.survey.sources import Folder
 >>> files = {"go.mod": "module shop", "main.go": "package main\\n\\nfunc main() {}"}
 >>> go_program(Folder(files.get, lambda path: list(files) if not path else []), "").command
 ('{build}/server',)
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from prony.errors import UsageError
-from prony.survey.program import Folder, Program
+from prony.survey.sources import Folder, Program
 
 _TOOLS = {"go": ("go", "/usr/local/go/bin/go", "/usr/lib/go/bin/go", "/usr/lib/go-*/bin/go")}
 # *Source*: The Go Programming Language Specification, Program execution.

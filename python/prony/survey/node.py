@@ -1,6 +1,6 @@
 """A program for Node.js, recognised by its ``package.json``. Pure.
 
->>> from prony.survey.program import Folder
+>>> from prony.survey.sources import Folder
 >>> files = {"package.json": '{"scripts": {"start": "node shop.js --quiet"}}'}
 >>> node_program(Folder(files.get, lambda path: list(files)), "").command
 ('{node}', 'shop.js', '--quiet')
@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Mapping
 
 from prony.errors import UsageError
-from prony.survey.program import Folder, Program
+from prony.survey.sources import Folder, Program
 
 _NODE = {"node": ("node", "nodejs")}
 NPM_TOOLS = {**_NODE, "npm": ("npm",), "cp": ("cp",)}

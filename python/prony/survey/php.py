@@ -1,6 +1,6 @@
 """A program in PHP, on PHP's own server. Pure.
 
->>> from prony.survey.program import Folder
+>>> from prony.survey.sources import Folder
 >>> php_program(Folder({"public/index.php": ""}.get, lambda path: []), "").command
 ('{php}', '-S', '{host}:{port}', '-t', 'public')
 """
@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 
 from prony.errors import UsageError
-from prony.survey.program import Folder, Program
+from prony.survey.sources import Folder, Program
 
 PHP_TOOLS = {"php": ("php", "php8*", "/usr/bin/php8*")}
 # *Source*: the documentation of Symfony, Laravel, Slim and Drupal on the root of the web server.

@@ -15,7 +15,7 @@ from prony.errors import UsageError
 from prony.survey.go import go_program
 from prony.survey.node import NPM_TOOLS, node_program
 from prony.survey.php import PHP_TOOLS
-from prony.survey.program import Folder, Program
+from prony.survey.sources import Folder, Program
 
 # *Source*: Heroku documentation, The Procfile.
 _WEB = re.compile(r"^web[ \t]*:[ \t]*(?P<command>\S.*?)[ \t]*$", re.MULTILINE)

@@ -1,17 +1,46 @@
 """Which program a folder has, and what of an app in Python its other files say. Pure.
 
->>> from prony.survey.program import Folder
+>>> from prony.survey.sources import Folder
 >>> files = {"go.mod": "module shop", "main.go": "package main\\n\\nfunc main() {}"}
 >>> find_program(".", Folder(files.get, lambda path: list(files) if not path else [])).name
 'go'
+
+Which servers an app is compared on, unless its user names some. Pure.
+
+>>> usual_servers(Interface.ASGI)[0]
+'uvicorn'
 """
 
+from collections.abc import Mapping
+
 from prony.errors import UsageError
+from prony.model.subject import Interface
 from prony.survey.go import go_program, is_main_package
 from prony.survey.node import node_program
 from prony.survey.php import is_php, php_program
 from prony.survey.procfile import program_of_process, web_process
-from prony.survey.program import Folder, Program
+from prony.survey.sources import Folder, Program
+
+# For each interface at most four: the commonest first, and of those alike in kind only one. Each pair differs
+# in how it serves requests at the same time.
+_SERVERS: Mapping[Interface, tuple[str, ...]] = {
+    # Processes; threads; processes in C, behind a router: without it a connection keeps a worker; threads in
+    # Rust.
+    Interface.WSGI: ("gunicorn", "waitress", "uwsgi-two-a-cpu", "granian"),
+    # An event loop in Python and C; in Rust; in Python alone.
+    Interface.ASGI: ("uvicorn", "granian", "hypercorn"),
+    # Processes with keep-alive; without; an event loop; one in C.
+    Interface.PSGI: ("starman", "starlet", "twiggy", "feersum"),
+    # Processes of PHP alone; workers in C, with PHP in them.
+    Interface.PHP: ("php-fpm@nginx", "uwsgi-php"),
+    Interface.NONE: (),
+}
+
+
+def usual_servers(interface: Interface) -> tuple[str, ...]:
+    """Return the servers on which apps of this interface are compared."""
+    return _SERVERS[interface]
+
 
 _DESCRIBING = ("Procfile", "go.mod", "package.json", "composer.json")
 _SCRIPTS = (".js", ".mjs", ".cjs")

@@ -13,8 +13,7 @@ from difflib import get_close_matches
 
 from prony.errors import UsageError
 from prony.model.subject import Interface
-from prony.survey.dependencies import DECLARING, Dependencies, find_dependencies
-from prony.survey.imports import foreign_imports
+from prony.survey.dependencies import DECLARING, Dependencies, find_dependencies, foreign_imports
 from prony.survey.interface import CALLABLES, bound_names, find_interface
 from prony.survey.procfile import target_in, web_process
 from prony.survey.sources import Module, Read, Sources

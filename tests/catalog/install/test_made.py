@@ -15,7 +15,7 @@ from prony.catalog.install.status import installed_versions, works
 from prony.catalog.schema.command import program_entry
 from prony.catalog.schema.loader import load_catalog, load_server, load_service
 from prony.runas import RunAs, resolve_user
-from prony.survey.program import Program
+from prony.survey.sources import Program
 
 ENTRY = """
 name = "mine"

@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from prony.catalog.launch.commands import command_for_user
-from prony.catalog.launch.declared import declared_facts
 from prony.catalog.launch.filling import Seat
-from prony.catalog.launch.processes import make_launch
+from prony.catalog.launch.processes import declared_facts, make_launch
 from prony.catalog.schema.loader import load_catalog
 from prony.catalog.schema.settings import resolved_settings
 from prony.errors import UsageError

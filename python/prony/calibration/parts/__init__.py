@@ -4,19 +4,32 @@ Must not know the command line or reports.
 
 >>> list(PARTS)
 ['overheads', 'sampler', 'limits', 'engine']
+
+Which limits of a control group hold on this machine: each is set and then exceeded on purpose.
 """
 
 from collections.abc import Callable, Mapping
 
 from prony.calibration.bench import CalibrationBench
 from prony.calibration.parts.engine import judge_engine
-from prony.calibration.parts.limits import try_limits
 from prony.calibration.parts.overheads import measure_overheads
 from prony.calibration.parts.sampler import time_sampler
-from prony.calibration.result import PartResult
+from prony.calibration.result import Holding, PartResult
+from prony.sandbox.cgroup.probe import probe_limits, states_without
 from prony.study import StudyListener
 
-__all__ = ["PARTS"]
+
+def try_limits(bench: CalibrationBench, listener: StudyListener, seed: int) -> PartResult:
+    """Return how far each limit holds, and the evidence."""
+    del seed
+    listener.notice("testing each limit of a control group")
+    groups = bench.bench.groups
+    states = probe_limits(groups.tree) if groups else states_without(bench.no_groups)
+    return PartResult(
+        "Which limits hold",
+        holdings=tuple(Holding(name, state.holding, state.reason) for name, state in states.items()),
+    )
+
 
 PARTS: Mapping[str, Callable[[CalibrationBench, StudyListener, int], PartResult]] = {
     "overheads": measure_overheads,

@@ -1,6 +1,8 @@
 """From a catalogue entry to the exact process to start.
 
 Pure: it reads and starts nothing. Must not know how environments are built.
+
+What the catalogue declares of a subject, which diagnosis compares with what was observed. Pure.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +21,8 @@ from prony.catalog.launch.filling import (
     target,
 )
 from prony.catalog.schema.apps import is_built_in
-from prony.catalog.schema.entry import FrontendEntry, ProcessEntry, ServerEntry, ServiceEntry
+from prony.catalog.schema.entry import FrontendEntry, HostEntry, ProcessEntry, ServerEntry, ServiceEntry
+from prony.catalog.schema.expression import calculate
 from prony.catalog.schema.settings import (
     HTTP2,
     TLS,
@@ -27,14 +30,38 @@ from prony.catalog.schema.settings import (
     TLS_OFF,
     TLS_RESUMPTION,
     asked_ciphers,
+    keep_alive_fact,
     resolve,
     resolved_settings,
 )
 from prony.errors import UsageError
 from prony.model.address import Address, TlsCipher, TlsKey, Wire
+from prony.model.facts import DeclaredFacts
 from prony.model.launch import Launch, Readiness, RoleRule, StopRule
 from prony.model.subject import Frontend, Subject
 from prony.units import parse_duration
+
+
+def declared_facts(entry: HostEntry, chosen: Subject | Frontend, cpus: int) -> DeclaredFacts:
+    """Return what the entry declares about backlog, keep-alive and concurrency under the chosen settings.
+
+    *Errors*: UsageError as `resolved_settings`.
+    """
+    settings = resolved_settings(entry, chosen, cpus)
+    numbers = {"cpus": cpus, **{key: value for key, value in settings.items() if isinstance(value, int)}}
+    keep_alive = keep_alive_fact(entry, settings)
+    concurrency = entry.facts.concurrency
+    return DeclaredFacts(
+        backlog=_number(entry.facts.backlog.value, numbers),
+        keep_alive=keep_alive.on,
+        keep_alive_idle_s=_number(keep_alive.idle_s, numbers),
+        processes=_number(concurrency.processes, numbers) or 1,
+        slots=_number(concurrency.slots, numbers),
+    )
+
+
+def _number(value: int | str | None, numbers: Mapping[str, int]) -> int | None:
+    return calculate(value, numbers) if isinstance(value, str) else value
 
 
 class Installed(Protocol):

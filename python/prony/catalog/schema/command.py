@@ -33,7 +33,7 @@ from prony.catalog.schema.rules import check_entry
 from prony.errors import UsageError
 from prony.model.exchange import Contract
 from prony.model.subject import App, Interface
-from prony.survey.program import Program
+from prony.survey.sources import Program
 
 _NOT_DECLARED = "not declared: a command of the user"
 

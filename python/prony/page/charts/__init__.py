@@ -24,8 +24,6 @@ from prony.reading.saturation import LEAST_LOADS
 from prony.report.text import Name, Text, Words, text
 from prony.report.words import group_title
 
-__all__ = ["chapters"]
-
 _CLOSED = ("ok_per_s", "service_ok_mean", "service_ok_p50", "service_ok_p90", "service_ok_p99")
 _OPEN = ("response_ok_mean", "response_ok_p50", "response_ok_p90", "response_ok_p99", "ok_per_s")
 _COST = ("error_ratio", "cpu_percent", "cpu_ns_per_request", "pss_end", "rss_peak")

@@ -11,10 +11,8 @@ from prony.page.chart import Chart, Style, axis, coloured, quantity, shaped, slu
 from prony.page.charts.dots import is_flat
 from prony.page.charts.ratios import forest, places, ratio_axis
 from prony.page.scene import titled
-from prony.reading.across import LoadOver
-from prony.reading.same_load import SameLoad, known
-from prony.report.forms import estimate, signed_percent
-from prony.report.scales import metric_scale
+from prony.reading.across import LoadOver, SameLoad, known
+from prony.report.forms import estimate, metric_scale, signed_percent
 from prony.report.text import pointer
 from prony.report.words import load_words
 

@@ -13,7 +13,7 @@ from prony.page.chart import Chart, Style, axis, by_ratio, coloured, quantity, s
 from prony.page.scene import Scene
 from prony.reading.groups import Group
 from prony.reading.traces import PercentileCurve
-from prony.report.scales import metric_scale
+from prony.report.forms import metric_scale
 from prony.report.text import pointer
 from prony.units import Scale
 

@@ -10,7 +10,7 @@ from prony.page.chart import WIDTH, Chart, axis, quantity, rows_of, slug, spec, 
 from prony.page.charts.dots import ordered
 from prony.page.scene import Scene, titled
 from prony.reading.groups import Group
-from prony.report.scales import metric_scale
+from prony.report.forms import metric_scale
 from prony.report.text import pointer
 from prony.units import MIB, Scale
 

@@ -9,7 +9,7 @@ from prony.page.chart import Chart, Style, axis, coloured, quantity, rows_of, sl
 from prony.page.scene import Scene
 from prony.reading.groups import Group
 from prony.reading.traces import Choice, SecondFigures
-from prony.report.scales import metric_scale
+from prony.report.forms import metric_scale
 from prony.report.text import pointer
 from prony.units import MILLISECOND_NS, Scale, seconds
 
@@ -98,7 +98,7 @@ def _rows(course: Course, scale: Scale) -> Iterator[Json]:
             row |= {"ok_at": at + pointer("ok")} if at else {}
             if one.max_ns:
                 row["slowest"] = one.max_ns / scale.size
-                places = {"slowest_at": at + pointer("latency_ns", "max"), "slowest_scale": scale.size}
+                places = {"slowest_at": at + pointer("latency", "max"), "slowest_scale": scale.size}
                 row |= places if at else {}
             yield row | ({"failed": one.failed} if one.failed else {})
 

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from prony.model.shapes import Json
 from prony.model.workload import ClosedLoop
-from prony.page.chart import Chart, Style, axis, coloured, quantity, shaped, slug, spec, tooltip
-from prony.page.palette import palette
+from prony.page.chart import Chart, Style, axis, coloured, palette, quantity, shaped, slug, spec, tooltip
 from prony.page.scene import Scene, titled
 from prony.reading.sweeps import Factor, Member, Sweep
 

@@ -8,7 +8,7 @@ from prony.page.chart import WIDTH, Chart, axis, quantity, slug, spec, tooltip
 from prony.page.scene import Scene
 from prony.reading.groups import Group
 from prony.report.forms import percent
-from prony.report.places import group_at
+from prony.report.tables import group_at
 from prony.report.text import pointer
 
 _ROW = 42

@@ -7,8 +7,7 @@ from prony.analysis.summary import Estimate
 from prony.metrics import METRICS
 from prony.reading.brief import Brief, Ranked, Ratio
 from prony.report.document import Block, Column, Entry, Paragraph, Span, Table, Tone
-from prony.report.forms import count, digits, in_scale, mean_alone, of_percent
-from prony.report.scales import metric_scale
+from prony.report.forms import count, digits, in_scale, mean_alone, metric_scale, of_percent
 from prony.report.text import EMPTY, Figure, Name, Text, counted, joined, pointer, text
 from prony.report.words import bound_sign
 from prony.units import Scale

@@ -8,19 +8,19 @@ from prony.analysis.account import are_redirects
 from prony.analysis.steadiness import Steadiness
 from prony.analysis.summary import NOT_STEADY, CellSummary
 from prony.reading.brief import is_of_the_bench
+from prony.reading.cells import coarsest, unknown_pace
 from prony.reading.checks import Calibrations
 from prony.reading.findings import Shared
-from prony.reading.pace import coarsest, unknown_pace
 from prony.reading.study import Reading
-from prony.report.causes import cause_words
 from prony.report.document import Judgement, Tone
 from prony.report.findings import finding_words, shared_words
 from prony.report.forms import TENFOLD, about_percent, count, signed_percent
-from prony.report.places import cell_at
 from prony.report.sections.head import limited_words
 from prony.report.sections.pace import unknown_at
 from prony.report.sections.sandbox import placed_together, taken_words
+from prony.report.tables import cell_at
 from prony.report.text import Figure, Name, Quote, Text, counted, joined, pointer, text
+from prony.report.words import cause_words
 
 # A tenth is as large as the differences that most studies look for.
 _MOST_DRIFT = 0.1

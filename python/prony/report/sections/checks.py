@@ -11,10 +11,9 @@ from prony.model.trial import TrialRole
 from prony.reading.checks import CrossCheck
 from prony.reading.study import Reading
 from prony.report.document import Column, Entry, Footnotes, Paragraph, Section, Table, Tone
-from prony.report.forms import confidence, count, digits, estimate, signed_percent
-from prony.report.places import cell_at
-from prony.report.scales import metric_scale
+from prony.report.forms import confidence, count, digits, estimate, metric_scale, signed_percent
 from prony.report.sections.effects import bounds_words
+from prony.report.tables import cell_at
 from prony.report.text import Figure, Name, Text, counted, pointer, text
 from prony.report.words import load_words
 from prony.units import Scale

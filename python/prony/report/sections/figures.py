@@ -8,11 +8,18 @@ from prony.reading.groups import Group
 from prony.reading.study import Reading
 from prony.report.document import Block, Footnotes, Notes, Paragraph, Section, Tone
 from prony.report.forms import count
-from prony.report.places import group_at
 from prony.report.sections.effects import ratio_note, ratios_to_first
 from prony.report.sections.generators import generator_heading, generator_section
 from prony.report.sections.winners import deciding, letters_note
-from prony.report.tables import Marks, Place, failures_table, populations_table, ranked, subjects_table
+from prony.report.tables import (
+    Marks,
+    Place,
+    failures_table,
+    group_at,
+    populations_table,
+    ranked,
+    subjects_table,
+)
 from prony.report.text import EMPTY, Figure, Name, Text, framed, pointer, text
 from prony.report.words import carried_words, group_title, group_words
 

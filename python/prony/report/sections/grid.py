@@ -1,4 +1,7 @@
-"""One metric against the load: a table for each metric, where a study has many loads."""
+"""One metric against the load: a table for each metric, where a study has many loads.
+
+Where each subject saturates: the knee of its throughput over connections or rates.
+"""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
@@ -7,13 +10,11 @@ from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS, Unit
 from prony.model.workload import ClosedLoop, OpenLoop
 from prony.reading.groups import Group, load_size
-from prony.reading.saturation import LEAST_LOADS
+from prony.reading.saturation import LEAST_LOADS, Curve, Point, Saturation
 from prony.reading.study import Reading
 from prony.report.document import Block, Column, Entry, Footnotes, Paragraph, Section, Table, Tone
-from prony.report.forms import load_number, of_percent
-from prony.report.places import cell_at, group_at
-from prony.report.scales import metric_scale
-from prony.report.tables import figure_entry
+from prony.report.forms import in_metric, load_number, metric_scale, of_percent
+from prony.report.tables import cell_at, figure_entry, group_at
 from prony.report.text import Figure, Name, Text, pointer, text
 from prony.report.words import bound_sign, heading
 from prony.units import Scale
@@ -118,3 +119,63 @@ def _figure(  # noqa: PLR0913, PLR0917 - a table's cell
     if speed and cell.unqualified:
         words = notes.marked(words, "not qualified: its speed is not compared")
     return Entry(words, tone)
+
+
+_MEANING = Paragraph(
+    text(
+        "Knee: the smallest load with at least {} of the subject's highest throughput; in brackets "
+        "a smaller load that may be the knee.",
+        Name("95 %"),
+    ),
+    Tone.QUIET,
+)
+
+
+def saturations(reading: Reading) -> Iterator[Section]:
+    """Yield a table for the loads that differ in one quantity only, where they make a curve."""
+    for k, curve in enumerate(reading.curves):
+        if curve.subjects:
+            heading = f"Saturation, over {over_words(curve.groups[0])}"
+            yield Section(heading, (_table(curve, pointer("curves", k)), _MEANING))
+
+
+def _table(curve: Curve, at: str) -> Table:
+    titles = ("knee", "throughput there", "p99 there", "highest throughput", "at")
+    rows = tuple(
+        _row(curve, name, found, at + pointer("subjects", name)) for name, found in curve.subjects.items()
+    )
+    return Table((Column("subject", text=True), *(Column(title) for title in titles)), rows)
+
+
+def _row(curve: Curve, name: str, found: Saturation, at: str) -> tuple[Entry, ...]:
+    knee, highest = at + pointer("knee"), at + pointer("highest")
+    tail = Entry("—")
+    if found.knee.latency_ns is not None:
+        latency = Figure(found.knee.latency_ns, in_metric(curve.latency), knee + pointer("latency_ns"))
+        tail = Entry(text("{}", latency))
+    return (
+        Entry(text("{}", Name(name))),
+        _knee(found, at),
+        Entry(text("{}", _speed(found.knee, knee))),
+        tail,
+        Entry(text("{}", _speed(found.highest, highest))),
+        Entry(text("{}", _load(found.highest, highest))),
+    )
+
+
+def _speed(point: Point, at: str) -> Figure:
+    return Figure(point.throughput, in_metric("ok_per_s"), at + pointer("throughput"))
+
+
+def _load(point: Point, at: str) -> Figure:
+    return Figure(point.load, load_number, at + pointer("load"))
+
+
+def _knee(found: Saturation, at: str) -> Entry:
+    knee = _load(found.knee, at + pointer("knee"))
+    if not found.saturated:
+        return Entry(text("not up to {}", knee), Tone.QUIET)
+    if found.earliest.load < found.knee.load:
+        earliest = _load(found.earliest, at + pointer("earliest"))
+        return Entry(text("{} ({})", knee, earliest), Tone.STRONG)
+    return Entry(text("{}", knee), Tone.STRONG)

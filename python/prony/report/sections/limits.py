@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from prony.reading.groups import Group
 from prony.reading.limits import Alike, alike_diagnoses
 from prony.reading.study import Reading
-from prony.report.diagnoses import Placed, cause_note, diagnosis_words
+from prony.report.diagnoses import Placed, cause_note, diagnosis_words, time_table
 from prony.report.document import Block, Notes, Paragraph, Section, Tone
 from prony.report.sections.figures import group_heading
 from prony.report.text import EMPTY, Name, Text, joined, pointer, text
-from prony.report.thread_time import time_table
 
 
 def limits_of_each(reading: Reading) -> Section | None:

@@ -1,23 +1,147 @@
-"""Remarks below the tables: causes, versions, the sandbox, and how to read figures."""
+"""Remarks below the tables: causes, versions, the sandbox, and how to read figures.
+
+Remarks on how the generator kept its times: the one pacing of a study, and what it adds to a latency.
+
+Remarks on the pilot: which servers were still warming up when their windows would have begun.
+"""
 
 from collections.abc import Iterator, Set
 
 from prony.analysis.compare import LEAST_BLOCKS
+from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS
+from prony.model.workload import OpenLoop, Pacing
 from prony.reading.findings import Shared
+from prony.reading.groups import Replies, UnequalReplies, unequal_replies
 from prony.reading.study import Reading
-from prony.reading.work import Replies, UnequalReplies, unequal_replies
+from prony.reading.warm_ups import WarmUp
 from prony.report.document import Notes, Section
 from prony.report.findings import advice_words, finding_words, shared_words
-from prony.report.forms import count, in_metric, signed_percent
-from prony.report.places import cell_at
+from prony.report.forms import count, day, duration, in_metric, signed_percent
 from prony.report.sections.checks import calibration_notes, dependence_notes, order_notes
-from prony.report.sections.pace import evidence_notes, pace_notes
-from prony.report.sections.pacing import fitness_notes, pacing_notes
+from prony.report.sections.pace import evidence_notes, pace_notes, subject_words
 from prony.report.sections.sandbox import sandbox_notes
-from prony.report.sections.warm_ups import warm_up_notes
-from prony.report.text import EMPTY, Figure, Name, Text, framed, joined, listed, pointer, text
+from prony.report.tables import cell_at
+from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, framed, joined, listed, pointer, text
 from prony.report.words import group_words
+from prony.units import SECOND_NS, seconds
+
+_MOST_LONGER = 6
+
+
+def warm_up_notes(reading: Reading) -> Iterator[Text]:
+    """Yield whose warm-up the pilot made longer, who was not warm by then, and where it cannot be said."""
+    found = list(enumerate(reading.warm_ups))
+    if not found:
+        return
+    longer = [_longer(reading, k, one) for k, one in found if one.is_longer and not one.last.changes]
+    if longer:
+        yield text(
+            "Warmed up longer than planned, as the pilot found: {}.", listed(longer, most=_MOST_LONGER)
+        )
+    changing = [_changing(reading, k, one) for k, one in found if one.last.changes]
+    if changing:
+        yield text("The pilot saw no end of the warm-up: {}.", listed(changing, most=_MOST_LONGER))
+    unknown = [(k, one) for k, one in found if one.last.reason]
+    if unknown:
+        k, one = unknown[0]
+        why = Quote(one.last.reason, _warmed_at(k, one) + pointer("reason"))
+        cells = counted(Figure(len(unknown), count, "/warm_ups"), "cell")
+        yield text("The pilot found no warm-up of {}, such as {}: {}.", cells, _where(reading, one), why)
+    if not (longer or changing or unknown):
+        yield text("The pilot found all warm within the planned warm-up.")
+
+
+def _warmed_at(place: int, one: WarmUp) -> str:
+    return pointer("warm_ups", place, "looks", len(one.looks) - 1)
+
+
+def _longer(reading: Reading, place: int, one: WarmUp) -> Text:
+    return text("{} ({})", _where(reading, one), _used(place, one))
+
+
+def _changing(reading: Reading, place: int, one: WarmUp) -> Text:
+    looked = counted(Figure(one.last.seconds, count, _warmed_at(place, one) + pointer("seconds")), "second")
+    return text(
+        "{} (its pace still changed after {}; its trials warm up for {})",
+        _where(reading, one),
+        looked,
+        _used(place, one),
+    )
+
+
+def _used(place: int, one: WarmUp) -> Figure:
+    return Figure(one.used_ns, _length, pointer("warm_ups", place, "used_ns"))
+
+
+def _length(nanoseconds: float) -> str:
+    return f"{seconds(round(nanoseconds)):g} s"
+
+
+def _where(reading: Reading, one: WarmUp) -> Text:
+    return subject_words(reading, next(cell for cell in reading.cells if cell.cell.id == one.cell_id))
+
+
+def fitness_notes(reading: Reading) -> Iterator[Text]:
+    """Yield whether the load engine was fit to measure with on the machine, if it was calibrated there."""
+    for k, run in enumerate(reading.runs):
+        found = run.facts.generator
+        if found is not None:
+            at = pointer("runs", k, "facts", "generator")
+            made = Figure(found.made_unix_s, _day, at + pointer("made_unix_s"))
+            reasons = joined(Quote(why, at + pointer("reasons", n)) for n, why in enumerate(found.reasons))
+            why = text(" ({})", reasons) if found.reasons else ""
+            yield text("Load engine, calibrated on {}: {}{}.", made, found.level.value, why)
+            return
+
+
+def _day(unix_s: float) -> str:
+    return day(unix_s * SECOND_NS)
+
+
+def pacing_notes(reading: Reading) -> Iterator[Text]:
+    """Yield the pacing of the study's open loops, and what economical pacing adds to a response time."""
+    cells = [cell for cell in reading.cells if isinstance(cell.cell.workload.loop, OpenLoop)]
+    found = {pacing for cell in cells for pacing in _pacings(cell)}
+    if found == {Pacing.PRECISE}:
+        yield text("Precise pacing at every rate: the generator slept, then spun until a request was due.")
+    elif found == {Pacing.ECONOMICAL}:
+        yield text("Economical pacing at every rate: the generator only slept{}.", _added(reading))
+    elif found:
+        yield text(
+            "The generator paced some rates precisely and others economically: their response times cannot "
+            "be compared."
+        )
+
+
+def _pacings(cell: CellSummary) -> set[Pacing]:
+    engines = (trial.engine for trial in cell.counted)
+    return {engine.pacing for engine in engines if engine is not None and engine.pacing is not None}
+
+
+def _added(reading: Reading) -> Text:
+    """Return how late it sent in the cell where it was latest at p50, which response times include."""
+    lags = [(value.mean, cell) for cell in reading.cells if isinstance(value := _lag(cell, 50), Estimate)]
+    if not lags:
+        return text("")
+    _, worst = max(lags, key=lambda found: found[0])
+    parts = [
+        text(
+            "{} at p{}", Figure(value.mean, duration, _at(reading, worst, percentile)), Name(f"{percentile}")
+        )
+        for percentile in (50, 99)
+        if isinstance(value := _lag(worst, percentile), Estimate)
+    ]
+    late = parts[0] if len(parts) == 1 else text("{}, {}", *parts)
+    return text(", and sent up to {} late (the mean over trials); response times include that", late)
+
+
+def _lag(cell: CellSummary, percentile: int) -> object:
+    return cell.metrics[f"send_lag_p{percentile}"]
+
+
+def _at(reading: Reading, cell: CellSummary, percentile: int) -> str:
+    return cell_at(reading, cell) + pointer("metrics", f"send_lag_p{percentile}", "mean")
 
 
 def work_notes(reading: Reading) -> Iterator[Text]:

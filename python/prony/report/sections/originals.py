@@ -9,10 +9,8 @@ from prony.reading.groups import Group
 from prony.reading.originals import Beside
 from prony.reading.study import Reading
 from prony.report.document import Column, Entry, Footnotes, Paragraph, Section, Table, Tone
-from prony.report.forms import in_scale
-from prony.report.places import cell_at
-from prony.report.scales import metric_scale
-from prony.report.tables import figure_entry
+from prony.report.forms import in_scale, metric_scale
+from prony.report.tables import cell_at, figure_entry
 from prony.report.text import Figure, Name, Quote, Text, joined, listed, pointer, text
 from prony.report.words import group_words
 from prony.units import KIB, MIB, Scale

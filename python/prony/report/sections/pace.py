@@ -7,10 +7,10 @@ from prony.analysis.missing import Missing
 from prony.analysis.steadiness import Steadiness
 from prony.analysis.steady_state import Kind
 from prony.analysis.summary import NOT_STEADY, CellSummary
-from prony.reading.pace import coarsest, is_nearly_full, most, unknown_pace
+from prony.reading.cells import coarsest, is_nearly_full, most, unknown_pace
 from prony.reading.study import Reading
 from prony.report.forms import as_typed, count, percent, signed_percent, whole_percent
-from prony.report.places import cell_at
+from prony.report.tables import cell_at
 from prony.report.text import Figure, Name, Quote, Text, counted, listed, pointer, text
 from prony.report.words import load_words
 

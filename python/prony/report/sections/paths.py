@@ -9,8 +9,7 @@ from prony.reading.paths import CellPath, cell_paths
 from prony.reading.study import Reading
 from prony.report.document import Column, Entry, Footnotes, Paragraph, Section, Table, Tone
 from prony.report.forms import count, percent
-from prony.report.places import group_at
-from prony.report.tables import Place, figure_entry, ranked
+from prony.report.tables import Place, figure_entry, group_at, ranked
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, pointer, text
 from prony.report.words import bound_sign, group_words
 from prony.units import Scale, duration_scale

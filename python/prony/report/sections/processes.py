@@ -1,18 +1,61 @@
-"""The processes of each subject: number by role, memory of one and of all together."""
+"""The processes of each subject: number by role, memory of one and of all together.
+
+Listeners that share an address (SO_REUSEPORT): one may be full while the others are empty.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from prony.analysis.accept_queue import SharedAddress
 from prony.analysis.missing import Missing
 from prony.analysis.resources import LEAST_UNSAMPLED_PERCENT
-from prony.analysis.summary import Estimate
+from prony.analysis.summary import CellSummary, Estimate
 from prony.model.workload import CountStop
+from prony.reading.cells import fullest_addresses
 from prony.reading.study import Reading
-from prony.report.document import Column, Entry, Footnotes, Section, Table, Tone
-from prony.report.forms import as_typed
+from prony.report.document import Column, Entry, Footnotes, Notes, Paragraph, Section, Table, Tone
+from prony.report.forms import as_typed, count
 from prony.report.tables import Place, figure_entry
 from prony.report.text import Figure, Name, Text, framed, pointer, text
 from prony.report.words import group_words
 from prony.units import Scale, bytes_scale
+
+_MEANING = (
+    "The kernel gives each new connection to one of them by a hash of the addresses, whether its worker is "
+    "free or not. The figures are from the trial with the fullest queue."
+)
+
+
+def listeners(reading: Reading) -> Iterator[Section]:
+    """Yield the subjects with several listeners at one address, under each load planned for verdicts."""
+    for place, group in enumerate(reading.groups):
+        if not group.primary or group.of_generators:
+            continue
+        lines = tuple(
+            ("", line)
+            for number, cell in enumerate(group.cells)
+            for line in _lines(cell, pointer("groups", place, "cells", number))
+        )
+        if lines:
+            where = framed(", ", group_words(group, place)) if len(reading.groups) > 1 else ""
+            blocks = (Notes(lines), Paragraph(_MEANING, Tone.QUIET))
+            yield Section(text("Listeners that share an address{}", where), blocks)
+
+
+def _lines(cell: CellSummary, at: str) -> Iterator[Text]:
+    for k, one in enumerate(fullest_addresses(cell)):
+        of = at + pointer("shared_addresses", k)
+        number = Figure(one.count, count, of + pointer("count"))
+        parts = (Name(cell.name), number, Name(one.process), _queues(one, of))
+        yield text("{}: {} listeners of the {}, {}", *parts)
+
+
+def _queues(one: SharedAddress, at: str) -> Text:
+    if not one.longest:
+        return text("all queues empty in every sample")
+    named = {"longest": one.longest, "limit": one.limit, "others": one.others}
+    figures = (Figure(value, count, at + pointer(name)) for name, value in named.items())
+    return text("longest queue {} of {}, of the others at most {}", *figures)
+
 
 _PLAIN = Scale(1, "")
 _UNSAMPLED = "cpu_unsampled_percent"

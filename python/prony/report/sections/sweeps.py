@@ -24,11 +24,9 @@ from prony.report.document import (
     Table,
     Tone,
 )
-from prony.report.forms import count, signed_percent
-from prony.report.places import group_at
-from prony.report.scales import metric_scale
+from prony.report.forms import count, metric_scale, signed_percent
 from prony.report.sections.effects import bounds_words
-from prony.report.tables import figure_entry
+from prony.report.tables import figure_entry, group_at
 from prony.report.text import Figure, Name, Part, Text, joined, listed, pointer, text
 from prony.report.words import bound_sign, group_words, heading
 from prony.units import Scale

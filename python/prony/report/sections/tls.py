@@ -8,8 +8,7 @@ from prony.reading.groups import Group
 from prony.reading.study import Reading
 from prony.report.document import Column, Entry, Footnotes, Paragraph, Section, Table, Tone
 from prony.report.forms import count
-from prony.report.places import group_at
-from prony.report.tables import Place, figure_entry
+from prony.report.tables import Place, figure_entry, group_at
 from prony.report.text import Figure, Name, Text, counted, framed, joined, listed, pointer, text
 from prony.report.words import group_words
 from prony.units import Scale, duration_scale

@@ -8,11 +8,10 @@ from prony.analysis.summary import CellSummary, TrialFigures
 from prony.model.trial import Failed
 from prony.reading.failures import failed_alike
 from prony.reading.study import Reading
-from prony.report.causes import cause_words, outcome_words
 from prony.report.document import Block, Notes, Paragraph, Section
 from prony.report.forms import count, ordinal, p_value
 from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, framed, joined, pointer, text
-from prony.report.words import group_words
+from prony.report.words import cause_words, group_words, outcome_words
 
 _LOG_LINES = 8
 

@@ -12,8 +12,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from prony.sandbox.cgroup.files import CgroupFiles
-from prony.sandbox.cgroup.mark import is_inside_a_subtree
+from prony.sandbox.cgroup.files import CgroupFiles, is_inside_a_subtree
 from prony.sandbox.identity import Identity, end_process, identify
 
 _KILL_TIMEOUT_S = 10.0

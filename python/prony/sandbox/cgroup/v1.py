@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Final, Literal
 
 from prony.sandbox.cgroup.base import CountersReading, LimitName, NoCgroups
-from prony.sandbox.cgroup.files import CgroupFiles
+from prony.sandbox.cgroup.files import CgroupFiles, part_folder, reason_of, write_cpus
 from prony.sandbox.cgroup.mounts import Hierarchy
-from prony.sandbox.cgroup.settings import part_folder, reason_of, write_cpus
 from prony.sandbox.cgroup.sources import Source, read_sources
 from prony.units import SECOND_NS
 

@@ -9,5 +9,3 @@ Its image holds no programs, only mount points. Imports nothing, because the sup
 >>> ContainerEngine("/usr/bin/podman").name
 'podman'
 """
-
-__all__: list[str] = []

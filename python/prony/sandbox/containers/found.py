@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from prony.errors import HostError
 from prony.model.sandbox import LimitState
 from prony.sandbox.cgroup.base import LimitName, Limits
-from prony.sandbox.cgroup.mark import own_mark
+from prony.sandbox.cgroup.files import own_mark
 from prony.sandbox.cgroup.probe import Done, probe_limit, run_python
 from prony.sandbox.choice import Absent
 from prony.sandbox.containers.engine import ContainerEngine, working_engines

@@ -13,8 +13,6 @@ from prony.errors import UsageError
 from prony.model.claims import Original
 from prony.study_document import StudyDocument
 
-__all__ = ["StudySource", "built_in_studies", "read_study"]
-
 FOLDER = DATA / "studies"
 
 
