@@ -201,14 +201,23 @@ def _squares(rows: "Floats") -> "Floats":
 
     count, seconds = rows.shape
     # The same turns for all measures, whose stalls are the same.
-    begins = np.random.default_rng(0).integers(0, seconds, (count, _TURNS, 1))
+    begins = np.random.default_rng(0).integers(0, seconds, (count, _TURNS))
     begins[:, 0] = 0
-    places = np.arange(seconds)
-    turned = [_in_parts(row[(places + begin) % seconds]) for row, begin in zip(rows, begins, strict=True)]
-    cut = count // 5 if count >= _LEAST_TRIMMED else 0
-    middle = np.sort(turned, axis=0)[cut : count - cut].mean(axis=0)
+    turned = np.stack([_turned(row)[begin] for row, begin in zip(rows, begins, strict=True)])
+    if count >= _LEAST_TRIMMED:
+        cut = count // 5
+        turned = np.sort(turned, axis=0)[cut : count - cut]
+    middle = turned.mean(axis=0)
     found: Floats = (middle**2).sum(axis=1)
     return found
+
+
+def _turned(row: "Floats") -> "Floats":
+    """Return the parts of a trial that begins at each of its seconds in turn."""
+    import numpy as np
+
+    places = np.arange(len(row))
+    return _in_parts(row[(places + places[:, None]) % len(row)])
 
 
 def _contrasts(profiles: Mapping[str, "Floats"]) -> Iterator[_Contrast]:
