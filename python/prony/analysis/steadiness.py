@@ -203,7 +203,7 @@ def _squares(rows: "Floats") -> "Floats":
     # The same turns for all measures, whose stalls are the same.
     begins = np.random.default_rng(0).integers(0, seconds, (count, _TURNS))
     begins[:, 0] = 0
-    turned = np.stack([_turned(row)[begin] for row, begin in zip(rows, begins, strict=True)])
+    turned = np.take_along_axis(_turned(rows), begins[:, :, None], axis=1)
     if count >= _LEAST_TRIMMED:
         cut = count // 5
         turned = np.sort(turned, axis=0)[cut : count - cut]
@@ -212,12 +212,14 @@ def _squares(rows: "Floats") -> "Floats":
     return found
 
 
-def _turned(row: "Floats") -> "Floats":
-    """Return the parts of a trial that begins at each of its seconds in turn."""
+def _turned(rows: "Floats") -> "Floats":
+    """Return the parts of each trial as if it began at each of its seconds: trials x seconds x parts."""
     import numpy as np
 
-    places = np.arange(len(row))
-    return _in_parts(row[(places + places[:, None]) % len(row)])
+    count, seconds = rows.shape
+    places = np.arange(seconds)
+    every = rows[:, (places + places[:, None]) % seconds]
+    return _in_parts(every.reshape(-1, seconds)).reshape(count, seconds, -1)
 
 
 def _contrasts(profiles: Mapping[str, "Floats"]) -> Iterator[_Contrast]:
