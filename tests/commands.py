@@ -15,10 +15,13 @@ from tempfile import TemporaryDirectory, mkdtemp
 
 import pytest
 
+from prony.runas import builder_for, own_folder, resolve_user
+
 COLUMNS = 100
 
-# A Prony that runs beside others: it claims the machine by another name, and takes what others do for no
-# disturbance. No test that looks at its figures may use it (`quiet` in pyproject.toml).
+# A Prony that runs beside others: it claims the machine by another name, takes what others do for no
+# disturbance, and checks servers with a short load: hundreds of requests show what works. No test that looks
+# at its figures may use it (`quiet` in pyproject.toml).
 BESIDE = """
 import secrets, sys
 from importlib import import_module
@@ -28,6 +31,10 @@ if {"run", "servers", "selftest", "calibrate"} & set(sys.argv[1:2]):
     for most in ("_MOST_STEAL", "MOST_OTHER_LOAD"):
         assert getattr(judge, most) < 1
         setattr(judge, most, 1.0)
+if "--check" in sys.argv:
+    check = import_module("prony.check.run")
+    assert check.DURATION_NS == 1_000_000_000
+    check.DURATION_NS = 200_000_000
 from prony.cli.main import main
 main()
 """
@@ -177,15 +184,26 @@ def ended(process: "subprocess.Popen[str]") -> "Iterator[subprocess.Popen[str]]"
 def cache() -> Iterator[Path]:
     """Prony's cache: the one that PRONY_TEST_CACHE names, else a fresh one.
 
-    Where tests run beside others each process has its own, for they look at what is left in it. What the
-    first of them has built is there for the tests that follow alone.
+    Where tests run beside others each process has its own, for they look at what is left in it, but packages
+    are fetched and compiled once for all. What the first of them has built is there for the tests that follow
+    alone.
     """
     kept = os.environ.get("PRONY_TEST_CACHE")
     if kept:
-        yield Path(kept) / os.environ.get("PYTEST_XDIST_WORKER", "gw0")
+        own = Path(kept) / os.environ.get("PYTEST_XDIST_WORKER", "gw0")
+        share_packages(own, Path(kept) / "packages")
+        yield own
         return
     with passable_folder() as path:
         yield path / "cache"
+
+
+def share_packages(own: Path, shared: Path) -> None:
+    """Let uv keep what it fetches and compiles in ``shared``, for every cache of the same builder."""
+    builder = builder_for(resolve_user())
+    home = own_folder(own / f"builder-{builder.name}", builder, 0o700)
+    if not (home / "uv").exists():
+        (home / "uv").symlink_to(own_folder(shared / builder.name, builder).resolve())
 
 
 @pytest.fixture

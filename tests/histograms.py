@@ -29,6 +29,7 @@ def highest_equivalent(index):
     return (sub << bucket) + (1 << bucket) - 1
 
 
+@cache
 def _varint(number):
     zigzag = (number << 1) ^ (number >> 63)
     out = bytearray()
@@ -73,11 +74,11 @@ class Histogram:
         return sum(count for index, count in self.counts.items() if index < index_of(value))
 
     def encode(self):
-        payload, previous = b"", -1
-        for index in sorted(self.counts):
+        payload, previous = bytearray(), -1
+        for index, count in sorted(self.counts.items()):
             if index > previous + 1:
                 payload += _varint(previous + 1 - index)
-            payload += _varint(self.counts[index])
+            payload += _varint(count)
             previous = index
         inner = struct.pack(">IIIIQQd", COOKIE, len(payload), 0, 3, 1, HIGHEST, 1.0) + payload
         deflated = zlib.compress(inner)

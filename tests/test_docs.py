@@ -1,5 +1,6 @@
 """What the documentation says is so: examples parse, names exist, links lead somewhere."""
 
+import ast
 import json
 import re
 import shlex
@@ -378,13 +379,46 @@ def test_each_test_that_the_page_on_security_names_is_there():
     assert missing == []
 
 
-def test_each_promise_of_the_page_on_archives_and_the_machine_names_a_test():
-    sections = re.split(r"^## ", SECURITY.read_text(), flags=re.MULTILINE)
-    promises = {one.splitlines()[0]: one for one in sections}
-    for title in ("Archives", "The machine"):
-        items = re.split(r"^- ", promises[title], flags=re.MULTILINE)[1:]
-        assert items
-        assert [item for item in items if "  - `tests/" not in item] == []
+def section(title):
+    """Return a part of the page on security."""
+    return re.search(rf"^## {title}\n(.*?)(?=^## )", SECURITY.read_text(), re.MULTILINE | re.DOTALL)[1]
+
+
+def promises(title):
+    """Return the promises of a part, in one line each, with the tests that each names."""
+    items = re.findall(r"^- (.*?)(?=^\S|^$|\Z)", section(title), re.MULTILINE | re.DOTALL)
+    return {" ".join(item.partition("\n  - ")[0].split()): NAMED_TEST.findall(item) for item in items}
+
+
+@cache
+def slow_tests(file):
+    """Return the tests of a file of which no part runs but in the slow layer."""
+    tree = ast.parse((ROOT / file).read_text())
+    defined = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    marks = {node.name: [ast.unparse(mark) for mark in node.decorator_list] for node in defined}
+    everywhere = any("mark.slow" in ast.unparse(node) for node in tree.body if is_pytestmark(node))
+    return {name for name in marks if everywhere or {"pytest.mark.slow", "slow"} & set(marks[name])}
+
+
+def is_pytestmark(node):
+    return isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark"
+
+
+@pytest.mark.parametrize("title", ["Archives", "Subjects", "The machine"])
+def test_each_promise_of_the_page_on_security_names_a_test_that_is_not_slow(title):
+    assert promises(title)
+    often = {
+        words: [f"{file}::{name}" for file, name in named if name not in slow_tests(file)]
+        for words, named in promises(title).items()
+    }
+    assert [words for words, tests in often.items() if not tests] == []
+
+
+def test_each_row_of_the_table_on_subjects_has_its_tests_in_the_same_order():
+    rows = [row for row in re.findall(r"^\| (.+?) \|", section("Subjects"), re.MULTILINE) if row != "promise"]
+    held = list(promises("Subjects"))
+    assert len(rows) == len(held) >= 12
+    assert [row for row, words in zip(rows, held, strict=True) if not row.startswith(words)] == []
 
 
 MISTAKES = tomllib.loads((ROOT / "tests/mistakes.toml").read_text())

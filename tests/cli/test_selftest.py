@@ -133,7 +133,6 @@ def floors_as_before(prony):
         file.write_bytes(content)
 
 
-@pytest.mark.quiet
 @pytest.mark.servers
 def test_the_reference_server_runs_against_itself(prony, floors_as_before):
     options = ("--names", "3", "--repeats", "5", "--duration", "300ms", "--out", "aa.prony", "--json")

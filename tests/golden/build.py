@@ -4,9 +4,12 @@
 available, one that was killed once and one that is slow.
 """
 
+import fcntl
+import hashlib
+import os
 import random
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 
 from histograms import distribution
@@ -283,14 +286,29 @@ def built_once(build):
     @wraps(build)
     def copied(path, *arguments, **named):
         given = (arguments, *named.items())
-        if given in kept:
-            path.write_bytes(kept[given])
-        else:
-            build(path, *arguments, **named)
-            kept[given] = path.read_bytes()
+        if given not in kept:
+            kept[given] = once_in_a_run(
+                f"{build.__name__}-{given!r}", partial(build, path, *arguments, **named)
+            )
+        path.write_bytes(kept[given])
         return path
 
     return copied
+
+
+def once_in_a_run(name, build):
+    """Return the archive that ``build`` makes, or that another process of this run has made."""
+    cache, run = os.environ.get("PRONY_TEST_CACHE"), os.environ.get("PYTEST_XDIST_TESTRUNUID")
+    if not (cache and run):
+        return build().read_bytes()
+    folder = Path(cache, f"golden-{run}")
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / hashlib.sha256(name.encode()).hexdigest()
+    with file.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not file.exists():
+            file.write_bytes(build().read_bytes())
+    return file.read_bytes()
 
 
 @built_once

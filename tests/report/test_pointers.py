@@ -5,8 +5,10 @@ outside of one.
 import ast
 import json
 import re
+import tempfile
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 
 import pytest
 
@@ -121,10 +123,17 @@ EVERY_STUDY = {
 }
 
 
-def reported(made, path):
-    with open_archive(made(path)) as archive:
+@cache
+def read(made):
+    """Return the reading of a study, which several documents show, with its JSON as others read it."""
+    with tempfile.TemporaryDirectory() as folder, open_archive(made(Path(folder, "a.prony"))) as archive:
         reading = read_archive(archive)
-    return study_report(reading), reading_json(reading)
+    return reading, json.loads(json.dumps(reading_json(reading), allow_nan=False))
+
+
+def shown(document_of, made, _path=None):
+    reading, data = read(made)
+    return document_of(reading), data
 
 
 def as_read(report):
@@ -134,43 +143,28 @@ def as_read(report):
 
 
 @pytest.fixture(scope="module", params=EVERY_STUDY)
-def study(request, tmp_path_factory):
+def study(request):
     """The document of a study and the JSON of the same Reading."""
-    return as_read(reported(EVERY_STUDY[request.param], tmp_path_factory.mktemp("pointers") / "a.prony"))
+    return shown(study_report, EVERY_STUDY[request.param])
 
 
-def in_short(made, path):
-    with open_archive(made(path)) as archive:
-        reading = read_archive(archive)
-    return brief_report(reading), reading_json(reading)
+def why(reading):
+    return why_document("why", limited_cells(reading))
 
 
-def as_a_page(made, path):
-    with open_archive(made(path)) as archive:
-        reading = read_archive(archive)
-    return full_page(reading), reading_json(reading)
-
-
-def of_why(made, path):
-    with open_archive(made(path)) as archive:
-        reading = read_archive(archive)
-    return why_document("why", limited_cells(reading)), reading_json(reading)
-
-
-def of_two(path):
-    with open_archive(build.study_two(path)) as archive:
-        reading = read_archive(archive)
+def of_two(_path):
+    reading, _ = read(build.study_two)
     trend = trend_of((("first", reading), ("second", reading)))
     return trend_document(trend), document_json(trend)
 
 
 REPORTS = {
-    **{name: partial(reported, made) for name, made in EVERY_STUDY.items()},
-    **{f"{name}, in short": partial(in_short, made) for name, made in EVERY_STUDY.items()},
-    "study_two, as a page": partial(as_a_page, build.study_two),
+    **{name: partial(shown, study_report, made) for name, made in EVERY_STUDY.items()},
+    **{f"{name}, in short": partial(shown, brief_report, made) for name, made in EVERY_STUDY.items()},
+    "study_two, as a page": partial(shown, full_page, build.study_two),
     "study_two, twice": of_two,
-    "study_two, why": partial(of_why, build.study_two),
-    "disturbed, why": partial(of_why, disturbed),
+    "study_two, why": partial(shown, why, build.study_two),
+    "disturbed, why": partial(shown, why, disturbed),
     **documents.REPORTS,
 }
 

@@ -273,7 +273,7 @@ def test_a_worker_that_is_killed_in_the_window_is_a_restart(prony, measure):
         (*_, trial), said = measure(
             ANSWER.format(work="pass"),
             *("--servers", "gunicorn", "--set", "gunicorn.workers=2"),
-            *("-c", "4", "--duration", "10s", "--warmup", "200ms", "--timeout", "2s"),
+            *("-c", "4", "--duration", "6s", "--warmup", "200ms", "--timeout", "2s"),
         )
     opened, closed = (event.monotonic_ns for event in trial.events)
     assert opened < killer.killed_ns[-1] < closed

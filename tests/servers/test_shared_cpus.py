@@ -26,7 +26,8 @@ class Listener:
 def test_the_server_has_every_cpu_and_the_generator_the_last(prony, folder):
     done = prony(
         *("run", "--app", "hello", "--servers", "wsgiref", "--share-cpus", "--force", "--no-calibration"),
-        *("--duration", "500ms", "--warmup", "100ms", "--repeats", "1", "--no-html", "--out", "out.prony"),
+        *("-c", "2", "--duration", "500ms", "--warmup", "100ms", "--repeats", "1", "--no-html"),
+        *("--out", "out.prony"),
         timeout_s=180,
     )
     assert done.status == 0, done.err

@@ -78,7 +78,7 @@ def trials(folder):
         return [record.trial for record in archive.trials()]
 
 
-@pytest.mark.parametrize("key", ["ecdsa", "rsa2048"])
+@pytest.mark.parametrize("key", ["ecdsa", pytest.param("rsa2048", marks=pytest.mark.slow)])
 def test_a_users_app_is_served_over_tls_and_finds_no_key_but_its_own(prony, folder, cache, key):
     (folder / "shop.py").write_text(APP)
     done = prony(*run("--set", f"gunicorn.tls={key}", "--net", "isolated"), timeout_s=180)

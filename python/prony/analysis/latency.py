@@ -18,7 +18,7 @@ The paths of a mix in one load.
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import ceil
+from functools import cache
 
 from prony.analysis.account import Tally, failed, sent_and_failed, tally
 from prony.analysis.distribution import EMPTY, Histogram, Times, read_distribution
@@ -110,10 +110,17 @@ def _censored_from(ok: Times, censored: Times, total: int) -> float | None:
     return _percent(min(below, ok.count), total)
 
 
+@cache
+def _share(percentile: str) -> tuple[int, int]:
+    """Return a percentile as a part of a whole."""
+    return (Fraction(percentile) / 100).as_integer_ratio()
+
+
 def _value_at(percentile: str, finite: int, total: int, histogram: Histogram | None) -> int | None:
-    share = Fraction(percentile) / 100
-    rank = max(1, ceil(share * total))
-    if histogram is None or total * (1 - share) < _LEAST_ABOVE or rank > finite:
+    part, whole = _share(percentile)
+    # Upwards, in whole numbers: nothing is rounded.
+    rank = max(1, -(-part * total // whole))
+    if histogram is None or total * (whole - part) < _LEAST_ABOVE * whole or rank > finite:
         return None
     # Half a rank less: the histogram rounds quantile x count up, and floating point must not push it to
     # rank + 1.

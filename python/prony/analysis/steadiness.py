@@ -201,14 +201,25 @@ def _squares(rows: "Floats") -> "Floats":
 
     count, seconds = rows.shape
     # The same turns for all measures, whose stalls are the same.
-    begins = np.random.default_rng(0).integers(0, seconds, (count, _TURNS, 1))
+    begins = np.random.default_rng(0).integers(0, seconds, (count, _TURNS))
     begins[:, 0] = 0
-    places = np.arange(seconds)
-    turned = [_in_parts(row[(places + begin) % seconds]) for row, begin in zip(rows, begins, strict=True)]
-    cut = count // 5 if count >= _LEAST_TRIMMED else 0
-    middle = np.sort(turned, axis=0)[cut : count - cut].mean(axis=0)
+    turned = np.take_along_axis(_turned(rows), begins[:, :, None], axis=1)
+    if count >= _LEAST_TRIMMED:
+        cut = count // 5
+        turned = np.sort(turned, axis=0)[cut : count - cut]
+    middle = turned.mean(axis=0)
     found: Floats = (middle**2).sum(axis=1)
     return found
+
+
+def _turned(rows: "Floats") -> "Floats":
+    """Return the parts of each trial as if it began at each of its seconds: trials x seconds x parts."""
+    import numpy as np
+
+    count, seconds = rows.shape
+    places = np.arange(seconds)
+    every = rows[:, (places + places[:, None]) % seconds]
+    return _in_parts(every.reshape(-1, seconds)).reshape(count, seconds, -1)
 
 
 def _contrasts(profiles: Mapping[str, "Floats"]) -> Iterator[_Contrast]:
