@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 import tomllib
+from functools import cache
 from itertools import takewhile
 from pathlib import Path
 

@@ -227,7 +227,7 @@ def test_a_reply_that_fails_a_check_is_no_success_and_a_sample_names_the_check(
 ):
     done = said("load", listener.url, "-n", "5", "-c", "1", *checks, "--json", "-")
     assert (done.status, done.json["account"]["ok"]) == (3, 0)
-    assert {(one["class"], one["detail"]) for one in done.json["error_samples"]} == {(ending, sample)}
+    assert {(one["class"], one["detail"]) for one in done.json["errors"]} == {(ending, sample)}
 
 
 # --- what is sent -----------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ def test_each_request_has_a_connection_unless_keep_alive_is_asked_for(said, url)
         assert (done.status, done.json["account"]["ok"]) == (0, 40)
         assert done.json["connections"]["opened"] == opened
         wire = {"kind": "http", "version": "1.0", "modifier1": None, "streams": None}
-        assert done.json["spec"]["target"]["wire"] == wire
+        assert done.json["target"]["wire"] == wire
 
 
 def test_the_report_says_which_version_it_was(said, url):

@@ -11,7 +11,7 @@ def test_connections_have_as_many_requests_at_once_as_streams(said):
         done = said("load", url, "--http2", "-c", "2", "--streams", "5", "-n", "200", "--json", "-")
     assert (done.status, done.json["account"]["ok"], server.requests) == (0, 200, 200)
     assert (server.connections, done.json["connections"]["opened"]) == (2, 2)
-    wire = done.json["spec"]["target"]["wire"]
+    wire = done.json["target"]["wire"]
     assert wire == {"kind": "http2", "streams": 5, "modifier1": None, "version": None}
     streams = done.json["streams"]
     assert streams["wire"]["count"] == streams["stream_wait"]["count"] == 200
@@ -44,7 +44,7 @@ def test_streams_that_the_server_resets_are_failures_and_said(said):
         done = said("load", url, "--http2", "-c", "1", "--streams", "3", "-n", "100", "--json", "-")
     assert (done.json["account"]["ok"], done.json["account"]["reset"]) == (90, 10)
     assert done.json["streams"]["resets"] == 10
-    assert done.json["error_samples"][0]["detail"] == "the server reset the stream: INTERNAL_ERROR"
+    assert done.json["errors"][0]["detail"] == "the server reset the stream: INTERNAL_ERROR"
 
 
 def test_over_tls_both_sides_agree_on_it(said):

@@ -57,7 +57,7 @@ def test_one_path_is_a_path_and_no_mix(said, listener):  # noqa: F811
     result = said("load", listener.url, "-n", "5", "--path", "/a=9", "--json", "-").json
     assert {path for _, path, *_ in listener.seen} == {"/a=9"}
     assert result["paths"] == []
-    assert result["spec"]["workload"]["mix"] is None
+    assert result["workload"]["mix"] is None
 
 
 def test_all_requests_of_a_mix_have_the_same_method_body_and_checks(said, listener):  # noqa: F811

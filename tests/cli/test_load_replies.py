@@ -146,7 +146,7 @@ def test_uploads_that_are_answered_early_are_answered(said, tmp_path, name):
         arguments = ["-n", "8", "-c", "2", "-m", "POST", "--body", f"@{body}", "--json", "-"]
         done = said("load", url, *more, *arguments)
     account = done.json["account"]
-    assert (account["ok"], account["ok_status"]) == (8, {"200": 8}), done.json["error_samples"]
+    assert (account["ok"], account["ok_status"]) == (8, {"200": 8}), done.json["errors"]
     assert account["answered_early"] > 0
 
 
@@ -279,7 +279,7 @@ def test_a_body_that_is_compressed_is_named_where_a_text_is_missing(said):
     with serving(reading_heads(reply)) as url:
         arguments = ["-n", "2", "-c", "1", "--expect-body-contains", "cart", "--json", "-"]
         result = said("load", url, *arguments).json
-    first = result["error_samples"][0]
+    first = result["errors"][0]
     assert first["detail"] == "a body without `cart`: the body has the Content-Encoding gzip"
 
 

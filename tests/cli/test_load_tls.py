@@ -41,7 +41,7 @@ def test_a_load_over_tls_counts_its_handshakes_as_the_server_does(said, secure):
     tls = done.json["tls"]
     assert counts(secure)["requests"] == 50
     assert tls["full"]["count"] + tls["resumed"]["count"] == counts(secure)["handshakes"] == 3
-    assert (done.json["spec"]["target"]["tls"]["verify"], tls["failed"]) == (True, 0)
+    assert (done.json["target"]["tls"]["verify"], tls["failed"]) == (True, 0)
     assert (tls["protocols"], tls["keys"], tls["alpn"]) == (
         {"TLS 1.3": 3},
         {"ECDSA P-256": 3},
@@ -89,8 +89,8 @@ def test_the_name_that_the_certificate_must_have_can_be_given(said, secure, name
 
 def test_the_host_of_the_url_is_the_name(said, secure):
     done = said("load", url(secure, "localhost"), "--cacert", CA, "-n", "5", "--json", "-")
-    assert done.json["spec"]["target"]["tls"]["server_name"] == "localhost"
-    assert done.json["spec"]["workload"]["request"]["headers"] == [["Host", f"localhost:{secure.port}"]]
+    assert done.json["target"]["tls"]["server_name"] == "localhost"
+    assert done.json["workload"]["request"]["headers"] == [["Host", f"localhost:{secure.port}"]]
 
 
 @pytest.mark.parametrize(("option", "taken_up"), [("--tls-resumption", True), ("--no-tls-resumption", False)])
@@ -108,7 +108,7 @@ def test_sessions_are_taken_up_again_unless_that_is_not_wanted(said, secure, opt
 def test_a_cipher_that_is_chosen_is_the_one_that_is_spoken(said, secure, cipher):
     done = said("load", url(secure), "--cacert", CA, "-n", "9", "--tls-cipher", cipher, "--json", "-")
     assert list(done.json["tls"]["ciphers"]) == [cipher]
-    assert done.json["spec"]["target"]["tls"]["ciphers"] == [cipher]
+    assert done.json["target"]["tls"]["ciphers"] == [cipher]
 
 
 def test_of_several_ciphers_only_these_are_offered(said, secure):

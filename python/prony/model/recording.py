@@ -600,7 +600,7 @@ class Recording:
 
     format: int = field(metadata=INTERNAL)
     engine: GeneratorName
-    spec: Specification | None
+    spec: Specification | None = field(metadata=INTERNAL)
     loop: LoopKind
     window: Window
     account: Account
@@ -612,7 +612,7 @@ class Recording:
     series: tuple[Second, ...]
     generator: GeneratorCost
     little: LittlesLaw
-    error_samples: tuple[ErrorSample, ...]
+    error_samples: tuple[ErrorSample, ...] = field(metadata=INTERNAL)
     redirected_to: str | None = field(default=None, metadata=OPTIONAL)
     reported_latency: ReportedLatency | None = field(
         default=None, metadata={**at("reported_latency_ns"), **OPTIONAL}

@@ -23,9 +23,10 @@ from prony.analysis.latency import (
 from prony.analysis.load_condition import ConditionResult, LoadCondition, judge_condition
 from prony.analysis.rates import keeps_rate, rates_of
 from prony.model.limit import Limited
-from prony.model.recording import Recording, StageFigures
+from prony.model.recording import ErrorSample, Recording, StageFigures, Target
 from prony.model.shapes import INLINE, at
 from prony.model.shown import INTERNAL, shown, shown_as
+from prony.model.workload import Workload
 from prony.units import seconds
 
 KINDS = ("response", "service")
@@ -128,6 +129,23 @@ class LoadReading:
         """The generator's own lateness; null in a closed loop."""
         times = self.recording.distributions.send_lag
         return None if times is None else summary_of(times)
+
+    @shown
+    def target(self) -> Target | None:
+        """Where the load went; null where the generator does not say so."""
+        spec = self.recording.spec
+        return None if spec is None else spec.target
+
+    @shown
+    def workload(self) -> Workload | None:
+        """What was asked for; null likewise."""
+        spec = self.recording.spec
+        return None if spec is None else spec.workload
+
+    @shown
+    def errors(self) -> tuple[ErrorSample, ...]:
+        """Samples of requests that failed, the first of each class."""
+        return self.recording.error_samples
 
     @shown
     def all_requests(self) -> int:

@@ -273,7 +273,7 @@ def _account(reading: LoadReading) -> Section:
     if carried := _carried(reading):
         blocks.append(Paragraph(_carried_words(carried), Tone.QUIET))
     samples = {
-        (sample.kind, sample.detail): _sample(sample, pointer("error_samples", k))
+        (sample.kind, sample.detail): _sample(sample, pointer("errors", k))
         for k, sample in reversed(tuple(enumerate(reading.recording.error_samples)))
     }
     if samples:
