@@ -61,6 +61,8 @@ Examples:
 
   prony run --app shop:app --servers gunicorn,waitress,uwsgi -c 10,100
 
+  prony run --app shop:app --servers gunicorn,waitress,uwsgi --for 5m
+
   prony run --app shop:app --requirements requirements.txt --servers gunicorn,granian --rate 550
 
   prony run --app shop:app --servers gunicorn,uwsgi --path /=9 --path /cart=1    a mix of paths
