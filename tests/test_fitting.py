@@ -8,7 +8,7 @@ from prony.model.plan import Cell, Plan
 from prony.model.subject import App, Interface, Subject
 from prony.model.workload import ClosedLoop, CountStop, DurationStop, EngineChoice, Workload
 from prony.study.extent import extent_of
-from prony.study.fitting import fitting, shortened, usual_noise
+from prony.study.fitting import fitting, usual_noise, with_short_trials
 from prony.units import SECOND_NS
 
 APP = App("hello", "Hello", "/apps/hello", {Interface.WSGI: "hello:app"})
@@ -61,14 +61,14 @@ def test_what_must_be_measured_in_turns_has_no_rounds(plan):
 def test_shorter_trials_have_three_seconds_and_no_more_than_was_planned():
     long = plan_of(replace(LOAD, stop=DurationStop(10 * SECOND_NS), warmup_ns=3 * SECOND_NS))
     brief = plan_of(replace(LOAD, stop=DurationStop(SECOND_NS), warmup_ns=0))
-    assert {cell.workload for cell in shortened(long).cells} == {LOAD}
-    assert shortened(brief).cells == brief.cells
+    assert {cell.workload for cell in with_short_trials(long).cells} == {LOAD}
+    assert with_short_trials(brief).cells == brief.cells
 
 
 def test_trials_become_shorter_only_where_they_may_and_that_shows_much_more():
     long = plan_of(replace(LOAD, stop=DurationStop(10 * SECOND_NS), warmup_ns=3 * SECOND_NS))
     assert fitting(long, NoneLeftOut(), 300) is None
-    assert fitting(long, NoneLeftOut(), 300, may_shorten=True).cells == shortened(long).cells
+    assert fitting(long, NoneLeftOut(), 300, may_shorten=True).cells == with_short_trials(long).cells
     assert fitting(long, NoneLeftOut(), 900).cells == long.cells
     assert fitting(long, NoneLeftOut(), 36_000, may_shorten=True).cells == long.cells
 

@@ -72,7 +72,7 @@ def test_a_dry_run_says_how_long_the_pilot_takes(run):
     out = run(*APP, "--repeats", "5", "--pilot", "20s", "--dry-run").out
     looks = "pilot before the first block: 2 cells from a fresh start, about 31 s, at most 3 min;"
     assert looks in out
-    assert "what is not warm by then, up to 20.0 s" in out
+    assert "that is not warm by then gets a longer warm-up, up to 20.0 s" in out
     assert "pilot" not in run(*APP, "--repeats", "5", "--pilot", "0s", "--dry-run").out
 
 

@@ -92,12 +92,12 @@ def with_length(
         if value:
             raise UsageError(f"`--for {sure.length}` and `{option}` exclude each other; expected one of them")
     from prony.study.extent import extent_of, rough_length
-    from prony.study.fitting import fitting, shortened
+    from prony.study.fitting import fitting, with_short_trials
 
     length_s = seconds(duration_of("--for", sure.length))
     found = fitting(plan, catalog, length_s, checks, may_shorten=may_shorten)
     if found is None:
-        plan = shortened(plan) if may_shorten else plan
+        plan = with_short_trials(plan) if may_shorten else plan
         least_s = extent_of(replace(plan, blocks=_LEAST_PILOTED), catalog, checks).seconds[1]
         raise UsageError(
             f"`--for {sure.length}`: five blocks, the fewest for a verdict, take {rough_length(least_s)}",

@@ -272,7 +272,7 @@ class SureOptions:
             min=0,
             max=_MOST_ROUNDS,
             help="After the trials of each block load all servers in turn for half a second each, so many "
-            "times: throughput and CPU a request are told apart sooner.",
+            "times: that sees smaller differences in throughput and CPU.",
         ),
     ] = 0
     no_calibration: Annotated[

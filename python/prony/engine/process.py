@@ -59,7 +59,7 @@ class ProcessEngine:
         return recording_of(self._child.run_unwatched(*self._order(workload, address, seat), on_event))
 
     def _order(self, workload: Workload, address: Address, seat: EngineSeat) -> tuple[Json, int]:
-        """Return what the child is told, and how long it may take."""
+        """Return the order to the child, and how long it may take."""
         spec = to_spec(workload, address, self._choice, seat.cpus, self._ceiling_per_s)
         return {"spec": spec, "seat": asdict(seat)}, hard_limit_ns(workload) + self._spare_ns
 

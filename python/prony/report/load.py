@@ -87,9 +87,9 @@ def _address(target: Target) -> Text:
     names = [*own, *(["TLS"] if target.tls else [])]
     spoken = f" ({', '.join(names)})" if names else ""
     if target.socket == "unix":
-        return text(f"unix:{{}}{spoken}", Quote(target.host, "/spec/target/host"))
+        return text(f"unix:{{}}{spoken}", Quote(target.host, "/target/host"))
     name = Name(f"[{target.host}]" if ":" in target.host else target.host)
-    return text(f"{{}}:{{}}{spoken}", name, Figure(target.port, as_typed, "/spec/target/port"))
+    return text(f"{{}}:{{}}{spoken}", name, Figure(target.port, as_typed, "/target/port"))
 
 
 _SPOKEN = {Wire.FASTCGI: "FastCGI", Wire.UWSGI: "uwsgi", Wire.SCGI: "SCGI", Wire.HTTP2: "HTTP/2"}
@@ -112,19 +112,19 @@ def _asked(reading: LoadReading) -> Text:
     target = spec.target if spec else None
     match spec and spec.workload and spec.workload.loop:
         case OpenLoop(rate_per_s, arrivals, stages=stages) if stages:
-            steps = counted(Figure(len(stages), as_typed, "/spec/workload/loop/stages"), "stage")
-            highest = Figure(rate_per_s, _general, "/spec/workload/loop/rate_per_s")
+            steps = counted(Figure(len(stages), as_typed, "/workload/loop/stages"), "stage")
+            highest = Figure(rate_per_s, _general, "/workload/loop/rate_per_s")
             return text(", {} of up to {}/s {}", steps, highest, arrivals.value)
         case ClosedLoop(connections, stages) if stages:
-            steps = counted(Figure(len(stages), as_typed, "/spec/workload/loop/stages"), "stage")
-            number = Figure(connections, as_typed, "/spec/workload/loop/connections")
+            steps = counted(Figure(len(stages), as_typed, "/workload/loop/stages"), "stage")
+            number = Figure(connections, as_typed, "/workload/loop/connections")
             return text(", {} of up to {}", steps, counted(number, "connection"))
         case OpenLoop(rate_per_s, arrivals):
             return text(
-                ", {}/s {}", Figure(rate_per_s, _general, "/spec/workload/loop/rate_per_s"), arrivals.value
+                ", {}/s {}", Figure(rate_per_s, _general, "/workload/loop/rate_per_s"), arrivals.value
             )
         case ClosedLoop(connections):
-            number = Figure(connections, as_typed, "/spec/workload/loop/connections")
+            number = Figure(connections, as_typed, "/workload/loop/connections")
             return text(", {}{}", counted(number, "connection"), _shared(target))
         case _:
             return EMPTY
@@ -135,9 +135,7 @@ def _shared(target: Target | None) -> Text:
     wire = target.wire if target else None
     if not wire or not wire.streams or wire.streams == 1:
         return EMPTY
-    return text(
-        " with {} each", counted(Figure(wire.streams, as_typed, "/spec/target/wire/streams"), "stream")
-    )
+    return text(" with {} each", counted(Figure(wire.streams, as_typed, "/target/wire/streams"), "stream"))
 
 
 def _general(value: float) -> str:

@@ -106,9 +106,9 @@ def _rounds_s(plan: "Plan") -> float:
     """Return how long the rounds of a block take."""
     if not plan.design.rounds:
         return 0.0
-    from prony.study.rounds import SLICE_S, warmup_ns
+    from prony.study.rounds import SLICE_S, lead_in_ns
 
-    starts_s = sum(seconds(warmup_ns(cell)) + TRIAL_OVERHEAD_S / 2 for cell in plan.cells)
+    starts_s = sum(seconds(lead_in_ns(cell)) + TRIAL_OVERHEAD_S / 2 for cell in plan.cells)
     return starts_s + plan.design.rounds * len(plan.cells) * SLICE_S
 
 

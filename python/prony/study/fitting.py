@@ -26,7 +26,7 @@ _MUCH_MORE = 2 / 3
 _SHORT_WINDOW_NS, _SHORT_WARMUP_NS = 3 * SECOND_NS, SECOND_NS
 
 
-def shortened(plan: Plan) -> Plan:
+def with_short_trials(plan: Plan) -> Plan:
     """Return the plan with trials of three seconds at most, after one of warm-up; no pilot, no
     calibration.
     """
@@ -60,7 +60,7 @@ def fitting(
         fits = (one for design in _designs(of) if (one := _filled(design, catalog, length_s, cross_checks)))
         return min(((_sight(one), one) for one in fits), key=lambda each: each[0], default=(inf, None))
 
-    planned, short = best(plan), best(shortened(plan)) if may_shorten else (inf, None)
+    planned, short = best(plan), best(with_short_trials(plan)) if may_shorten else (inf, None)
     return short[1] if short[0] < _MUCH_MORE * planned[0] else planned[1]
 
 

@@ -55,7 +55,7 @@ def why_in_turns(plan: Plan) -> str | None:
 def _why_not(cell: Cell) -> str | None:
     load = cell.workload
     if cell.engine.name != "prony":
-        return f"the generator {cell.engine.name} starts anew for each load"
+        return f"the generator {cell.engine.name} is started again for each load"
     if not isinstance(load.stop, DurationStop):
         return "a load with a number of requests has no short windows"
     if load.loop.stages:
@@ -165,11 +165,11 @@ def _task(bench: StudyBench, turn: Turn, turns: int, alive: ExitStack) -> Task:
 def _warm(seats: Sequence[_Seat]) -> None:
     """Send each server its load for as long as its trials warm up, at most two seconds."""
     for seat in _living(seats):
-        if length_ns := warmup_ns(seat.task.cell):
+        if length_ns := lead_in_ns(seat.task.cell):
             seat.run(replace(seat.load, warmup_ns=0, stop=DurationStop(length_ns)), lambda _event: None)
 
 
-def warmup_ns(cell: Cell) -> int:
+def lead_in_ns(cell: Cell) -> int:
     """Return for how long a server has its load before the first round."""
     return min(_MOST_WARMUP_NS, cell.workload.warmup_ns)
 
