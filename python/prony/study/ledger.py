@@ -52,8 +52,12 @@ def entry_of(trial: Trial) -> tuple[Key, ArchivedTrial]:
 
 def length_of(trial: Trial) -> int:
     """Return how long a trial took with its slices, in nanoseconds."""
-    slices_ns = sum(one.ended_ns - one.began_ns for one in trial.slices)
-    return trial.ended_unix_ns - trial.started_unix_ns + slices_ns
+    return trial.ended_unix_ns - trial.started_unix_ns + length_of_slices(trial.slices)
+
+
+def length_of_slices(slices: Iterable[Slice]) -> int:
+    """Return how long turns in rounds took, in nanoseconds."""
+    return sum(one.ended_ns - one.began_ns for one in slices)
 
 
 @dataclass(slots=True)
@@ -76,9 +80,15 @@ class Ledger:
     def append_slices(self, block: int, slices: Mapping[int, Sequence[Slice]]) -> None:
         """Archive what the rounds of a block showed, by cell."""
         self.writer.append_slices(block, slices)
-        for key, entry in self.entries.items():
-            if key[1] == block and key[0] in slices:
-                self.entries[key] = replace(entry, has_slices=True)
+        for cell_id, each in slices.items():
+            attempts = [
+                key for key in self.entries if (key[0], key[1], key[4]) == (cell_id, block, TrialRole.SUBJECT)
+            ]
+            if attempts:
+                last = max(attempts, key=lambda key: key[3])
+                entry = self.entries[last]
+                length_ns = entry.length_ns + length_of_slices(each)
+                self.entries[last] = replace(entry, has_slices=bool(each), length_ns=length_ns)
 
     def disturbed(self, turns: Iterable[Turn]) -> tuple[Turn, ...]:
         """Return those of ``turns`` whose trial the environment disturbed."""

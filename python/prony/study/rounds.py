@@ -23,6 +23,7 @@ from prony.model.trial import TrialRole
 from prony.model.workload import DurationStop, Workload
 from prony.monitor.clocks import ClockReader, Clocks, PidTimes, clocks_of, used_ns
 from prony.sandbox.base import RunningSubject
+from prony.sandbox.equivalent import equivalent
 from prony.schedule import Turn, balanced_orders, block_turns
 from prony.study.base import StudyListener
 from prony.study.bench import StudyBench, beside_the_generator, task_of
@@ -159,7 +160,10 @@ def _task(bench: StudyBench, turn: Turn, turns: int, alive: ExitStack) -> Task:
     sandbox = alive.enter_context(
         bench.bench.sandbox(f"rounds-{turn.cell.id}-{position.block}", turn.cell.sandbox)
     )
-    return task_of(bench, Turn(turn.cell, position), sandbox)
+    task = task_of(bench, Turn(turn.cell, position), sandbox)
+    # One draw for all servers of a block: on other cores they would not be side by side.
+    draw = Random(f"{bench.study.plan.seed}:rounds:cpus:{position.block}")  # noqa: S311
+    return replace(task, placement=equivalent(bench.placement_of(turn.cell.subject), bench.cpus, draw))
 
 
 def _warm(seats: Sequence[_Seat]) -> None:

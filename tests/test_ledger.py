@@ -1,0 +1,22 @@
+"""The ledger remembers what it archives as it would read it again."""
+
+from archive.test_archive import WORKLOAD, closed_trial, plan_of
+from prony.archive import create, open_archive
+from prony.model.facts import Fingerprint
+from prony.model.observation import Slice
+from prony.study.ledger import Ledger, entry_of
+
+
+def test_slices_belong_to_the_last_attempt_and_take_time(tmp_path):
+    slices = [Slice(n, 0, 100 * n, 0, 0, 100 * n + 70, 1, 1, 0, None, 0, 0, 0) for n in range(3)]
+    with create(tmp_path / "a.prony", plan_of(WORKLOAD), Fingerprint()) as writer:
+        ledger = Ledger(writer)
+        for attempt in range(2):
+            ledger.append(closed_trial(attempt=attempt))
+        before_ns = ledger.measured_ns
+        assert not ledger.has_slices(0)
+        ledger.append_slices(0, {1: slices})
+        assert (ledger.has_slices(0), ledger.has_slices(1)) == (True, False)
+        assert ledger.measured_ns == before_ns + 210
+    with open_archive(tmp_path / "a.prony") as archive:
+        assert dict(entry_of(one.trial) for one in archive.trials()) == ledger.entries
