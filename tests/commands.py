@@ -32,7 +32,7 @@ if {"run", "servers", "selftest", "calibrate"} & set(sys.argv[1:2]):
         assert getattr(judge, most) < 1
         setattr(judge, most, 1.0)
 if "--check" in sys.argv:
-    check = import_module("prony.check.run")
+    check = import_module("prony.check")
     assert check.DURATION_NS == 1_000_000_000
     check.DURATION_NS = 200_000_000
 from prony.cli.main import main
