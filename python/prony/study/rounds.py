@@ -120,8 +120,11 @@ def run_rounds(bench: StudyBench, block: int, ledger: Ledger, listener: StudyLis
         try:
             _warm(seats)
             _measure(seats, bench.study.plan, block, listener)
-        finally:
-            ledger.append_slices(block, _to_keep(seats))
+        except KeyboardInterrupt:
+            if _whole_rounds(seats):
+                ledger.append_slices(block, _to_keep(seats))
+            raise
+        ledger.append_slices(block, _to_keep(seats))
     for seat in seats:
         if seat.ended:
             listener.notice(_without(seat.task, seat.ended))
