@@ -32,6 +32,16 @@ def app(environ, start_response):
     return [b"hi"]
 """
 
+SLOW = """\
+import time
+
+
+def app(environ, start_response):
+    time.sleep(0.15 if "waitress" in environ["SERVER_SOFTWARE"] else 0.0)
+    start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", "2")])
+    return [b"hi"]
+"""
+
 SHORT = (
     "--duration",
     "300ms",
@@ -117,3 +127,12 @@ def test_a_server_that_dies_in_the_rounds_is_named_and_the_others_go_on(folder, 
     assert "waitress+shop has no rounds in block 1: the server exited with status 3" in done.err
     found = {(cell, block): len(slices) for cell, block, slices in slices_of(folder / "r.prony")}
     assert (found[0, 0] >= 5, found[1, 0]) == (True, 0)
+
+
+def test_a_server_that_is_too_slow_for_short_windows_has_none(folder, prony):
+    (folder / "shop.py").write_text(SLOW)
+    words = ("run", "--app", "shop:app", "--servers", "gunicorn,waitress", "-c", "8", *SHORT, "--rounds", "3")
+    done = prony(*words, "--repeats", "1", "--out", "r.prony", timeout_s=120)
+    assert done.status == 0, done.err
+    assert "waitress+shop has no rounds in block 1: its replies take longer than the lead" in done.err
+    assert [bool(slices) for cell, _, slices in sorted(slices_of(folder / "r.prony"))] == [True, False]

@@ -20,7 +20,7 @@ from prony.model.plan import Cell, Plan
 from prony.model.recording import Recording
 from prony.model.shapes import Json
 from prony.model.trial import TrialRole
-from prony.model.workload import DurationStop, Workload
+from prony.model.workload import ClosedLoop, DurationStop, Loop, Workload
 from prony.monitor.clocks import ClockReader, Clocks, PidTimes, clocks_of, used_ns
 from prony.sandbox.base import RunningSubject
 from prony.sandbox.equivalent import equivalent
@@ -37,7 +37,7 @@ LEAD_NS = 200 * MILLISECOND_NS
 _DRAIN_NS = SECOND_NS // 2
 SLICE_S = 0.8
 """About how long a turn takes: the lead, the window, and what is under way."""
-_MOST_WARMUP_NS = 2 * SECOND_NS
+_LEAST_WARMUP_NS, _MOST_WARMUP_NS = SECOND_NS // 2, 2 * SECOND_NS
 _MOST_CONNECTIONS = 1000
 _MOST_ALIVE = 16
 # Rounds that a disturbance takes are made up for, so many for each that was planned.
@@ -170,15 +170,29 @@ def _task(bench: StudyBench, turn: Turn, turns: int, alive: ExitStack) -> Task:
 
 
 def _warm(seats: Sequence[_Seat]) -> None:
-    """Send each server its load for as long as its trials warm up, at most two seconds."""
+    """Send each server its load before the first round; one that is too slow for short windows has none."""
     for seat in _living(seats):
-        if length_ns := lead_in_ns(seat.task.cell):
-            seat.run(replace(seat.load, warmup_ns=0, stop=DurationStop(length_ns)), lambda _event: None)
+        length_ns = lead_in_ns(seat.task.cell)
+        load = replace(seat.load, warmup_ns=0, stop=DurationStop(length_ns))
+        recording = seat.run(load, lambda _event: None)
+        if recording is not None and _mean_reply_ns(load.loop, recording, length_ns) > LEAD_NS:
+            seat.ended = "its replies take longer than the lead before a short window"
 
 
 def lead_in_ns(cell: Cell) -> int:
-    """Return for how long a server has its load before the first round."""
-    return min(_MOST_WARMUP_NS, cell.workload.warmup_ns)
+    """Return for how long a server has its load before the first round: as its trials warm up, within
+    bounds.
+    """
+    return max(_LEAST_WARMUP_NS, min(_MOST_WARMUP_NS, cell.workload.warmup_ns))
+
+
+def _mean_reply_ns(loop: Loop, recording: Recording, length_ns: int) -> float:
+    """Return how long a reply of a closed loop takes by Little's law; 0 in an open one, whose pace is
+    given.
+    """
+    if not isinstance(loop, ClosedLoop):
+        return 0.0
+    return loop.connections * length_ns / max(1, recording.completed.all)
 
 
 def _living(seats: Sequence[_Seat]) -> list[_Seat]:
