@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from golden.build import closed_study
+from prony.analysis.stalls import Stall
 from prony.archive import open_archive
 from prony.faces.as_json import reading_json
 from prony.faces.markdown import markdown
-from prony.reading.groups import Stall
 from prony.reading.study import read_archive
 from prony.report.sections.notes import notes
 from prony.report.study import study_report
