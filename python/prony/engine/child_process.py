@@ -97,11 +97,6 @@ class Child:
             finally:
                 self._staying = None
 
-    @property
-    def pid(self) -> int | None:
-        """The process that stays, if one does."""
-        return self._staying.pid if self._staying else None
-
     def run(self, order: Json, limit_ns: int, on_event: OnEvent) -> ChildResult:
         """Send ``order``, follow the events, and return its result, with the generator's own usage.
 

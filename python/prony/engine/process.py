@@ -38,11 +38,6 @@ class ProcessEngine:
         """Within the block one process sends all loads: a short one costs no start."""
         return self._child.staying()
 
-    @property
-    def pid(self) -> int | None:
-        """The process that stays, if one does."""
-        return self._child.pid
-
     def run(self, workload: Workload, address: Address, seat: EngineSeat, on_event: OnEvent) -> Recording:
         """Run the load to its end and return the Recording.
 
