@@ -42,10 +42,13 @@ def test_a_process_that_ended_takes_the_cpu_time_alone():
     assert slice_metrics(slices).keys() == {"ok_per_s", "duration_ns_per_request"}
 
 
-@pytest.mark.parametrize("name", ["neighbours_ns", "others_ns", "steal_ns"])
-def test_a_turn_is_disturbed_by_more_than_a_tenth_of_its_cpus(name):
-    assert is_disturbed(slice_of(0, 1, **{name: HALF_NS // 5 + 1}), cpus=2)
-    assert not is_disturbed(slice_of(0, 1, **{name: HALF_NS // 5}), cpus=2)
+@pytest.mark.parametrize(
+    ("name", "most_ns"),
+    [("others_ns", HALF_NS // 5), ("steal_ns", HALF_NS // 5), ("neighbours_ns", HALF_NS // 100)],
+)
+def test_a_turn_is_disturbed_by_a_tenth_of_its_cpus_and_by_neighbours_that_are_not_idle(name, most_ns):
+    assert is_disturbed(slice_of(0, 1, **{name: most_ns + 1}), cpus=2)
+    assert not is_disturbed(slice_of(0, 1, **{name: most_ns}), cpus=2)
 
 
 def test_both_levels_are_found_as_they_were_made_whatever_the_machine_does():

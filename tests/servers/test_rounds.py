@@ -42,6 +42,27 @@ def app(environ, start_response):
     return [b"hi"]
 """
 
+NEVER_IDLE = """\
+import sys, threading, time
+
+
+def burn():
+    while True:
+        end = time.monotonic() + 0.01
+        while time.monotonic() < end:
+            pass
+        time.sleep(0.05)
+
+
+if "waitress" in sys.modules:
+    threading.Thread(target=burn, daemon=True).start()
+
+
+def app(environ, start_response):
+    start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", "2")])
+    return [b"hi"]
+"""
+
 SHORT = (
     "--duration",
     "300ms",
@@ -135,4 +156,18 @@ def test_a_server_that_is_too_slow_for_short_windows_has_none(folder, prony):
     done = prony(*words, "--repeats", "1", "--out", "r.prony", timeout_s=120)
     assert done.status == 0, done.err
     assert "waitress+shop has no rounds in block 1: its replies take longer than the lead" in done.err
+    assert "no rounds of waitress+shop: figures of their own windows" in " ".join(done.out.split())
     assert [bool(slices) for cell, _, slices in sorted(slices_of(folder / "r.prony"))] == [True, False]
+
+
+def test_where_a_server_is_not_idle_between_its_turns_no_round_counts_and_that_is_said(folder, prony):
+    (folder / "shop.py").write_text(NEVER_IDLE)
+    words = ("run", "--app", "shop:app", "--servers", "gunicorn,waitress", "-c", "2", *SHORT, "--rounds", "3")
+    done = prony(*words, "--repeats", "1", "--out", "r.prony", timeout_s=120)
+    assert done.status == 0, done.err
+    assert "no round of block 1 counts: " in done.err
+    found = slices_of(folder / "r.prony")
+    assert all(slices and not any(one.counts for one in slices) for _, _, slices in found)
+    # Waitress burns a sixth of a CPU while Gunicorn has its turn.
+    mean_ns = [sum(one.neighbours_ns for one in slices) / len(slices) for _, _, slices in sorted(found)]
+    assert mean_ns[0] > 20_000_000 > 10 * mean_ns[1]

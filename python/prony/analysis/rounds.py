@@ -20,15 +20,19 @@ if TYPE_CHECKING:
 _LEAST_SLICES = 3
 # Of the CPUs' time in a turn. Smaller disturbances meet all servers alike over the rounds.
 _MOST_DISTURBED = 0.10
+# Of a turn's time on one CPU. A server that is not idle between its turns takes from all others, never from
+# itself: that does not cancel.
+_MOST_OF_NEIGHBOURS = 0.01
 _MOST_FAILED = 0.01
 
 
 def is_disturbed(one: Slice, cpus: int) -> bool:
-    """Return whether neighbours, other programs or the hypervisor had more than 10 % of the CPUs' time in a
-    turn.
+    """Return whether other programs and the hypervisor had more than 10 % of the CPUs' time in a turn, or the
+    block's other servers more than 1 % of one CPU's.
     """
-    taken_ns = one.neighbours_ns + one.others_ns + one.steal_ns
-    return taken_ns > _MOST_DISTURBED * cpus * max(1, one.ended_ns - one.began_ns)
+    turn_ns = max(1, one.ended_ns - one.began_ns)
+    is_taken = one.others_ns + one.steal_ns > _MOST_DISTURBED * cpus * turn_ns
+    return is_taken or one.neighbours_ns > _MOST_OF_NEIGHBOURS * turn_ns
 
 
 def _counted(slices: Sequence[Slice]) -> list[Slice]:

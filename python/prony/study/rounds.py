@@ -125,6 +125,8 @@ def run_rounds(bench: StudyBench, block: int, ledger: Ledger, listener: StudyLis
                 ledger.append_slices(block, _to_keep(seats))
             raise
         ledger.append_slices(block, _to_keep(seats))
+    if _living(seats) and not _whole_rounds(seats):
+        listener.notice(f"no round of block {block + 1} counts: {_most_taken(seats)}")
     for seat in seats:
         if seat.ended:
             listener.notice(_without(seat.task, seat.ended))
@@ -284,6 +286,19 @@ def _whole_rounds(seats: Sequence[_Seat]) -> set[int]:
     """Return the rounds in which each server that is still there had a slice that nothing disturbed."""
     each = [{one.round for one in seat.slices if one.counts} for seat in _living(seats)]
     return set.intersection(*each) if each else set()
+
+
+def _most_taken(seats: Sequence[_Seat]) -> str:
+    """Return who took CPU time from the turns, in words, whoever took most."""
+    slices = [one for seat in seats for one in seat.slices]
+    taken_ns = {
+        "the block's other servers are not idle between their turns": sum(
+            one.neighbours_ns for one in slices
+        ),
+        "other programs took the CPUs": sum(one.others_ns for one in slices),
+        "the hypervisor took the CPUs": sum(one.steal_ns for one in slices),
+    }
+    return f"{max(taken_ns, key=lambda words: taken_ns[words])}; its figures are of the trials' own windows"
 
 
 def _to_keep(seats: Sequence[_Seat]) -> Mapping[int, Sequence[Slice]]:

@@ -200,8 +200,16 @@ def _by_status(reading: Reading, cell: CellSummary) -> Text:
 
 
 def _levels(reading: Reading) -> Iterator[Text]:
-    """Yield how far the throughput of a server scatters from start to start, and within one start."""
+    """Yield how far the throughput of a server scatters from start to start, and within one start; or which
+    subjects have no rounds, where others have.
+    """
     for place, group in enumerate(reading.groups):
+        cells = [cell for cell in group.cells if cell.ok and group.primary]
+        without = [cell for cell in cells if not any(trial.by_round for trial in cell.counted)]
+        if 0 < len(without) < len(cells):
+            more = text(" and {} more", Name(str(len(without) - 1))) if without[1:] else ""
+            yield text("no rounds of {}{}: figures of their own windows", Name(without[0].name), more)
+            return
         found, at = group.levels, pointer("groups", place, "levels")
         if found is not None and group.primary:
             yield text(
