@@ -26,6 +26,7 @@ from prony.model.recording import Recording
 from prony.model.sandbox import Placement
 from prony.model.shapes import Json, decode
 from prony.model.trial import Failed, Ok, Trial
+from prony.monitor.asked import Asked, KnownPrograms
 from prony.monitor.downstream import DownstreamGauges
 from prony.monitor.environment import EnvironmentCounters
 from prony.monitor.interpreter_lock import LockCounters
@@ -33,6 +34,7 @@ from prony.monitor.kernel import KernelCounters
 from prony.monitor.limits import GroupCounters, LimitCounters, oom_kills, read_port_range
 from prony.monitor.listeners import ListenerGauges, WaitingPorts, Watched
 from prony.monitor.machine import FrequencyGauge, MemoryGauge
+from prony.monitor.native import CompiledSource
 from prony.monitor.processes import Gauges, ProcessMonitor, WindowCounters
 from prony.monitor.sock_diag import SockDiag
 from prony.monitor.switches import SwitchCounters
@@ -53,7 +55,8 @@ class Task:
     """Everything that one trial needs, resolved.
 
     ``counts_disturbed``: even if the machine disturbs it, it counts, and is flagged. ``looks``: what the
-    subject is looked at for closely, which disturbs it. ``is_watched``: monitors run meanwhile.
+    subject is looked at for closely, which disturbs it. ``is_watched``: monitors run meanwhile. ``known``:
+    what earlier trials of the study found that their subjects ask.
     """
 
     cell: Cell
@@ -67,6 +70,7 @@ class Task:
     counts_disturbed: bool = True
     looks: tuple[CloseLook, ...] = ()
     is_watched: bool = True
+    known: KnownPrograms = field(default_factory=KnownPrograms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,18 +226,29 @@ def _load(
 ) -> None:
     mains = {subject.pids[one.name]: one.roles for one in (task.launch, *task.launch.processes)}
     listeners = _listeners(task, subject)
-    others = _downstream(task, subject)
+    asked = _asked(task, subject)
+    others = _downstream(task, subject, asked)
     frequency, memory = FrequencyGauge(task.placement.server_cpus), MemoryGauge()
-    gauges: tuple[Gauges, ...] = (listeners, frequency, memory, *([others] if others else []))
-    processes = ProcessMonitor(subject.tree_pid, mains, task.placement, gauges=gauges)
-    outgoing = others.inodes if others else frozenset
-    threads = ThreadCounters(processes.serving, task.placement.generator_cpus, outgoing)
+    gauges: tuple[Gauges, ...] = (listeners, frequency, memory, others)
+    beside = asked.beside if asked else tuple
+    source = CompiledSource(subject.tree_pid)
+    processes = ProcessMonitor(source, mains, task.placement, gauges, beside)
+    threads = ThreadCounters(processes.serving, task.placement.generator_cpus, others.inodes)
     ports = partial(in_network, subject.seat.network_namespace, read_port_range)
     close = _close_looks(task, processes)
     spread = _spread(task, subject, processes)
     limits = LimitCounters(processes.serving, ports)
     waiting = _waiting_ports(task, subject)
-    counters = (*_counters(task, subject, groups), limits, spread, threads, *close)
+    counters = (
+        *_counters(task, subject, groups),
+        limits,
+        spread,
+        threads,
+        *close,
+        *([asked] if asked else []),
+    )
+    if asked:
+        asked.prepare()
 
     def on_engine_event(event: Json) -> None:
         match event["event"]:
@@ -268,7 +283,10 @@ def _load(
             deltas, evidence.missing = _deltas((*counters, *waiting))
             evidence.counters = {**evidence.counters, **deltas}
             evidence.facts = replace(
-                evidence.facts, listeners=tuple(listeners.usage()), close=_close_view(task.cell.id, close)
+                evidence.facts,
+                listeners=tuple(listeners.usage()),
+                close=_close_view(task.cell.id, close),
+                asked=asked.programs() if asked else (),
             )
             for each in gauges:
                 evidence.missing |= each.missing()
@@ -320,16 +338,23 @@ def _listeners(task: Task, subject: RunningSubject) -> ListenerGauges:
     return ListenerGauges(addresses, lambda: in_network(network, SockDiag), watched)
 
 
-def _downstream(task: Task, subject: RunningSubject) -> DownstreamGauges | None:
-    """Return what reads the server's own connections; null on the host's network, where they may be
-    others'.
-    """
-    network = subject.seat.network_namespace
-    if network is None:
+def _entrances(task: Task) -> set[int]:
+    """Return the ports at which the subject listens for the generator, and behind its frontend."""
+    return {one.address.port for one in (task.launch.frontend or task.launch, task.launch)}
+
+
+def _asked(task: Task, subject: RunningSubject) -> Asked | None:
+    """Return what finds the programs that the subject asks; null in a network of its own, which has none."""
+    if subject.seat.network_namespace is not None:
         return None
-    front = (task.launch.frontend or task.launch, task.launch)
-    ports = {one.address.port for one in front}
-    return DownstreamGauges(ports, lambda: in_network(network, SockDiag))
+    return Asked(subject.tree_pid, _entrances(task), task.known)
+
+
+def _downstream(task: Task, subject: RunningSubject, asked: Asked | None) -> DownstreamGauges:
+    """Return what reads the server's own connections; on the host's network others have some too."""
+    network = subject.seat.network_namespace
+    own = asked.connections if asked else None
+    return DownstreamGauges(_entrances(task), lambda: in_network(network, SockDiag), own)
 
 
 def _waiting_ports(task: Task, subject: RunningSubject) -> tuple[WaitingPorts, ...]:

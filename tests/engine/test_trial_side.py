@@ -18,6 +18,7 @@ from prony.model.sandbox import Placement, SandboxChoice
 from prony.model.shapes import Json
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, OpenLoop, Workload
 from prony.monitor.kernel import KernelCounters
+from prony.monitor.native import CompiledSource
 from prony.monitor.processes import ProcessMonitor
 from prony.runas import RunAs, resolve_user
 from prony.sandbox import open_sandbox
@@ -74,7 +75,9 @@ def test_the_engine_loads_a_subject_in_its_own_network(
             subject.wait_until_ready()
             assert subject.verify(Contract((Check(body=b"Hello"),))) is None
             kernel = KernelCounters(subject.network_pid)
-            processes = ProcessMonitor(subject.tree_pid, {subject.pids["server"]: launch.roles}, placement)
+            processes = ProcessMonitor(
+                CompiledSource(subject.tree_pid), {subject.pids["server"]: launch.roles}, placement
+            )
 
             def on_event(event: Json) -> None:
                 events.append(event)

@@ -77,7 +77,7 @@ class FakeSource:
 
 def monitor(source: FakeSource) -> ProcessMonitor:
     rules = (RoleRule("server"), RoleRule("worker", "child"))
-    return ProcessMonitor(0, {os.getpid(): rules}, PLACEMENT, source)
+    return ProcessMonitor(source, {os.getpid(): rules}, PLACEMENT)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ class FakeGauges:
 
 
 def test_gauges_are_read_with_each_sample_and_in_full_at_the_marks() -> None:
-    watch = ProcessMonitor(0, {os.getpid(): ()}, PLACEMENT, FakeSource(), [FakeGauges()])
+    watch = ProcessMonitor(FakeSource(), {os.getpid(): ()}, PLACEMENT, [FakeGauges()])
     watch.enter(Phase.WARMUP)
     watch.open_window()
     watch.sample()

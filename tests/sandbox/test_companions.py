@@ -11,6 +11,7 @@ from prony.model.exchange import Check, Contract
 from prony.model.launch import Launch, Readiness, RoleRule, StopRule
 from prony.model.observation import Phase
 from prony.model.sandbox import Placement
+from prony.monitor.native import CompiledSource
 from prony.monitor.processes import ProcessMonitor
 from prony.sandbox.base import Sandbox
 
@@ -163,7 +164,7 @@ def test_roles_come_from_the_process_that_each_descends_from(
     with any_sandbox.start(launch, placement) as subject:
         subject.wait_until_ready()
         mains = {subject.pids[one.name]: one.roles for one in (launch, *launch.processes)}
-        with ProcessMonitor(subject.tree_pid, mains, placement) as monitor:
+        with ProcessMonitor(CompiledSource(subject.tree_pid), mains, placement) as monitor:
             monitor.enter(Phase.WINDOW)
         (*_, last) = monitor.samples()
     roles = sorted(row.role for row in last.processes if mark in row.command)

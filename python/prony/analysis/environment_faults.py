@@ -37,11 +37,13 @@ def steal_share(counters: Mapping[str, int]) -> float | Missing:
 
 
 def other_load(counters: Mapping[str, int]) -> float | Missing:
-    """Return the share of the trial's CPUs' time that neither the subject nor Prony nor its generator used.
+    """Return the share of the trial's CPUs' time that neither the subject nor what it asks nor Prony nor its
+    generator used.
 
-    *Definition*: (b - s - p) / T, at least 0. b is the busy time without interrupts of the server's and the
-    generator's CPUs, s the CPU time of the subject (of its processes, or as its control groups count it, the
-    larger), p that of Prony and the generator, T all time of those CPUs.
+    *Definition*: (b - s - a - p) / T, at least 0. b is the busy time without interrupts of the server's and
+    the generator's CPUs, s the CPU time of the subject (of its processes, or as its control groups count it,
+    the larger), a that of the programs that it asks, p that of Prony and the generator, T all time of those
+    CPUs.
     *Assumptions*: what Prony does on other CPUs, and network work that is billed to a process, make it too
     small; a subject without control groups whose processes ignore their children's end makes it too large.
     Good to some 3 % of T.
@@ -50,7 +52,8 @@ def other_load(counters: Mapping[str, int]) -> float | Missing:
     needed = ("cpus.busy_ns", "subject.cpu_ns", "prony.cpu_ns")
     if not total_ns or any(name not in counters for name in needed):
         return Missing("the CPUs' time in the window is not known")
-    ours_ns = max(counters["subject.cpu_ns"], _groups_cpu_ns(counters)) + counters["prony.cpu_ns"]
+    subject_ns = max(counters["subject.cpu_ns"], _groups_cpu_ns(counters))
+    ours_ns = subject_ns + _asked_ns(counters, "cpu_ns") + counters["prony.cpu_ns"]
     return max(0.0, (counters["cpus.busy_ns"] - ours_ns) / total_ns)
 
 
@@ -87,6 +90,32 @@ def subject_cpu_ns(counters: Mapping[str, int]) -> int:
     4
     """
     return _groups_cpu_ns(counters) or counters.get("subject.cpu_ns", 0)
+
+
+def asked_cpu_ns(counters: Mapping[str, int], role: str = "") -> int:
+    """Return the CPU time that programs which the subject asks used for it, without what they always use.
+
+    >>> asked_cpu_ns({"asked.database.cpu_ns": 7, "asked.database.idle_ns": 2, "asked.cache.cpu_ns": 1})
+    6
+    """
+    return _asked_ns(counters, "cpu_ns", role) - _asked_ns(counters, "idle_ns", role)
+
+
+def asked_roles(counters: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the roles of the programs that the subject asks.
+
+    >>> asked_roles({"asked.database.cpu_ns": 7, "subject.cpu_ns": 1})
+    ('database',)
+    """
+    return tuple(name.split(".")[1] for name in counters if _is_asked(name, "cpu_ns"))
+
+
+def _asked_ns(counters: Mapping[str, int], what: str, role: str = "") -> int:
+    return sum(value for name, value in counters.items() if _is_asked(name, what, role))
+
+
+def _is_asked(name: str, what: str, role: str = "") -> bool:
+    return name.startswith(f"asked.{role}") and name.endswith(f".{what}")
 
 
 def _groups_cpu_ns(counters: Mapping[str, int]) -> int:

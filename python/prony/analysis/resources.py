@@ -12,7 +12,7 @@ How the subject's CPU time was spread over its threads in the window.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 
@@ -102,6 +102,13 @@ _TOO_FEW = Missing("fewer than two samples of the processes in the window")
 def window_samples(samples: Iterable[Sample]) -> tuple[Sample, ...]:
     """Return the samples taken while the window was open."""
     return tuple(sample for sample in samples if sample.phase is Phase.WINDOW)
+
+
+def without_roles(sample: Sample, others: Collection[str]) -> Sample:
+    """Return a sample without the processes of these roles."""
+    if not others:
+        return sample
+    return replace(sample, processes=tuple(one for one in sample.processes if one.role not in others))
 
 
 def _of_role(sample: Sample, role: str | None) -> list[ProcessRow]:

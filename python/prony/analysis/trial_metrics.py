@@ -1,10 +1,17 @@
 """All metrics of one trial by name, each a value or the reason why there is none."""
 
+from collections.abc import Sequence
+
 from prony.analysis.accept_queue import accept_queue_metrics
 from prony.analysis.account import answered, tally
 from prony.analysis.connections import connection_metrics
 from prony.analysis.distribution import read_distribution
-from prony.analysis.environment_faults import environment_metrics, subject_cpu_ns
+from prony.analysis.environment_faults import (
+    asked_cpu_ns,
+    asked_roles,
+    environment_metrics,
+    subject_cpu_ns,
+)
 from prony.analysis.generator import generator_metrics, missing_reason, reported_service
 from prony.analysis.handshakes import handshake_metrics
 from prony.analysis.latency import LatencySummary, latency_summaries, nothing_measured, summarise
@@ -17,9 +24,11 @@ from prony.analysis.resources import (
     roles,
     thread_metrics,
     window_samples,
+    without_roles,
 )
 from prony.analysis.rounds import slice_metrics
 from prony.metrics import METRICS, PERCENTILES
+from prony.model.observation import Sample
 from prony.model.recording import Recording
 from prony.model.trial import Trial
 from prony.units import SECOND_NS
@@ -64,14 +73,17 @@ def _cores(trial: Trial) -> tuple[float | Missing, float | Missing]:
     """Return the subject's CPU in cores, and what of it no sample shows.
 
     It is that of its sampled processes, or what was counted in the window, the larger: samples miss what a
-    process used after its last one, and all of one that lived between two.
+    process used after its last one, and all of one that lived between two. What it asks is counted.
     """
-    window = window_samples(trial.samples)
+    asked = asked_roles(trial.counters)
+    window = [without_roles(one, asked) for one in window_samples(trial.samples)]
     sampled = cpu_share(window)
     if isinstance(sampled, Missing):
         return sampled, sampled
-    counted = subject_cpu_ns(trial.counters) / (window[-1].monotonic_ns - window[0].monotonic_ns)
-    return max(sampled, counted), max(0.0, counted - sampled)
+    length_ns = window[-1].monotonic_ns - window[0].monotonic_ns
+    counted = subject_cpu_ns(trial.counters) / length_ns
+    beside = asked_cpu_ns(trial.counters) / length_ns
+    return max(sampled, counted) + beside, max(0.0, counted - sampled)
 
 
 def _in_percent(cores: float | Missing) -> Value:
@@ -130,10 +142,20 @@ def _absent(recording: Recording, kind: str) -> Missing:
     return _CLOSED if closed else missing_reason(recording.engine, "distributions")
 
 
+def _with_memory(trial: Trial) -> Sequence[Sample]:
+    """Return the samples, without the programs that the subject asks where their memory may not be read: that
+    of all others is known.
+    """
+    asked = asked_roles(trial.counters)
+    marked = (one for one in trial.samples if any(row.pss_bytes is not None for row in one.processes))
+    closed = any(row.role in asked and row.pss_bytes is None for one in marked for row in one.processes)
+    return [without_roles(one, asked) for one in trial.samples] if closed else trial.samples
+
+
 def trial_metrics(trial: Trial) -> dict[str, Value]:
     """Return every metric of METRICS for one trial."""
     found: dict[str, Value] = {
-        **process_metrics(trial.samples),
+        **process_metrics(_with_memory(trial)),
         **machine_metrics(trial.samples),
         **environment_metrics(trial),
         **accept_queue_metrics(window_samples(trial.samples)),
@@ -147,6 +169,9 @@ def trial_metrics(trial: Trial) -> dict[str, Value]:
         found["cpu_ns_per_request"] = _cpu_per_request(trial.recording, cores)
     if trial.recording is not None:
         in_rounds = slice_metrics(trial.slices)
+        if asked_roles(trial.counters):
+            # Rounds do not count what the subject asks.
+            in_rounds.pop("cpu_ns_per_request", None)
         found |= {name: value for name, value in in_rounds.items() if not isinstance(found[name], Missing)}
     return {name: found.get(name, _NO_LOAD) for name in METRICS}
 
@@ -163,10 +188,20 @@ def _memory_peak(trial: Trial) -> Value:
 
 def role_metrics(trial: Trial) -> dict[str, dict[str, Value]]:
     """Return what processes used by their role, then by metric name."""
-    return {
+    found = {
         role: {**process_metrics(trial.samples, role), **thread_metrics(trial, role)}
         for role in roles(trial.samples)
     }
+    length_ns = _length_ns(trial)
+    for role in asked_roles(trial.counters) if length_ns else ():
+        found.setdefault(role, process_metrics(trial.samples, role))
+        found[role]["cpu_percent"] = 100 * asked_cpu_ns(trial.counters, role) / length_ns
+    return found
+
+
+def _length_ns(trial: Trial) -> int:
+    window = window_samples(trial.samples)
+    return window[-1].monotonic_ns - window[0].monotonic_ns if window else 0
 
 
 def has_roles(metric: str) -> bool:

@@ -32,9 +32,8 @@ class GeneratorWatch:
 
     def __init__(self, pid: int, cpus: Sequence[int], with_root: bool) -> None:
         source = CompiledSource(pid, with_root)
-        self._monitor = ProcessMonitor(
-            pid, {pid: (RoleRule(_ROLE), RoleRule(_ROLE, "child"))}, _on(cpus), source
-        )
+        rules = (RoleRule(_ROLE), RoleRule(_ROLE, "child"))
+        self._monitor = ProcessMonitor(source, {pid: rules}, _on(cpus))
 
     def note(self, event: Json) -> None:
         """Follow the phases of a run by its events."""

@@ -297,13 +297,29 @@ class CloseView:
 
 
 @dataclass(frozen=True, slots=True)
+class AskedProgram:
+    """A program of this machine that a subject asks: a part of it, which Prony did not start."""
+
+    role: str
+    """`database`, `cache` or `service`."""
+    name: str
+    """Of its process."""
+    place: str
+    """Where it listens."""
+    connections: int
+    """The most that were open to it at a look."""
+    idle_cores: float | None = field(default=None, metadata=OPTIONAL)
+    """The CPU that it uses without load, which no figure of a request has; null: not measured."""
+
+
+@dataclass(frozen=True, slots=True)
 class TrialFacts:
     """What was learnt of a trial's sandbox and surroundings.
 
     ``strays``: how many of its processes might run on other CPUs than the server's when the window closed.
     ``listeners``: each listening socket in its fullest state of the window. ``find_rate``: in a search, what
     it says of its rate. ``pilot``: of a pilot, what it says of its cell's warm-up. ``close``: of a close
-    look, what it saw.
+    look, what it saw. ``asked``: programs of this machine that the subject asks.
     """
 
     strays: int | None = field(default=None, metadata=OPTIONAL)
@@ -311,6 +327,7 @@ class TrialFacts:
     find_rate: TrialStep | None = field(default=None, metadata=OPTIONAL)
     pilot: PilotStep | None = field(default=None, metadata=OPTIONAL)
     close: CloseView | None = field(default=None, metadata=OPTIONAL)
+    asked: tuple[AskedProgram, ...] = field(default=(), metadata=OPTIONAL)
     free: Mapping[str, object] = field(default_factory=dict, metadata=REST)
 
 

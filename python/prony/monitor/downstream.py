@@ -1,6 +1,6 @@
 """Connections of a server to others: databases, caches, further servers.
 
-Must not know the engine or the sandbox. Gauges, in the trial's own network only:
+Must not know the engine or the sandbox. Gauges:
 
 - ``downstream.connections``: connections that were opened from there, and are not the generator's
 - ``downstream.port``: the port of the peer that most of them have
@@ -11,7 +11,7 @@ Must not know the engine or the sandbox. Gauges, in the trial's own network only
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Sequence, Set
 
 from prony.monitor.sock_diag import Outgoing, SockDiag
 
@@ -28,11 +28,17 @@ def commonest(found: Sequence[Outgoing]) -> int:
 
 class DownstreamGauges:
     """Reads the connections in the network of ``open_diag`` that have none of ``ports`` at either end: those
-    at which the subject listens for the generator. After a failure it does not try again.
+    at which the subject listens for the generator. ``own``: the inodes of its sockets, where others are in
+    that network too. After a failure it does not try again.
     """
 
-    def __init__(self, ports: Collection[int], open_diag: Callable[[], SockDiag]) -> None:
-        self._ports = frozenset(ports)
+    def __init__(
+        self,
+        ports: Collection[int],
+        open_diag: Callable[[], SockDiag],
+        own: Callable[[], Set[int]] | None = None,
+    ) -> None:
+        self._ports, self._own = frozenset(ports), own
         self._inodes: set[int] = set()
         self._rested_ns = 0
         self._reason: str | None = None
@@ -48,7 +54,7 @@ class DownstreamGauges:
             return {}
         began_ns = time.monotonic_ns()
         try:
-            found = self._diag.tcp_outgoing(self._ports)
+            found = self._outgoing(self._diag)
         except OSError as error:
             self._fail(error)
             return {}
@@ -56,6 +62,13 @@ class DownstreamGauges:
         self._rested_ns = ended_ns + _REST * (ended_ns - began_ns)
         self._inodes |= {one.inode for one in found}
         return {"downstream.connections": len(found), "downstream.port": commonest(found)} if found else {}
+
+    def _outgoing(self, diag: SockDiag) -> list[Outgoing]:
+        found = diag.tcp_outgoing(self._ports)
+        if self._own is None:
+            return found
+        own = self._own()
+        return [one for one in found if one.inode in own]
 
     def inodes(self) -> frozenset[int]:
         """Return the inodes of all connections that were seen so far."""

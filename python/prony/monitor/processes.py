@@ -30,7 +30,7 @@ from prony.model.launch import RoleRule
 from prony.model.observation import Phase, ProcessRow, Sample, ThreadUsage
 from prony.model.sandbox import Placement
 from prony.monitor.machine import read_machine_cpu
-from prony.monitor.native import CompiledSource, NativeDetail, NativeProcess, ProcessSource
+from prony.monitor.native import NativeDetail, NativeProcess, ProcessSource
 
 
 class WindowCounters(Protocol):
@@ -191,7 +191,8 @@ def role_of(rules: Sequence[RoleRule], is_main: bool, command: str) -> str:
 
 
 class ProcessMonitor:
-    """Samples the processes below ``tree_pid`` in a thread of the lowest priority on the generator's CPUs.
+    """Samples the processes of ``source`` in a thread of the lowest priority on the generator's CPUs, and
+    those that ``beside`` returns with their roles.
 
     ``mains``: for each started process, the rules that give roles to itself and to its descendants (see
     `main_of`).
@@ -204,16 +205,16 @@ class ProcessMonitor:
 
     def __init__(
         self,
-        tree_pid: int,
+        source: ProcessSource,
         mains: Mapping[int, Sequence[RoleRule]],
         placement: Placement,
-        source: ProcessSource | None = None,
         gauges: Sequence[Gauges] = (),
+        beside: Callable[[], Sequence[tuple[str, NativeProcess]]] = tuple,
     ) -> None:
-        self._mains = mains
+        self._mains, self._beside = mains, beside
         self._roots: dict[Identity, int] = {}
         self._cpus = placement.generator_cpus
-        self._source = source or CompiledSource(tree_pid)
+        self._source = source
         self._gauges = tuple(gauges)
         self._threads = ThreadTimes()
         self._samples: list[Sample] = []
@@ -323,7 +324,11 @@ class ProcessMonitor:
         found = self._source.sample()
         now_ns = time.monotonic_ns()
         machine = read_machine_cpu()
-        rows = tuple(self._row(process) for process in found)
+        beside = self._beside()
+        rows = (
+            *(self._row(one, self._role(one)) for one in found),
+            *(self._row(one, role) for role, one in beside),
+        )
         gauges = {name: value for one in self._gauges for name, value in one.read().items()}
         times = (machine.busy_ns, machine.idle_ns, machine.steal_ns)
         self._samples.append(Sample(now_ns, self._phase, rows, *times, gauges))
@@ -343,13 +348,15 @@ class ProcessMonitor:
         gauges = {name: value for found in more for name, value in found.items()}
         self._samples[-1] = replace(sample, processes=tuple(rows), gauges={**sample.gauges, **gauges})
 
-    def _row(self, process: NativeProcess) -> ProcessRow:
-        command = self._command(process)
+    def _role(self, process: NativeProcess) -> str:
+        return role_of(self._rules(process), process.pid in self._mains, self._command(process))
+
+    def _row(self, process: NativeProcess, role: str) -> ProcessRow:
         return ProcessRow(
             pid=process.pid,
             start_time_ticks=process.start_time_ticks,
-            role=role_of(self._rules(process), process.pid in self._mains, command),
-            command=command,
+            role=role,
+            command=self._command(process),
             user_ns=process.user_ns,
             system_ns=process.system_ns,
             rss_bytes=process.rss_bytes,

@@ -35,6 +35,7 @@ _INET_REQUEST = struct.Struct("=BBBxI")
 # not matter of a listener, queues and inode.
 _SOURCE_PORT, _SOURCE_PORT_AT = struct.Struct("!H"), 4
 _INET_ANSWER = struct.Struct("=8x16s32xII4xI")
+_UID = struct.Struct("=64xI")
 _ONLY_IPV6 = 11
 
 # Of a connection: the ports of both ends; the peer's address, which has 4 bytes of an IPv4 one.
@@ -52,9 +53,9 @@ _IS_TO, _JUMP = 8, 1
 
 _UNIX_REQUEST = struct.Struct("=BBHIIIII")
 _UNIX_ANSWER = struct.Struct("=BBBxI8x")
-_SHOW_NAME, _SHOW_QUEUE = 0x01, 0x10
-_NAME, _QUEUE = 0, 4
-_QUEUES = struct.Struct("=II")
+_SHOW_NAME, _SHOW_PEER, _SHOW_QUEUE, _SHOW_UID = 0x01, 0x04, 0x10, 0x40
+_NAME, _PEER, _QUEUE, _OWNER = 0, 2, 4, 7
+_QUEUES, _NUMBER = struct.Struct("=II"), struct.Struct("=I")
 
 _BUFFER_BYTES = 1 << 16
 # The kernel normally answers at once; this is the limit for one that does not.
@@ -65,7 +66,8 @@ class Listener(NamedTuple):
     """A listening socket: where, its inode, how many connections wait to be accepted, and how many may.
 
     ``host`` is a literal, or the path of a Unix socket, whose ``port`` is 0; an abstract path begins with
-    ``@``. ``takes_ipv4``: false for an IPv6 socket that does not accept IPv4.
+    ``@``. ``takes_ipv4``: false for an IPv6 socket that does not accept IPv4. ``uid``: of who opened it; null
+    where the kernel does not say.
     """
 
     kind: AddressKind
@@ -75,6 +77,7 @@ class Listener(NamedTuple):
     queued: int
     limit: int
     takes_ipv4: bool = True
+    uid: int | None = None
 
 
 class Outgoing(NamedTuple):
@@ -86,6 +89,27 @@ class Outgoing(NamedTuple):
     peer_port: int
     inode: int
     peer_host: bytes = bytes(16)
+
+
+class Connected(NamedTuple):
+    """One end of an established connection: its own port, its peer's port and address, as in ``Outgoing``;
+    its inode, 0 until it is accepted.
+    """
+
+    port: int
+    peer_port: int
+    peer_host: bytes
+    inode: int
+
+
+class ConnectedUnix(NamedTuple):
+    """One end of a connected Unix socket: its inode, its peer's (0: hidden), and its path, empty at the end
+    that connected.
+    """
+
+    inode: int
+    peer: int
+    path: str
 
 
 class SockDiag:
@@ -154,6 +178,18 @@ class SockDiag:
         """Return what was opened from here and is in TIME_WAIT, chosen as by ``tcp_outgoing``: no inodes."""
         return self._outgoing(ports, _TIME_WAIT)
 
+    def tcp_connected(self, ports: Collection[int]) -> list[Connected]:
+        """Return all ends of established connections, without those that have one of ``ports`` at either
+        end.
+        """
+        without = _without_ports(sorted(ports))
+        return [
+            _connected(message)
+            for family in _FAMILIES.values()
+            for data in self._ask(_inet_request(family, _ESTABLISHED) + without)
+            for message in _messages(data)
+        ]
+
     def _outgoing(self, ports: Collection[int], state: int) -> list[Outgoing]:
         listening = {one.port for one in self.tcp_listeners()} | set(ports)
         without = _without_ports(sorted(ports))
@@ -168,11 +204,19 @@ class SockDiag:
     def unix_listeners(self) -> list[Listener]:
         """Return the listening Unix sockets."""
         found = []
-        for inode, attributes in self._unix(_LISTEN, _SHOW_NAME | _SHOW_QUEUE):
+        for inode, attributes in self._unix(_LISTEN, _SHOW_NAME | _SHOW_QUEUE | _SHOW_UID):
             queued, limit = _QUEUES.unpack(attributes[_QUEUE])
-            path = _path(attributes)
-            found.append(Listener(AddressKind.UNIX, path, 0, inode, queued, limit, takes_ipv4=False))
+            path, uid = _path(attributes), attributes.get(_OWNER)
+            owner = None if uid is None else _NUMBER.unpack(uid)[0]
+            found.append(Listener(AddressKind.UNIX, path, 0, inode, queued, limit, False, owner))
         return found
+
+    def unix_connected(self) -> list[ConnectedUnix]:
+        """Return all ends of connected Unix sockets."""
+        return [
+            ConnectedUnix(inode, _NUMBER.unpack(attributes.get(_PEER, bytes(4)))[0], _path(attributes))
+            for inode, attributes in self._unix(_ESTABLISHED, _SHOW_NAME | _SHOW_PEER)
+        ]
 
     def unix_accepted(self, path: str) -> int:
         """Return how many accepted connections of the listener at ``path`` are still open."""
@@ -257,6 +301,12 @@ def _outgoing(message: bytes) -> Outgoing:
     return Outgoing(peer, inode, host[12:] + bytes(12) if host.startswith(_MAPPED) else host)
 
 
+def _connected(message: bytes) -> Connected:
+    own, _ = _PORTS.unpack_from(message, _PORTS_AT)
+    port, inode, host = _outgoing(message)
+    return Connected(own, port, host, inode)
+
+
 def _port(message: bytes) -> int:
     port: int = _SOURCE_PORT.unpack_from(message, _SOURCE_PORT_AT)[0]
     return port
@@ -270,7 +320,8 @@ def _tcp_listener(kind: AddressKind, message: bytes) -> Listener:
         host = socket.inet_ntop(socket.AF_INET6, address)
         # If the kernel does not report it, it is not known.
         takes_ipv4 = dict(_attributes(message[_INET_ANSWER.size :])).get(_ONLY_IPV6, b"\0") == b"\0"
-    return Listener(kind, host, _port(message), inode, queued, limit, takes_ipv4)
+    (uid,) = _UID.unpack_from(message)
+    return Listener(kind, host, _port(message), inode, queued, limit, takes_ipv4, uid)
 
 
 def _path(attributes: Mapping[int, bytes]) -> str:

@@ -27,7 +27,7 @@ from prony.diagnosis import observe
 from prony.diagnosis.conclusion import Diagnosis, Observed, conclude, confirmed
 from prony.diagnosis.evidence import Evidence
 from prony.model.claims import Claim
-from prony.model.facts import Fingerprint, PilotStep, TrialStep
+from prony.model.facts import AskedProgram, Fingerprint, PilotStep, TrialStep
 from prony.model.limit import Limited
 from prony.model.plan import Cell, Plan
 from prony.model.records import Run, SubjectRecord, TrialRecord
@@ -115,6 +115,8 @@ class Reading:
     """What the rules found, in their order."""
     placements: tuple[Placement, ...]
     """The CPUs that trials had."""
+    asked: tuple[AskedProgram, ...]
+    """Programs of this machine that subjects asked over their sockets: each is a part of them."""
     trials: tuple[TrialFigures, ...] = field(metadata=INTERNAL)
     """All of them, in the order in which they ran, also those of the calibration, of cross-checks and of
     searches, whose cells are `added` to the plan's own.
@@ -369,6 +371,7 @@ def read(  # noqa: PLR0913 - what an archive holds
     tried: dict[tuple[int, int], tuple[str, TrialStep]] = {}
     looks: dict[tuple[int, int], PilotStep] = {}
     closely: dict[int, Evidence] = {}
+    asked: dict[tuple[str, str, str], AskedProgram] = {}
     for record in trials:
         trial = record.trial
         taken.append(replace(figures(trial), session=session(record)))
@@ -383,6 +386,10 @@ def read(  # noqa: PLR0913 - what an archive holds
             closely[close.cell_id] = Evidence(own_cells[close.cell_id], trial)
         if trial.role is not TrialRole.SUBJECT or trial.cell_id not in own_cells:
             continue
+        for program in trial.facts.asked:
+            known = asked.setdefault((program.role, program.name, program.place), program)
+            if program.connections > known.connections:
+                asked[program.role, program.name, program.place] = program
         cell, key = own_cells[trial.cell_id], (trial.cell_id, trial.block)
         if key not in diagnosed or trial.attempt >= diagnosed[key].attempt:
             evidence = Evidence(cell, trial, subjects.get(cell.subject.name))
@@ -407,6 +414,7 @@ def read(  # noqa: PLR0913 - what an archive holds
         findings=_merged(diagnosed.values()),
         diagnoses=diagnoses,
         placements=tuple(dict.fromkeys(trial.placement for trial in own if trial.placement is not None)),
+        asked=tuple(asked.values()),
         trials=tuple(taken),
         claims=claims,
         then=_then(plan, claims, cells, agreed),

@@ -27,6 +27,7 @@ from prony.model.shapes import Json
 from prony.model.subject import Subject
 from prony.model.trial import Trial, TrialRole
 from prony.model.workload import ClosedLoop
+from prony.monitor.asked import KnownPrograms
 from prony.runas import RunAs
 from prony.sandbox import open_sandbox
 from prony.sandbox.base import Sandbox
@@ -108,7 +109,8 @@ class StudyBench:
     ``placement``: the widest of all trials, whose generator has the same CPUs. ``left_out``: why a cell
     cannot be measured here, by its id. ``fitness``: the load engine's calibration here.
     ``warmups``: what a pilot found, by the cell's id, in nanoseconds; else the cell's own holds. ``sharing``:
-    what a server loses to a generator on its CPUs (`calibrated_sharing`).
+    what a server loses to a generator on its CPUs (`calibrated_sharing`). ``known``: what trials found that
+    their subjects ask.
     """
 
     study: Study
@@ -121,6 +123,7 @@ class StudyBench:
     warmups: Mapping[int, int] = field(default_factory=dict)
     sharing: float | None = None
     patience: Patience = field(default_factory=Patience)
+    known: KnownPrograms = field(default_factory=KnownPrograms)
 
     def has(self, turn: Turn) -> bool:
         """Return whether the turn's subject can be started and its load be sent."""
@@ -208,6 +211,7 @@ def task_of(bench: StudyBench, turn: Turn, sandbox: Sandbox) -> Task:
         nuisances={**nuisance.as_text(), "port": str(launch.address.port)},
         counts_disturbed=_counts_disturbed(bench.study, at),
         looks=bench.study.plan.design.confirm if at.role is TrialRole.CONFIRMATION else (),
+        known=bench.known,
     )
 
 

@@ -17,6 +17,7 @@ from prony.calibration.result import PartFigure, PartResult
 from prony.errors import HostError
 from prony.model.launch import RoleRule
 from prony.model.sandbox import Placement
+from prony.monitor.native import CompiledSource
 from prony.monitor.processes import ProcessMonitor
 from prony.study import StudyListener
 from prony.units import seconds
@@ -62,7 +63,9 @@ def sample_costs(processes: int, samples: int, placement: Placement) -> list[int
     *Errors*: HostError when the processes cannot be started.
     """
     with _idle(processes) as root_pid:
-        monitor = ProcessMonitor(root_pid, {root_pid: (RoleRule("server", "child"),)}, placement)
+        monitor = ProcessMonitor(
+            CompiledSource(root_pid), {root_pid: (RoleRule("server", "child"),)}, placement
+        )
         found = [_timed(monitor) for _ in range(_FIRST + samples)]
         seen = len(monitor.samples()[-1].processes)
     if seen != processes:

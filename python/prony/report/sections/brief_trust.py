@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from prony.analysis.account import are_redirects
 from prony.analysis.steadiness import Steadiness
 from prony.analysis.summary import NOT_STEADY, CellSummary
+from prony.model.facts import AskedProgram
 from prony.reading.brief import is_of_the_bench
 from prony.reading.cells import coarsest, unknown_pace
 from prony.reading.checks import Calibrations
@@ -27,10 +28,13 @@ _MOST_DRIFT = 0.1
 
 
 def trust_lines(reading: Reading) -> Iterator[Judgement]:
-    """Yield a line on the generator, one on the machine, one on the trials."""
+    """Yield a line on the generator, one on the machine, one on what the app asks there, one on the
+    trials.
+    """
     yield from _generator(reading)
     yield from _on_its_cpus(reading)
     yield _machine(reading)
+    yield from _asked(reading)
     yield from _trials(reading)
     yield from _statuses(reading)
 
@@ -72,6 +76,23 @@ def _machine(reading: Reading) -> Judgement:
     # Beside so wide a bound "no disturbance" would say more than was seen.
     said = text("in {} only a drift of more than {} would have been seen", trials, most)
     return Judgement("machine", Tone.PLAIN, said)
+
+
+def _asked(reading: Reading) -> Iterator[Judgement]:
+    """Yield which programs of the machine count as parts of the subjects."""
+    said = [_program(one, pointer("asked", k)) for k, one in enumerate(reading.asked)]
+    if said:
+        line = text("{}: part of each figure of CPU, with a role of its own", joined(said, by="; "))
+        yield Judgement("asks", Tone.PLAIN, line)
+
+
+def _program(one: AskedProgram, at: str) -> Text:
+    number = counted(Figure(one.connections, count, at + pointer("connections")), "connection")
+    said = text("{}, a {} at {}, over up to {}", Name(one.name), Name(one.role), Name(one.place), number)
+    if not one.idle_cores:
+        return said
+    idle = Figure(one.idle_cores, about_percent, at + pointer("idle_cores"))
+    return text("{} ({} of a CPU without load is taken off)", said, idle)
 
 
 def _largest_drift(found: Calibrations) -> Figure | None:

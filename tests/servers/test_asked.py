@@ -1,0 +1,56 @@
+"""An app whose service runs on this machine, on the same CPUs: a part of the subject, and no disturbance."""
+
+import contextlib
+
+import pytest
+
+from prony.analysis.environment_faults import asked_cpu_ns, subject_cpu_ns
+from prony.analysis.trial_metrics import role_metrics, trial_metrics
+from prony.model.trial import Ok
+from servers.cable import BRIEF
+from someones_service import free_port, service
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
+
+APP = """
+import os
+import socket
+import threading
+
+own = threading.local()
+
+
+def app(environ, start_response):
+    if not hasattr(own, "connection"):
+        where = os.environ["SERVICE"]
+        own.connection = socket.socket(socket.AF_INET if where.isdigit() else socket.AF_UNIX)
+        own.connection.connect(("127.0.0.1", int(where)) if where.isdigit() else where)
+    own.connection.send(b"?")
+    text = own.connection.recv(1)
+    start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", "1")])
+    return [text]
+"""
+
+
+@pytest.mark.parametrize("kind", ["tcp", "unix"])
+def test_what_a_service_does_for_the_app_is_the_subjects_own(kind, prony, folder, trials):
+    (folder / "asking.py").write_text(APP)
+    out = folder / "out.prony"
+    # Of the app's own folder a trial has a copy, in which no socket answers.
+    beside = folder.with_name(f"{folder.name}.sock")
+    where = str(free_port()) if kind == "tcp" else str(beside)
+    with contextlib.ExitStack() as ending, service(where, mode=0o666):
+        ending.callback(beside.unlink, missing_ok=True)
+        words = ("--app", "asking:app", "--dir", folder, "--servers", "waitress", "--env", f"SERVICE={where}")
+        done = prony("run", *words, *BRIEF, "-c", "2", "--repeats", "1", "--out", out, timeout_s=240)
+    assert done.status == 0, done.err
+    trial = trials(out)[-1]
+    assert isinstance(trial.outcome, Ok)
+    used_ns = asked_cpu_ns(trial.counters, "service")
+    # Each reply takes 50 ms of its CPU.
+    assert used_ns >= 0.5 * 50e6 * trial.recording.account.ok
+    metrics = trial_metrics(trial)
+    both_ns = subject_cpu_ns(trial.counters) + used_ns
+    assert metrics["cpu_ns_per_request"] * trial.recording.account.ok >= 0.9 * both_ns
+    assert role_metrics(trial)["service"]["cpu_percent"] > 0
+    assert "a service at" in " ".join(done.out.split())
