@@ -6,7 +6,7 @@ import pytest
 
 from prony.model.address import AddressKind
 from prony.monitor import asked
-from prony.monitor.asked import Asked, KnownPrograms, FarEnd, owners, far_ends
+from prony.monitor.asked import Asked, FarEnd, KnownPrograms, far_ends, owners
 from prony.monitor.sock_diag import Connected, ConnectedUnix, Listener
 from someones_service import connected, free_port, service
 
