@@ -170,8 +170,8 @@ def _below(root: int, parents: Mapping[int, int]) -> set[int]:
 
 
 def owners(end: FarEnd, parents: Mapping[int, int], without: Collection[int]) -> list[int]:
-    """Return the first processes of the program at a far end: those that hold its listener, else that end of a
-    connection, else those of the user that opened the listener, unless that is root or who asks.
+    """Return the first processes of the program at a far end: those that hold its listener, else the end of
+    a connection, else those of the user that opened the listener, unless that is root or who asks.
 
     ``without``: processes that cannot be it: of Prony, and what they descend from (systemd holds listeners of
     programs that it starts on demand).
