@@ -4,11 +4,13 @@ mod epoll;
 mod http2;
 mod sources;
 mod tls;
+mod tunnel;
 
 pub use epoll::Epoll;
 pub use http2::{Fault, Figures, Http2};
 pub use sources::{Sources, PER_SOURCE};
 pub use tls::Tls;
+pub use tunnel::Tunnel;
 
 use crate::tls::Handshakes;
 use std::io;
