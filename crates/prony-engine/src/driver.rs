@@ -110,6 +110,11 @@ pub trait Driver {
         None
     }
 
+    /// Connections from the first one on, by the number of their address.
+    fn opened_to(&self) -> &[u64] {
+        &[]
+    }
+
     /// What the slot has now that its attempt is over, so that a connection of several slots is counted once.
     fn opened_as(&mut self, _slot: usize) -> OpenedAs {
         OpenedAs::Own

@@ -128,7 +128,7 @@ pub struct Connections {
     /// Connections that ended with their requests, or their time; null where none end so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retired: Option<u64>,
-    /// Connections that were opened to each address, where there are several.
+    /// Connections to each address, from the first one on, where there are several.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub by_address: BTreeMap<String, u64>,
     pub answered: Answered,

@@ -143,7 +143,7 @@ impl Redirects {
         Ok(joined("/", if rest.is_empty() { "/" } else { rest }))
     }
 
-    /// What the server was told to be.
+    /// The server by the name that it was asked for by.
     fn authority_of(&self, asked: &Request) -> String {
         let typed = asked
             .headers

@@ -545,7 +545,7 @@ fn report<P: Protocol, D: Driver>(
     let followed = std::mem::take(&mut worker.followed);
     let ends_connections =
         spec.workload.connection_requests.is_some() || spec.workload.connection_age_ns.is_some();
-    let by_address = by_address(&spec.target, &worker.opened_to);
+    let by_address = by_address(&spec.target, worker.opened_to());
     let queue = worker.queue_figures();
     let has_plan = worker.has_plan();
     let redirected_to = worker.redirected_to();

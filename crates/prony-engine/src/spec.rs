@@ -75,7 +75,7 @@ pub struct Target {
 pub struct Behind {
     /// The server's host and port, as the proxy is to find it.
     pub authority: String,
-    /// What the proxy is told in `Proxy-Authorization`; null: nothing.
+    /// The `Proxy-Authorization` for the proxy; null: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authorization: Option<String>,
 }

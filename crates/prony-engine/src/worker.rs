@@ -142,8 +142,6 @@ pub struct Worker<P: Protocol, D, C> {
     pub(crate) recorder: Recorder,
     pub(crate) counts: Counts,
     queue_figures: Queue,
-    /// Connections by the number of their address.
-    pub(crate) opened_to: Vec<u64>,
     /// Redirects that were followed, by status.
     pub(crate) followed: BTreeMap<u16, u64>,
     spin_ns: u64,
@@ -191,7 +189,6 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             handled: 0,
             unread: VecDeque::with_capacity(slots.max(1024)),
             last_intended_ns: task.times.open_ns,
-            opened_to: vec![0; task.addresses],
             task,
             recorder,
             counts: Counts::default(),
@@ -294,6 +291,11 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     /// What was seen of streams; null where there are none.
     pub(crate) fn stream_figures(&self) -> Option<Figures> {
         self.driver.figures()
+    }
+
+    /// Its connections by the number of their address, from the first one on.
+    pub(crate) fn opened_to(&self) -> &[u64] {
+        self.driver.opened_to()
     }
 
     /// The handshakes of its connections; null without TLS.

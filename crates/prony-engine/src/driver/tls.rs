@@ -478,6 +478,10 @@ impl<D: Driver> Driver for Tls<D> {
         }
     }
 
+    fn opened_to(&self) -> &[u64] {
+        self.inner.opened_to()
+    }
+
     fn handshakes(&mut self) -> Option<Handshakes> {
         Some(std::mem::take(&mut self.handshakes))
     }

@@ -206,6 +206,10 @@ impl<D: Driver> Driver for Tunnel<D> {
         waited
     }
 
+    fn opened_to(&self) -> &[u64] {
+        self.inner.opened_to()
+    }
+
     fn too_late(&self, slot: Option<usize>) -> &'static str {
         match slot.and_then(|slot| self.ways.get(slot)) {
             Some(Way::Asking { .. }) => "the proxy did not open a tunnel before the time-out",

@@ -110,8 +110,6 @@ pub struct Task {
     pub connections: usize,
     /// How many of them there are when, from the opening of the window on; null: always all.
     pub plan: Option<ConnectionPlan>,
-    /// How many addresses connections go to in turn.
-    pub addresses: usize,
     /// How many connections the workers before it have.
     pub first: usize,
     /// Its arrivals; null in a closed loop.
@@ -235,7 +233,6 @@ pub fn task(spec: &Spec, common: &Common, worker: usize) -> Result<Task, crate::
             Loop::Closed { stages, .. } if !stages.is_empty() => Some(ConnectionPlan::new(stages, share)),
             _ => None,
         },
-        addresses: spec.target.hosts().count(),
         first: own.first_of(connections) as usize,
         schedule,
         requests: spec.own_requests().map(|requests| own.portion(requests)),

@@ -107,8 +107,6 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             self.opened.opened(connection.failure);
         }
         self.counts.opened += u64::from(is_counted && is_new);
-        let address = (self.task.first + slot / self.task.streams) % self.task.addresses;
-        self.opened_to[address] += u64::from(is_counted && is_new);
         self.counts.reconnects += u64::from(is_counted && is_new && is_again);
         connection.state = State::Idle { since_ns: now_ns };
         connection.back_off_ns = BACK_OFF_NS.0;
