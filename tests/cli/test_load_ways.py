@@ -138,6 +138,20 @@ def test_what_is_no_way_is_refused_without_a_password(said, typed):
     assert SECRET not in done.err
 
 
+@pytest.mark.parametrize("typed", [("--proxy", "http://127.0.0.1:1"), ("--connect-to", ":::1")])
+def test_a_unix_socket_has_no_other_way(said, typed):
+    done = said("load", "unix:/run/app.sock", *typed, "-n", "1")
+    assert (done.status, "leads there" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize("url", ["fcgi://127.0.0.1:9000/", "http://127.0.0.1:9000/"])
+def test_a_proxy_is_for_http_that_it_understands(said, url):
+    more = () if url.startswith("fcgi") else ("--http2",)
+    done = said("load", url, *more, "-x", "http://127.0.0.1:1", "-n", "1")
+    assert done.status == 2
+    assert "expected HTTP/1, or HTTP/2 with TLS" in done.err
+
+
 def test_what_is_typed_for_a_name_holds_for_any_host_with_a_star():
     way = Way((resolve_of("*:443:[::1]"),), (connect_to_of(":443:shop.example:8443"),))
     assert way.place("a.example", 443).host == "shop.example"

@@ -100,6 +100,12 @@ class LoadTarget:
         """
         asked = None if self.certified is None else _named(tls, self.certified)
         wire = self._wire_in(form)
+        if self.is_unix and way != _STRAIGHT:
+            raise UsageError(
+                f"`unix:{self.host}` is on this machine, and no `--resolve`, `--connect-to` or `--proxy` "
+                "leads there",
+                hint="leave it out",
+            )
         if self.is_unix:
             found = Address(self.host, 0, AddressKind.UNIX)
         elif way.proxy is not None:
