@@ -95,6 +95,7 @@ PANELS = {
     "load": [
         "Load",
         "Requests",
+        "Names and ways",
         "TLS",
         "Valid replies",
         "Failing",

@@ -178,11 +178,10 @@ def load(
     *Errors*: UsageError, HostError for a URL that may not be loaded; EngineError.
     """
     target = target_of(url)
-    headers = () if target.name is None else (("Host", target.name),)
     workload = Workload(
         loop=ClosedLoop(connections) if rate is None else OpenLoop(rate),
         stop=DurationStop(nanoseconds(duration_s)),
-        request=Request(path=target.path, headers=headers),
+        request=Request(path=target.path, headers=target.headers),
         warmup_ns=0 if rate is None else SECOND_NS,
     )
     cpus = len(os.sched_getaffinity(0))

@@ -71,6 +71,7 @@ def encode_target(address: Address, streams: int = 1) -> Json:
         "wire": _encode_wire(address, streams),
         **({"tls": encode(address.tls)} if address.tls else {}),
         **({"others": list(address.others)} if address.others else {}),
+        **({"proxy": encode(address.proxy)} if address.proxy else {}),
     }
 
 

@@ -418,9 +418,9 @@ def test_t26_the_log_of_histograms_holds_every_valid_reply(said, folder, referen
     ("url", "told"),
     [
         ("foo", "`foo` is not a target; expected `http://HOST[:PORT][/PATH]`"),
-        ("http://me:s3cret@127.0.0.1/", "`http://...@127.0.0.1/` is not a target"),
-        ("https://me:s3cret@127.0.0.1/", "`https://...@127.0.0.1/` is not a target"),
-        ("me:s3cret@127.0.0.1:80", "is not a target"),
+        ("http://me:s3cret@127.0.0.1:0/", "`http://...@127.0.0.1:0/` is not a target"),
+        ("https://me:s3cret@:443/", "`https://...@:443/` is not a target"),
+        ("me:s3cret@shop.example", "is not a target"),
     ],
 )
 def test_a_target_is_refused_for_what_is_wrong_and_without_its_password(said, url, told):

@@ -4,11 +4,13 @@ mod epoll;
 mod http2;
 mod sources;
 mod tls;
+mod tunnel;
 
 pub use epoll::Epoll;
 pub use http2::{Fault, Figures, Http2};
 pub use sources::{Sources, PER_SOURCE};
 pub use tls::Tls;
+pub use tunnel::Tunnel;
 
 use crate::tls::Handshakes;
 use std::io;
@@ -106,6 +108,11 @@ pub trait Driver {
     /// The handshakes of a driver that has any; they are taken off it.
     fn handshakes(&mut self) -> Option<Handshakes> {
         None
+    }
+
+    /// Connections from the first one on, by the number of their address.
+    fn opened_to(&self) -> &[u64] {
+        &[]
     }
 
     /// What the slot has now that its attempt is over, so that a connection of several slots is counted once.

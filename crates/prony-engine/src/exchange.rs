@@ -229,6 +229,7 @@ mod tests {
             socket: crate::spec::Socket::Tcp,
             wire: MULTIPLEXED,
             tls: None,
+            proxy: None,
         };
         let coded = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, body);
         let request = Request {

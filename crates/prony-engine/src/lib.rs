@@ -24,6 +24,7 @@ pub mod protocol;
 pub mod random;
 pub mod recorder;
 pub mod recording;
+mod redirect;
 mod run;
 pub mod schedule;
 pub mod spec;

@@ -72,6 +72,10 @@ pub trait Reader {
     fn has_begun(&self) -> bool;
     /// Bytes of the body so far.
     fn body_bytes(&self) -> u64;
+    /// The `Location` of this reply's head, where it is known.
+    fn location(&self) -> Option<&[u8]> {
+        None
+    }
     /// Sets the fields that final heads must have.
     fn expect_headers(&mut self, expected: Option<Arc<[ExpectedHeader]>>);
     /// The first of them that this reply's head does not have; null before the head is complete.
@@ -205,6 +209,10 @@ impl Reader for http1::ReplyReader {
 
     fn body_bytes(&self) -> u64 {
         self.body_bytes()
+    }
+
+    fn location(&self) -> Option<&[u8]> {
+        self.location()
     }
 
     fn expect_headers(&mut self, expected: Option<Arc<[ExpectedHeader]>>) {

@@ -445,7 +445,8 @@ impl Recorder {
             < SAMPLES_PER_CLASS
         {
             let detail = match end.class {
-                Class::BadStatus(code) => format!("status {code}"),
+                Class::BadStatus(code) if end.detail.is_empty() => format!("status {code}"),
+                Class::BadStatus(code) => format!("status {code}: {}", end.detail),
                 _ => match end.coding {
                     Some(coding) => format!("{}: the body has the Content-Encoding {coding}", end.detail),
                     None => end.detail.to_owned(),

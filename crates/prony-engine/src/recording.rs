@@ -10,6 +10,7 @@ use crate::spec::{ConnectionStage, Loop, Pacing, RateStage, Spec, Workload};
 use crate::tls::Handshakes;
 use crate::verdict;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 mod machines;
@@ -51,6 +52,9 @@ pub struct Recording {
     /// Where the first valid reply led that was a redirect; null: none was, or it did not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirected_to: Option<String>,
+    /// Redirects that were followed, by status, in the window and the drain.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub followed: BTreeMap<u16, u64>,
     pub error_samples: Vec<ErrorSample>,
 }
 
@@ -121,6 +125,12 @@ pub struct Connections {
     pub added: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_away: Option<u64>,
+    /// Connections that ended with their requests, or their time; null where none end so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retired: Option<u64>,
+    /// Connections to each address, from the first one on, where there are several.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_address: BTreeMap<String, u64>,
     pub answered: Answered,
 }
 
@@ -493,6 +503,9 @@ impl Recording {
         if self.redirected_to.is_none() {
             self.redirected_to.clone_from(&other.redirected_to);
         }
+        for (&status, hops) in &other.followed {
+            *self.followed.entry(status).or_default() += hops;
+        }
     }
 
     /// Computes what depends on the whole, and checks the account.
@@ -583,6 +596,10 @@ impl Connections {
         self.requests_sent = sum_of(self.requests_sent, other.requests_sent);
         self.added = sum_of(self.added, other.added);
         self.taken_away = sum_of(self.taken_away, other.taken_away);
+        self.retired = sum_of(self.retired, other.retired);
+        for (address, opened) in &other.by_address {
+            *self.by_address.entry(address.clone()).or_default() += opened;
+        }
         let (own, more) = (&mut self.answered, &other.answered);
         own.min = if own.connections == 0 {
             more.min

@@ -2,7 +2,7 @@
 
 use crate::clock::{Clock, Monotonic, NS_PER_S};
 use crate::cpu;
-use crate::driver::{self, Driver, Epoll, Tls};
+use crate::driver::{self, Driver, Epoll, Tls, Tunnel};
 use crate::error::Error;
 use crate::event::{Event, LastSecond, Phase};
 use crate::generator::{Generator, Thread};
@@ -21,6 +21,7 @@ use crate::transport::Address;
 use crate::worker::{
     margin, pacing_of, task, worker_count, Common, Gauges, Meter, Opening, Task, Times, Worker,
 };
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::net::ToSocketAddrs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -109,12 +110,7 @@ pub fn run_with(
         limit: limits.run,
         machine: limits.machine,
     });
-    let tls = spec
-        .target
-        .tls
-        .as_ref()
-        .map(|asked| Client::new(&spec.target, asked));
-    let tls = tls.transpose()?;
+    let security = Security::of(&spec.target)?;
     let margins_ns = spin_margins(spec)?;
     let common = Common::new(spec, start_of(spec), limits.run.connections);
     let (writer, sides) = match latencies {
@@ -135,7 +131,7 @@ pub fn run_with(
         control,
         report_to,
     };
-    let crew = started(crew, |crew| start(crew, tls, sides))?;
+    let crew = started(crew, |crew| start(crew, security, sides))?;
     let mut watch = Watch::new(common);
     let (crew, outcomes) = followed(crew, &reports, &mut watch, on_event, || {
         on_slice();
@@ -267,6 +263,45 @@ impl Drive for Client {
     }
 }
 
+/// With TLS through a proxy.
+#[derive(Clone)]
+struct Tunnelled {
+    client: Client,
+    asking: Vec<u8>,
+}
+
+impl Drive for Tunnelled {
+    type Driver = Tls<Tunnel<Epoll>>;
+
+    fn driver(self, addresses: Vec<Address>, first: usize) -> std::io::Result<Self::Driver> {
+        let sockets = Epoll::to(addresses, first)?;
+        Ok(Tls::new(Tunnel::new(sockets, self.asking), self.client))
+    }
+}
+
+/// How connections are made secure.
+enum Security {
+    None,
+    Tls(Client),
+    Tunnel(Tunnelled),
+}
+
+impl Security {
+    fn of(target: &Target) -> Result<Self, Error> {
+        let Some(asked) = &target.tls else {
+            return Ok(Self::None);
+        };
+        let client = Client::new(target, asked)?;
+        Ok(match &target.proxy {
+            None => Self::Tls(client),
+            Some(behind) => Self::Tunnel(Tunnelled {
+                client,
+                asking: behind.connect(),
+            }),
+        })
+    }
+}
+
 /// With streams of HTTP/2 on its connections.
 #[derive(Clone)]
 struct Multiplexed<W> {
@@ -294,20 +329,23 @@ impl<W: Drive> Drive for Multiplexed<W> {
     }
 }
 
-fn start(crew: &Crew<'_>, tls: Option<Client>, raw: Vec<RawRows>) -> Result<Vec<Member>, Error> {
+fn start(crew: &Crew<'_>, security: Security, raw: Vec<RawRows>) -> Result<Vec<Member>, Error> {
     let (target, body) = (&crew.spec.target, crew.spec.request_body()?);
     let body = body.as_deref();
     match target.wire {
         Wire::Http { version } => {
-            let rendered = |request: &Request| Ok(Http1::new(version, request, body, &target.authority()));
-            match tls {
-                None => crew.send(rendered, &Plain, raw),
-                Some(client) => crew.send(rendered, &client, raw),
+            let authority = target.authority();
+            let rendered =
+                |request: &Request| Ok(Http1::new(version, &target.asked(request), body, &authority));
+            match security {
+                Security::None => crew.send(rendered, &Plain, raw),
+                Security::Tls(client) => crew.send(rendered, &client, raw),
+                Security::Tunnel(through) => crew.send(rendered, &through, raw),
             }
         }
         Wire::Http2 { .. } => {
             let rendered = |request: &Request| Http2::new(request, body, target);
-            crew.multiplex(rendered, tls, raw)
+            crew.multiplex(rendered, security, raw)
         }
         Wire::Fastcgi {} => crew.send(|request| FastCgi::new(request, body, target), &Plain, raw),
         Wire::Uwsgi { modifier1 } => {
@@ -333,12 +371,13 @@ impl Crew<'_> {
     fn multiplex(
         &self,
         rendered: impl Fn(&Request) -> Result<Http2, Error>,
-        tls: Option<Client>,
+        security: Security,
         raw: Vec<RawRows>,
     ) -> Result<Vec<Member>, Error> {
-        match tls {
-            None => self.send(rendered, &Multiplexed::new(Plain, self.spec), raw),
-            Some(client) => self.send(rendered, &Multiplexed::new(client, self.spec), raw),
+        match security {
+            Security::None => self.send(rendered, &Multiplexed::new(Plain, self.spec), raw),
+            Security::Tls(client) => self.send(rendered, &Multiplexed::new(client, self.spec), raw),
+            Security::Tunnel(through) => self.send(rendered, &Multiplexed::new(through, self.spec), raw),
         }
     }
 
@@ -503,6 +542,10 @@ fn report<P: Protocol, D: Driver>(
     drained_ns: u64,
 ) -> Recording {
     let answered = answered(worker.answered());
+    let followed = std::mem::take(&mut worker.followed);
+    let ends_connections =
+        spec.workload.connection_requests.is_some() || spec.workload.connection_age_ns.is_some();
+    let by_address = by_address(&spec.target, worker.opened_to());
     let queue = worker.queue_figures();
     let has_plan = worker.has_plan();
     let redirected_to = worker.redirected_to();
@@ -544,6 +587,8 @@ fn report<P: Protocol, D: Driver>(
             requests_sent: Some(worker.counts.requests_sent),
             added: has_plan.then_some(worker.counts.added),
             taken_away: has_plan.then_some(worker.counts.taken_away),
+            retired: ends_connections.then_some(worker.counts.retired),
+            by_address,
             answered,
         },
         bytes: recorder.bytes.clone(),
@@ -569,8 +614,17 @@ fn report<P: Protocol, D: Driver>(
         },
         little: recorder.little(),
         redirected_to,
+        followed,
         error_samples: std::mem::take(&mut recorder.error_samples),
     }
+}
+
+/// The connections to each of several addresses; none where there is one.
+fn by_address(target: &Target, opened: &[u64]) -> BTreeMap<String, u64> {
+    if target.others.is_empty() {
+        return BTreeMap::new();
+    }
+    target.hosts().cloned().zip(opened.iter().copied()).collect()
 }
 
 /// A count's window is made of its own requests; a duration's takes whatever ends in it.
@@ -780,8 +834,7 @@ fn check_descriptors(spec: &Spec) -> Result<(), Error> {
 
 /// All addresses of a target; there is at least one.
 fn resolve(target: &Target) -> Result<Vec<Address>, Error> {
-    let names = std::iter::once(&target.host).chain(&target.others);
-    names.map(|host| resolve_one(target, host)).collect()
+    target.hosts().map(|host| resolve_one(target, host)).collect()
 }
 
 fn resolve_one(target: &Target, host: &str) -> Result<Address, Error> {

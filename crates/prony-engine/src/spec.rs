@@ -64,7 +64,84 @@ pub struct Target {
     /// Of connections with TLS; null: without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsSpec>,
+    /// Of a server behind an HTTP proxy: `host` and `port` are then the proxy's. Null: there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<Behind>,
 }
+
+/// The server behind an HTTP proxy: asked for by the whole URL, with TLS through a tunnel.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Behind {
+    /// The server's host and port, as the proxy is to find it.
+    pub authority: String,
+    /// The `Proxy-Authorization` for the proxy; null: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authorization: Option<String>,
+}
+
+impl Behind {
+    /// What opens a tunnel (RFC 9110 section 9.3.6).
+    pub fn connect(&self) -> Vec<u8> {
+        let authority = &self.authority;
+        let mut lines = format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n");
+        if let Some(value) = &self.authorization {
+            lines += &format!("Proxy-Authorization: {value}\r\n");
+        }
+        (lines + "\r\n").into_bytes()
+    }
+
+    /// The request as a proxy takes it: for the whole URL (RFC 9112 section 3.2.2).
+    fn asked(&self, request: &Request) -> Request {
+        let mut asked = request.clone();
+        asked.path = format!("http://{}{}", self.authority, request.path);
+        let header = self
+            .authorization
+            .iter()
+            .map(|value| (PROXY_AUTHORIZATION.to_owned(), value.clone()));
+        asked.headers.extend(header);
+        asked
+    }
+
+    fn check(&self, target: &Target) -> Result<(), Error> {
+        let is_place = |text: &str| {
+            let (host, port) = text.rsplit_once(':')?;
+            let is_host = !host.is_empty()
+                && host
+                    .bytes()
+                    .all(|byte| byte.is_ascii_graphic() && !b"/@?#".contains(&byte));
+            (is_host && port.parse::<u16>().is_ok_and(|port| port > 0)).then_some(())
+        };
+        let field = "target.proxy.authority";
+        let fits = is_place(&self.authority).is_some();
+        require(fits, field, &self.authority, "HOST:PORT")?;
+        let value = self.authorization.as_deref().unwrap_or_default();
+        require(
+            is_on_one_line(value),
+            "target.proxy.authorization",
+            "...",
+            "one line",
+        )?;
+        let is_http = matches!(target.wire, Wire::Http { .. });
+        let is_tunnelled = target.tls.is_some() && matches!(target.wire, Wire::Http2 { .. });
+        let fits = target.socket == Socket::Tcp && (is_http || is_tunnelled);
+        require(
+            fits,
+            "target.proxy",
+            &self.authority,
+            "HTTP/1, or HTTP/2 with TLS, over TCP",
+        )?;
+        let has_name = target.tls.as_ref().is_none_or(|tls| tls.server_name.is_some());
+        require(
+            has_name,
+            "target.tls.server_name",
+            "",
+            "the name of the server behind the proxy",
+        )
+    }
+}
+
+const PROXY_AUTHORIZATION: &str = "Proxy-Authorization";
 
 /// What is asked of a server with TLS. Files are PEM, read once at the start.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
@@ -259,12 +336,32 @@ impl Target {
         }
     }
 
+    /// Its addresses, to which connections go in turn.
+    pub fn hosts(&self) -> impl Iterator<Item = &String> {
+        std::iter::once(&self.host).chain(&self.others)
+    }
+
     /// The `Host` of the requests.
     pub fn authority(&self) -> String {
         let usual = if self.tls.is_some() { 443 } else { 80 };
+        if let Some(behind) = &self.proxy {
+            let authority = behind.authority.as_str();
+            return authority
+                .strip_suffix(&format!(":{usual}"))
+                .unwrap_or(authority)
+                .to_owned();
+        }
         match self.server() {
             (host, port) if port == usual || self.socket == Socket::Unix => host,
             (host, port) => format!("{host}:{port}"),
+        }
+    }
+
+    /// A request as it is sent here: through a proxy that sees it, for the whole URL.
+    pub fn asked(&self, request: &Request) -> Request {
+        match &self.proxy {
+            Some(behind) if self.tls.is_none() => behind.asked(request),
+            _ => request.clone(),
         }
     }
 
@@ -279,6 +376,9 @@ impl Target {
             let field = "target.tls.key_file";
             require(is_pair, field, "", "a certificate and its key, or neither")?;
             tls.check_ciphers()?;
+        }
+        if let Some(behind) = &self.proxy {
+            behind.check(self)?;
         }
         let streams = self.wire.streams();
         let fits = (1..=MOST_STREAMS).contains(&streams);
@@ -326,7 +426,23 @@ pub struct Workload {
     /// The paths that requests ask for, where these are several; null: all ask for that of `request`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mix: Option<Mix>,
+    /// A connection ends after so many requests; null: not for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection_requests: Option<u64>,
+    /// A connection ends with the first reply after so long; null: not for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection_age_ns: Option<u64>,
+    /// How many redirects in a row a request follows, on the same server.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub follow: u32,
 }
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+// What browsers stop at is 20.
+const MOST_HOPS: u32 = 100;
 
 /// Requests that differ in their path: all else is that of the one `request`, whose path is the first of these.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
@@ -684,7 +800,26 @@ impl Spec {
         if let Some(mix) = &load.mix {
             mix.check(&load.request)?;
         }
+        self.check_connections()?;
         load.expect.check()
+    }
+
+    /// Where a connection ends, and where a request goes on.
+    fn check_connections(&self) -> Result<(), Error> {
+        let (load, wire) = (&self.workload, &self.target.wire);
+        let is_alone = !matches!(wire, Wire::Http2 { .. });
+        if let Some(requests) = load.connection_requests {
+            let fits = requests >= 1 && is_alone;
+            let field = "workload.connection_requests";
+            require(fits, field, requests, "at least 1, and not HTTP/2")?;
+        }
+        if let Some(age_ns) = load.connection_age_ns {
+            let field = "workload.connection_age_ns";
+            require_time(field, age_ns)?;
+            require(is_alone, field, age_ns, "none with HTTP/2")?;
+        }
+        let fits = load.follow == 0 || (load.follow <= MOST_HOPS && matches!(wire, Wire::Http { .. }));
+        require(fits, "workload.follow", load.follow, "at most 100, and HTTP/1")
     }
 
     /// HTTP/1.0 has no transfer codings (RFC 9112 section 6.1).
@@ -955,6 +1090,7 @@ mod tests {
             socket: Socket::Unix,
             wire: Wire::default(),
             tls: None,
+            proxy: None,
         };
         let fits = target("/run/s", 0);
         assert!(fits.check().is_ok());

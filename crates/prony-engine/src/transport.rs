@@ -176,6 +176,8 @@ pub fn connect_class(error: &io::Error) -> Class {
         Some(libc::EMFILE | libc::ENFILE) => Class::ClientNoDescriptor,
         Some(libc::ENOBUFS | libc::ENOMEM) => Class::ClientNoBuffer,
         None if tls::is_broken(error) => Class::Tls,
+        // By a proxy.
+        None if error.kind() == io::ErrorKind::ConnectionRefused => Class::ConnectRefused,
         _ => Class::ClientOther,
     }
 }

@@ -7,6 +7,7 @@
 mod connection;
 mod connects;
 mod deadlines;
+mod following;
 pub mod margin;
 mod meter;
 mod opening;
@@ -33,7 +34,7 @@ use connection::{Connection, State};
 use deadlines::Deadlines;
 use opening::Opened;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A worker's figures while it runs; the coordinator reads them.
@@ -59,6 +60,8 @@ pub(crate) struct Counts {
     pub failures: u64,
     pub retried: u64,
     pub surplus: u64,
+    /// Connections that ended with their requests, or their time.
+    pub retired: u64,
     /// From the first connection on, and each time that a request is sent.
     pub requests_sent: u64,
     /// Connections that the plan of the load added, and that it took away.
@@ -139,6 +142,8 @@ pub struct Worker<P: Protocol, D, C> {
     pub(crate) recorder: Recorder,
     pub(crate) counts: Counts,
     queue_figures: Queue,
+    /// Redirects that were followed, by status.
+    pub(crate) followed: BTreeMap<u16, u64>,
     spin_ns: u64,
 }
 
@@ -188,6 +193,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             recorder,
             counts: Counts::default(),
             queue_figures: Queue::default(),
+            followed: BTreeMap::new(),
             spin_ns: 0,
         };
         for _ in 0..slots {
@@ -287,6 +293,11 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         self.driver.figures()
     }
 
+    /// Its connections by the number of their address, from the first one on.
+    pub(crate) fn opened_to(&self) -> &[u64] {
+        self.driver.opened_to()
+    }
+
     /// The handshakes of its connections; null without TLS.
     pub(crate) fn handshakes(&mut self) -> Option<Handshakes> {
         self.driver.handshakes()
@@ -363,11 +374,28 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     fn take_idle(&mut self) -> Option<(usize, u64)> {
         while let Some(slot) = self.idle.pop() {
             self.connections[slot].listed = false;
-            if let State::Idle { since_ns } = self.connections[slot].state {
+            let State::Idle { since_ns } = self.connections[slot].state else {
+                continue;
+            };
+            if !self.end_of_age(slot) {
                 return Some((slot, since_ns));
             }
         }
         None
+    }
+
+    /// Ends an idle connection that is too old to be used again; whether it did.
+    fn end_of_age(&mut self, slot: usize) -> bool {
+        if !self.task.lifetime.has_age() {
+            return false;
+        }
+        let now_ns = self.clock.now();
+        let is_worn = self.connections[slot].is_worn(&self.task.lifetime, now_ns);
+        if is_worn {
+            self.counts.retired += u64::from(self.is_counted(now_ns));
+            self.lose_idle(slot);
+        }
+        is_worn
     }
 
     /// Takes one request from the count that ends the run; true when no count ends it.

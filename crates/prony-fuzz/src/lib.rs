@@ -145,6 +145,7 @@ fn target() -> Target {
         socket: Socket::Tcp,
         wire: prony_engine::spec::Wire::default(),
         tls: None,
+        proxy: None,
     }
 }
 

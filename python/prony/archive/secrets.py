@@ -7,6 +7,7 @@
 from dataclasses import replace
 
 from prony.model.exchange import Request
+from prony.model.recording import Target
 
 REDACTED = "<redacted>"
 
@@ -18,6 +19,14 @@ def is_secret(header: str) -> bool:
     """Return whether a header's value may be a secret, by its name."""
     name = header.lower()
     return name in _NAMES or any(part in name for part in _PARTS)
+
+
+def masked_target(target: Target) -> Target:
+    """Return a target without the password for its proxy."""
+    behind = target.proxy
+    if behind is None or behind.authorization is None:
+        return target
+    return replace(target, proxy=replace(behind, authorization=REDACTED))
 
 
 def masked(request: Request) -> Request:

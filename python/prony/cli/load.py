@@ -2,8 +2,8 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -19,6 +19,7 @@ from prony.cli.load_options import (
     PairOptions,
     RequestOptions,
     ResultOptions,
+    WayOptions,
 )
 from prony.cli.options import (
     check_output,
@@ -34,9 +35,11 @@ from prony.cli.options import (
     write_output,
 )
 from prony.cli.paths import expected_of, paths_of
+from prony.cli.process_list import overwrite_words
 from prony.cli.talk import ending_as_signalled, say, show
 from prony.cli.tls_options import TlsOptions, refuse_without_tls, tls_of
 from prony.engine.target import LoadTarget, target_of
+from prony.engine.ways import Way, password_in, without_credentials
 from prony.errors import ExitCode, UsageError
 from prony.model.address import Address
 from prony.model.workload import (
@@ -68,6 +71,8 @@ MAX_STAGES = 100
 # Of --compare: a window has a p99 (ten requests above it, and some more by chance), unless that takes long.
 _PAIR_WINDOW_NS, _LONGEST_PAIR_WINDOW_NS, _PAIR_REQUESTS = 2 * SECOND_NS, 30 * SECOND_NS, 1_200
 _PAIR_WARMUP = "500ms"
+# Valid replies where redirects are followed.
+_FOLLOWED = ((200, 299),)
 # What describes one load only, and options that change nothing without a second one.
 _OF_ONE_LOAD = ("fail_if", "strict", "html_to", "latencies", "hdr_log", "stages", "fleet")
 
@@ -100,6 +105,14 @@ Examples:
 
   prony load http://127.0.0.1:8000/ --path /=9 --path /cart=1     a mix of paths, by their weights
 
+  prony load http://shop.example/ --resolve shop.example:80:127.0.0.1    this machine, by the server's name
+
+  prony load http://me:secret@127.0.0.1:8000/ --follow 3      a password; redirects followed
+
+  prony load http://127.0.0.1:8000/ -x http://127.0.0.1:3128  through an HTTP proxy
+
+  prony load http://127.0.0.1:8000/ --requests-per-connection 100    as clients that come and go
+
   prony load http://127.0.0.1:8000/ --expect-status 200,3xx --expect-body-contains 'Your cart'
 
   prony load http://127.0.0.1:8000/ --rate 550 --fail-if 'p99 > 50ms' --fail-if 'errors > 0.1%'    for CI
@@ -125,6 +138,7 @@ def load(
     ],
     pace: PaceOptions,
     request: RequestOptions,
+    way: WayOptions,
     tls: TlsOptions,
     check: CheckOptions,
     gate: GateOptions,
@@ -140,21 +154,52 @@ def load(
         refuse_closed_loop_options(of_loop)
         _refuse_beside_connection_stages(of_loop, pace)
     _check_outputs(output)
+    overwrite_words(_passwords(url, pair, way))
     if pair.compare is not None:
         _refuse_of_one_load(typed)
-        sides = tuple(_side(one, pace, request, tls, check) for one in (url, pair.compare))
+        asked = _Asked(pace, request, way.way, tls, check)
+        sides = tuple(_side(one, asked) for one in (url, pair.compare))
+        way.way.check([asked.server(one) for one in (url, pair.compare)])
         refuse_without_tls(typed, [side.address for side in sides])
         return _compared(sides, pair.pairs, pace, output)
     if "pairs" in typed:
         raise UsageError("`--pairs` only works with `--compare`", hint="add --compare URL, or leave it out")
     conditions = tuple(_condition(text) for text in gate.fail_if or ())
-    target = target_of(url)
-    address = target.address(request.allow_host or (), tls_of(tls), request.form, say)
+    asked = _Asked(pace, request, way.way, tls, check)
+    way.way.check([asked.server(url)])
+    workload, address = asked.load(url)
     refuse_without_tls(typed, (address,))
-    workload = _checked(_workload(target, pace, request), check)
     recording = _measured(workload, address, _generator(typed, address, pace, several, output))
     status = _shown(recording, conditions, output)
     return status or _strict_status(recording, gate.strict)
+
+
+def _passwords(url: str, pair: PairOptions, way: WayOptions) -> Iterator[str]:
+    for one in (url, pair.compare, way.proxy):
+        yield from password_in(one or "")
+    yield way.proxy_user or ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What every URL of a command is asked for, and how."""
+
+    pace: PaceOptions
+    request: RequestOptions
+    way: Way
+    tls: TlsOptions
+    check: CheckOptions
+
+    def server(self, url: str) -> tuple[str, int]:
+        target = target_of(url)
+        return target.host, target.port
+
+    def load(self, url: str) -> tuple[Workload, Address]:
+        target = target_of(url).along(self.way)
+        hosts, form = self.request.allow_host or (), self.request.form
+        address = target.address(hosts, tls_of(self.tls), form, say, self.way)
+        self.request.check_wire(address.wire)
+        return _checked(_workload(target, self.pace, self.request), self.check), address
 
 
 def _generator(
@@ -203,18 +248,15 @@ def _refuse_of_one_load(typed: Mapping[str, str]) -> None:
         refuse_closed_loop_options({name: option for name, option in typed.items() if name != "seed"})
 
 
-def _side(
-    url: str, pace: PaceOptions, request: RequestOptions, tls: TlsOptions, check: CheckOptions
-) -> "LoadSide":
+def _side(url: str, asked: _Asked) -> "LoadSide":
     from prony.analysis.load_pairs import LoadSide
 
-    target = target_of(url)
+    pace = asked.pace
     windows = replace(pace, warmup=pace.warmup or _PAIR_WARMUP)
-    workload = _checked(_workload(target, windows, request), check)
+    workload, address = replace(asked, pace=windows).load(url)
     if pace.duration is None and pace.requests is None:
         workload = replace(workload, stop=DurationStop(_pair_window_ns(workload.loop)))
-    address = target.address(request.allow_host or (), tls_of(tls), request.form, say)
-    return LoadSide(url, workload, address)
+    return LoadSide(without_credentials(url), workload, address)
 
 
 def _compared(sides: "Sequence[LoadSide]", pairs: int, pace: PaceOptions, output: ResultOptions) -> int:
@@ -272,6 +314,9 @@ def _workload(target: LoadTarget, pace: PaceOptions, request: RequestOptions) ->
         timeout_ns=duration_of("--timeout", pace.timeout),
         connect_timeout_ns=optional(duration_of, "--connect-timeout", pace.connect_timeout),
         streams=request.at_once,
+        connection_requests=request.requests_per_connection,
+        connection_age_ns=optional(duration_of, "--connection-age", request.connection_age),
+        follow=request.follow,
     )
     load = replace(load, grace_ns=load.longest_ns if pace.grace is None else wait_of("--grace", pace.grace))
     return load.asking_for(paths, pace.seed)
@@ -290,10 +335,12 @@ def _paths(target: LoadTarget, request: RequestOptions) -> tuple[MixPath, ...]:
 
 def _checked(workload: Workload, check: CheckOptions) -> Workload:
     wanted = expected_of(check, workload.request)
+    # A redirect that is not followed to its end is no success.
+    usual = _FOLLOWED if workload.follow and wanted.status is None else ()
     return replace(
         workload,
         expect_status=wanted.status,
-        expect_statuses=wanted.statuses,
+        expect_statuses=wanted.statuses or usual,
         expect_headers=wanted.headers,
         expect_body=wanted.body,
         expect_body_contains=wanted.body_contains,
@@ -374,8 +421,9 @@ def _status(reading: "LoadReading") -> int:
 
 
 def _headers(target: LoadTarget, given_headers: Sequence[str]) -> list[str]:
-    is_given = any(header.partition(":")[0].strip().lower() == "host" for header in given_headers)
-    return [*given_headers, *([] if is_given or target.name is None else [f"Host: {target.name}"])]
+    typed = {header.partition(":")[0].strip().lower() for header in given_headers}
+    of_url = (f"{name}: {value}" for name, value in target.headers if name.lower() not in typed)
+    return [*given_headers, *of_url]
 
 
 def _loop(pace: PaceOptions) -> Loop:

@@ -12,9 +12,10 @@ import typer
 from prony.cli.options import MAX_SEED, MAX_THREADS, PacingOption
 from prony.engine.fleet.loss import OnLoss
 from prony.engine.target import HttpForm
+from prony.engine.ways import Way, connect_to_of, each, proxy_of, resolve_of
 from prony.errors import UsageError
 from prony.model.address import HttpVersion, Wire
-from prony.model.workload import MAX_STREAMS, Arrivals
+from prony.model.workload import MAX_HOPS, MAX_STREAMS, Arrivals
 
 Method = Annotated[str, typer.Option("-m", "--method", help="The method of the requests.")]
 Header = Annotated[
@@ -29,6 +30,8 @@ RequestTimeout = Annotated[str, typer.Option(help="How long a request may take."
 _MAX_REQUESTS = 10**15
 # With fewer there is no verdict.
 _LEAST_PAIRS = 5
+# Protocols whose connections are kept, one request after the other.
+_KEEPING = (Wire.HTTP, Wire.FASTCGI)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +75,45 @@ class RequestOptions:
             min=1, max=MAX_STREAMS, help="With --http2: how many requests each connection has at once (1)."
         ),
     ] = None
+    requests_per_connection: Annotated[
+        int | None,
+        typer.Option(min=1, max=_MAX_REQUESTS, help="End each connection after so many requests."),
+    ] = None
+    connection_age: Annotated[
+        str | None,
+        typer.Option(help="End each connection with the first reply after this time, such as 10s."),
+    ] = None
+    follow: Annotated[
+        int,
+        typer.Option(
+            min=0, max=MAX_HOPS, help="Follow up to so many redirects in a row, on the same server only (0)."
+        ),
+    ] = 0
     allow_host: Annotated[
         list[str] | None,
         typer.Option(help="Allow load on this other machine; may be repeated."),
     ] = None
+
+    def check_wire(self, wire: Wire) -> None:
+        """Refuse what the protocol has no use for.
+
+        *Errors*: UsageError naming the option.
+        """
+        limits = (self.requests_per_connection, self.connection_age)
+        for option, is_given, wires in (
+            ("--follow", bool(self.follow), (Wire.HTTP,)),
+            ("--requests-per-connection", limits[0] is not None, _KEEPING),
+            ("--connection-age", limits[1] is not None, _KEEPING),
+        ):
+            if is_given and wire not in wires:
+                known = " or ".join(wires)
+                raise UsageError(f"`{option}` does not work with {wire}; expected {known}")
+        if any(one is not None for one in limits) and not self.keeps_alive:
+            raise UsageError(
+                "a connection for each request has no other limit: `--requests-per-connection` and "
+                "`--connection-age` need connections that are kept",
+                hint="leave out the limit, or --no-keepalive; with --http1.0 add --keepalive",
+            )
 
     @property
     def at_once(self) -> int:
@@ -126,6 +164,58 @@ class RequestOptions:
     def is_mix(self) -> bool:
         """Whether several paths are typed."""
         return len(self.path or ()) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class WayOptions:
+    """Where connections go, while the server is asked for as the URL says."""
+
+    PANEL: ClassVar[str] = "Names and ways"
+
+    resolve: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HOST:PORT:ADDRESS",
+            help="Take this address for a host, or several with commas between; may be repeated.",
+        ),
+    ] = None
+    connect_to: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HOST1:PORT1:HOST2:PORT2",
+            help="Connect to the second host and port in place of the first; parts may be empty; may be "
+            "repeated.",
+        ),
+    ] = None
+    proxy: Annotated[
+        str | None,
+        typer.Option(
+            "-x",
+            "--proxy",
+            metavar="URL",
+            help="Go through this HTTP proxy, http://[USER:PASSWORD@]HOST:PORT; with TLS by CONNECT.",
+        ),
+    ] = None
+    proxy_user: Annotated[
+        str | None,
+        typer.Option(metavar="USER:PASSWORD", help="User and password for the proxy (Basic)."),
+    ] = None
+
+    @property
+    def way(self) -> Way:
+        """What is typed.
+
+        *Errors*: UsageError for what is no way, and for options that do not fit together.
+        """
+        if self.proxy is None and self.proxy_user is not None:
+            raise UsageError("`--proxy-user` only works with `--proxy`", hint="add --proxy http://HOST:PORT")
+        if self.proxy is not None and (self.resolve or self.connect_to):
+            raise UsageError(
+                "`--proxy` excludes `--resolve` and `--connect-to`: the proxy looks up where to connect to",
+                hint="leave out one of them",
+            )
+        proxy = None if self.proxy is None else proxy_of(self.proxy, self.proxy_user)
+        return Way(each(self.resolve, resolve_of), each(self.connect_to, connect_to_of), proxy)
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,9 +47,38 @@ def address_of(
     for one in addresses:
         if not guard.allows(one):
             raise guard.refusal(one)
-    used = _listening(addresses, port)
     if host == "localhost":
-        return _address(used[0], port)
+        return _address(_listening(addresses, port)[0], port)
+    return _of_several(host, port, addresses, say)
+
+
+def typed_address(
+    host: str, port: int, addresses: Sequence[str], allowed: Sequence[str], say: Say = lambda _words: None
+) -> Address:
+    """Return where to send the load for a host whose addresses were typed. The name is not looked up, and
+    that it is allowed says nothing of them: each must be of this machine, or allowed itself.
+
+    *Errors*: UsageError for an address that is not allowed.
+    """
+    for one in addresses:
+        if not (_is_loopback_address(_bare(one)) or _is_allowed(one, allowed)):
+            raise _Guard(one, tuple(allowed)).refusal(one)
+    return _of_several(host, port, addresses, say)
+
+
+def check_behind(host: str, allowed: Sequence[str], proxy: Address) -> None:
+    """Refuse a host that the proxy may not be asked for: the proxy looks it up, so its name decides, and
+    this machine is behind a proxy of this machine alone.
+
+    *Errors*: UsageError.
+    """
+    is_own = is_loopback(host) and is_loopback(proxy.host)
+    if not is_own and host not in allowed and not _is_allowed(host, allowed):
+        raise _Guard(host, tuple(allowed)).refusal(host)
+
+
+def _of_several(host: str, port: int, addresses: Sequence[str], say: Say) -> Address:
+    used = _listening(addresses, port)
     if len(addresses) > 1:
         say(_several_words(host, addresses, used))
     return replace(_address(used[0], port), others=tuple(used[1:]))

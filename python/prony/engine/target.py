@@ -6,13 +6,14 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from urllib.parse import SplitResult, urlsplit
 
-from prony.engine.allowed_hosts import address_of, is_loopback
+from prony.engine.allowed_hosts import address_of, check_behind, is_loopback, typed_address
+from prony.engine.ways import Proxy, Way, credentials, without_credentials
 from prony.errors import UsageError
-from prony.model.address import Address, AddressKind, HttpVersion, Tls, Wire
+from prony.model.address import Address, AddressKind, Behind, HttpVersion, Tls, Wire
 from prony.model.exchange import as_sent
 
 # With TLS on the connection.
@@ -38,6 +39,7 @@ _EXPECTED = (
 
 
 _USUAL_TLS = Tls()
+_STRAIGHT = Way()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class LoadTarget:
 
     ``path``: of the request, with its query. ``name``: the ``Host`` that the server must read, null: what the
     engine writes. ``certified``: with TLS the name that the server's certificate must have; null: no TLS.
+    ``authorization``: user and password of the URL, as a header's value; null: it has none.
     """
 
     wire: Wire
@@ -67,6 +70,18 @@ class LoadTarget:
     is_unix: bool = False
     name: str | None = None
     certified: str | None = None
+    authorization: str | None = field(default=None, repr=False)
+
+    @property
+    def authority(self) -> str:
+        """The server's host and port, as a header has them: without the usual port."""
+        usual = self.port == _PORTS["http" if self.certified is None else _SECURE]
+        return self.host_in_url if usual else f"{self.host_in_url}:{self.port}"
+
+    @property
+    def host_in_url(self) -> str:
+        """The host as a URL has it: an IPv6 address stands in brackets."""
+        return f"[{self.host}]" if ":" in self.host else self.host
 
     def address(
         self,
@@ -74,21 +89,52 @@ class LoadTarget:
         tls: Tls = _USUAL_TLS,
         form: HttpForm = _USUAL_FORM,
         say: Callable[[str], None] = lambda _words: None,
+        way: Way = _STRAIGHT,
     ) -> Address:
         """Return the address of the target, if it may be loaded: a Unix socket is always this machine's.
 
         ``tls``: what is asked of it, where it has TLS. ``form``: how it is spoken to. ``say``: gets words
-        on a name with several addresses.
+        on a name with several addresses. ``way``: where the connections go instead.
 
         *Errors*: those of `address_of`; UsageError for a form of HTTP where another protocol was typed.
         """
         asked = None if self.certified is None else _named(tls, self.certified)
         wire = self._wire_in(form)
+        if self.is_unix and way != _STRAIGHT:
+            raise UsageError(
+                f"`unix:{self.host}` is on this machine, and no `--resolve`, `--connect-to` or `--proxy` "
+                "leads there",
+                hint="leave it out",
+            )
         if self.is_unix:
             found = Address(self.host, 0, AddressKind.UNIX)
+        elif way.proxy is not None:
+            found = self._behind(way.proxy, allowed)
         else:
-            found = address_of(self.host, self.port, allowed, say=say)
+            found = self._reached(way, allowed, say)
         return replace(found, tls=asked, wire=wire, version=form.version)
+
+    def along(self, way: Way) -> "LoadTarget":
+        """Return the target as it is asked for on this way: by the URL's name, wherever connections go."""
+        is_elsewhere = bool(way.resolve or way.connect_to) and not self.is_unix
+        return replace(self, name=self.name or self.authority) if is_elsewhere else self
+
+    @property
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """The headers that the URL asks for."""
+        found = (("Host", self.name), ("Authorization", self.authorization))
+        return tuple((name, value) for name, value in found if value is not None)
+
+    def _reached(self, way: Way, allowed: Sequence[str], say: Callable[[str], None]) -> Address:
+        place = way.place(self.host, self.port)
+        if place.addresses:
+            return typed_address(place.host, place.port, place.addresses, allowed, say)
+        return address_of(place.host, place.port, allowed, say=say)
+
+    def _behind(self, proxy: Proxy, allowed: Sequence[str]) -> Address:
+        found = replace(address_of(proxy.host, proxy.port, allowed), others=())
+        check_behind(self.host, allowed, found)
+        return replace(found, proxy=Behind(f"{self.host_in_url}:{self.port}", proxy.authorization))
 
     def _wire_in(self, form: HttpForm) -> Wire:
         if form.option is None:
@@ -120,7 +166,7 @@ def target_of(url: str) -> LoadTarget:
 
 def _refusal(url: str) -> UsageError:
     return UsageError(
-        f"`{_without_credentials(url)}` is not a target; {_EXPECTED}",
+        f"`{without_credentials(url)}` is not a target; {_EXPECTED}",
         hint="prony load http://127.0.0.1:8000/",
     )
 
@@ -150,7 +196,7 @@ def _tcp_target(url: str) -> LoadTarget:
     if "//" not in url and port is None and not is_loopback(host):
         raise _refusal(url)
     wire = _WIRES.get(parts.scheme)
-    if wire is None or not parts.hostname or port == 0 or parts.username is not None:
+    if wire is None or not parts.hostname or port == 0 or _has_useless_user(parts):
         raise _refusal(url)
     if wire is not Wire.HTTP and port is None:
         raise UsageError(
@@ -160,7 +206,17 @@ def _tcp_target(url: str) -> LoadTarget:
     certified = _ascii(parts.hostname).partition("%")[0] if parts.scheme == _SECURE else None
     usual = _PORTS.get(parts.scheme, 0)
     path = as_sent(_path(whole, parts.netloc))
-    return LoadTarget(wire, host, port or usual, path, name=_name(parts, host), certified=certified)
+    return LoadTarget(
+        *(wire, host, port or usual, path),
+        name=_name(parts, host),
+        certified=certified,
+        authorization=credentials(parts),
+    )
+
+
+def _has_useless_user(parts: SplitResult) -> bool:
+    """Return whether a URL has a user that its protocol has no place for."""
+    return parts.username is not None and _WIRES.get(parts.scheme) is not Wire.HTTP
 
 
 def _path(url: str, netloc: str) -> str:
@@ -204,13 +260,4 @@ def _name(parts: SplitResult, host: str) -> str | None:
         return None
     if not parts.netloc.isascii():
         return _ascii(parts.hostname or "") + (f":{parts.port}" if parts.port else "")
-    return re.sub(r"%[^\]]*\]", "]", parts.netloc)
-
-
-def _without_credentials(url: str) -> str:
-    """Return the URL without user and password: messages end in logs.
-
-    >>> _without_credentials("http://me:secret@host/a@b")
-    'http://...@host/a@b'
-    """
-    return re.sub(r"^([a-zA-Z][a-zA-Z0-9+.-]*://)?[^/?#]*@", lambda found: f"{found[1] or ''}...@", url)
+    return re.sub(r"%[^\]]*\]", "]", parts.netloc.rpartition("@")[2])

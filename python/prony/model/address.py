@@ -101,11 +101,22 @@ class Tls:
 
 
 @dataclass(frozen=True, slots=True)
+class Behind:
+    """The server behind an HTTP proxy: its host and port, as the proxy finds it.
+
+    ``authorization``: the `Proxy-Authorization`; null: none.
+    """
+
+    authority: str
+    authorization: str | None = field(default=None, metadata=OPTIONAL, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Address:
     """Where a subject listens. ``host`` is a literal; for ``unix`` the socket's path, and ``port`` is 0.
 
     ``tls``: null without it. ``version``: of HTTP/1. ``others``: further addresses of the same name, to which
-    connections go in turn.
+    connections go in turn. ``proxy``: the server, where the address is that of a proxy.
     """
 
     host: str
@@ -115,6 +126,7 @@ class Address:
     wire: Wire = Wire.HTTP
     version: HttpVersion = HttpVersion.HTTP_1_1
     others: tuple[str, ...] = field(default=(), metadata=OPTIONAL)
+    proxy: Behind | None = field(default=None, metadata=OPTIONAL)
 
     @property
     def url(self) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from prony.model.address import HttpVersion, Tls, Wire
+from prony.model.address import Behind, HttpVersion, Tls, Wire
 from prony.model.facts import Fingerprint
 from prony.model.limit import GeneratorVerdict, Limit, Limited
 from prony.model.shapes import OPTIONAL, REST, ShapeError, at, decode
@@ -56,7 +56,8 @@ class SpokenWire:
 @dataclass(frozen=True, slots=True)
 class Target:
     """Where the load went. ``socket``: ``tcp``, or ``unix``, and then ``host`` is a path and ``port`` 0.
-    ``others``: further addresses, to which connections went in turn.
+    ``others``: further addresses, to which connections went in turn. ``proxy``: the server, where the target
+    is a proxy.
     """
 
     host: str
@@ -65,6 +66,7 @@ class Target:
     wire: SpokenWire = SpokenWire(Wire.HTTP)
     tls: Tls | None = field(default=None, metadata=OPTIONAL)
     others: tuple[str, ...] = field(default=(), metadata=OPTIONAL)
+    proxy: Behind | None = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +220,9 @@ class Connections:
     """What happened to connections; ``retried``: requests that were sent again on a new one; ``surplus``:
     connections that brought bytes which no request had asked for; ``requests_sent``: from the first
     to the last, with those of the warm-up, and again those that were sent again: as in the server's own log.
-    ``added`` and ``taken_away`` by the stages of a closed loop.
+    ``added`` and ``taken_away`` by the stages of a closed loop. ``retired``: connections that were ended at
+    the limit that was set for them. ``by_address``: connections to each of
+    several addresses, from the first on.
     """
 
     opened: int | None
@@ -230,6 +234,8 @@ class Connections:
     requests_sent: int | None = None
     added: int | None = field(default=None, metadata=OPTIONAL)
     taken_away: int | None = field(default=None, metadata=OPTIONAL)
+    retired: int | None = field(default=None, metadata=OPTIONAL)
+    by_address: Mapping[str, int] = field(default_factory=dict, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -595,7 +601,8 @@ class LittlesLaw:
 class Recording:
     """All that a generator measured in one run; ``machines``: those of a load from several, together.
 
-    ``redirected_to``: where the first valid reply led that was a redirect.
+    ``redirected_to``: where the first reply led that was a redirect. ``followed``: redirects that were
+    followed, by status.
     """
 
     format: int = field(metadata=INTERNAL)
@@ -614,6 +621,7 @@ class Recording:
     little: LittlesLaw
     error_samples: tuple[ErrorSample, ...] = field(metadata=INTERNAL)
     redirected_to: str | None = field(default=None, metadata=OPTIONAL)
+    followed: Mapping[str, int] = field(default_factory=dict, metadata=OPTIONAL)
     reported_latency: ReportedLatency | None = field(
         default=None, metadata={**at("reported_latency_ns"), **OPTIONAL}
     )

@@ -53,6 +53,10 @@ MAX_STREAMS = 10_000
 """The engine's most; servers take a hundred or so."""
 
 
+MAX_HOPS = 100
+"""The engine's most; browsers stop at 20 redirects in a row."""
+
+
 @dataclass(frozen=True, slots=True)
 class ConnectionStage:
     """A part of the window in which the number of connections stays, or changes evenly to another."""
@@ -206,7 +210,9 @@ class Workload:
     sending; null: it is for both. ``expect_statuses``: ranges, both ends included; none and no
     ``expect_status``: 200 to 399. A null value of a header: any. ``mix``: the paths in place of the
     request's, which is then the first of them; null: one path. ``streams``: how many requests a connection
-    has at once, more than one only over HTTP/2.
+    has at once, more than one only over HTTP/2. A connection ends after ``connection_requests``, and with the
+    first reply after ``connection_age_ns``; null: it does not. ``follow``: how many redirects in a row a
+    request follows.
     """
 
     loop: Loop
@@ -224,6 +230,9 @@ class Workload:
     mix: Mix | None = field(default=None, metadata=OPTIONAL)
     streams: int = field(default=1, metadata=OPTIONAL)
     connect_timeout_ns: int | None = field(default=None, metadata=OPTIONAL)
+    connection_requests: int | None = field(default=None, metadata=OPTIONAL)
+    connection_age_ns: int | None = field(default=None, metadata=OPTIONAL)
+    follow: int = field(default=0, metadata=OPTIONAL)
 
     @property
     def longest_ns(self) -> int:
@@ -267,6 +276,12 @@ class Workload:
             load = f"{load}, mix of {len(self.mix.paths)} paths"
         if not self.request.keep_alive:
             load = f"{load}, a connection for each request"
+        if self.connection_requests is not None:
+            load = f"{load}, connections of {self.connection_requests} requests"
+        if self.connection_age_ns is not None:
+            load = f"{load}, connections of {seconds(self.connection_age_ns):g} s"
+        if self.follow:
+            load = f"{load}, up to {self.follow} redirects followed"
         match self.stop:
             case DurationStop(duration_ns):
                 return f"{load}, {seconds(duration_ns):g} s"

@@ -4,7 +4,7 @@ Must not know words.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import exp, log
 
@@ -22,6 +22,7 @@ from prony.analysis.latency import (
 )
 from prony.analysis.load_condition import ConditionResult, LoadCondition, judge_condition
 from prony.analysis.rates import keeps_rate, rates_of
+from prony.archive.secrets import masked, masked_target
 from prony.model.limit import Limited
 from prony.model.recording import ErrorSample, Recording, StageFigures, Target
 from prony.model.shapes import INLINE, at
@@ -134,13 +135,14 @@ class LoadReading:
     def target(self) -> Target | None:
         """Where the load went; null where the generator does not say so."""
         spec = self.recording.spec
-        return None if spec is None else spec.target
+        return None if spec is None or spec.target is None else masked_target(spec.target)
 
     @shown
     def workload(self) -> Workload | None:
-        """What was asked for; null likewise."""
+        """What was asked for, without the values of secret headers; null likewise."""
         spec = self.recording.spec
-        return None if spec is None else spec.workload
+        load = None if spec is None else spec.workload
+        return None if load is None else replace(load, request=masked(load.request))
 
     @shown
     def errors(self) -> tuple[ErrorSample, ...]:

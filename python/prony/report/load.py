@@ -89,7 +89,11 @@ def _address(target: Target) -> Text:
     if target.socket == "unix":
         return text(f"unix:{{}}{spoken}", Quote(target.host, "/target/host"))
     name = Name(f"[{target.host}]" if ":" in target.host else target.host)
-    return text(f"{{}}:{{}}{spoken}", name, Figure(target.port, as_typed, "/target/port"))
+    place = text("{}:{}", name, Figure(target.port, as_typed, "/target/port"))
+    if target.proxy is not None:
+        server = Quote(target.proxy.authority, "/target/proxy/authority")
+        return text(f"{{}} through the proxy {{}}{spoken}", server, place)
+    return text(f"{{}}{spoken}", place)
 
 
 _SPOKEN = {Wire.FASTCGI: "FastCGI", Wire.UWSGI: "uwsgi", Wire.SCGI: "SCGI", Wire.HTTP2: "HTTP/2"}
@@ -627,6 +631,7 @@ def _trust(reading: LoadReading) -> Iterator[Text]:
     if recording.queue.limit is not None:
         yield text("at most {} requests in flight", Figure(recording.queue.limit, count, "/queue/limit"))
     yield from _connection_words(recording.connections)
+    yield from _followed_words(recording.followed)
     yield from _traffic_words(recording.bytes)
 
 
@@ -676,9 +681,29 @@ def _connection_words(found: Connections) -> Iterator[Text]:
             Figure(found.added, count, "/connections/added"),
             Figure(found.taken_away, count, "/connections/taken_away"),
         )
+    if found.retired is not None:
+        retired = Figure(found.retired, count, "/connections/retired")
+        yield text("{} connections ended at the limit that was set for them", retired)
+    if found.by_address:
+        yield text("connections by address: {}", joined(_by_address(found.by_address)))
     if found.surplus:
         surplus = Figure(found.surplus, count, "/connections/surplus")
         yield text("{} connections brought bytes that no request had asked for", surplus)
+
+
+def _by_address(opened: Mapping[str, int]) -> Iterator[Text]:
+    for address, connections in opened.items():
+        place = pointer("connections", "by_address", address)
+        yield text("{} {}", Name(address), Figure(connections, count, place))
+
+
+def _followed_words(followed: Mapping[str, int]) -> Iterator[Text]:
+    if followed:
+        hops = (
+            text("{} {}", status, Figure(hops, count, f"/followed/{status}"))
+            for status, hops in followed.items()
+        )
+        yield text("redirects followed, beside the requests: {}", joined(hops))
 
 
 def _traffic_words(found: Traffic) -> Iterator[Text]:

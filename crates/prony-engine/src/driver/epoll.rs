@@ -10,6 +10,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 pub struct Epoll {
     poll: OwnedFd,
     addresses: Vec<Address>,
+    // By address, as they stand there.
+    opened: Vec<u64>,
     first: usize,
     sources: Sources,
     slots: Vec<Slot>,
@@ -50,6 +52,7 @@ impl Epoll {
         Ok(Self {
             poll,
             sources: Sources::new(addresses.iter().all(Address::is_ipv4_loopback), first),
+            opened: vec![0; addresses.len()],
             addresses,
             first,
             slots: Vec::new(),
@@ -83,6 +86,10 @@ impl Epoll {
             )
         })?;
         Ok(())
+    }
+
+    fn place(&self, slot: usize) -> usize {
+        (self.first + slot) % self.addresses.len()
     }
 
     fn socket(&self, slot: usize) -> io::Result<&OwnedFd> {
@@ -138,15 +145,23 @@ impl Driver for Epoll {
             self.slots.resize_with(slot + 1, Slot::default);
         }
         self.close(slot);
-        let address = &self.addresses[(self.first + slot) % self.addresses.len()];
-        let (socket, connected) = self.sources.connect(address, slot)?;
+        let place = self.place(slot);
+        let (socket, connected) = self.sources.connect(&self.addresses[place], slot)?;
         self.register(&socket, slot)?;
         self.slots[slot].socket = Some(socket);
+        self.opened[place] += u64::from(connected);
         Ok(connected)
     }
 
     fn connect_result(&mut self, slot: usize) -> io::Result<()> {
-        transport::connect_result(self.socket(slot)?)
+        transport::connect_result(self.socket(slot)?)?;
+        let place = self.place(slot);
+        self.opened[place] += 1;
+        Ok(())
+    }
+
+    fn opened_to(&self) -> &[u64] {
+        &self.opened
     }
 
     fn send(&mut self, slot: usize, bytes: &[u8]) -> io::Result<usize> {

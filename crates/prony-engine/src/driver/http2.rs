@@ -915,6 +915,10 @@ impl<D: Driver, C: Clock> Driver for Http2<D, C> {
         self.inner.too_late(slot.and_then(|slot| self.link_of(slot)))
     }
 
+    fn opened_to(&self) -> &[u64] {
+        self.inner.opened_to()
+    }
+
     fn handshakes(&mut self) -> Option<Handshakes> {
         self.inner.handshakes()
     }

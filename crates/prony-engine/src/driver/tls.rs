@@ -473,9 +473,13 @@ impl<D: Driver> Driver for Tls<D> {
     fn too_late(&self, slot: Option<usize>) -> &'static str {
         match slot {
             Some(slot) if self.is_shaking(slot) => "the TLS handshake did not end before the time-out",
-            Some(_) => "no connection before the time-out",
+            Some(_) => self.inner.too_late(slot),
             None => "no connection with a finished TLS handshake before the time-out",
         }
+    }
+
+    fn opened_to(&self) -> &[u64] {
+        self.inner.opened_to()
     }
 
     fn handshakes(&mut self) -> Option<Handshakes> {

@@ -105,6 +105,7 @@ pub(super) mod tests {
             socket: Socket::Tcp,
             wire: Wire::default(),
             tls: None,
+            proxy: None,
         }
     }
 

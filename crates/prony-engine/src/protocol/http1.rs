@@ -140,6 +140,11 @@ impl ReplyReader {
         self.body_bytes
     }
 
+    /// The `Location` of the final head; null also where that is longer than 4 KiB.
+    pub fn location(&self) -> Option<&[u8]> {
+        self.head.and_then(|_| self.heads.field("location"))
+    }
+
     /// Sets the fields that final heads must have.
     pub fn expect_headers(&mut self, expected: Option<Arc<[ExpectedHeader]>>) {
         self.heads.expect(expected);

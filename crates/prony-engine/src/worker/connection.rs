@@ -1,10 +1,12 @@
 //! One slot: a connection, its state, and the request on it.
 
+use super::plan::Lifetime;
 use crate::account::Class;
 use crate::expect::{Expect, Seen, Verdict};
 use crate::protocol::{EndOfStream, Progress, Reader};
 use crate::recorder::Flight;
 use crate::recording::SAMPLE_BYTES;
+use crate::redirect::Hop;
 
 /// What a slot is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,8 +50,14 @@ pub struct Connection<R, Q> {
     pub state: State,
     /// The request on it, or waiting for it to connect.
     pub flight: Option<Flight<Q>>,
+    /// What a redirect has led its request to; null: to nothing yet.
+    pub hop: Option<Box<Hop>>,
     /// Reads its replies.
     pub reader: R,
+    /// When this socket was open, and how many replies it has brought.
+    pub opened_ns: u64,
+    /// Likewise.
+    pub carried: u64,
     /// What its reply has of what is expected.
     pub seen: Seen,
     /// Bytes of the request that the kernel has taken.
@@ -121,7 +129,10 @@ impl<R, Q> Connection<R, Q> {
         Self {
             state: State::Closed,
             flight: None,
+            hop: None,
             reader,
+            opened_ns: 0,
+            carried: 0,
             seen,
             written: 0,
             is_sent: false,
@@ -144,6 +155,17 @@ impl<R, Q> Connection<R, Q> {
             coding: None,
             first_bytes: Vec::new(),
         }
+    }
+
+    /// A new socket is open.
+    pub fn begin_life(&mut self, now_ns: u64) {
+        (self.opened_ns, self.carried) = (now_ns, 0);
+        (self.has_answered, self.has_connected) = (false, true);
+    }
+
+    /// Whether its socket has had its time, or its requests.
+    pub fn is_worn(&self, lifetime: &Lifetime, now_ns: u64) -> bool {
+        self.carried >= lifetime.requests || now_ns.saturating_sub(self.opened_ns) >= lifetime.age_ns
     }
 
     /// The wait before the next attempt; doubles each time until an attempt succeeds.

@@ -6,6 +6,7 @@ use crate::cpu;
 use crate::expect::Expect;
 use crate::limit::SPARE_DESCRIPTORS;
 use crate::recorder::Flight;
+use crate::redirect::Redirects;
 use crate::schedule::{ConnectionPlan, Constant, Poisson, Schedule, Share, Stages};
 use crate::spec::{Arrivals, Loop, Pacing, Spec, Stop};
 use std::sync::Arc;
@@ -74,6 +75,29 @@ impl Times {
     }
 }
 
+/// When a connection ends that could go on.
+#[derive(Debug, Clone, Copy)]
+pub struct Lifetime {
+    /// With so many replies; the largest number: never.
+    pub requests: u64,
+    /// With the first reply when it is so old; the largest number: never.
+    pub age_ns: u64,
+}
+
+impl Lifetime {
+    fn of(spec: &Spec) -> Self {
+        Self {
+            requests: spec.workload.connection_requests.unwrap_or(u64::MAX),
+            age_ns: spec.workload.connection_age_ns.unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Whether connections end for their age.
+    pub fn has_age(&self) -> bool {
+        self.age_ns != u64::MAX
+    }
+}
+
 /// One worker's share.
 pub struct Task {
     /// When things happen.
@@ -94,6 +118,10 @@ pub struct Task {
     pub requests: Option<u64>,
     /// Which reply is a success.
     pub expect: Expect,
+    /// How redirects are followed; null: they are not.
+    pub redirects: Option<Redirects>,
+    /// When connections end.
+    pub lifetime: Lifetime,
     /// How long before a due time sleeping ends and spinning begins; null: it only sleeps.
     pub spin_margin_ns: Option<u64>,
 }
@@ -209,6 +237,8 @@ pub fn task(spec: &Spec, common: &Common, worker: usize) -> Result<Task, crate::
         schedule,
         requests: spec.own_requests().map(|requests| own.portion(requests)),
         expect: Expect::new(&load.expect)?,
+        redirects: Redirects::of(spec)?,
+        lifetime: Lifetime::of(spec),
         spin_margin_ns: (pacing_of(spec) == Some(Pacing::Precise)).then_some(margin::LEAST_NS),
     })
 }

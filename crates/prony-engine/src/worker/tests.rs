@@ -52,6 +52,8 @@ struct Case {
     call_ns: u64,
     /// When a second worker, which is not run, has opened its connections; null: there is none.
     other_ready_ns: Option<u64>,
+    /// Of connections: their requests, and their age.
+    lifetime: (Option<u64>, Option<u64>),
 }
 
 impl Case {
@@ -92,6 +94,7 @@ impl Case {
             "workload": {
                 "loop": shape, "stop": stop, "warmup_ns": self.warmup_ns, "timeout_ns": self.timeout_ns, "grace_ns": self.grace_ns,
                 "connect_timeout_ns": self.connect_timeout_ns,
+                "connection_requests": self.lifetime.0, "connection_age_ns": self.lifetime.1,
                 "request": {"method": self.method, "path": "/", "headers": [], "body": null, "keep_alive": self.keep_alive},
                 "expect": {"status": null, "body": body}
             },
@@ -152,6 +155,7 @@ fn cases() -> impl Strategy<Value = Case> {
             mix: Vec::new(),
             call_ns: CALL_NS,
             other_ready_ns: None,
+            lifetime: (None, None),
         }
         .in_stages(stages.unwrap_or_default())
     })
@@ -370,6 +374,17 @@ proptest! {
         prop_assert!(run.tally.most_owed <= case.connections);
     }
 
+    #[test]
+    fn connections_that_end_at_their_limit_take_no_request_with_them(case in cases(), lifetime in (proptest::option::of(1u64..4), proptest::option::of(1..20 * MS))) {
+        let case = Case { lifetime, ..case };
+        let mut run = run(&case);
+        run.check_account();
+        run.check_against_the_network();
+        run.check_scheduled(&case);
+        run.check_end(&case);
+        prop_assert!(run.tally.most_owed <= case.connections);
+    }
+
     /// As one with very many connections, whose round takes longer than the opening of the window is ahead.
     #[test]
     fn a_worker_that_learns_late_of_the_opening_has_one_end_for_each_request(
@@ -443,6 +458,7 @@ fn requests_that_the_kernel_takes_in_halves_arrive_whole() {
         mix: Vec::new(),
         call_ns: CALL_NS,
         other_ready_ns: None,
+        lifetime: (None, None),
     };
     let run = run(&case);
     assert_eq!(run.worker.recorder.account.ok, 50);
@@ -468,7 +484,20 @@ fn well(connections: usize, rate_per_s: Option<u64>) -> Case {
         mix: Vec::new(),
         call_ns: CALL_NS,
         other_ready_ns: None,
+        lifetime: (None, None),
     }
+}
+
+#[test]
+fn a_network_that_is_well_gives_each_connection_as_many_requests_as_it_may_have() {
+    let case = Case {
+        requests: Some(60),
+        lifetime: (Some(5), None),
+        ..well(2, None)
+    };
+    let run = run(&case);
+    assert_eq!(run.worker.recorder.account.ok, 60);
+    assert_eq!((run.worker.counts.retired, run.tally.connected), (12, 12));
 }
 
 /// Requests that differ, as those of a mix or of a replay do: each is known by its number.

@@ -6,8 +6,9 @@ use crate::account::Class;
 use crate::clock::{Clock, NS_PER_S};
 use crate::driver::{Driver, Fault, OpenedAs, Ready};
 use crate::expect::Verdict;
-use crate::protocol::{EndOfStream, Protocol, Reader};
+use crate::protocol::{is_idempotent, EndOfStream, Protocol, Reader};
 use crate::recorder::{End, Flight};
+use crate::redirect::Next;
 use crate::transport::{connect_class, transfer_class};
 use std::cmp::Reverse;
 use std::io::{self, ErrorKind};
@@ -109,8 +110,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         self.counts.reconnects += u64::from(is_counted && is_new && is_again);
         connection.state = State::Idle { since_ns: now_ns };
         connection.back_off_ns = BACK_OFF_NS.0;
-        connection.has_answered = false;
-        connection.has_connected = true;
+        connection.begin_life(now_ns);
         let own = connection.flight.take();
         self.deadlines.remove(slot);
         match own {
@@ -181,6 +181,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                 flight.sent_ns = Some(now_ns);
                 (connection.repeats, connection.is_suspect) = (0, false);
                 (connection.was_sent, connection.waited_ns) = (false, 0);
+                connection.hop = None;
                 self.recorder.sent(&flight, now_ns, free_since_ns);
             }
             // The connections before this one had no stream for it.
@@ -220,7 +221,10 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             return self.end_early(slot, false);
         }
         let before = connection.written;
-        let bytes = self.protocol.bytes(flight.request);
+        let bytes = match &connection.hop {
+            None => self.protocol.bytes(flight.request),
+            Some(hop) => hop.bytes(),
+        };
         while connection.written < bytes.len() {
             match self.driver.send(slot, &bytes[connection.written..]) {
                 Ok(sent) => {
@@ -431,10 +435,22 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let connection = &mut self.connections[slot];
         // The rest of a request that was answered early would be taken for the next one, where it is no stream of its own.
         let is_whole = connection.is_sent || !self.driver.wants_rest(slot);
-        let stays = connection.reader.keeps_alive() && self.protocol.keeps_alive() && is_whole && !must_close;
+        let goes_on =
+            connection.reader.keeps_alive() && self.protocol.keeps_alive() && is_whole && !must_close;
         connection.has_answered = true;
-        connection.answered += u64::from(is_counted);
-        self.end(slot, verdict.class, now_ns, verdict.why.as_deref().unwrap_or(""));
+        connection.carried += 1;
+        let stays = goes_on && !connection.is_worn(&self.task.lifetime, now_ns);
+        self.counts.retired += u64::from(is_counted && goes_on && !stays);
+        let mut why = verdict.why.as_deref().unwrap_or("");
+        if self.task.redirects.is_some() {
+            match self.next_hop(slot) {
+                Next::Nothing => {}
+                Next::Hop(hop) => return self.follow(slot, hop, stays),
+                Next::Refused(reason) => why = reason,
+            }
+        }
+        self.connections[slot].answered += u64::from(is_counted);
+        self.end(slot, verdict.class, now_ns, why);
         if stays {
             self.connections[slot].state = State::Idle { since_ns: now_ns };
         } else {
@@ -514,8 +530,11 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     }
 
     fn is_safe_to_repeat(&self, slot: usize) -> bool {
-        let request = self.connections[slot].flight.map(|flight| flight.request);
-        request.is_some_and(|one| self.protocol.is_idempotent(one))
+        let connection = &self.connections[slot];
+        match (&connection.hop, connection.flight) {
+            (Some(hop), _) => is_idempotent(hop.method()),
+            (None, flight) => flight.is_some_and(|flight| self.protocol.is_idempotent(flight.request)),
+        }
     }
 
     /// A request that is sent once more goes on a new connection, not on another that was idle: that one may have been closed as well.
@@ -553,7 +572,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     }
 
     /// The server closed a connection that had no request, or sent what nothing asked for: a reconnect when one is needed, not an error.
-    fn lose_idle(&mut self, slot: usize) {
+    pub(super) fn lose_idle(&mut self, slot: usize) {
         self.disconnect(slot);
         // One that rests has its turn when the others are open.
         if self.is_open_loop() || !self.connections[slot].listed {

@@ -66,6 +66,18 @@ impl HeadReader {
         }
     }
 
+    /// The value of a field of the last final head, the first of that name; null also where it is not remembered.
+    pub(super) fn field(&self, name: &str) -> Option<&[u8]> {
+        self.remembered.split(|&byte| byte == b'\n').find_map(|line| {
+            let (given, value) = line.split_at_checked(name.len())?;
+            let is_named = given.eq_ignore_ascii_case(name.as_bytes());
+            value
+                .strip_prefix(b":")
+                .filter(|_| is_named)
+                .map(<[u8]>::trim_ascii)
+        })
+    }
+
     pub(super) fn expect(&mut self, expected: Option<Arc<[ExpectedHeader]>>) {
         self.expected = expected;
         self.meaning = None;
@@ -126,10 +138,12 @@ impl HeadReader {
             .expected
             .as_ref()
             .and_then(|expected| unmet_header(expected, bytes));
-        if head.status >= 200 && bytes.len() <= REMEMBERED_LIMIT_BYTES {
+        if head.status >= 200 {
+            let is_short = bytes.len() <= REMEMBERED_LIMIT_BYTES;
             self.remembered.clear();
-            self.remembered.extend_from_slice(bytes);
-            self.meaning = Some(head);
+            self.remembered
+                .extend_from_slice(if is_short { bytes } else { b"" });
+            self.meaning = is_short.then_some(head);
         }
         Ok(head)
     }
