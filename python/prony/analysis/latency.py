@@ -282,7 +282,7 @@ class LoadStatus:
 
 
 def load_statuses(recording: Recording | None) -> tuple[LoadStatus, ...]:
-    """Return the statuses of a load by their code; none where the generator does not tell them."""
+    """Return the statuses of a load by their code; none where the generator does not report them."""
     if recording is None:
         return ()
     whole = tally(recording.account).requests

@@ -125,7 +125,7 @@ class LoadReading:
     paths: tuple[LoadPath, ...] = ()
     """Of a mix, each path; else empty."""
     statuses: tuple[LoadStatus, ...] = ()
-    """By the status of their reply; empty where the generator does not tell."""
+    """By the status of their reply; empty where the generator does not report them."""
     conditions: tuple[ConditionResult, ...] = field(default=(), metadata=at("fail_if"))
 
     @property
