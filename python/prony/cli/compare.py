@@ -68,7 +68,7 @@ def _found(file: Path, others: Sequence[str], limits: Sequence["ChangeLimit"], *
 
     if len(others) == 2:
         return _subjects(file, others, limits, force=force)
-    sides = [file, Path(others[0])]
+    sides = file, Path(others[0])
     saved = [are_saved_loads(side) for side in sides]
     if all(saved):
         return compared_saved_loads(*sides, limits, force=force)
