@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from analysis import test_load_pairs
-from cli import test_compare, test_report_sessions, test_selftest, test_selftest_planted
+from cli import test_compare, test_compare_loads, test_report_sessions, test_selftest, test_selftest_planted
 from golden import build
 from histograms import distribution
 from listing import test_calibration_report
@@ -109,6 +109,23 @@ MACHINES = [
 ]
 LOST = {"name": "generator-3", "lost": "no sign of life"}
 
+
+def of_statuses():
+    """A load of few replies of one status, many of another, and one that was cut."""
+    few, many = SPREAD[:12], SPREAD[:3140]
+    times = {name: distribution(many) for name in ("ok_response", "ok_service")}
+    other = {name: distribution(few) for name in ("other_response", "other_service")}
+    nothing = {"requests": 0, "ok": 0, "carried_in": 0, "carried_in_ok": 0, "body_received": 0}
+    statuses = {
+        "200": {**nothing, **{"requests": 3140, "ok": 3140, "body_received": 9 * 3140}, **times},
+        "503": {**nothing, "requests": 12, **other},
+        "none": {**nothing, "requests": 1},
+    }
+    whole = {"ok_response": distribution(many), "ok_service": distribution(many)}
+    errors = {"bad_status": {"503": 12}, "eof": 1}
+    return load(build.OpenLoop(12_500.0), many, errors, statuses=statuses, distributions=whole)
+
+
 LOADS = {
     "several generators": partial(
         load, build.OpenLoop(12_500.0), SPREAD[:3140], {"reset": 10}, machines=[*MACHINES, LOST]
@@ -131,6 +148,7 @@ LOADS = {
         stages=CONNECTION_STAGE_FIGURES,
         connections={"added": 12_480, "taken_away": 3},
     ),
+    "statuses": of_statuses,
     "TLS": partial(
         load,
         build.ClosedLoop(10),
@@ -208,6 +226,14 @@ def archives(path):
     return command("compare", before, after, "--force", *LIMITS)
 
 
+def saved_loads(path, runs):
+    """Saved loads of which the second side loses requests, one a side or several."""
+    first = test_compare_loads.folder_of(path.parent / f"before-{runs}", runs)
+    second = test_compare_loads.folder_of(path.parent / f"after-{runs}", runs, errors={"reset": 3})
+    sides = (first, second) if runs > 1 else (first / "0.json", second / "0.json")
+    return command("compare", *sides, *LIMITS)
+
+
 def in_sessions(path, sessions):
     def planned(plan):
         return replace(plan, design=replace(plan.design, sessions=sessions, pause_ns=build.SECOND))
@@ -222,6 +248,8 @@ COMPARED = {
     "too alike": partial(subjects, after=2001),
     "some trials failed": partial(subjects, failing=("b+hello", 2)),
     "two archives": archives,
+    "one saved load a side": partial(saved_loads, runs=1),
+    "five saved loads a side": partial(saved_loads, runs=5),
 }
 
 

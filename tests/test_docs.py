@@ -246,6 +246,7 @@ def test_the_example_of_a_recording_has_the_keys_of_a_real_one(recording):
     free = (
         ".account.bad_status.",
         ".account.ok_status.",
+        ".statuses.",
         ".spec.",
         ".events",
         ".error_samples[]",

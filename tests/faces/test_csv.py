@@ -46,6 +46,7 @@ def test_there_is_one_file_for_each_table(grid):
             "trials",
             "cells",
             "requests",
+            "statuses",
             "processes",
             "series",
             "comparisons",

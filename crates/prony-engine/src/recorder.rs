@@ -9,12 +9,14 @@ mod paths;
 mod raw;
 mod seconds;
 mod stages;
+mod statuses;
 mod streams;
 
 pub use paths::PathLedger;
 pub use raw::{raw_rows, RawRows, RawWriter};
 pub use seconds::{seconds, Ledger, SecondLatency, Seconds};
 pub use stages::StageLedger;
+pub use statuses::StatusLedger;
 pub use streams::StreamTimes;
 
 use crate::account::{Account, Class};
@@ -112,6 +114,8 @@ pub struct Recorder {
     pub stages: Option<StageLedger>,
     /// What was asked of each path; null where there is one.
     pub paths: Option<PathLedger>,
+    /// What came back, by status.
+    pub statuses: StatusLedger,
     /// The parts of latencies; null where connections have no streams.
     pub streams: Option<StreamTimes>,
     /// When the first request of the window was sent; null before that.
@@ -178,6 +182,7 @@ impl Recorder {
             raw: None,
             stages: None,
             paths: None,
+            statuses: StatusLedger::new(is_open_loop),
             streams: None,
             start_late_ns: None,
             first_sent_ns: None,
@@ -314,6 +319,7 @@ impl Recorder {
         if let Some(paths) = &mut self.paths {
             paths.ended(flight, end, is_own);
         }
+        self.statuses.ended(flight, end, is_own);
         self.record_latency(flight, end);
         if class != Class::Ok {
             self.keep_sample(end);

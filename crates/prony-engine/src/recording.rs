@@ -14,6 +14,9 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 mod machines;
+mod statuses;
+
+pub use statuses::{Status, StatusRecord, Statuses};
 
 /// The version of the JSON form.
 pub const FORMAT: u32 = 1;
@@ -45,6 +48,8 @@ pub struct Recording {
     pub stages: Vec<StageRecord>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<PathRecord>,
+    #[serde(default, skip_serializing_if = "Statuses::is_empty")]
+    pub statuses: Statuses,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_latencies: Option<RawLatencies>,
     pub generator: Generator,
@@ -486,6 +491,7 @@ impl Recording {
         for (own, more) in self.paths.iter_mut().zip(&other.paths) {
             own.merge(more);
         }
+        statuses::merge(&mut self.statuses, &other.statuses);
         self.generator.merge(&other.generator);
         if let (Some(own), Some(more)) = (&mut self.raw_latencies, &other.raw_latencies) {
             own.rows += more.rows;
@@ -511,7 +517,7 @@ impl Recording {
     /// Computes what depends on the whole, and checks the account.
     ///
     /// # Errors
-    /// [`Error::Account`] when a request has no end or two, or when the paths of a mix are not the whole.
+    /// [`Error::Account`] when a request has no end or two, or when the paths of a mix, or the statuses, are not the whole.
     pub fn finish(&mut self) -> Result<(), Error> {
         self.sum_up()?;
         self.generator.evidence = verdict::evidence(self);
@@ -521,7 +527,14 @@ impl Recording {
 
     fn check(&self) -> Result<(), Error> {
         self.account.check()?;
-        check_paths(&self.paths, &self.account, &self.bytes, &self.distributions)
+        let Self {
+            account,
+            bytes,
+            distributions,
+            ..
+        } = self;
+        check_paths(&self.paths, account, bytes, distributions)?;
+        statuses::check(&self.statuses, account, bytes, distributions)
     }
 
     /// All of that but the verdict.
@@ -570,19 +583,27 @@ pub fn check_paths(
     let whole = of.iter().map(|(response, _)| response.as_ref());
     let whole = whole.chain(of.iter().map(|(_, service)| Some(*service)));
     for (own, whole) in sum.times().into_iter().zip(whole) {
-        let (own, whole) = (own.map(figures), whole.map(figures));
-        require_same("latencies", own.is_none() || own == whole, &own, &whole)?;
+        let is_same = own.is_none() || figures(own) == figures(whole);
+        require_same("latencies of all paths", is_same, &figures(own), &figures(whole))?;
     }
-    require_same("requests", sum.account == *account, &sum.account, account)?;
-    require_same("bytes", sum.bytes == *bytes, &sum.bytes, bytes)
+    require_same(
+        "requests of all paths",
+        sum.account == *account,
+        &sum.account,
+        account,
+    )?;
+    require_same("bytes of all paths", sum.bytes == *bytes, &sum.bytes, bytes)
 }
 
-fn figures(times: &Distribution) -> (u64, Option<u64>, Option<u64>, u128) {
-    (times.count(), times.min_ns(), times.max_ns(), times.sum_ns())
+/// Of no distribution as of an empty one.
+fn figures(times: Option<&Distribution>) -> (u64, Option<u64>, Option<u64>, u128) {
+    times.map_or((0, None, None, 0), |times| {
+        (times.count(), times.min_ns(), times.max_ns(), times.sum_ns())
+    })
 }
 
 fn require_same(what: &str, is_same: bool, own: &impl Debug, whole: &impl Debug) -> Result<(), Error> {
-    let differ = || Error::Account(format!("{what} of all paths: {own:?}; of the whole: {whole:?}"));
+    let differ = || Error::Account(format!("{what}: {own:?}; of the whole: {whole:?}"));
     is_same.then_some(()).ok_or_else(differ)
 }
 

@@ -606,6 +606,7 @@ fn report<P: Protocol, D: Driver>(
             .take()
             .map_or_else(Vec::new, |stages| stages.records),
         paths: recorder.paths.take().map_or_else(Vec::new, |paths| paths.records),
+        statuses: recorder.statuses.finish(),
         generator: Generator {
             sent_in_window: recorder.sent_in_window,
             start_late_ns: recorder.start_late_ns,

@@ -59,6 +59,7 @@ def _comparable(name: str) -> tuple[str, ...]:
     return found if found[0] in METRICS_COMPARED else ()
 
 
+_UNITS = {Verdict.TOO_FEW: "blocks", Verdict.TOO_FEW_RUNS: "runs"}
 _WORDS = {True: "shown to be beyond it", False: "shown to be within it", None: "not shown either way"}
 
 
@@ -72,7 +73,7 @@ def held(limit: ChangeLimit, load: ComparedLoad) -> LimitResult:
         return LimitResult(limit.text, load.load, next(iter(known), limit.metrics[0]), None, reason)
     metric, compared = next(iter(found.items()))
     if compared.low is None or compared.high is None or compared.verdict in NO_VERDICT:
-        units = "blocks" if compared.verdict is Verdict.TOO_FEW else "sessions"
+        units = _UNITS.get(compared.verdict, "sessions")
         return LimitResult(limit.text, load.load, metric, None, f"{compared.blocks} {units} are too few")
     shown = limit.shown((compared.low, compared.high))
     return LimitResult(limit.text, load.load, metric, shown, _WORDS[shown])

@@ -47,6 +47,7 @@ class Verdict(StrEnum):
     SURVIVORS = "not shown: its failed trials are missing"
     TOO_FEW = "too few blocks for a verdict"
     TOO_FEW_SESSIONS = "too few sessions for a verdict"
+    TOO_FEW_RUNS = "too few runs for a verdict"
 
 
 HIDDEN = (Verdict.LIMITED, Verdict.DISTURBED, Verdict.SHARED)
@@ -55,7 +56,7 @@ HIDDEN = (Verdict.LIMITED, Verdict.DISTURBED, Verdict.SHARED)
 HELD_BACK = (*HIDDEN, Verdict.SURVIVORS)
 """What was seen is not said, because of how it was seen: no block decides it."""
 
-NO_VERDICT = (Verdict.TOO_FEW, Verdict.TOO_FEW_SESSIONS)
+NO_VERDICT = (Verdict.TOO_FEW, Verdict.TOO_FEW_SESSIONS, Verdict.TOO_FEW_RUNS)
 
 OPEN = (*NO_VERDICT, Verdict.TRIVIAL, Verdict.NOT_SHOWN)
 """More blocks, or sessions, may decide it."""

@@ -15,7 +15,7 @@ The paths of a mix in one load.
 ()
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
@@ -23,7 +23,7 @@ from functools import cache
 from prony.analysis.account import Tally, failed, sent_and_failed, tally
 from prony.analysis.distribution import EMPTY, Histogram, Times, read_distribution
 from prony.metrics import PERCENTILES
-from prony.model.recording import Distribution, PathFigures, Recording, Traffic
+from prony.model.recording import Distribution, PathFigures, Recording, StatusFigures, Traffic
 from prony.model.shapes import INLINE, at
 from prony.model.shown import INTERNAL, shown_as
 
@@ -258,3 +258,57 @@ def _path(one: PathFigures, kind: str, asked: float, whole: int) -> LoadPath:
     times, account = path_summaries(one), tally(one.account)
     share = account.requests / whole if whole else None
     return LoadPath(one.path, one.weight, asked, share, account, one.bytes, kind, times["ok"], times["all"])
+
+
+@dataclass(frozen=True, slots=True)
+class LoadStatus:
+    """The requests of one status, those that were carried in too, and the bytes of the bodies of the others.
+
+    All statuses together are the load.
+    """
+
+    status: str
+    """A code; `others`, where there are too many to keep apart; `none`: no complete reply."""
+    requests: int
+    errors: int
+    """All but `ok`."""
+    share: float | None
+    """Of all requests; null where there were none."""
+    body_received: int
+    latency: Mapping[str, Mapping[str, LatencySummary | None]]
+    """Of valid replies (`ok`), and of `all` complete replies, of this status alone: their `response_ns`, null
+    in a closed loop, and `service_ns`.
+    """
+
+
+def load_statuses(recording: Recording | None) -> tuple[LoadStatus, ...]:
+    """Return the statuses of a load by their code; none where the generator does not report them."""
+    if recording is None:
+        return ()
+    whole = tally(recording.account).requests
+    return tuple(_status(name, one, whole) for name, one in sorted(recording.statuses.items()))
+
+
+def _status(name: str, one: StatusFigures, whole: int) -> LoadStatus:
+    requests = one.requests + one.carried_in
+    response = _of_replies(one.ok_response, one.carried_in_response, one.other_response)
+    service = _of_replies(one.ok_service, one.carried_in_service, one.other_service)
+    return LoadStatus(
+        status=name,
+        requests=requests,
+        errors=requests - one.ok - one.carried_in_ok,
+        share=requests / whole if whole else None,
+        body_received=one.body_received,
+        latency={of: {"response_ns": response[of], "service_ns": service[of]} for of in ("ok", "all")},
+    )
+
+
+def _of_replies(
+    valid: Distribution | None, carried: Distribution | None, other: Distribution | None
+) -> dict[str, LatencySummary | None]:
+    """Return the summaries of valid replies, and of all; null where there are none."""
+    own, more, bad = (read_distribution(one) or EMPTY for one in (valid, carried, other))
+    # A summary merges into the histogram of its first, so the first is taken before.
+    ok = summarise(own) if own.count else None
+    every = _joined(_joined(own, more), bad)
+    return {"ok": ok, "all": summarise(every) if every.count else None}

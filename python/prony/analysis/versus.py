@@ -146,8 +146,33 @@ class Windows:
 
 
 @dataclass(frozen=True, slots=True)
+class SavedSide:
+    """The saved loads of one side together; ``limited``: those whose generator may have been the limit."""
+
+    files: tuple[str, ...]
+    requests: int
+    errors: int
+    limited: int
+
+
+@dataclass(frozen=True, slots=True)
+class SavedRuns:
+    """Saved loads: each is one run of its side."""
+
+    first: SavedSide
+    second: SavedSide
+
+    @property
+    def has_scatter(self) -> bool:
+        """Whether both sides have two runs or more, so that intervals hold what differs between runs."""
+        return min(len(self.first.files), len(self.second.files)) > 1
+
+
+@dataclass(frozen=True, slots=True)
 class Versus:
-    """``second`` compared with ``first``: archives, subjects of one, or the addresses of loads."""
+    """``second`` compared with ``first``: archives, subjects of one, saved loads, or the addresses of
+    loads.
+    """
 
     first: str
     second: str
@@ -162,6 +187,7 @@ class Versus:
     limits: tuple[LimitResult, ...] = ()
     """Each of the forbidden changes for each load, in their order."""
     windows: Windows | None = None
+    runs: SavedRuns | None = None
     then: str | None = None
     """What may decide what is open, null where all is decided."""
 

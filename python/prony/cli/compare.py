@@ -1,4 +1,4 @@
-"""``prony compare``: two archives, or two subjects of one archive."""
+"""``prony compare``: two archives, two subjects of one archive, or saved loads."""
 
 import json
 from collections.abc import Sequence
@@ -24,14 +24,22 @@ Examples:
 
   prony compare study.prony gunicorn+hello uwsgi+hello      two subjects of one study, paired by block
 
+  prony compare before.json after.json                      two loads saved by load --json
+
+  prony compare before after                                folders of them: each is a run
+
   prony compare before.prony after.prony --fail-if 'rps < -5%'    for CI: 1 if shown, 3 if undecided
 """
 
 
 def compare(
-    file: Annotated[Path, typer.Argument(help="The first archive, *.prony.")],
+    file: Annotated[Path, typer.Argument(help="The first archive, *.prony, or saved load, *.json.")],
     others: Annotated[
-        list[str], typer.Argument(metavar="FILE | SUBJECT SUBJECT", help="A second archive, or two subjects.")
+        list[str],
+        typer.Argument(
+            metavar="FILE | SUBJECT SUBJECT",
+            help="A second archive, or two subjects; after a saved load, or a folder of them, another one.",
+        ),
     ],
     fail_if: Annotated[
         list[str] | None,
@@ -43,17 +51,32 @@ def compare(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
-    """Show what changed between two archives, or how two subjects of one differ, and how sure that is."""
+    """Show what changed between archives or loads, or how two subjects differ, and how sure that is."""
     limits = tuple(_limit(text) for text in fail_if or ())
     if len(others) not in (1, 2):
         raise UsageError(
             f"{len(others)} names after `{file}`; expected another archive, or two subjects of this one",
             hint="prony compare --help",
         )
-    of = _archives if len(others) == 1 else _subjects
-    found = of(file, others, limits, force=force)
+    found = _found(file, others, limits, force=force)
     show_comparison(found, "-" if as_json else None)
     return _status(found)
+
+
+def _found(file: Path, others: Sequence[str], limits: Sequence["ChangeLimit"], *, force: bool) -> "Versus":
+    from prony.cli.compare_loads import are_saved_loads, compared_saved_loads
+
+    if len(others) == 2:
+        return _subjects(file, others, limits, force=force)
+    sides = file, Path(others[0])
+    saved = [are_saved_loads(side) for side in sides]
+    if all(saved):
+        return compared_saved_loads(*sides, limits, force=force)
+    if any(saved):
+        raise UsageError(
+            f"`{sides[0]}` and `{sides[1]}` are not of one kind; expected two archives, or two saved loads"
+        )
+    return _archives(file, others, limits, force=force)
 
 
 def show_comparison(found: "Versus", json_to: str | None) -> None:

@@ -21,6 +21,7 @@ from prony.cli.load_options import (
     ResultOptions,
     WayOptions,
 )
+from prony.cli.load_prometheus import PrometheusFile, check_prometheus
 from prony.cli.options import (
     check_output,
     connections_of,
@@ -42,6 +43,7 @@ from prony.engine.target import LoadTarget, target_of
 from prony.engine.ways import Way, password_in, without_credentials
 from prony.errors import ExitCode, UsageError
 from prony.model.address import Address
+from prony.model.shapes import Json
 from prony.model.workload import (
     ClosedLoop,
     ConnectionStage,
@@ -74,7 +76,7 @@ _PAIR_WARMUP = "500ms"
 # Valid replies where redirects are followed.
 _FOLLOWED = ((200, 299),)
 # What describes one load only, and options that change nothing without a second one.
-_OF_ONE_LOAD = ("fail_if", "strict", "html_to", "latencies", "hdr_log", "stages", "fleet")
+_OF_ONE_LOAD = ("fail_if", "strict", "html_to", "latencies", "hdr_log", "prometheus", "stages", "fleet")
 
 EPILOG = """\
 Examples:
@@ -118,6 +120,8 @@ Examples:
   prony load http://127.0.0.1:8000/ --rate 550 --fail-if 'p99 > 50ms' --fail-if 'errors > 0.1%'    for CI
 
   prony load http://127.0.0.1:8000/ --rate 1k --latencies all.csv --hdr-log load.hlog    raw latencies
+
+  prony load http://127.0.0.1:8000/ --rate 550 -d 1h --prometheus prony.prom    for a dashboard
 
   prony load http://127.0.0.1:8000/ -c 20 --html load.html    with charts, for a browser: one file, no network
 
@@ -169,7 +173,10 @@ def load(
     way.way.check([asked.server(url)])
     workload, address = asked.load(url)
     refuse_without_tls(typed, (address,))
-    recording = _measured(workload, address, _generator(typed, address, pace, several, output))
+    engine = _generator(typed, address, pace, several, output)
+    with PrometheusFile(output.prometheus) as metrics:
+        recording = _measured(workload, address, engine, metrics)
+    metrics.finish(recording)
     status = _shown(recording, conditions, output)
     return status or _strict_status(recording, gate.strict)
 
@@ -292,6 +299,7 @@ def _check_outputs(output: ResultOptions) -> None:
     files = [file for file in (output.latencies, output.hdr_log) if file is not None]
     for file in files:
         check_output(str(file))
+    check_prometheus(output.prometheus)
     if output.latencies is not None and output.latencies.is_fifo() and not _is_of_shell(output.latencies):
         raise UsageError(
             f"`--latencies {output.latencies}` is a pipe, and may have no reader; expected a file, or a pipe "
@@ -373,12 +381,17 @@ def _strict_status(recording: "Recording", strict: bool) -> int:
     return ExitCode.COULD_NOT_MEASURE if is_limited else ExitCode.DONE
 
 
-def _measured(workload: Workload, address: Address, engine: "Engine") -> "Recording":
+def _measured(workload: Workload, address: Address, engine: "Engine", metrics: PrometheusFile) -> "Recording":
     from prony.cli.load_progress import LoadProgress
     from prony.seat import EngineSeat
 
     with LoadProgress(workload) as progress:
-        return engine.run(workload, address, EngineSeat(cpus=()), progress.on_event)
+
+        def on_event(event: Json) -> None:
+            progress.on_event(event)
+            metrics.on_event(event)
+
+        return engine.run(workload, address, EngineSeat(cpus=()), on_event)
 
 
 def _shown(recording: "Recording", conditions: "Sequence[LoadCondition]", output: ResultOptions) -> int:

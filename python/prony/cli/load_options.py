@@ -398,3 +398,11 @@ class ResultOptions:
     hdr_log: Annotated[
         Path | None, typer.Option(help="Write the latencies of each second as a log of HdrHistogram.")
     ] = None
+    prometheus: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write metrics for Prometheus to this file, every 5 s and at the end: a *.prom for the "
+            "textfile collector of its node exporter.",
+        ),
+    ] = None

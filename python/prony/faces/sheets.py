@@ -1,11 +1,12 @@
 """A study as tidy tables for other programs. Pure: rows are made on demand."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 
 from prony.analysis.account import Tally
 from prony.analysis.displayed import cell_trimmed_mean
 from prony.analysis.distribution import read_distribution
-from prony.analysis.latency import summarise
+from prony.analysis.latency import LatencySummary, load_statuses, summarise
 from prony.analysis.missing import Missing
 from prony.analysis.steady_state import SteadyState
 from prony.analysis.summary import CellSummary, Estimate, figures
@@ -30,6 +31,7 @@ def sheets(reading: Reading, trials: Callable[[], Iterable[TrialRecord]]) -> tup
         Sheet("trials", _TRIAL_COLUMNS, (_trial(record, cells) for record in trials())),
         Sheet("cells", (*_CELL, *_CELL_COLUMNS), _cell_rows(reading)),
         Sheet("requests", _REQUEST_COLUMNS, _request_rows(trials())),
+        Sheet("statuses", _STATUS_COLUMNS, _status_rows(trials())),
         Sheet("processes", _PROCESS_COLUMNS, _process_rows(trials())),
         Sheet("series", _SERIES_COLUMNS, _series_rows(trials())),
         Sheet("comparisons", _COMPARISON_COLUMNS, _comparison_rows(reading)),
@@ -121,6 +123,28 @@ def _request_rows(trials: Iterable[TrialRecord]) -> Iterator[Row]:
 def _ok_by_status(found: Tally) -> Mapping[str | None, int]:
     whole: Mapping[str | None, int] = {None: found.ok} if found.requests else {}
     return dict(found.ok_status.items()) or whole
+
+
+_STATUS_COLUMNS = (
+    *("trial_id", "cell_id", "block", "status", "requests", "errors", "body_bytes [B]"),
+    *(f"{kind}_{name} [ns]" for kind in ("response", "service") for name in ("p50", "p99", "max")),
+)
+
+
+def _status_rows(trials: Iterable[TrialRecord]) -> Iterator[Row]:
+    """Yield the requests, bytes and times of complete replies of each status of each trial."""
+    for record in trials:
+        trial = record.trial
+        for one in load_statuses(trial.recording):
+            times = (_three(one.latency["all"][f"{kind}_ns"]) for kind in ("response", "service"))
+            counts = (one.status, one.requests, one.errors, one.body_received)
+            yield record.id, trial.cell_id, trial.block, *counts, *chain(*times)
+
+
+def _three(times: LatencySummary | None) -> Row:
+    if times is None:
+        return (None, None, None)
+    return (times.percentiles["50"], times.percentiles["99"], times.max_ns)
 
 
 _PROCESS_COLUMNS = ("trial_id", "cell_id", "block", "role", "metric", "unit", "value", "reason")

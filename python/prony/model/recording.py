@@ -450,6 +450,28 @@ _OF_PATHS = tuple(
 
 
 @dataclass(frozen=True, slots=True)
+class StatusFigures:
+    """What became of the requests of one status: those of the window, those of them with a valid reply
+    (``ok``), those ``carried_in``, and the bytes of the bodies of the former.
+
+    ``other``: times of complete replies with another status or body than expected, those carried in too. A
+    closed loop has no response times; what there is none of is null. All statuses together are the whole.
+    """
+
+    requests: int
+    ok: int
+    carried_in: int
+    carried_in_ok: int
+    body_received: int
+    ok_response: Distribution | None = field(default=None, metadata=OPTIONAL)
+    ok_service: Distribution | None = field(default=None, metadata=OPTIONAL)
+    carried_in_response: Distribution | None = field(default=None, metadata=OPTIONAL)
+    carried_in_service: Distribution | None = field(default=None, metadata=OPTIONAL)
+    other_response: Distribution | None = field(default=None, metadata=OPTIONAL)
+    other_service: Distribution | None = field(default=None, metadata=OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
 class ReportedLatency:
     """What a tool says of its latencies where it keeps no distribution; percentiles by name (``99.9``)."""
 
@@ -630,6 +652,7 @@ class Recording:
     stages: tuple[StageFigures, ...] = field(default=(), metadata={**OPTIONAL, **INTERNAL})
     raw_latencies: RawLatencies | None = field(default=None, metadata=OPTIONAL)
     paths: tuple[PathFigures, ...] = field(default=(), metadata={**OPTIONAL, **INTERNAL})
+    statuses: Mapping[str, StatusFigures] = field(default_factory=dict, metadata={**OPTIONAL, **INTERNAL})
     machines: tuple[GeneratorMachine, ...] = field(default=(), metadata=OPTIONAL)
 
     @property
@@ -645,6 +668,7 @@ def decode_recording(value: object) -> Recording:
     """
     found = decode(Recording, value, "recording")
     _check_mix(found)
+    _check_statuses(found)
     return found
 
 
@@ -667,6 +691,36 @@ def _check_mix(found: Recording) -> None:
         if sum_of_paths != whole[name]:
             expected = f"{whole[name]} of `{name}` in all paths, as in the whole"
             raise ShapeError(expected, sum_of_paths, "recording", "paths")
+
+
+def _check_statuses(found: Recording) -> None:
+    """Refuse statuses that do not make up the whole; none are no fault."""
+    if not found.statuses:
+        return
+    account, times, parts = found.account, found.distributions, found.statuses.values()
+    carried = account.carried_in or CarriedIn(0, 0, {}, {})
+    whole = {
+        "requests": account.scheduled,
+        "ok": account.ok,
+        "carried_in": carried.requests,
+        "carried_in_ok": carried.answered,
+        "body_received": found.bytes.body_received or 0,
+    }
+    summed = {name: sum(getattr(one, name) for one in parts) for name in whole}
+    for name in _OF_STATUSES:
+        whole[name] = _count(getattr(times, name))
+        summed[name] = sum(_count(getattr(one, name)) for one in parts)
+    for name, expected in whole.items():
+        if summed[name] != expected:
+            words = f"{expected} of `{name}` in all statuses, as in the whole"
+            raise ShapeError(words, summed[name], "recording", "statuses")
+
+
+_OF_STATUSES = ("ok_response", "ok_service", "carried_in_response", "carried_in_service")
+
+
+def _count(times: Distribution | None) -> int:
+    return 0 if times is None else times.count
 
 
 def _counts(account: Account, traffic: Traffic, times: Mapping[str, Distribution]) -> Counter[str]:

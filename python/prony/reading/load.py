@@ -13,9 +13,11 @@ from prony.analysis.distribution import EMPTY, Times, read_distribution
 from prony.analysis.latency import (
     LatencySummary,
     LoadPath,
+    LoadStatus,
     TimesOfKind,
     latency_summaries,
     load_paths,
+    load_statuses,
     of_kind,
     summarise,
     summary_of,
@@ -123,6 +125,8 @@ class LoadReading:
     """Of a load with `--stages`."""
     paths: tuple[LoadPath, ...] = ()
     """Of a mix, each path; else empty."""
+    statuses: tuple[LoadStatus, ...] = ()
+    """By the status of their reply; empty where the generator does not report them."""
     conditions: tuple[ConditionResult, ...] = field(default=(), metadata=at("fail_if"))
 
     @property
@@ -191,6 +195,7 @@ def read_load(recording: Recording, conditions: Sequence[LoadCondition] = ()) ->
         spread=_spread(recording),
         stages=tuple(_stage(one, _kind(recording)) for one in recording.stages),
         paths=load_paths(recording),
+        statuses=load_statuses(recording),
         conditions=tuple(judge_condition(one, recording, is_limited=is_limited) for one in conditions),
     )
 

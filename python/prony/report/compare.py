@@ -9,6 +9,8 @@ from prony.analysis.versus import (
     ComparedLoad,
     Family,
     LimitResult,
+    SavedRuns,
+    SavedSide,
     SideTotals,
     Versus,
     Windows,
@@ -51,6 +53,8 @@ def _head(found: Versus) -> Iterator[Block]:
         )
     if found.windows is not None:
         yield from _of_windows(found, found.windows)
+    elif found.runs is not None:
+        yield from _of_runs(found, found.runs)
     elif found.paired:
         paired = "Paired by block: both ran in the same blocks, one after the other"
         within = "" if found.by_session else "; intervals are of differences within one session"
@@ -92,7 +96,7 @@ def _interrupted(windows: Windows) -> Text:
     )
 
 
-def _errors(name: str, side: SideTotals, at: str) -> Text:
+def _errors(name: str, side: SideTotals | SavedSide, at: str) -> Text:
     return text(
         "{}: {} of {} were not answered as expected.",
         Name(name),
@@ -116,6 +120,28 @@ def _alike(found: Versus, windows: Windows) -> Iterator[Text]:
         "Neighbouring pairs may resemble each other ({}: r = {}, taken as {}): its interval is {} times as"
     )
     yield text(f"{words} wide.", Name(METRICS[deciding[0]].title), *parts)
+
+
+# --- saved loads ------------------------------------------------------------------------------------------
+
+
+def _of_runs(found: Versus, runs: SavedRuns) -> Iterator[Block]:
+    if runs.has_scatter:
+        words = f"From saved loads, {found.remark}; a difference may be that of two days."
+    else:
+        words = (
+            "A side has one load. Intervals are of the seconds within the loads: what differs from one load "
+            "to the next is not in them, so there is no verdict."
+        )
+    yield Paragraph(words, Tone.WARNING)
+    for key, name, side in (("first", found.first, runs.first), ("second", found.second, runs.second)):
+        at = pointer("runs", key)
+        if side.limited:
+            limited = counted(Figure(side.limited, count, at + pointer("limited")), "load")
+            words_of = text("{}: the generator may have been the limit in {}.", Name(name), limited)
+            yield Paragraph(words_of, Tone.WARNING)
+        if side.errors:
+            yield Paragraph(_errors(name, side, at), Tone.BAD)
 
 
 # --- what is shown ----------------------------------------------------------------------------------------
@@ -160,7 +186,7 @@ def _load(one: ComparedLoad, found: Versus, at: str) -> Section:
             blocks.append(Paragraph(_SCREENING, Tone.QUIET))
         if rows:
             blocks.append(_table(rows, at))
-    if not found.windows:
+    if not found.windows and not found.runs:
         at_failed = at + pointer("failed_trials")
         blocks.append(_failures(one.failed_trials, at_failed, by_session=found.by_session))
     load = workload_words(one.workload, at + pointer("workload"))

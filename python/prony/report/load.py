@@ -43,6 +43,7 @@ from prony.report.document import (
 from prony.report.findings import verdict_words
 from prony.report.forms import as_typed, byte_size, count, duration, in_metric, in_scale, percent
 from prony.report.machines import lost_words, machines_section
+from prony.report.statuses import statuses_section
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, Words, counted, joined, pointer, text
 from prony.report.words import carried_words, ending_words
 from prony.units import Scale, duration_scale, format_duration, format_rate, nanoseconds
@@ -57,6 +58,9 @@ def load_document(reading: LoadReading) -> Document:
         sections.append(_stages(reading))
     if reading.paths:
         sections.append(_paths(reading))
+    # The whole says it where all ended alike.
+    if len(reading.statuses) > 1:
+        sections.append(statuses_section(reading))
     if (tls := reading.recording.tls) is not None:
         sections.append(_tls(tls, is_verified=_is_verified(reading.recording)))
     if (streams := reading.recording.streams) is not None:
