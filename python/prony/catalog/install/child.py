@@ -6,8 +6,7 @@ Must not know what they do.
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from errno import EACCES, EINTR, ENOSPC
 from pathlib import Path
@@ -156,11 +155,11 @@ class Children:
 
         self.check()
         try:
-            with (
-                open_run(self.user) as run,
-                Relay(ways.hosts, ways.proxies) as relay,
-                _opened_as(user, stdin or Path(os.devnull)) as given,
-            ):
+            given = _opened_as(user, stdin or Path(os.devnull))
+        except OSError as error:
+            return FinishedCommand(127, "", f"{task.command[0]}: {error.strerror}")
+        try:
+            with given, open_run(self.user) as run, Relay(ways.hosts, ways.proxies) as relay:
                 home = own_folder(home_of(run), user, 0o700)
                 own = _with_readable_project(task, user, home)
                 end = run_build(own, user, BuildPlace(run, relay, given), note)
@@ -209,18 +208,19 @@ class Children:
         return process
 
 
-@contextmanager
-def _opened_as(user: RunAs, file: Path) -> Iterator[BinaryIO]:
-    """Open a file if ``user`` may read it: with root's rights Prony could open anyone's file, also by a link.
+def _opened_as(user: RunAs, file: Path) -> BinaryIO:
+    """Return a file, open, if ``user`` may read it: with root's rights Prony could open anyone's, also by a
+    link.
 
     *Errors*: PermissionError, OSError.
     """
     descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as opened:
-        # Checks the open file, not its name: someone could replace the file in between.
-        if user.drop and first_unreadable(Path(f"/proc/self/fd/{descriptor}").readlink(), user):
-            raise PermissionError(EACCES, os.strerror(EACCES))
-        yield opened
+    opened = os.fdopen(descriptor, "rb")
+    # Checks the open file, not its name: someone could replace the file in between.
+    if user.drop and first_unreadable(Path(f"/proc/self/fd/{descriptor}").readlink(), user):
+        opened.close()
+        raise PermissionError(EACCES, os.strerror(EACCES))
+    return opened
 
 
 def _with_readable_project(task: BuildTask, user: RunAs, home: Path) -> BuildTask:
