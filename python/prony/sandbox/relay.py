@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from types import MappingProxyType, TracebackType
 from typing import NamedTuple, Self
 from urllib.parse import unquote, urlsplit
-from urllib.request import proxy_bypass_environment
 
 _HEAD_BYTES = 32_768
 _HEAD_S, _CONNECT_S, _IDLE_S = 30.0, 30.0, 600.0
@@ -127,12 +126,21 @@ class Relay:
         return server
 
     def _proxy(self, asked: _Asked) -> "_Proxy | None":
-        name, port = asked.host
-        if proxy_bypass_environment(f"{name}:{port}", self._proxies):
+        if _is_direct(asked.host[0], self._proxies.get("no", "")):
             return None
         kinds = ("https" if asked.is_tunnel else "http", "all")
         url = next((self._proxies[kind] for kind in kinds if self._proxies.get(kind)), None)
         return _Proxy.parse(url) if url else None
+
+
+def _is_direct(host: str, no_proxy: str) -> bool:
+    """Return whether the user's proxies are not for this host.
+
+    >>> _is_direct("pypi.lan", "localhost, .lan"), _is_direct("pypi.org", "localhost, .lan")
+    (True, False)
+    """
+    words = [word.strip().lstrip(".").lower() for word in no_proxy.split(",") if word.strip()]
+    return any(word in ("*", host) or host.endswith(f".{word}") for word in words)
 
 
 class _Proxy(NamedTuple):

@@ -16,8 +16,8 @@ from pathlib import Path
 
 # Source: PEP 508, and requirements files of pip for `--hash`.
 _LINE = re.compile(
-    r"[a-z0-9][a-z0-9._-]*\s*(?:\[[a-z0-9._, -]*\])?[a-z0-9.*+!_,<>=~ ()-]*"
-    r"(?:;[a-z0-9.*+!_,<>=~ ()'\"-]*)?(?:\s+--hash=sha256:[0-9a-f]{64})*",
+    r"[a-z0-9][a-z0-9._-]*\s*(?:\[[a-z0-9._, -]*\])?(?:(?! -)[a-z0-9.*+!_,<>=~ ()-])*"
+    r"(?:;(?:(?! -)[a-z0-9.*+!_,<>=~ ()'\"-])*)?(?:\s+--hash=sha256:[0-9a-f]{64})*",
     re.IGNORECASE | re.ASCII,
 )
 _LOCKED = re.compile(r"[^=<>~! ]+==[^=<>~!*, ]+(?: *;[^-]*)?(?: --hash=sha256:[0-9a-f]{64})+", re.ASCII)
