@@ -2,7 +2,8 @@
 
 TLS is between the build and the host: the relay carries bytes. Must not know who builds what.
 
->>> Relay(frozenset({("pypi.org", 443)})).allows("pypi.org", 80)
+>>> with Relay(frozenset({("pypi.org", 443)})) as relay:
+...     relay.allows("pypi.org", 80)
 False
 """
 
@@ -69,10 +70,11 @@ class Relay:
         return (host.lower().rstrip("."), port) in self._hosts
 
     def _accept(self) -> None:
-        with contextlib.suppress(OSError, IndexError):
-            _, (descriptor, *_), _, _ = socket.recv_fds(self._here, 1, 1)
-            listener = self._kept(socket.socket(fileno=descriptor))
-            while True:
+        with contextlib.suppress(OSError):
+            _, descriptors, _, _ = socket.recv_fds(self._here, 1, 1)
+            # None: the build ended before it had a network.
+            listener = self._kept(socket.socket(fileno=descriptors[0])) if descriptors else None
+            while listener is not None:
                 self._seats.acquire()
                 client = self._kept(listener.accept()[0])
                 threading.Thread(target=self._serve, args=(client,), daemon=True).start()

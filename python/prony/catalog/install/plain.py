@@ -15,9 +15,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 # Source: PEP 508, and requirements files of pip for `--hash`.
+# Not of an option.
+_DASH = r"(?<=[a-z0-9.])-(?=[a-z0-9])"
 _LINE = re.compile(
-    r"[a-z0-9][a-z0-9._-]*\s*(?:\[[a-z0-9._, -]*\])?(?:(?! -)[a-z0-9.*+!_,<>=~ ()-])*"
-    r"(?:;(?:(?! -)[a-z0-9.*+!_,<>=~ ()'\"-])*)?(?:\s+--hash=sha256:[0-9a-f]{64})*",
+    rf"[a-z0-9][a-z0-9._-]*\s*(?:\[[a-z0-9._, -]*\])?(?:[a-z0-9.*+!_,<>=~ ()]|{_DASH})*"
+    rf"(?:;(?:[a-z0-9.*+!_,<>=~ ()'\"]|{_DASH})*)?(?:\s+--hash=sha256:[0-9a-f]{{64}})*",
     re.IGNORECASE | re.ASCII,
 )
 _LOCKED = re.compile(r"[^=<>~! ]+==[^=<>~!*, ]+(?: *;[^-]*)?(?: --hash=sha256:[0-9a-f]{64})+", re.ASCII)
