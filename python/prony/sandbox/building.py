@@ -85,8 +85,11 @@ def run_build(
     """
     # Beside the home, so that the ceiling of the disk holds for it too.
     with tempfile.TemporaryFile(dir=place.run.folder) as output:
-        files = {"relay": place.relay.there, "stdin": place.stdin, "stdout": output}
-        inherited = {name: file.fileno() for name, file in files.items()}
+        inherited = {
+            "relay": place.relay.there.fileno(),
+            "stdin": place.stdin.fileno(),
+            "stdout": output.fileno(),
+        }
         order = {**_order(task, user, home_of(place.run)), **inherited}
         supervisor = Supervisor.start(order, tuple(inherited.values()))
         on_start(supervisor)
