@@ -116,7 +116,7 @@ class Relay:
         client.sendall(_answer("403 Forbidden", f"{name} is no configured package index"))
 
     def _reached(self, asked: _Asked, client: socket.socket) -> socket.socket:
-        """Return a connection to the host or proxy, with the request sent; answer a client that wants a tunnel."""
+        """Return a connection with the request sent; answer a client that wants a tunnel."""
         proxy = self._proxy(asked)
         server = socket.create_connection(proxy.address if proxy else asked.host, _CONNECT_S)
         if proxy:
