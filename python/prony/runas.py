@@ -9,7 +9,7 @@ ordinary user's Prony does all of it as that user. Must not know what is run.
 import os
 import pwd
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from prony.errors import HostError, UsageError
@@ -25,12 +25,34 @@ _BUILDERS = ("prony-build", "nobody", "bin", "daemon")
 _GENERATOR = 60_941
 
 
+# Who fetches packages that need no build: the same, so that no build can change what it keeps.
+_KEEPER = 60_942
+
+
+@dataclass(frozen=True, slots=True)
+class BuildRules:
+    """What one command of a build may use; None: as much as a subject, and half an hour.
+
+    ``hosts``: what it may reach besides the package indices. ``trusted``: it runs outside of the sandbox.
+    """
+
+    memory_bytes: int | None = None
+    processes: int | None = None
+    disk_bytes: int | None = None
+    time_ns: int | None = None
+    hosts: tuple[str, ...] = ()
+    trusted: bool = False
+
+
+_USUAL_RULES = BuildRules()
+
+
 @dataclass(frozen=True, slots=True)
 class RunAs:
     """The user that subjects run as. ``drop`` is true when Prony is root and must change to it.
 
     ``cache`` is a folder that this user can read: environments, copies of apps, and the folders of trials
-    live there.
+    live there. ``build``: the rules for what is built for them.
     """
 
     name: str
@@ -38,21 +60,22 @@ class RunAs:
     gid: int
     drop: bool
     cache: Path
+    build: BuildRules = _USUAL_RULES
 
     def groups(self) -> tuple[int, ...]:
         """Return the supplementary groups: the user's own when privileges are dropped, else none to set."""
         return tuple(os.getgrouplist(self.name, self.gid)) if self.drop else tuple(os.getgroups())
 
 
-def resolve_user(run_as: str | None = None) -> RunAs:
-    """Return the user that subjects run as on this machine.
+def resolve_user(run_as: str | None = None, build: BuildRules = _USUAL_RULES) -> RunAs:
+    """Return the user that subjects run as on this machine; ``build``: the rules for what is built.
 
     *Errors*: UsageError for an unknown user, or when Prony is not root and the user is not the caller.
     """
     if os.geteuid() != 0:
-        return _caller(run_as)
+        return replace(_caller(run_as), build=build)
     entry = _entry(run_as) if run_as else _sudo_caller() or _entry("nobody")
-    return RunAs(entry.pw_name, entry.pw_uid, entry.pw_gid, entry.pw_uid != 0, _cache_of_root())
+    return RunAs(entry.pw_name, entry.pw_uid, entry.pw_gid, entry.pw_uid != 0, _cache_of_root(), build)
 
 
 def builder_for(user: RunAs) -> RunAs:
@@ -69,7 +92,14 @@ def builder_for(user: RunAs) -> RunAs:
             f"no user but `{user.name}` can build packages: this machine has none of {', '.join(_BUILDERS)}",
             hint="useradd --system prony-build",
         )
-    return RunAs(entry.pw_name, entry.pw_uid, entry.pw_gid, True, user.cache)
+    return RunAs(entry.pw_name, entry.pw_uid, entry.pw_gid, True, user.cache, user.build)
+
+
+def keeper_for(user: RunAs) -> RunAs:
+    """Return the user that fetches packages which need no build: another one where Prony may choose."""
+    if not user.drop:
+        return user
+    return RunAs("prony-keeper", _KEEPER, _KEEPER, True, user.cache, user.build)
 
 
 def generator_for(user: RunAs) -> RunAs:

@@ -83,5 +83,5 @@ def any_sandbox(
             "pids": "denied by the test",
             "files": "denied by the test",
         }
-        monkeypatch.setattr("prony.sandbox.process._possible_namespaces", lambda: denied)
+        monkeypatch.setattr("prony.sandbox.process.possible_namespaces", lambda: denied)
     return sandbox

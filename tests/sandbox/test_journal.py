@@ -26,7 +26,7 @@ from prony.sandbox import open_sandbox, process
 from prony.sandbox.journal import open_run
 python, mark, ordinary = sys.argv[1:]
 if ordinary == "yes":
-    process._possible_namespaces = lambda: {"network": "denied", "pids": "denied", "files": "denied"}
+    process.possible_namespaces = lambda: {"network": "denied", "pids": "denied", "files": "denied"}
 user = resolve_user()
 run = open_run(user)
 sandbox = open_sandbox(SandboxChoice(), user, run.trial_folder("1"))

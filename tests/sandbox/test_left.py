@@ -61,7 +61,7 @@ def hurried(
 def ordinary(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
     """Return a sandbox without privileges for namespaces."""
     denied = {"network": "denied by the test", "pids": "denied by the test", "files": "denied by the test"}
-    monkeypatch.setattr("prony.sandbox.process._possible_namespaces", lambda: denied)
+    monkeypatch.setattr("prony.sandbox.process.possible_namespaces", lambda: denied)
     return sandbox
 
 

@@ -426,7 +426,7 @@ def test_the_hosts_network_can_be_asked_for(user: RunAs, run: RunFolder, placeme
 
 def test_facts_name_a_reason_for_what_is_absent(user: RunAs, monkeypatch: pytest.MonkeyPatch) -> None:
     denied = {"network": "Operation not permitted", "pids": None, "files": None}
-    monkeypatch.setattr("prony.sandbox.process._possible_namespaces", lambda: denied)
+    monkeypatch.setattr("prony.sandbox.process.possible_namespaces", lambda: denied)
     facts = describe(SandboxChoice(), user)
     assert (facts.network, facts.pid_namespace) == (Network.HOST, True)
     nice = {"priority": "Prony was started with `nice`, and only root can take that back"}

@@ -11,6 +11,7 @@ from prony.cli.applicable import (
     refuse_options_of_another_run,
     refuse_options_of_servers,
 )
+from prony.cli.build_options import rules_of
 from prony.cli.flat import flattened
 from prony.cli.load_options import CheckOptions
 from prony.cli.measure import Ending, cpus_of, dry_run, end, run_and_report
@@ -187,7 +188,8 @@ def _study(options: RunOptions, known: "Catalog") -> "Study":
     from prony.study import Study
     from prony.study.found import declared_in
 
-    user = resolve_user(options.sandbox.run_as)
+    rules = rules_of(options.sandbox.build_limits, trusted=options.sandbox.trust_build)
+    user = resolve_user(options.sandbox.run_as, rules)
     is_own = options.study is None and (bool(options.own.commands) or options.own.app not in known.apps)
     settings = settings_of(options.what.settings or (), partial(_is_text, known))
     check_variables(settings.get(OF_APP, {}))

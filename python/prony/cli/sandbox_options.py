@@ -64,6 +64,17 @@ class SandboxOptions:
         bool, typer.Option("--share-cpus", help="Let the server use all CPUs, the generator's too.")
     ] = False
 
+    build_limits: Annotated[
+        str | None,
+        typer.Option(
+            help="What a build of packages may use, and hosts that it may reach: "
+            "memory=4G,processes=1000,disk=8G,time=30m,host=github.com."
+        ),
+    ] = None
+    trust_build: Annotated[
+        bool, typer.Option("--trust-build", help="Build packages outside of the sandbox.")
+    ] = False
+
     def limits(self) -> "dict[LimitName, str]":
         """Return the limits as typed."""
         given: dict[LimitName, str | None] = {

@@ -250,6 +250,9 @@ def servers(
     share_cpus: Annotated[
         bool, typer.Option("--share-cpus", help="Let the server use all CPUs, the generator's too.")
     ] = False,
+    trust_build: Annotated[
+        bool, typer.Option("--trust-build", help="Build packages outside of the sandbox.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """List the servers that Prony knows, show details of some, or check them on this machine."""
@@ -264,7 +267,7 @@ def servers(
     if update:
         return _update(known, names or ())
     if check:
-        wanted = _Wanted(tuple(names or ()), app, run_as, share_cpus)
+        wanted = _Wanted(tuple(names or ()), app, run_as, share_cpus, trust_build)
         return _check(known, wanted, as_json=as_json)
     if unit or archive is not None:
         show(_unit(known, names or (), archive, settings or (), app, is_asked=unit))
@@ -322,6 +325,7 @@ class _Wanted:
     app: str
     run_as: str | None
     share_cpus: bool
+    trust_build: bool
 
 
 def _check(known: "Catalog", choice: _Wanted, *, as_json: bool) -> int:
@@ -333,14 +337,14 @@ def _check(known: "Catalog", choice: _Wanted, *, as_json: bool) -> int:
     from prony.cli.talk import status_of, terminate_as_interrupt
     from prony.faces.terminal import TerminalReporter
     from prony.listing.servers import check_json, checks_document
-    from prony.runas import resolve_user
+    from prony.runas import BuildRules, resolve_user
 
     wanted = names_to_check(known, choice.names)
     found: list[ServerCheck] = []
     status: int = ExitCode.DONE
     with terminate_as_interrupt(), StudyProgress(len(wanted), CHECK_S) as progress:
         try:
-            user = resolve_user(choice.run_as)
+            user = resolve_user(choice.run_as, BuildRules(trusted=choice.trust_build))
             checks = check_servers(
                 known, wanted, user, progress, app=choice.app, share_cpus=choice.share_cpus
             )

@@ -35,13 +35,13 @@ def disk_bytes(folder: Path) -> int:
     return min(_MOST_DISK_BYTES, found.f_bavail * found.f_frsize // 2)
 
 
-def pids_of_user(uid: int) -> int:
+def pids_of_user(uid: int, most: int = PIDS) -> int:
     """Return the ceiling where the kernel counts all processes and threads of a user (RLIMIT_NPROC).
 
     Those that the user has already come on top: else a busy desktop would end a server, and Prony would call
     it the server's fault.
     """
-    return PIDS + sum(_tasks(folder, uid) for folder in Path("/proc").glob("[0-9]*"))
+    return most + sum(_tasks(folder, uid) for folder in Path("/proc").glob("[0-9]*"))
 
 
 def _tasks(folder: Path, uid: int) -> int:

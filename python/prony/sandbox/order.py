@@ -161,7 +161,12 @@ def _named_temporary(launch: Launch, user: RunAs) -> list[str]:
     named = [str(user.cache)]
     for process in launch.processes:
         named += [*process.command, *process.environment.values(), process.folder or ""]
-    return sorted({found for text in named for found in _TEMPORARY.findall(text)})
+    return named_temporary(named)
+
+
+def named_temporary(texts: Sequence[str]) -> list[str]:
+    """Return the entries of /tmp and /var/tmp that any of ``texts`` names."""
+    return sorted({found for text in texts for found in _TEMPORARY.findall(text)})
 
 
 def _process(launch: Launch, user: RunAs, folder: Path, join_paths: Sequence[str]) -> Json:

@@ -50,18 +50,22 @@ class Supervisor:
         return [sys.executable, "-I", "-S", "-c", _BOOT, str(Path(prony.__file__).parent.parent)]
 
     @classmethod
-    def start(cls, order: Json) -> "Supervisor":
-        """Start a supervisor and give it its order.
+    def start(cls, order: Json, descriptors: Sequence[int] = ()) -> "Supervisor":
+        """Start a supervisor, which inherits the ``descriptors`` that its order names, and give it the order.
 
         *Errors*: HostError when it cannot be started.
         """
-        supervisor = cls.spawn(cls.command(), {"LANG": "C.UTF-8"})
+        supervisor = cls.spawn(cls.command(), {"LANG": "C.UTF-8"}, descriptors=descriptors)
         supervisor.give(order)
         return supervisor
 
     @classmethod
     def spawn(
-        cls, command: Sequence[str], environment: Mapping[str, str], folder: str | Path = "/"
+        cls,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        folder: str | Path = "/",
+        descriptors: Sequence[int] = (),
     ) -> "Supervisor":
         """Start a supervisor, which waits for its order, by a command that forwards its input and output.
 
@@ -75,6 +79,7 @@ class Supervisor:
                 stderr=subprocess.PIPE,
                 env=environment,
                 cwd=folder,
+                pass_fds=descriptors,
                 # Only Prony handles Ctrl-C in the terminal.
                 start_new_session=True,
             )

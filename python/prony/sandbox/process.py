@@ -57,7 +57,7 @@ class ProcessSandbox:
     @property
     def facts(self) -> SandboxFacts:
         """What it isolates on this machine."""
-        possible = _possible_namespaces()
+        possible = possible_namespaces()
         missing = {}
         if self._choice.network is Network.HOST:
             missing["network namespace"] = "the user chose the host's network"
@@ -169,7 +169,7 @@ def _is_free(port: int, listen: str | None) -> bool:
 
 
 @cache
-def _possible_namespaces() -> Json:
+def possible_namespaces() -> Json:
     """Test once: the result does not change while Prony runs."""
     done = subprocess.run(
         [*Supervisor.command(), "--probe"], capture_output=True, check=False, timeout=_SPARE_S

@@ -12,6 +12,7 @@ import os
 import resource
 import signal
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from prony.lines import json_object
@@ -51,6 +52,10 @@ class SpawnOrder(NamedTuple):
     ``layer``: the folder that a layer covers, and its place (`prony.sandbox.start`). ``disk_bytes``: how
     large the folders ``watched`` may become; ``pids``: how many processes its user may have. Null: no limit.
     ``sysctl``: settings of the kernel in its own network.
+
+    A build has more: ``memory_bytes``, how much memory all its processes together may use; descriptors that
+    the supervisor inherits: ``relay``, to which it hands a socket that listens in the build's network, and
+    the build's ``stdin`` and ``stdout``.
     """
 
     processes: list[Process]
@@ -74,6 +79,10 @@ class SpawnOrder(NamedTuple):
     disk_bytes: int | None = None
     pids: int | None = None
     sysctl: Mapping[str, str] = {}
+    memory_bytes: int | None = None
+    relay: int | None = None
+    stdin: int | None = None
+    stdout: int | None = None
 
     @classmethod
     def parse(cls, line: bytes) -> "SpawnOrder":
@@ -122,7 +131,7 @@ def _steps(
         ("enter the control group", lambda: join(process.join_paths)),
         ("set the CPUs", lambda: os.sched_setaffinity(0, order.cpus)),
         ("set limits", lambda: _set_limits(order)),
-        ("connect the output", lambda: _connect(log, failures)),
+        ("connect the output", lambda: _connect(order, log, failures)),
         (f"change to the user {order.uid}", lambda: _change_user(order)),
         ("tie it to the supervisor", lambda: _die_with(parent)),
         ("give up privileges", lambda: linux.forbid_new_privileges() if order.no_new_privileges else None),
@@ -161,6 +170,9 @@ def _set_limits(order: SpawnOrder) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _lower(resource.RLIMIT_NPROC, order.pids)
     _lower(resource.RLIMIT_FSIZE, order.disk_bytes)
+    if order.memory_bytes is not None:
+        # Where the machine's memory ends before the ceiling does, the kernel ends the build first.
+        Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def _lower(limit: int, to: int | None) -> None:
@@ -169,10 +181,9 @@ def _lower(limit: int, to: int | None) -> None:
         resource.setrlimit(limit, (to, to))
 
 
-def _connect(log: int, failures: int) -> None:
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    os.dup2(log, 1)
+def _connect(order: SpawnOrder, log: int, failures: int) -> None:
+    os.dup2(os.open(os.devnull, os.O_RDONLY) if order.stdin is None else order.stdin, 0)
+    os.dup2(log if order.stdout is None else order.stdout, 1)
     os.dup2(log, 2)
     os.closerange(3, failures)
     os.closerange(failures + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])

@@ -29,6 +29,9 @@ from typing import NamedTuple, NoReturn
 from prony.sandbox import linux
 from prony.sandbox.spawn import Process, SpawnOrder, become, report_failure
 
+RELAY = ("127.0.0.1", 3128)
+"""Where a build's network has Prony's relay."""
+
 # What no server writes, and of which there may be very much.
 _LEFT_OUT = frozenset({".git", ".hg", ".venv", "venv", "node_modules", "__pycache__"})
 # About a second's work for each trial; whatever is beyond stays as it is, or the folder read-only.
@@ -184,6 +187,8 @@ def start(order: SpawnOrder, log: int) -> Started | dict[str, str]:
             settings = linux.read_network_settings()
             linux.unshare(linux.NEW_NETWORK)
             linux.raise_loopback()
+            if order.relay is not None:
+                _hand_over_listener(order.relay)
             linux.write_network_settings(settings)
             refused = linux.write_network_settings(order.sysctl)
             if refused:
@@ -206,6 +211,12 @@ def start(order: SpawnOrder, log: int) -> Started | dict[str, str]:
     return dict(
         json.loads(failure or b'{"step": "start", "reason": "the first process of the namespace ended"}')
     )
+
+
+def _hand_over_listener(relay: int) -> None:
+    """Give Prony the socket at which a build finds it: nothing else is in the build's network."""
+    with socket.create_server(RELAY) as listener, socket.socket(fileno=relay) as there:
+        socket.send_fds(there, [b"r"], [listener.fileno()])
 
 
 def _start_here(order: SpawnOrder, log: int, failures: int) -> Started:
@@ -290,7 +301,8 @@ def _mounted(order: SpawnOrder) -> Sequence[Process]:
     linux.mount_own_proc()
     if order.network_namespace:
         # The same holds for memory.
-        linux.mount_own_shared_memory(order.disk_bytes)
+        most = (size for size in (order.disk_bytes, order.memory_bytes) if size is not None)
+        linux.mount_own_shared_memory(min(most, default=None))
     return entered
 
 

@@ -150,7 +150,7 @@ def test_the_environment_belongs_to_root_and_who_runs_servers_can_use_it(catalog
     everything = list(user.cache.rglob("*"))
     assert len(everything) > 100
     assert [path for path in everything if path.lstat().st_uid == user.uid] == []
-    (closed,) = user.cache.glob("builder-*")
+    closed = user.cache / "store"
     assert closed.stat().st_mode & 0o777 == 0o700
     open_to_all = [path for path in everything if path.lstat().st_mode & stat.S_IWOTH]
     assert [path for path in open_to_all if not path.is_symlink() and closed not in path.parents] == []

@@ -36,8 +36,8 @@ class Recorded:
     def __init__(self, children, fails_at=None, log=""):
         self.builder, self.commands, self._fails_at, self._log = children.builder, [], fails_at, log
 
-    def run(self, command, environment, folder, stdin=None, *, by=None):
-        self.commands.append((command, environment, by))
+    def build(self, task, stdin=None):
+        self.commands.append((task.command, task.environment, task.writable))
         failed = len(self.commands) - 1 == self._fails_at
         return FinishedCommand(int(failed), "", self._log if failed else "")
 
@@ -69,7 +69,7 @@ def test_its_own_pip_installs_with_hashes_and_nothing_that_the_lock_does_not_nam
     # What builds the others is there first: an isolated build would download it without a hash.
     assert re.findall(r"^[a-z]+", Path(first[-1]).read_text(), re.MULTILINE) == ["setuptools", "wheel"]
     assert "--no-build-isolation" in second
-    assert {by for *_, by in recorded.commands} == {children.builder}
+    assert {writable for *_, writable in recorded.commands} == {(lock.parent / "venv",)}
 
 
 def test_builds_read_the_variables_that_the_entry_names(old, lock, children):

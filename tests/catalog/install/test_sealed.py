@@ -10,8 +10,10 @@ import pytest
 from catalog.install.test_made import ENTRY, MAKE
 from commands import passable_folder
 from prony.catalog.install.access import refuse_open_cache
+from prony.catalog.install.child import Children
 from prony.catalog.install.environment import EnvironmentRequest
 from prony.catalog.install.prepare import prepare
+from prony.catalog.install.uv import open_uv
 from prony.catalog.schema.loader import load_server
 from prony.errors import HostError
 from prony.runas import RunAs, builder_for, generator_for, resolve_user
@@ -66,10 +68,12 @@ def test_who_runs_subjects_can_write_nothing_of_what_was_built(user, request_of)
 
 
 @needs_root
-def test_who_runs_subjects_cannot_enter_the_folder_of_the_one_who_builds(user, request_of):
+def test_who_runs_and_who_builds_cannot_enter_the_store_of_wheels(user, request_of):
     prepared(user, request_of)
-    (theirs,) = user.cache.glob("builder-*")
-    assert (theirs.owner(), theirs.stat().st_mode & 0o777) == (builder_for(user).name, 0o700)
+    children = Children(user)
+    open_uv(children)
+    theirs = (user.cache / "store").stat()
+    assert (theirs.st_uid, theirs.st_mode & 0o777) == (children.keeper.uid, 0o700)
     assert writable_by(user, user.cache) == []
 
 

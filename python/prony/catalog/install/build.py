@@ -1,7 +1,7 @@
 """Builds one environment: chooses its lock, installs the packages, tests it, and marks it as complete.
 
 The folder of an environment holds the lock, the mark and the virtual environment. While it is built, the
-virtual environment belongs to the user that builds, and then it is sealed: no server can change what Prony,
+virtual environment belongs to whoever fills it, and then it is sealed: no server can change what Prony,
 or another server, trusts later. Before each use Prony compares it with its state when it was sealed.
 """
 
@@ -21,15 +21,26 @@ from prony.catalog.install.environment import Declared, Environment, Environment
 from prony.catalog.install.interpreter import Interpreter, choose_interpreter, find_interpreter
 from prony.catalog.install.made import Making, NotMade, locked, make
 from prony.catalog.install.old_pip import filled_by_pip
+from prony.catalog.install.plain import is_locked
 from prony.catalog.install.programs import VERSION_UNKNOWN, find_programs, try_system
 from prony.catalog.install.resolve import Lock, Unresolved, Wanted, committed_lock, resolve_lock
-from prony.catalog.install.sealed import Tree, change_since, filling, read_mark, seal, sealed_copy, write_mark
+from prony.catalog.install.sealed import (
+    Tree,
+    change_since,
+    filling,
+    read_mark,
+    remove_tree,
+    seal,
+    sealed_copy,
+    write_mark,
+)
 from prony.catalog.install.system import find_system, missing
 from prony.catalog.install.uv import Uv, cause, last_words, open_uv
 from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemInstall
 from prony.errors import HostError, refused_by
 from prony.model.shapes import Json
 from prony.runas import RunAs, builder_for, expanded, own_folder
+from prony.sandbox.building import BuildTask
 from prony.version import prony_version
 
 
@@ -57,7 +68,7 @@ def _copy(files: tuple[Path, ...], target: Path) -> None:
 
 
 # Part of every environment's name: increase it when environments are built in another way.
-_RECIPE = "2"
+_RECIPE = "3"
 
 _VENV = "venv"
 
@@ -237,9 +248,9 @@ class Builder:
         lock_file = folder / "lock.txt"
         lock_file.write_text(recipe.lock.text)
         lock_file.chmod(0o644)
-        builder = self._children.builder
-        venv = own_folder(folder / _VENV, builder)
-        tree = _filled(request, venv, lock_file, recipe) or _sealed(request, venv, builder)
+        venv = folder / _VENV
+        made_by = _filled(request, venv, lock_file, recipe)
+        tree = made_by if isinstance(made_by, Unavailable) else _sealed(request, venv, made_by)
         if isinstance(tree, Unavailable):
             return tree
         # Sealed before anything of it runs as the user that will run it.
@@ -274,8 +285,11 @@ class Builder:
         """Import the server as the user that will run it, and list the environment's packages."""
         key, server = request.key, request.server
         environment = {"PATH": os.defpath, "PYTHONDONTWRITEBYTECODE": "1"}
-        command = [str(python), "-c", _REPORT, *install.imports]
-        done = self._children.run(command, environment, Path("/"))
+        task = BuildTask([str(python), "-c", _REPORT, *install.imports], environment, Path("/"))
+        # The user's own environment is taken as it is.
+        done = (
+            self._children.tried(task) if digest else self._children.run(task.command, environment, Path("/"))
+        )
         if not done.ok:
             reason = f"the user `{self._user.name}` cannot run `{python}`: {cause(done)}"
             return Unavailable(key, reason, last_words(done))
@@ -306,31 +320,63 @@ def _python_of(folder: Path) -> Path:
     return folder / _VENV / "bin" / "python"
 
 
-def _filled(request: EnvironmentRequest, venv: Path, lock_file: Path, recipe: _Recipe) -> Unavailable | None:
-    """Install what the lock says; return null, or why that failed."""
-    if recipe.interpreter.is_old:
-        done = filled_by_pip(recipe.uv.children, recipe.interpreter, lock_file, venv, recipe.variables)
-        return None if done.ok else _not_installed(request, done)
-    uv = replace(recipe.uv, environment={**recipe.uv.environment, **recipe.variables})
-    python = venv / "bin" / "python"
-    interpreter = str(recipe.interpreter.path)
-    create = ["venv", "--allow-existing", "--no-project", "--python", interpreter, str(venv)]
-    hashes = ["--require-hashes"] if recipe.lock.hashed else []
-    # Compile bytecode now: trials forbid writing it, so that the first one is not slower than the others.
-    fill = [
-        "pip",
-        "sync",
-        "--python",
-        str(python),
-        "--compile-bytecode",
-        "--allow-empty-requirements",
-        *hashes,
+def _filled(request: EnvironmentRequest, venv: Path, lock_file: Path, recipe: _Recipe) -> RunAs | Unavailable:
+    """Install what the lock says; return who did it, or why that failed.
+
+    Where each package has a wheel none of their code runs, and the keeper does it.
+    """
+    children = recipe.uv.children
+    if not recipe.interpreter.is_old and is_locked(recipe.lock.text):
+        if _fetched(own_folder(venv, children.keeper), lock_file, recipe):
+            return children.keeper
+        remove_tree(venv)
+    done = _built(own_folder(venv, children.builder), lock_file, recipe)
+    return children.builder if done.ok else _not_installed(request, done)
+
+
+def _fetched(venv: Path, lock_file: Path, recipe: _Recipe) -> bool:
+    """Install wheels alone, and return whether that did."""
+    uv, only_wheels = recipe.uv, ("--only-binary", ":all:", "--require-hashes", "--no-compile-bytecode")
+    created = uv.fetch(*_create(venv, recipe))
+    if not created.ok or not uv.fetch(*_sync(venv), *only_wheels, str(lock_file)).ok:
+        return False
+    # Trials forbid writing bytecode, so that the first one is not slower than the others. Packages may have
+    # files that Python runs when it starts: not without `site`.
+    compile_all = [
+        str(recipe.interpreter.path),
+        "-I",
+        "-S",
+        "-m",
+        "compileall",
+        "-q",
+        "-j",
+        "0",
+        str(venv / "lib"),
     ]
-    for command in (create, [*fill, str(lock_file)]):
-        done = uv.run(*command)
-        if not done.ok:
-            return _not_installed(request, done)
-    return None
+    children = uv.children
+    children.tried(BuildTask(compile_all, {"PATH": os.defpath}, venv, (venv,)), by=children.keeper)
+    return True
+
+
+def _built(venv: Path, lock_file: Path, recipe: _Recipe) -> FinishedCommand:
+    """Install all, and build what is no wheel."""
+    if recipe.interpreter.is_old:
+        return filled_by_pip(recipe.uv.children, recipe.interpreter, lock_file, venv, recipe.variables)
+    uv = replace(recipe.uv, environment={**recipe.uv.environment, **recipe.variables})
+    hashes = ["--require-hashes"] if recipe.lock.hashed else []
+    done = uv.build(*_create(venv, recipe), project=None, writable=(venv,))
+    if not done.ok:
+        return done
+    fill = [*_sync(venv), "--compile-bytecode", *hashes, str(lock_file)]
+    return uv.build(*fill, project=recipe.lock.project, writable=(venv,))
+
+
+def _create(venv: Path, recipe: _Recipe) -> tuple[str, ...]:
+    return ("venv", "--allow-existing", "--no-project", "--python", str(recipe.interpreter.path), str(venv))
+
+
+def _sync(venv: Path) -> tuple[str, ...]:
+    return ("pip", "sync", "--python", str(venv / "bin" / "python"), "--allow-empty-requirements")
 
 
 def _not_installed(request: EnvironmentRequest, done: FinishedCommand) -> Unavailable:
@@ -338,9 +384,9 @@ def _not_installed(request: EnvironmentRequest, done: FinishedCommand) -> Unavai
     return Unavailable(request.key, reason, last_words(done))
 
 
-def _sealed(request: EnvironmentRequest, venv: Path, builder: RunAs) -> Tree | Unavailable:
+def _sealed(request: EnvironmentRequest, venv: Path, made_by: RunAs) -> Tree | Unavailable:
     try:
-        return seal(venv, builder.uid)
+        return seal(venv, made_by.uid)
     except ValueError as error:
         return Unavailable(request.key, f"`{request.server.name}` cannot be kept: {error}", "")
 

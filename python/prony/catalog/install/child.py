@@ -6,16 +6,22 @@ Must not know what they do.
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from errno import EACCES, EINTR, ENOSPC
 from pathlib import Path
 from threading import Lock
 from typing import BinaryIO
 
 from prony.catalog.install.access import first_unreadable
-from prony.runas import RunAs, builder_for
+from prony.catalog.install.indices import Ways, ways_out
+from prony.catalog.install.project import readable_project
+from prony.errors import HostError
+from prony.runas import RunAs, builder_for, keeper_for, own_folder
+from prony.sandbox.building import BuildPlace, BuildTask, home_of, homes, run_build, why_no_builds
+from prony.sandbox.journal import open_run
+from prony.sandbox.pipe import Supervisor
+from prony.sandbox.relay import Relay
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +48,15 @@ class FinishedCommand:
 
 @dataclass(slots=True)
 class Children:
-    """Runs commands in threads, as ``user`` or as its ``builder``; `end` kills all that still run.
+    """Runs commands in threads, as ``user``, its ``builder`` or its ``keeper``; `end` kills what still runs.
 
-    Each command has a process group of its own, so that its children end with it.
+    Each command has a process group of its own, so that its children end with it. What a stranger wrote is
+    run by `build` and `tried` alone.
     """
 
     user: RunAs
     _running: set[subprocess.Popen[str]] = field(default_factory=set)
+    _building: set[Supervisor] = field(default_factory=set)
     _lock: Lock = field(default_factory=Lock)
     _ended: bool = False
 
@@ -59,6 +67,37 @@ class Children:
         *Errors*: HostError when there is none.
         """
         return builder_for(self.user)
+
+    @property
+    def keeper(self) -> RunAs:
+        """The user that fetches what need not be built."""
+        return keeper_for(self.user)
+
+    def build(self, task: BuildTask, stdin: Path | None = None) -> FinishedCommand:
+        """Run a command of a build, as the user that builds: in the sandbox, with a home that goes with it.
+
+        It reaches the configured package indices. Where nothing can be confined it is refused, unless the
+        user trusts it.
+
+        *Errors*: HostError, OSError.
+        """
+        lacking = None if self.user.build.trusted else why_no_builds()
+        if lacking:
+            return FinishedCommand(126, "", _refusal(lacking))
+        if self.user.build.trusted:
+            return self._trusted(task, stdin)
+        return self._confined(task, self.builder, ways_out(os.environ, self.user.build.hosts), stdin)
+
+    def tried(self, task: BuildTask, *, by: RunAs | None = None) -> FinishedCommand:
+        """Run a command that only tries or compiles what was built: confined and without a network, where
+        that is possible.
+
+        *Errors*: HostError, OSError.
+        """
+        user = by or self.user
+        if self.user.build.trusted or why_no_builds():
+            return self.run(task.command, task.environment, task.folder, by=user)
+        return self._confined(task, user, Ways(), None)
 
     def run(
         self,
@@ -91,10 +130,12 @@ class Children:
         """Kill all running commands, and start no more."""
         with self._lock:
             self._ended = True
-            running = tuple(self._running)
+            running, building = tuple(self._running), tuple(self._building)
         for process in running:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
+        for supervisor in building:
+            supervisor.kill()
 
     def check(self) -> None:
         """Return, unless `end` was called.
@@ -103,6 +144,40 @@ class Children:
         """
         if self._ended:
             raise InterruptedError(EINTR, "was interrupted")
+
+    def _confined(self, task: BuildTask, user: RunAs, ways: Ways, stdin: Path | None) -> FinishedCommand:
+        started: list[Supervisor] = []
+
+        def note(supervisor: Supervisor) -> None:
+            started.append(supervisor)
+            with self._lock:
+                self._building.add(supervisor)
+
+        self.check()
+        try:
+            given = _opened_as(user, stdin or Path(os.devnull))
+        except OSError as error:
+            return FinishedCommand(127, "", f"{task.command[0]}: {error.strerror}")
+        try:
+            with given, open_run(self.user) as run, Relay(ways.hosts, ways.proxies) as relay:
+                home = own_folder(home_of(run), user, 0o700)
+                own = _with_readable_project(task, user, home)
+                end = run_build(own, user, BuildPlace(run, relay, given), note)
+        except HostError:
+            self.check()
+            raise
+        finally:
+            with self._lock:
+                self._building.difference_update(started)
+        self.check()
+        refused = "" if end.status == 0 else _unreached(relay.refused)
+        return FinishedCommand(end.status, end.output, "\n".join(filter(None, (end.log, refused))))
+
+    def _trusted(self, task: BuildTask, stdin: Path | None) -> FinishedCommand:
+        with open_run(self.user) as run:
+            home = own_folder(home_of(run), self.builder, 0o700)
+            environment = {**task.environment, **homes(home)}
+            return self.run(task.command, environment, task.folder, stdin, by=self.builder)
 
     def _start(
         self,
@@ -133,15 +208,45 @@ class Children:
         return process
 
 
-@contextmanager
-def _opened_as(user: RunAs, file: Path) -> Iterator[BinaryIO]:
-    """Open a file if ``user`` may read it: with root's rights Prony could open anyone's file, also by a link.
+def _opened_as(user: RunAs, file: Path) -> BinaryIO:
+    """Return a file, open, if ``user`` may read it: with root's rights Prony could open anyone's, also by a
+    link.
 
     *Errors*: PermissionError, OSError.
     """
     descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as opened:
-        # Checks the open file, not its name: someone could replace the file in between.
-        if user.drop and first_unreadable(Path(f"/proc/self/fd/{descriptor}").readlink(), user):
-            raise PermissionError(EACCES, os.strerror(EACCES))
-        yield opened
+    opened = os.fdopen(descriptor, "rb")
+    # Checks the open file, not its name: someone could replace the file in between.
+    if user.drop and first_unreadable(Path(f"/proc/self/fd/{descriptor}").readlink(), user):
+        opened.close()
+        raise PermissionError(EACCES, os.strerror(EACCES))
+    return opened
+
+
+def _with_readable_project(task: BuildTask, user: RunAs, home: Path) -> BuildTask:
+    """Return the task in a folder that ``user`` can enter: if need be a copy of the app's, in its home."""
+    if task.covered is None:
+        return task
+    project = readable_project(task.covered, user, own_folder(home / "project", user))
+    if project == task.covered:
+        return task
+    for path in project.rglob("*"):
+        os.chown(path, user.uid, user.gid, follow_symlinks=False)
+    return replace(task, folder=project, covered=None)
+
+
+def _refusal(lacking: str) -> str:
+    return (
+        f"error: packages are built only where they can be confined, and here they cannot: {lacking}; "
+        "`--trust-build` builds them with all that this user may do"
+    )
+
+
+def _unreached(hosts: Sequence[str]) -> str:
+    if not hosts:
+        return ""
+    names = ", ".join(f"`{host}`" for host in hosts[:5])
+    return (
+        f"error: the build asked for {names}: no configured package index; "
+        f"`--build-limits host={hosts[0].partition(':')[0]}` lets it"
+    )

@@ -15,12 +15,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from prony.catalog.install.child import Children, FinishedCommand
+from prony.catalog.install.child import Children
 from prony.catalog.install.sealed import change_since, filling, read_mark, seal, write_mark
 from prony.catalog.install.uv import build_environment, cause, last_words
-from prony.catalog.schema.entry import Build, BuildStep, ProcessEntry
+from prony.catalog.schema.entry import Build, ProcessEntry
 from prony.catalog.schema.template import fill
 from prony.runas import RunAs, own_folder
+from prony.sandbox.building import BuildTask
 from prony.units import GIB, format_bytes
 
 # Part of every product's name: increase it when products are made in another way.
@@ -101,7 +102,10 @@ def _made(making: Making, folder: Path, children: Children) -> NotMade | None:
     values = {**making.values, "source": str(source), "build": str(out)}
     environment = build_environment(builder)
     for step in making.build.steps:
-        done = _run(step, values, environment, source, children)
+        command = [fill(word, values) for word in step.run]
+        task = BuildTask(command, environment, source, (source, out))
+        done = children.build(task, Path(fill(step.stdin, values)) if step.stdin else None)
+        done.check_room(source)
         if not done.ok:
             reason = f"`{making.entry.name}` cannot be built: {cause(done)}"
             return NotMade(reason, last_words(done))
@@ -112,20 +116,6 @@ def _made(making: Making, folder: Path, children: Children) -> NotMade | None:
     shutil.rmtree(source)
     write_mark(folder, {"made_from": making.made_from}, seal(out, builder.uid))
     return None
-
-
-def _run(
-    step: BuildStep,
-    values: Mapping[str, str],
-    environment: Mapping[str, str],
-    folder: Path,
-    children: Children,
-) -> FinishedCommand:
-    command = [fill(word, values) for word in step.run]
-    file = Path(fill(step.stdin, values)) if step.stdin else None
-    done = children.run(command, environment, folder, file, by=children.builder)
-    done.check_room(folder)
-    return done
 
 
 def _copied(entry: ProcessEntry, folder: Path, user: RunAs) -> Path:

@@ -17,6 +17,7 @@ from prony.catalog.install.child import Children, FinishedCommand
 from prony.catalog.install.interpreter import Interpreter
 from prony.catalog.install.pip_settings import configuration_files, home_folder, pip_settings
 from prony.catalog.install.uv import build_environment
+from prony.sandbox.building import BuildTask
 
 # What builds the others must be there before them: no isolated build could download it with its hash.
 # (Twisted asks for the last one when it is built.)
@@ -73,7 +74,7 @@ def filled_by_pip(
         [*install, "--no-build-isolation", "-r", str(lock_file)],
         [str(interpreter.path), "-c", _FINISH, str(target / "bin"), *_starter(interpreter.path, packages)],
     ):
-        done = children.run(command, environment, target, by=children.builder)
+        done = children.build(BuildTask(command, environment, target, (target,)))
         if not done.ok:
             return replace(done, log=f"{_cause(done)}\n{done.log}")
     return done
@@ -126,4 +127,6 @@ def _starter(interpreter: Path, packages: Path) -> tuple[str, str]:
 
 def _environment(children: Children) -> Mapping[str, str]:
     settings = pip_settings(os.environ, configuration_files(os.environ, home_folder()))
+    # What leads to an index is the build's relay, not the user's proxy.
+    settings.pop("PIP_PROXY", None)
     return {**build_environment(children.builder), **settings, "PIP_CONFIG_FILE": os.devnull}

@@ -18,6 +18,8 @@ from prony.catalog.install.access import first_unreadable
 from prony.catalog.install.child import FinishedCommand
 from prony.catalog.install.environment import Declared
 from prony.catalog.install.interpreter import Interpreter
+from prony.catalog.install.plain import are_plain, is_locked, plain_requirements
+from prony.catalog.install.project import state_of
 from prony.catalog.install.uv import Uv, cause, last_words
 from prony.catalog.schema.apps import BUILT_IN_APPS
 from prony.catalog.schema.entry import AppEntry, ProcessEntry, PythonInstall, ServerEntry
@@ -31,10 +33,14 @@ _NAME = re.compile(r"\s*[A-Za-z0-9][A-Za-z0-9._-]*(\s*\[[^\]]*\])?")
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """Exact versions of all packages. ``hashed``: with hashes, which are then required."""
+    """Exact versions of all packages. ``hashed``: with hashes, which are then required.
+
+    ``project``: the folder in which its relative paths begin, where it may have any.
+    """
 
     text: str
     hashed: bool
+    project: Path | None = None
 
     @property
     def digest(self) -> str:
@@ -137,19 +143,23 @@ def resolve_lock(uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted) 
         done = _compile(uv, user, interpreter, wanted, _relaxed(pins))
     if done.ok:
         _keep(kept, done.output)
-        return _lock(done.output)
+        return _lock(done.output, wanted.file)
     app = f"`{wanted.file}`" if wanted.file else ", ".join(f"`{name}`" for name in wanted.lines)
     together = f"`{wanted.server.name}` and {app or 'nothing else'} cannot be installed together"
     return Unresolved(f"{together}: {cause(done)}", last_words(done))
 
 
-def _lock(text: str) -> Lock:
+def _lock(text: str, file: Path | None = None) -> Lock:
     """Return what uv resolved. Only a folder or a repository of the user's own has no hash; then those of the
     others are still compared.
     """
     lines = text.replace("\\\n", " ").splitlines()
     wanted = [line for line in lines if line.strip() and not line.startswith(("#", " ", "--"))]
-    return Lock(text, hashed=all("--hash=" in line for line in wanted))
+    hashed = all("--hash=" in line for line in wanted)
+    if hashed or file is None:
+        return Lock(text, hashed)
+    # Two apps may have the same line for different packages: `./mine`.
+    return Lock(f"# in {file.parent}, {state_of(wanted, file.parent)}\n{text}", hashed, file.parent)
 
 
 def _compile(
@@ -158,34 +168,35 @@ def _compile(
     draft = Path(mkdtemp(prefix=".resolve-", dir=_folder(user)))
     try:
         draft.chmod(0o755)
-        source = _written(draft / "requirements.in", (*pins, *wanted.lines))
         overrides = _written(draft / "overrides.txt", wanted.install.overrides)
         locked = _written(draft / "constraints.txt", wanted.declared.constraints)
-        file = _readable(wanted.file, draft, uv.children.builder) if wanted.file else None
-        files = [str(source), *([str(file)] if file else [])]
         options = ["--python", str(interpreter.path), "--no-header", "--no-annotate", "--generate-hashes"]
         options += ["--override", str(overrides), "--constraint", str(locked)]
-        return uv.run("pip", "compile", *options, *files, folder=file.parent if file else None)
+        plain = _plain(wanted, pins)
+        if plain is not None:
+            source = _written(draft / "plain.in", plain)
+            done = uv.fetch("pip", "compile", *options, "--only-binary", ":all:", str(source))
+            if done.ok and is_locked(done.output):
+                return done
+        source = _written(draft / "requirements.in", (*pins, *wanted.lines))
+        files = [str(source), *([wanted.file.name] if wanted.file else [])]
+        return uv.build("pip", "compile", *options, *files, project=wanted.file and wanted.file.parent)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def _plain(wanted: Wanted, pins: Sequence[str]) -> tuple[str, ...] | None:
+    """Return all that is asked for, if no code need run to resolve it; else None."""
+    of_file = plain_requirements(wanted.file) if wanted.file else ()
+    lines = (*pins, *wanted.lines, *(of_file or ()))
+    others = (*wanted.install.overrides, *wanted.declared.constraints)
+    return lines if of_file is not None and are_plain((*lines, *others)) else None
 
 
 def _written(file: Path, lines: Sequence[str]) -> Path:
     file.write_text("".join(f"{line}\n" for line in lines))
     file.chmod(0o644)
     return file
-
-
-def _readable(file: Path, folder: Path, builder: RunAs) -> Path:
-    """Return the user's file, or a copy in ``folder`` if the user that builds cannot read it."""
-    if first_unreadable(file, builder) is None:
-        return file
-    copy = folder / "of-the-user" / file.name
-    copy.parent.mkdir()
-    copy.parent.chmod(0o755)
-    shutil.copyfile(file, copy)
-    copy.chmod(0o644)
-    return copy
 
 
 def _refused(file: Path, user: RunAs) -> Unresolved | None:

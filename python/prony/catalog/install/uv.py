@@ -1,4 +1,5 @@
-"""Runs uv as the user that builds, with its cache inside Prony's, and with pip's settings.
+"""Runs uv with its cache inside Prony's and with pip's settings: as the keeper where no package's code runs,
+else as a build.
 
 Must not know servers or environments.
 
@@ -11,7 +12,7 @@ whoever builds needs it to fetch.
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from prony.catalog.install.child import Children, FinishedCommand
 from prony.catalog.install.pip_settings import configuration_files, home_folder, uv_settings
 from prony.errors import HostError
 from prony.runas import SUBJECT_PATH, RunAs, find_uv, own_folder
+from prony.sandbox.building import BuildTask
 
 _COMMON = frozenset(
     (
@@ -112,43 +114,60 @@ _LONGEST_CAUSE = 400
 
 @dataclass(frozen=True, slots=True)
 class Uv:
-    """uv at ``path``, with its ``environment``; it runs in ``folder``, which holds no project."""
+    """uv at ``path``, with its ``environment``; it runs in ``folder``, which holds no project.
+
+    The keeper's cache is shared by all builds of environments, and no build can write it.
+    """
 
     path: str
     environment: Mapping[str, str]
     folder: Path
     children: Children
 
-    def run(self, *arguments: str, folder: Path | None = None) -> FinishedCommand:
-        """Run uv with ``arguments`` and return how it ended.
+    def fetch(self, *arguments: str) -> FinishedCommand:
+        """Run uv as the keeper: only with ``arguments`` by which it runs no package's code.
 
         *Errors*: OSError when the disk is full.
         """
-        command = [self.path, "--no-progress", "--color", "never", *arguments]
-        by = self.children.builder
-        done = self.children.run(command, self.environment, folder or self.folder, by=by)
+        done = self.children.run(
+            self._command(arguments), self.environment, self.folder, by=self.children.keeper
+        )
         done.check_room(self.folder)
         return done
 
+    def build(self, *arguments: str, project: Path | None, writable: Sequence[Path] = ()) -> FinishedCommand:
+        """Run uv as a build, which may write ``writable``; ``project``: where relative paths begin.
+
+        *Errors*: HostError, OSError when the disk is full.
+        """
+        folder = project or Path("/")
+        task = BuildTask(self._command(arguments), self.environment, folder, writable, covered=project)
+        done = self.children.build(task)
+        done.check_room(self.folder)
+        return done
+
+    def _command(self, arguments: Sequence[str]) -> list[str]:
+        return [self.path, "--no-progress", "--color", "never", *arguments]
+
 
 def open_uv(children: Children) -> Uv:
-    """Return uv, ready to run as the user that builds.
+    """Return uv, ready to run.
 
     *Errors*: HostError when there is none, or the cache cannot be written.
     """
-    builder = children.builder
-    home = _home(builder)
-    return Uv(_program(children), _environment(builder, home), home, children)
+    keeper = children.keeper
+    home = own_folder(own_folder(keeper.cache / "store", keeper, 0o700) / "home", keeper)
+    return Uv(_program(children), _environment(keeper, home), home, children)
 
 
 def build_environment(builder: RunAs) -> dict[str, str]:
-    """Return the environment of commands that build an entry.
+    """Return the environment of commands that build an entry, without a home: each has its own.
 
-    Programs are searched where subjects will find them; tools store downloads below Prony's cache.
+    Programs are searched where subjects will find them.
 
     *Errors*: HostError when the cache cannot be written.
     """
-    return _tool_environment(builder, _home(builder))
+    return _tool_environment(builder)
 
 
 def probe_environment(user: RunAs) -> dict[str, str]:
@@ -158,27 +177,20 @@ def probe_environment(user: RunAs) -> dict[str, str]:
 
     *Errors*: HostError when the cache cannot be written.
     """
-    return _tool_environment(user, own_folder(user.cache / "empty", replace(user, drop=False), 0o555))
+    home = own_folder(user.cache / "empty", replace(user, drop=False), 0o555)
+    return _tool_environment(user) | {"HOME": str(home)}
 
 
-def _tool_environment(user: RunAs, home: Path) -> dict[str, str]:
+def _tool_environment(user: RunAs) -> dict[str, str]:
     passed = {name: value for name, value in os.environ.items() if passes_to_tools(name)}
     if "SSL_CERT_FILE" in passed:
         passed["SSL_CERT_FILE"] = _readable(Path(passed["SSL_CERT_FILE"]), user)
     return {
         **passed,
         "PATH": SUBJECT_PATH,
-        "HOME": str(home),
         "LANG": "C.UTF-8",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-
-
-def _home(builder: RunAs) -> Path:
-    """Return the folder of the user that builds, which no other user can enter: what tools keep between
-    builds, such as unpacked packages, gets into the next one.
-    """
-    return own_folder(own_folder(builder.cache / f"builder-{builder.name}", builder, 0o700) / "home", builder)
 
 
 def last_words(done: FinishedCommand, count: int = 12) -> str:
@@ -205,15 +217,22 @@ def cause(done: FinishedCommand) -> str:
     return words if len(words) <= _LONGEST_CAUSE else f"{words[:_LONGEST_CAUSE]}…"
 
 
-def _environment(builder: RunAs, home: Path) -> dict[str, str]:
+def _own_files(own: Mapping[str, str], home: Path) -> Mapping[str, str]:
+    """Return where an ordinary user's uv finds that user's settings, also where it has another home."""
+    named = {"XDG_CONFIG_HOME": home / ".config", "NETRC": home / ".netrc"}
+    return {
+        name: own.get(name) or str(path) for name, path in named.items() if own.get(name) or path.exists()
+    }
+
+
+def _environment(keeper: RunAs, home: Path) -> dict[str, str]:
     own = dict(os.environ)
     settings = own | uv_settings(own, configuration_files(own, home_folder()))
-    passes = passes_to_uv if builder.drop else passes_to_own_uv
+    passes = passes_to_uv if keeper.drop else passes_to_own_uv
     environment = {name: value for name, value in settings.items() if passes(name)}
-    if builder.drop:
-        environment["HOME"] = str(home)
+    environment |= {"HOME": str(home)} if keeper.drop else _own_files(own, home_folder())
     if "SSL_CERT_FILE" in environment:
-        environment["SSL_CERT_FILE"] = _readable(Path(environment["SSL_CERT_FILE"]), builder)
+        environment["SSL_CERT_FILE"] = _readable(Path(environment["SSL_CERT_FILE"]), keeper)
     # Copies: a file that several environments share would be changed in all of them.
     fixed = {"UV_LINK_MODE": "copy", "UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1"}
     return environment | {"UV_CACHE_DIR": str(home.with_name("uv"))} | fixed

@@ -1,0 +1,63 @@
+r"""Requirements by which no package's code need run: names and versions, for which wheels may be there.
+
+A path, an address, an option or a variable is not plain: uv would build it, or read what the line names. Must
+not know how packages are installed.
+
+>>> plain_lines("flask==3.1.3  # ours\nsix>=1.2; python_version < '4'\n")
+('flask==3.1.3', "six>=1.2; python_version < '4'")
+>>> plain_lines("-e ./mine\n") is plain_lines("mine @ file:///srv\n") is plain_lines("./mine") is None
+True
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+
+# Source: PEP 508, and requirements files of pip for `--hash`.
+# Not of an option.
+_DASH = r"(?<=[a-z0-9.])-(?=[a-z0-9])"
+_LINE = re.compile(
+    rf"[a-z0-9][a-z0-9._-]*\s*(?:\[[a-z0-9._, -]*\])?(?:[a-z0-9.*+!_,<>=~ ()]|{_DASH})*"
+    rf"(?:;(?:[a-z0-9.*+!_,<>=~ ()'\"]|{_DASH})*)?(?:\s+--hash=sha256:[0-9a-f]{{64}})*",
+    re.IGNORECASE | re.ASCII,
+)
+_LOCKED = re.compile(r"[^=<>~! ]+==[^=<>~!*, ]+(?: *;[^-]*)?(?: --hash=sha256:[0-9a-f]{64})+", re.ASCII)
+_COMMENT = re.compile(r"(?:^|\s)#.*")
+_JOINT = re.compile(r"\s*\\\n\s*")
+
+
+def plain_lines(text: str) -> tuple[str, ...] | None:
+    """Return the requirements in a file's text, each in a line; None: one of them is not plain."""
+    lines = (_COMMENT.sub("", line).strip() for line in _JOINT.sub(" ", text).splitlines())
+    found = tuple(line for line in lines if line)
+    return found if are_plain(found) else None
+
+
+def are_plain(lines: Iterable[str]) -> bool:
+    """Return whether these requirements are names with versions."""
+    return all(_LINE.fullmatch(line) for line in lines)
+
+
+def plain_requirements(file: Path) -> tuple[str, ...] | None:
+    """Return what a requirements.txt or a pyproject.toml asks for; None: it is not plain.
+
+    *Errors*: OSError.
+    """
+    text = file.read_text(errors="replace")
+    if file.name != "pyproject.toml":
+        return plain_lines(text) if file.suffix == ".txt" else None
+    try:
+        content = tomllib.loads(text)
+        project = content["project"]
+        is_static = "dependencies" not in project.get("dynamic", ()) and "uv" not in content.get("tool", {})
+        lines = tuple(str(line) for line in project.get("dependencies", ()))
+    except (tomllib.TOMLDecodeError, KeyError, AttributeError, TypeError):
+        return None
+    return lines if is_static and are_plain(lines) else None
+
+
+def is_locked(text: str) -> bool:
+    """Return whether each line of a lock is one version of a package, with its hashes."""
+    lines = plain_lines(text)
+    return lines is not None and all(_LOCKED.fullmatch(re.sub(r"\s+", " ", line)) for line in lines)

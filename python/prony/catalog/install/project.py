@@ -1,0 +1,77 @@
+"""An app's folder as packages are built from it: the folder itself, or a copy that whoever builds can read.
+
+Must not know what is built.
+
+>>> state_of(["six==1.17.0"], Path("/srv"))[:8]
+'e3b0c442'
+"""
+
+import hashlib
+import os
+import shutil
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from prony.catalog.install.access import first_unreadable
+from prony.runas import RunAs
+from prony.units import GIB
+
+_SKIPPED = frozenset({"__pycache__", ".git", ".hg", ".tox", ".venv", "venv", "node_modules"})
+# Beyond it the copy takes longer than anybody waits.
+_MOST_BYTES = GIB
+
+
+def state_of(lines: Iterable[str], folder: Path) -> str:
+    """Return a digest of the folders that the lines of a lock name: of each file's path, size and time."""
+    digest = hashlib.sha256()
+    for path in filter(None, (_path_in(line, folder) for line in lines)):
+        for file in _files(path):
+            found = file.lstat()
+            digest.update(f"{file}\0{found.st_size}\0{found.st_mtime_ns}\n".encode(errors="replace"))
+    return digest.hexdigest()
+
+
+def readable_project(folder: Path, user: RunAs, copy: Path) -> Path:
+    """Return ``folder``, or ``copy`` with its files if ``user`` cannot enter it: those that anybody may read.
+
+    *Errors*: OSError; ValueError when it is too large.
+    """
+    if first_unreadable(folder, user) is None:
+        return folder
+    total = 0
+    for file in _files(folder):
+        found = file.lstat()
+        if not stat.S_ISREG(found.st_mode) or not found.st_mode & stat.S_IROTH:
+            continue
+        total += found.st_size
+        if total > _MOST_BYTES:
+            raise ValueError(
+                f"`{folder}` is too large to copy, and `{user.name}`, who builds, cannot enter it"
+            )
+        target = copy / file.relative_to(folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, target, follow_symlinks=False)
+    return copy
+
+
+def _path_in(line: str, folder: Path) -> Path | None:
+    """Return what a line of a lock names on this machine.
+
+    >>> _path_in("-e ./mine", Path("/srv")), _path_in("mine @ file:///opt/mine", Path("/srv"))
+    (PosixPath('/srv/mine'), PosixPath('/opt/mine'))
+    """
+    name = line.removeprefix("-e ").partition(" @ ")[2] or line.removeprefix("-e ")
+    word = name.partition(" ")[0].partition("#")[0]
+    if word.startswith("file:"):
+        return Path(unquote(urlsplit(word).path))
+    return Path(os.path.normpath(folder / word)) if word.startswith((".", "/")) else None
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if path.is_file():
+        yield path
+    for inner, folders, names in os.walk(path):
+        folders[:] = sorted(name for name in folders if name not in _SKIPPED)
+        yield from (Path(inner, name) for name in sorted(names))

@@ -1,0 +1,192 @@
+"""Runs one command of a build to its end: in namespaces of its own, under ceilings, and nothing of it stays.
+
+It writes only the folders that are named, and its network has nothing but the relay. Must not know what is
+built.
+
+>>> BuildTask(("make",), {}, Path("/srv")).writable
+()
+"""
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import BinaryIO
+
+from prony.errors import HostError
+from prony.model.launch import StopRule
+from prony.model.shapes import Json
+from prony.runas import BuildRules, RunAs
+from prony.sandbox import process
+from prony.sandbox.ceilings import PIDS, disk_bytes, memory_bytes, pids_of_user
+from prony.sandbox.journal import RunFolder, layer_folder
+from prony.sandbox.order import named_temporary
+from prony.sandbox.pipe import Supervisor
+from prony.sandbox.relay import Relay
+from prony.sandbox.start import RELAY
+from prony.units import MINUTE_NS, format_bytes, format_duration
+
+_START_S = 20.0
+_USUAL_NS = 30 * MINUTE_NS
+# Where programs of the machine listen: nothing there is a build's business.
+_SOCKETS = Path("/run")
+_PROXY = f"http://{RELAY[0]}:{RELAY[1]}"
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy")
+_NOT_CAUGHT = 128
+
+
+@dataclass(frozen=True, slots=True)
+class BuildTask:
+    """One command. ``writable``: the folders that it may write, besides a home that goes away with it.
+
+    What it writes into the folder ``covered`` goes away too.
+    """
+
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    folder: Path
+    writable: Sequence[Path] = ()
+    covered: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BuildEnd:
+    """How a build's command ended, with its output and its log."""
+
+    status: int
+    output: str
+    log: str
+
+
+@dataclass(frozen=True, slots=True)
+class BuildPlace:
+    """What a build has around it: the ``run`` whose folder holds its home, the ``relay``, its input."""
+
+    run: RunFolder
+    relay: Relay
+    stdin: BinaryIO
+
+
+def why_no_builds() -> str | None:
+    """Return why no build can be confined on this machine; None: it can."""
+    missing = [str(reason) for reason in process.possible_namespaces().values() if reason]
+    return missing[0] if missing else None
+
+
+def run_build(
+    task: BuildTask, user: RunAs, place: BuildPlace, on_start: Callable[[Supervisor], None]
+) -> BuildEnd:
+    """Run ``task`` as ``user``, whose is the folder `home_of`. ``on_start`` gets what can end it.
+
+    *Errors*: HostError when the sandbox cannot be made; OSError.
+    """
+    # Beside the home, so that the ceiling of the disk holds for it too.
+    with tempfile.TemporaryFile(dir=place.run.folder) as output:
+        inherited = {
+            "relay": place.relay.there.fileno(),
+            "stdin": place.stdin.fileno(),
+            "stdout": output.fileno(),
+        }
+        order = {**_order(task, user, home_of(place.run)), **inherited}
+        supervisor = Supervisor.start(order, tuple(inherited.values()))
+        on_start(supervisor)
+        try:
+            place.relay.there.close()
+            status, said = _ended(supervisor, user.build)
+        finally:
+            supervisor.stop((StopRule("SIGKILL", 0),))
+        log = str((supervisor.seen("log") or {"text": ""})["text"])
+        output.seek(0)
+        return BuildEnd(status, output.read().decode(errors="replace"), "\n".join(filter(None, (log, said))))
+
+
+def home_of(run: RunFolder) -> Path:
+    """Return the home of a build's command."""
+    return run.folder / "build"
+
+
+def _ended(supervisor: Supervisor, rules: BuildRules) -> tuple[int, str]:
+    """Return the command's status, and why it was ended if Prony did that."""
+    started = supervisor.wait_for("started", "failed", timeout_s=_START_S)
+    if started["event"] == "failed":
+        raise HostError(f"a build cannot be confined: cannot {started['step']}: {started['reason']}")
+    most_ns = rules.time_ns or _USUAL_NS
+    deadline_s = time.monotonic() + most_ns / 1e9
+    try:
+        end = supervisor.wait_for("exited", timeout_s=most_ns / 1e9)
+    except HostError:
+        if time.monotonic() < deadline_s:
+            raise
+        return _NOT_CAUGHT + 9, _too_much(format_duration(most_ns), "time")
+    if "outgrew_memory" in end:
+        return end["status"], _too_much(format_bytes(end["outgrew_memory"]), "memory")
+    if "outgrew" in end:
+        return end["status"], _too_much(format_bytes(end["outgrew"]), "disk")
+    return end["status"], ""
+
+
+def _too_much(most: str, what: str) -> str:
+    return f"error: the build needs more than {most} ({what}); `--build-limits {what}=...` gives it more"
+
+
+def _order(task: BuildTask, user: RunAs, home: Path) -> Json:
+    rules = user.build
+    cpus = sorted(os.sched_getaffinity(0))
+    command = {
+        "name": "build",
+        "command": list(task.command),
+        "environment": _environment(task.environment, home),
+        "folder": str(task.folder),
+    }
+    return {
+        "processes": [command],
+        "uid": user.uid if user.drop else None,
+        "gid": user.gid if user.drop else None,
+        "groups": list(user.groups()) if user.drop else None,
+        "cpus": cpus,
+        "own_cpus": cpus,
+        "network_namespace": True,
+        "pid_namespace": True,
+        "disk_bytes": rules.disk_bytes or disk_bytes(home),
+        "memory_bytes": rules.memory_bytes or memory_bytes(),
+        "pids": pids_of_user(user.uid, rules.processes or PIDS),
+        **_files(task, home, user),
+    }
+
+
+def _environment(given: Mapping[str, str], home: Path) -> dict[str, str]:
+    own = {name: value for name, value in given.items() if not name.lower().endswith("_proxy")}
+    proxies = dict.fromkeys([*_PROXIES, *map(str.upper, _PROXIES)], _PROXY)
+    return {**own, **homes(home), **proxies}
+
+
+def homes(home: Path) -> Mapping[str, str]:
+    """Return the variables by which tools find where they may keep something."""
+    return MappingProxyType({"HOME": str(home), "UV_CACHE_DIR": f"{home}/.cache/uv"})
+
+
+def _files(task: BuildTask, home: Path, user: RunAs) -> Json:
+    writable = [str(home), *map(str, task.writable)]
+    temporary = home / ".tmp"
+    temporary.mkdir()
+    temporary.chmod(0o1777)
+    named = [str(user.cache), str(task.folder), *task.command, *task.environment.values()]
+    files: Json = {
+        "read_only": ["/"],
+        "writable": writable,
+        "watched": writable,
+        "temporary": str(temporary),
+        "shown": named_temporary([*named, *writable]),
+        "hidden": [] if any(one.startswith(f"{_SOCKETS}/") for one in named) else [str(_SOCKETS)],
+    }
+    if task.covered is None or home.resolve().is_relative_to(task.covered.resolve()):
+        return files
+    place = layer_folder(home)
+    place.mkdir(mode=0o700)
+    files["hidden"] += [str(place)]
+    files["writable"] = [*writable, str(task.covered)]
+    files["watched"] = [*writable, str(place)]
+    return {**files, "layer": {"folder": str(task.covered), "place": str(place)}}

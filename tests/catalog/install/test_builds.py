@@ -1,0 +1,197 @@
+"""What a stranger's package can do while it is built: one hook, in the sandbox and outside of it."""
+
+import json
+import os
+import socket
+import subprocess
+import time
+from dataclasses import replace
+
+import pytest
+
+from commands import passable_folder
+from prony.catalog.install.child import Children
+from prony.catalog.install.environment import Declared, Environment, EnvironmentRequest, Unavailable
+from prony.catalog.install.prepare import prepare
+from prony.catalog.schema.loader import load_catalog
+from prony.runas import BuildRules, resolve_user
+from prony.sandbox.building import BuildTask, why_no_builds
+
+pytestmark = pytest.mark.skipif(why_no_builds() is not None, reason=f"no namespaces: {why_no_builds()}")
+
+PROJECT = """
+[project]
+name = "evil"
+dynamic = ["version"]
+[build-system]
+requires = []
+build-backend = "hook"
+backend-path = ["."]
+"""
+HOOK = r"""
+import json, os, socket, sys, zipfile
+TARGETS = json.loads(%r)
+def tries():
+    done = []
+    for path in TARGETS["files"]:
+        try:
+            with open(path, "a") as file: file.write("planted"); done.append(path)
+        except OSError: pass
+    try:
+        socket.create_connection(("127.0.0.1", TARGETS["port"]), 2).close(); done.append("connected")
+    except OSError: pass
+    done += ["process seen"] if os.path.exists("/proc/%%d/status" %% TARGETS["pid"]) else []
+    done += ["reads"] if os.access(TARGETS["secret"], os.R_OK) else []
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.closerange(0, 100)
+            os.execv(sys.executable, [TARGETS["name"], "-c", "import time; time.sleep(60)"])
+        os._exit(0)
+    return done
+WHEEL = "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+META = "Metadata-Version: 2.1\nName: evil\nVersion: 1\n"
+def prepare_metadata_for_build_wheel(folder, config=None):
+    tries(); info = os.path.join(folder, "evil-1.dist-info"); os.makedirs(info, exist_ok=True)
+    open(os.path.join(info, "METADATA"), "w").write(META)
+    open(os.path.join(info, "WHEEL"), "w").write(WHEEL)
+    return "evil-1.dist-info"
+def build_wheel(folder, config=None, metadata=None):
+    with zipfile.ZipFile(os.path.join(folder, "evil-1-py3-none-any.whl"), "w") as wheel:
+        wheel.writestr("evil.json", json.dumps(tries()))
+        wheel.writestr("evil-1.dist-info/METADATA", META)
+        wheel.writestr("evil-1.dist-info/WHEEL", WHEEL)
+        wheel.writestr("evil-1.dist-info/RECORD", "")
+    return "evil-1-py3-none-any.whl"
+"""
+
+
+@pytest.fixture
+def user():
+    with passable_folder() as folder:
+        yield replace(resolve_user(), cache=folder / "cache")
+
+
+def built(user, project):
+    request = EnvironmentRequest(
+        "x", load_catalog().server("wsgiref"), declared=Declared(project / "requirements.txt")
+    )
+    return prepare([request], user, lambda _: None)["x"]
+
+
+def app_of(user, targets):
+    """Write an app whose requirements have a package of its own, with the hook."""
+    app = user.cache.parent / "app"
+    (app / "evil").mkdir(parents=True)
+    (app / "requirements.txt").write_text("./evil\n")
+    (app / "evil" / "pyproject.toml").write_text(PROJECT)
+    (app / "evil" / "hook.py").write_text(HOOK % json.dumps(targets))
+    return app
+
+
+def processes(name):
+    found = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
+    return [int(line.split()[0]) for line in found.splitlines() if line.split()[1] == name]
+
+
+@pytest.fixture
+def attacked(user):
+    """Return a function that builds the app by some rules, and returns what its hook could do."""
+    name = f"left-of-{os.getpid()}"
+    open_to_all = user.cache.parent / "open"
+    open_to_all.mkdir()
+    open_to_all.chmod(0o777)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        targets = {"files": [str(open_to_all / "file")], "port": listener.getsockname()[1]}
+        app = app_of(user, {**targets, "pid": os.getpid(), "secret": str(user.cache / "store"), "name": name})
+
+        def attack(rules):
+            found = built(replace(user, build=rules), app)
+            assert isinstance(found, Environment), found
+            (report,) = found.bin.parent.glob("lib/*/site-packages/evil.json")
+            left = processes(name)
+            return {*json.loads(report.read_text()), *(["process left"] if left else [])}
+
+        yield attack
+    for pid in processes(name):
+        os.kill(pid, 9)
+
+
+def test_a_hook_writes_reaches_sees_and_leaves_nothing(attacked):
+    # An ordinary user's builds read what that user can, the store of wheels too, and cannot write it.
+    assert attacked(BuildRules()) <= ({"reads"} if os.geteuid() else set())
+
+
+def test_where_it_is_trusted_the_same_hook_does_all_of_it(attacked, user):
+    did = attacked(BuildRules(trusted=True))
+    assert {str(user.cache.parent / "open" / "file"), "connected", "process seen", "process left"} <= did
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_no_build_finds_what_another_one_has_kept(user, trusted):
+    children = Children(replace(user, build=BuildRules(trusted=trusted)))
+    keep = "import os\nfor n in ('HOME', 'UV_CACHE_DIR'): os.makedirs(os.environ[n] + '/kept')\nprint('done')"
+    task = BuildTask([PYTHON, "-c", keep], {"PATH": os.defpath}, user.cache.parent)
+    assert [children.build(task).output for _ in range(2)] == ["done\n"] * 2
+    assert list((user.cache / "run").iterdir()) == []
+
+
+def test_what_is_kept_for_others_belongs_to_a_user_that_no_build_runs_as(user):
+    if os.geteuid() != 0:
+        pytest.skip("needs root: an ordinary user's builds are kept from it by their mounts")
+    children = Children(user)
+    assert len({children.keeper.uid, children.builder.uid, user.uid, 0}) == 4
+
+
+def test_a_package_of_the_apps_own_is_found_beside_its_requirements(user):
+    app = app_of(user, {"files": [], "port": 1, "pid": 1, "secret": "/", "name": "none"})
+    found = built(user, app)
+    assert isinstance(found, Environment), found
+    assert found.packages == {"evil": "1"}
+
+
+def test_two_apps_with_the_same_line_have_their_own_packages(user):
+    targets = {"files": [], "port": 1, "pid": 1, "secret": "/", "name": "none"}
+    app = app_of(user, targets)
+    first = built(user, app)
+    moved = app.rename(app.with_name("moved"))
+    assert built(user, moved).python != first.python
+
+
+def test_without_namespaces_what_must_be_built_is_refused(user, monkeypatch):
+    monkeypatch.setattr("prony.catalog.install.child.why_no_builds", lambda: "no user namespaces")
+    found = built(user, app_of(user, {"files": [], "port": 1, "pid": 1, "secret": "/", "name": "none"}))
+    assert isinstance(found, Unavailable)
+    assert "no user namespaces" in found.reason
+    assert "--trust-build" in found.reason
+
+
+# --- ceilings ---------------------------------------------------------------------------------------------
+
+PYTHON = "/usr/bin/python3"
+EATS = {
+    "memory": "kept = [bytearray(1 << 20) for _ in range(4096)]",
+    "time": "import time; time.sleep(60)",
+    "disk": "import os, time; f = open(os.environ['HOME'] + '/x', 'wb')\n"
+    "for _ in range(400): f.write(bytes(1 << 20)); f.flush(); time.sleep(.005)\ntime.sleep(30)",
+}
+RULES = BuildRules(memory_bytes=256 << 20, disk_bytes=64 << 20, time_ns=3_000_000_000, processes=30)
+
+
+@pytest.mark.parametrize("what", EATS)
+def test_a_build_that_takes_too_much_is_ended_and_told_how_to_have_more(user, what):
+    rules = RULES if what == "time" else replace(RULES, time_ns=60_000_000_000)
+    task = BuildTask([PYTHON, "-c", EATS[what]], {"PATH": os.defpath}, user.cache.parent)
+    started = time.monotonic()
+    done = Children(replace(user, build=rules)).build(task)
+    assert done.status != 0
+    assert time.monotonic() - started < 25
+    # The kernel ends the write that would make one file too large before Prony sees the folder.
+    assert f"--build-limits {what}=" in done.log or (what == "disk" and "File too large" in done.log)
+
+
+def test_a_build_that_forks_without_end_is_held(user):
+    forks = "import os\ntry:\n  while os.fork() or True: pass\nexcept OSError: print('held', flush=True)"
+    task = BuildTask([PYTHON, "-c", forks], {"PATH": os.defpath}, user.cache.parent)
+    done = Children(replace(user, build=RULES)).build(task)
+    assert "held" in done.output or done.status != 0
