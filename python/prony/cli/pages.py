@@ -11,6 +11,7 @@ from prony.cli.talk import say
 from prony.drafts import write_whole
 from prony.errors import UsageError
 from prony.itself import own_command
+from prony.trees import walk
 
 if TYPE_CHECKING:
     from prony.reading.study import Reading
@@ -110,7 +111,9 @@ def write_site(places: Sequence[Path], folder: Path, *, redact: bool = False, fo
 def _archives(place: Path) -> list[Path]:
     if not place.is_dir():
         return [place]
-    found = sorted(place.rglob("*.prony"))
+    found = sorted(
+        Path(folder, name) for folder, _, names in walk(place) for name in names if name.endswith(".prony")
+    )
     if not found:
         raise UsageError(f"`{place}` has no archives; expected files named *.prony")
     return found
