@@ -11,10 +11,10 @@ from prony.analysis.latency import LatencySummary, latency_summaries, nothing_me
 from prony.analysis.missing import Missing, Value
 from prony.analysis.rates import rates_of
 from prony.analysis.resources import (
+    by_role,
     cpu_share,
     machine_metrics,
     process_metrics,
-    roles,
     thread_metrics,
     window_samples,
 )
@@ -164,8 +164,8 @@ def _memory_peak(trial: Trial) -> Value:
 def role_metrics(trial: Trial) -> dict[str, dict[str, Value]]:
     """Return what processes used by their role, then by metric name."""
     return {
-        role: {**process_metrics(trial.samples, role), **thread_metrics(trial, role)}
-        for role in roles(trial.samples)
+        role: {**process_metrics(samples, role), **thread_metrics(trial, role)}
+        for role, samples in by_role(trial.samples).items()
     }
 
 

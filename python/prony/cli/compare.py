@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prony.cli.options import write_output
+from prony.cli.patience import with_patience
 from prony.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ Examples:
 """
 
 
+@with_patience
 def compare(
     file: Annotated[Path, typer.Argument(help="The first archive, *.prony.")],
     others: Annotated[
