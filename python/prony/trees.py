@@ -21,7 +21,7 @@ MOST_ENTRIES = 1_000_000
 MOST_LEVELS = 200
 
 FileKey = tuple[int, int]
-"""What a file is told from others by: its device and its number there."""
+"""Which file it is: its device, and its number there."""
 
 
 def walk(folder: str | Path) -> Iterator[tuple[str, list[str], list[str]]]:

@@ -116,7 +116,7 @@ def _of_role(sample: Sample, role: str | None) -> list[ProcessRow]:
     return [process for process in sample.processes if role is None or process.role == role]
 
 
-def by_role(samples: Sequence[Sample]) -> dict[str, tuple[Sample, ...]]:
+def samples_by_role(samples: Sequence[Sample]) -> dict[str, tuple[Sample, ...]]:
     """Return the samples with the processes of one role alone, by role, sorted."""
     found: dict[str, list[list[ProcessRow]]] = {}
     for place, sample in enumerate(samples):

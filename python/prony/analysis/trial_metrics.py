@@ -11,10 +11,10 @@ from prony.analysis.latency import LatencySummary, latency_summaries, nothing_me
 from prony.analysis.missing import Missing, Value
 from prony.analysis.rates import rates_of
 from prony.analysis.resources import (
-    by_role,
     cpu_share,
     machine_metrics,
     process_metrics,
+    samples_by_role,
     thread_metrics,
     window_samples,
 )
@@ -165,7 +165,7 @@ def role_metrics(trial: Trial) -> dict[str, dict[str, Value]]:
     """Return what processes used by their role, then by metric name."""
     return {
         role: {**process_metrics(samples, role), **thread_metrics(trial, role)}
-        for role, samples in by_role(trial.samples).items()
+        for role, samples in samples_by_role(trial.samples).items()
     }
 
 
