@@ -1,5 +1,6 @@
 """Pages and pictures of archives, where they are asked for, and beside an archive when a study ends."""
 
+import os
 import socket
 import subprocess
 from collections.abc import Iterable, Sequence
@@ -69,6 +70,8 @@ def page_beside(file: Path) -> Path | None:
             capture_output=True,
             text=True,
             timeout=_LONGEST_S,
+            # The archive is the user's own.
+            env={**os.environ, "PRONY_READING_S": str(_LONGEST_S)},
             check=False,
             preexec_fn=die_with_parent,
         )
