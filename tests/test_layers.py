@@ -11,7 +11,7 @@ from modules import ROOT, imports, listed, modules, offered, own_imports, tree
 # From below to above, one rank each: a module imports from its own package and from those before it, also
 # where it imports late.
 LAYERS = (
-    *("units", "glossary", "escapes", "errors", "version", "itself", "drafts", "lines", "metrics"),
+    *("units", "glossary", "escapes", "errors", "version", "itself", "drafts", "lines", "trees", "metrics"),
     *("kernel_settings", "model", "runas", "seat", "specification"),
     # Pure: values in, values out.
     *("schedule", "factors", "study_document", "workloads", "plan", "cross_check"),

@@ -20,7 +20,8 @@ SHARED = {
 # What nothing here calls, but a library does.
 CALLED_BY_LIBRARIES = {
     "cli.main.PanelCommand.format_options",
-    "sandbox.exchange._Source.makefile",
+    "sandbox.exchange._Incoming.makefile",
+    "sandbox.exchange._Incoming.readinto",
     "study_document.CrossCheckDocument._checks_something",
     "study_document.WorkloadDocument._loop_has_its_fields",
     "study_document.WorkloadDocument._paths_are_a_mix",

@@ -20,7 +20,7 @@ from prony.reading.study import read_archive
 
 def tables(path, folder):
     with open_archive(path) as archive:
-        write_csv(archive, read_archive(archive), folder)
+        write_csv(archive.trials, read_archive(archive), folder)
     found = {}
     for file in folder.iterdir():
         with file.open(encoding="utf-8", newline="") as lines:

@@ -64,7 +64,7 @@ def test_its_whole_report_and_its_markdown_are_written(name, capsys):
 def test_its_tables_and_its_objects_have_every_trial(name, tmp_path):
     path, count = studies.archive_of(name, tmp_path), len(studies.read(name)[0].trials)
     with open_archive(path) as archive:
-        write_csv(archive, studies.read(name)[0], tmp_path / "tables")
+        write_csv(archive.trials, studies.read(name)[0], tmp_path / "tables")
     with (tmp_path / "tables" / "trials.csv").open(newline="") as file:
         assert len(list(csv.DictReader(file))) == count
     assert len(list(open_prony(path).trials())) == count

@@ -1,7 +1,8 @@
 import socket
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 
 import pytest
@@ -109,3 +110,71 @@ PAGE = Reply(201, b"Your cart", {"content-type": "text/html; charset=utf-8"})
 def test_all_that_is_expected_of_a_reply_is_compared(check: Check, reason: str | None) -> None:
     found = difference(check, PAGE)
     assert found is None if reason is None else reason in (found or "")
+
+
+@contextmanager
+def without_an_end(beginning: bytes, again: bytes) -> Iterator[Address]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection, suppress(OSError):
+                connection.sendall(beginning)
+                while again:
+                    connection.sendall(again)
+                connection.recv(65536)
+                connection.recv(1)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        yield Address("127.0.0.1", server.getsockname()[1])
+        thread.join()
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+
+
+@pytest.mark.parametrize(
+    ("beginning", "again"),
+    [
+        (OK + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n" * 10_000),
+        (OK + b"Transfer-Encoding: chunked\r\n\r\n0\r\n", b"Trailer: x\r\n" * 5000),
+        (OK + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\n"),
+        (OK + b"Transfer-Encoding: chunked\r\n\r\nfffffffffffff\r\n", b""),
+        (OK + b"Transfer-Encoding: chunked\r\n\r\n-5\r\n", b""),
+        (OK + b"Content-Length: 1000000000000000\r\n\r\n", b""),
+        (OK, b"Header: x\r\n" * 5000),
+        (OK + b"Header: ", b"x" * 65536),
+        (OK + b"\r\n", b"x" * 65536),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 3000),
+        (b"", b"x"),
+        (OK, b""),
+    ],
+    ids=[
+        *(
+            "chunks of a byte",
+            "trailers",
+            "broken chunks",
+            "a huge chunk",
+            "a negative chunk",
+            "a huge length",
+        ),
+        *("a huge length", "headers", "a header", "a body", "continue", "no reply", "nothing"),
+    ],
+)
+def test_a_reply_without_an_end_has_one_at_the_deadline(beginning: bytes, again: bytes) -> None:
+    started_s = time.monotonic()
+    with without_an_end(beginning, again) as address:
+        failure = verify(Contract((CHECK,)), address, timeout_s=1.0)
+    assert failure is not None
+    assert failure.startswith("GET /hello: no complete reply")
+    assert time.monotonic() - started_s < 4
+
+
+def test_a_server_that_takes_no_request_is_left_at_the_deadline() -> None:
+    check = Check(Request(method="POST", path="/hello", body=b"x" * (8 << 20)))
+    started_s = time.monotonic()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        failure = verify(Contract((check,)), Address("127.0.0.1", server.getsockname()[1]), timeout_s=1.0)
+    assert failure == "POST /hello: no complete reply within 1 s"
+    assert time.monotonic() - started_s < 3

@@ -1,6 +1,8 @@
 """How large a subject's files may become, and the ceilings of what nobody limited."""
 
 import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -11,9 +13,19 @@ from tests.sandbox.subjects import eventually, launch_script
 from prony.model.launch import Launch
 from prony.model.sandbox import Placement, SandboxChoice
 from prony.sandbox.base import Sandbox
-from prony.sandbox.ceilings import PIDS, ceilings, disk_bytes, memory_bytes, pids_of_user, with_ceilings
-from prony.sandbox.supervisor import Growth
+from prony.sandbox.ceilings import (
+    PIDS,
+    ceilings,
+    disk_bytes,
+    disk_files,
+    memory_bytes,
+    pids_of_user,
+    with_ceilings,
+)
+from prony.sandbox.supervisor import Growth, Use
 from prony.units import GIB, MIB
+
+MOST = Use(64 * MIB, 1000)
 
 
 def grown(folder: Path, size_bytes: int) -> Path:
@@ -24,30 +36,30 @@ def grown(folder: Path, size_bytes: int) -> Path:
 
 
 def test_a_folder_below_its_limit_is_left_alone(tmp_path: Path) -> None:
-    watched = Growth([str(tmp_path)], 64 * MIB)
+    watched = Growth([str(tmp_path)], MOST)
     grown(tmp_path, 16 * MIB)
-    assert not watched.is_exceeded(list)
+    assert not watched.exceeded(list)
 
 
 def test_a_folder_beyond_its_limit_is_noticed(tmp_path: Path) -> None:
-    watched = Growth([str(tmp_path)], 64 * MIB)
+    watched = Growth([str(tmp_path)], MOST)
     grown(tmp_path, 256 * MIB)
-    assert watched.is_exceeded(list)
+    assert watched.exceeded(list)
 
 
 def test_a_file_that_was_removed_and_is_still_open_counts(tmp_path: Path) -> None:
-    watched = Growth([str(tmp_path)], 64 * MIB)
+    watched = Growth([str(tmp_path)], MOST)
     file = grown(tmp_path, 256 * MIB)
     with file.open("rb"):
         file.unlink()
-        assert watched.is_exceeded(lambda: [os.getpid()])
+        assert watched.exceeded(lambda: [os.getpid()])
 
 
 def test_what_others_fill_is_not_the_subjects(tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
-    watched = Growth([str(tmp_path / "own")], 64 * MIB)
+    watched = Growth([str(tmp_path / "own")], MOST)
     grown(tmp_path, 256 * MIB)
-    assert not watched.is_exceeded(list)
+    assert not watched.exceeded(list)
 
 
 def test_a_subject_that_outgrew_its_folder_is_killed_and_named(
@@ -90,3 +102,45 @@ def test_ceilings_are_far_above_what_a_server_needs(tmp_path: Path) -> None:
     assert 0.79 * total < memory_bytes() < 0.81 * total
     assert PIDS == 4096
     assert 0 < disk_bytes(tmp_path / "not" / "there") <= 8 * GIB
+
+
+def test_empty_files_count_as_space_does(tmp_path: Path) -> None:
+    watched = Growth([str(tmp_path)], MOST)
+    for number in range(1100):
+        (tmp_path / str(number)).touch()
+    assert watched.exceeded(list) == {"files": 1000}
+
+
+def test_a_subject_that_makes_empty_files_is_killed_and_named(
+    any_sandbox: Sandbox, placement: Placement, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("prony.sandbox.order.disk_files", lambda _folder: 2000)
+    script = """
+import os, time
+if os.fork() == 0:
+    while True: os.write(1, b"x" * 65536)
+for n in range(5000):
+    open(f"file-{n}", "w").close()
+time.sleep(60)
+"""
+    launch: Launch = launch_script(any_sandbox, script)
+    with any_sandbox.start(launch, placement) as subject:
+        assert eventually(lambda: subject.exit_reason() is not None, timeout_s=15)
+        assert subject.exit_reason() == "the server was killed because its files were more than 2,000"
+
+
+def test_half_of_the_files_that_a_disk_has_room_for_are_left(tmp_path: Path) -> None:
+    assert 0 < disk_files(tmp_path / "not" / "there") <= 200_000
+
+
+def test_who_writes_without_a_pause_keeps_the_supervisor_from_nothing() -> None:
+    script = """
+import os
+import subprocess
+import sys
+from prony.sandbox.supervisor import Ring, _Supervisor
+watching = _Supervisor.__new__(_Supervisor)
+watching._ring, watching._log = Ring(), os.open("/dev/zero", os.O_RDONLY)
+watching._collect_log()
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=20)

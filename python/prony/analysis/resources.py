@@ -12,7 +12,7 @@ How the subject's CPU time was spread over its threads in the window.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 
@@ -53,13 +53,21 @@ def turnover(window: Sequence[Sample]) -> dict[str, Turnover]:
     seen = Counter(one for sample in window for one in _roles(sample))
     roles = {one: role for sample in window for one, role in _roles(sample).items()}
     first, last = _roles(window[0]), _roles(window[-1])
-    found = {}
-    for role in sorted(set(roles.values())):
-        own = [one for one in seen if roles[one] == role]
-        started = [one for one in own if one not in first]
-        ended = [one for one in own if one not in last]
-        found[role] = _turnover(started, ended, seen)
-    return found
+    by_role: dict[str, list[_Identity]] = {}
+    for one in seen:
+        by_role.setdefault(roles[one], []).append(one)
+    return {role: _turnover_of(own, first, last, seen) for role, own in sorted(by_role.items())}
+
+
+def _turnover_of(
+    own: Sequence[_Identity],
+    first: Mapping[_Identity, str],
+    last: Mapping[_Identity, str],
+    seen: Counter[_Identity],
+) -> Turnover:
+    started = [one for one in own if one not in first]
+    ended = [one for one in own if one not in last]
+    return _turnover(started, ended, seen)
 
 
 def _turnover(started: Sequence[_Identity], ended: Sequence[_Identity], seen: Counter[_Identity]) -> Turnover:
@@ -113,6 +121,19 @@ def without_roles(sample: Sample, others: Collection[str]) -> Sample:
 
 def _of_role(sample: Sample, role: str | None) -> list[ProcessRow]:
     return [process for process in sample.processes if role is None or process.role == role]
+
+
+def samples_by_role(samples: Sequence[Sample]) -> dict[str, tuple[Sample, ...]]:
+    """Return the samples with the processes of one role alone, by role, sorted."""
+    found: dict[str, list[list[ProcessRow]]] = {}
+    for place, sample in enumerate(samples):
+        for process in sample.processes:
+            own = found.setdefault(process.role, [[] for _ in samples])
+            own[place].append(process)
+    return {
+        role: tuple(replace(sample, processes=tuple(own)) for sample, own in zip(samples, rows, strict=True))
+        for role, rows in sorted(found.items())
+    }
 
 
 def roles(samples: Iterable[Sample]) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from prony.analysis.resources import (
     cpu_share,
     machine_metrics,
     process_metrics,
-    roles,
+    samples_by_role,
     thread_metrics,
     window_samples,
     without_roles,
@@ -189,8 +189,8 @@ def _memory_peak(trial: Trial) -> Value:
 def role_metrics(trial: Trial) -> dict[str, dict[str, Value]]:
     """Return what processes used by their role, then by metric name."""
     found = {
-        role: {**process_metrics(trial.samples, role), **thread_metrics(trial, role)}
-        for role in roles(trial.samples)
+        role: {**process_metrics(samples, role), **thread_metrics(trial, role)}
+        for role, samples in samples_by_role(trial.samples).items()
     }
     length_ns = _length_ns(trial)
     for role in asked_roles(trial.counters) if length_ns else ():

@@ -38,6 +38,9 @@ MOST_ROWS_OF_A_TRIAL: Mapping[str, int] = MappingProxyType(
 )
 """Rows of one trial."""
 
+MOST_ROLES = 100
+"""Of the processes of one trial: each has tables and figures of its own."""
+
 # Whole bodies of requests are in it, as base64.
 _MOST_JSON_BYTES = 16 * MIB
 _MOST_TEXT_BYTES = 256 * KIB

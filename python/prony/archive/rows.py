@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, fields, replace
 from typing import Any
 
-from prony.archive.caps import MOST_ROWS_OF_A_TRIAL
+from prony.archive.caps import MOST_ROLES, MOST_ROWS_OF_A_TRIAL
 from prony.archive.codec import (
     decode_names,
     decode_placement,
@@ -316,8 +316,13 @@ def _read_samples(database: sqlite3.Connection, trial_id: int) -> tuple[Sample, 
         " WHERE s.trial_id = ? ORDER BY u.rowid",
         (trial_id,),
     )
+    roles: set[str] = set()
     for sample_id, *columns in _of_trial(processes, "process_sample"):
-        usage.setdefault(sample_id, []).append(ProcessRow(*columns))
+        row = ProcessRow(*columns)
+        usage.setdefault(sample_id, []).append(row)
+        roles.add(row.role)
+        if len(roles) > MOST_ROLES:
+            raise ValueError(f"a trial has more roles of processes; expected at most {MOST_ROLES}")
     gauges: dict[int, dict[str, int]] = {}
     read = database.execute(
         "SELECT g.sample_id, g.name, g.value FROM gauge g JOIN sample s ON s.sample_id = g.sample_id"

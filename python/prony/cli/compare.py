@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prony.cli.options import write_output
+from prony.cli.patience import with_patience
 from prony.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ Examples:
 """
 
 
+@with_patience
 def compare(
     file: Annotated[Path, typer.Argument(help="The first archive, *.prony, or saved load, *.json.")],
     others: Annotated[

@@ -260,7 +260,16 @@ def root(
 def main() -> NoReturn:
     """Run the command line and exit with its status."""
     guard()
+    forget_odd_sizes()
     sys.exit(_status(sys.argv[1:]))
+
+
+def forget_odd_sizes() -> None:
+    """Take out of the environment what no terminal has: Rich and Typer draw as wide as it says."""
+    for name in ("COLUMNS", "LINES", "TERMINAL_WIDTH"):
+        value = os.environ.get(name, "")
+        if not (value.isascii() and value.isdigit() and len(value) < 5 and int(value) > 0):
+            os.environ.pop(name, None)
 
 
 def _status(arguments: list[str]) -> int:  # noqa: PLR0911 - one way out for each kind of end

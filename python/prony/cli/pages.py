@@ -1,5 +1,6 @@
 """Pages and pictures of archives, where they are asked for, and beside an archive when a study ends."""
 
+import os
 import socket
 import subprocess
 from collections.abc import Iterable, Sequence
@@ -7,14 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.cli.options import write_html
+from prony.cli.patience import archives_below
 from prony.cli.talk import say
 from prony.drafts import write_whole
-from prony.errors import UsageError
+from prony.errors import HostError, UsageError
 from prony.itself import own_command
 
 if TYPE_CHECKING:
+    from prony.model.plan import Plan
     from prony.reading.study import Reading
     from prony.reading.traces import Traces
+    from prony.report.publication import Redaction
 
 # A page of 60 cells takes a tenth of it.
 _LONGEST_S = 120
@@ -26,10 +30,21 @@ def write_page(file: Path, out: str, *, redact: bool = False, force: bool = Fals
 
     *Errors*: ArchiveError, UsageError for a target that cannot be written.
     """
+    page, _, _ = _page(file, redact=redact, force=force)
+    write_html(page, out)
+
+
+def _page(file: Path, *, redact: bool, force: bool) -> "tuple[str, Reading, Redaction | None]":
+    """Return a page, what it is made of, and what was taken out, if it was."""
     from prony.page.study import page_of_study
 
     reading, found = _read(file, force)
-    write_html(page_of_study(reading, found, host=socket.gethostname() if redact else None), out)
+    if not redact:
+        return page_of_study(reading, found), reading, None
+    redaction = redaction_of([reading.plan])
+    reading, found = redaction((reading, found))
+    page = page_of_study(reading, found, host=redaction.host)
+    return proved(page, redaction), reading, redaction
 
 
 def place_beside(file: Path) -> Path:
@@ -55,6 +70,8 @@ def page_beside(file: Path) -> Path | None:
             capture_output=True,
             text=True,
             timeout=_LONGEST_S,
+            # The archive is the user's own.
+            env={**os.environ, "PRONY_READING_S": str(_LONGEST_S)},
             check=False,
             preexec_fn=die_with_parent,
         )
@@ -68,14 +85,15 @@ def page_beside(file: Path) -> Path | None:
     return page
 
 
-def write_figures(file: Path, folder: Path, *, force: bool = False) -> None:
+def write_figures(file: Path, folder: Path, *, redact: bool = False, force: bool = False) -> None:
     """Write every chart of an archive as SVG and PNG into a new folder.
 
     *Errors*: ArchiveError, UsageError for a folder that exists or cannot be made.
     """
     from prony.page.pictures import pictures_of_study
 
-    write_pictures(pictures_of_study(*_read(file, force)), folder)
+    read = _read(file, force)
+    write_pictures(pictures_of_study(*(redaction_of([read[0].plan])(read) if redact else read)), folder)
 
 
 def write_pictures(files: Iterable[tuple[str, bytes]], folder: Path) -> None:
@@ -94,23 +112,43 @@ def write_site(places: Sequence[Path], folder: Path, *, redact: bool = False, fo
     """
     from prony.faces.csv_files import new_folder
     from prony.page.site import index_entry, index_page
-    from prony.page.study import page_of_study
 
-    host = socket.gethostname() if redact else None
     archives = [file for place in places for file in _archives(place)]
     with new_folder(folder) as unfinished:
-        entries = []
-        for file, name in zip(archives, names_of(archives), strict=True):
-            reading, found = _read(file, force)
-            entries.append(index_entry(f"{name}.html", reading))
-            write_whole(unfinished / f"{name}.html", page_of_study(reading, found, host=host))
-        write_whole(unfinished / "index.html", index_page(entries))
+        entries, redactions = [], []
+        for number, (file, own) in enumerate(zip(archives, names_of(archives), strict=True), 1):
+            # The name of a file is a text of its owner's.
+            name = f"study-{number}.html" if redact else f"{own}.html"
+            page, reading, redaction = _page(file, redact=redact, force=force)
+            write_whole(unfinished / name, page)
+            entries.append(index_entry(name, reading))
+            redactions += [redaction] if redaction else []
+        index = index_page(entries)
+        for redaction in redactions:
+            proved(index, redaction)
+        write_whole(unfinished / "index.html", index)
+
+
+def redaction_of(plans: "Iterable[Plan]") -> "Redaction":
+    """Return the redaction of what was read of these plans, on this machine."""
+    from prony.report.publication import redaction_for
+
+    return redaction_for(plans, socket.gethostname())
+
+
+def proved(text: str, redaction: "Redaction") -> str:
+    """Return a finished text that has nothing of what was taken out of it.
+
+    *Errors*: HostError for one that has.
+    """
+    left = redaction.left_in(text)
+    if left is not None:
+        raise HostError(f"`--redact` left `{left}` in what was to be written: nothing is written")
+    return text
 
 
 def _archives(place: Path) -> list[Path]:
-    if not place.is_dir():
-        return [place]
-    found = sorted(place.rglob("*.prony"))
+    found = archives_below(place)
     if not found:
         raise UsageError(f"`{place}` has no archives; expected files named *.prony")
     return found

@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prony.cli.options import write_html, write_output
-from prony.cli.pages import names_of, place_beside, write_figures, write_page, write_pictures, write_site
+from prony.cli.pages import (
+    names_of,
+    place_beside,
+    redaction_of,
+    write_figures,
+    write_page,
+    write_pictures,
+    write_site,
+)
+from prony.cli.patience import with_patience
 from prony.cli.talk import say, show
 from prony.errors import UsageError
 from prony.escapes import escaped
@@ -67,7 +76,7 @@ def report_several(files: Sequence[Path], output: SeveralShown) -> None:
     differ = _differences(files)
     if differ:
         say("\n  ".join(differ))
-    several = (_same_cells if differ else _one_plan)(files, force=output.force)
+    several = (_same_cells if differ else _one_plan)(files, output)
     if not _write(several, output):
         _print(several, as_json=output.as_json)
 
@@ -120,14 +129,17 @@ def _differences(files: Sequence[Path]) -> list[str]:
     return []
 
 
-def _one_plan(files: Sequence[Path], *, force: bool) -> _Several:
+def _one_plan(files: Sequence[Path], output: SeveralShown) -> _Several:
     from prony.faces.as_json import document_json
     from prony.faces.over_sheets import session_sheets
     from prony.page.pictures import pictures_of_sessions
     from prony.page.several import page_of_sessions
     from prony.report.trend import sessions_report
 
-    title, found = _sessions(files, force=force)
+    plan, found = _sessions(files, force=output.force)
+    if output.redact:
+        plan, found = redaction_of([plan])((plan, found))
+    title = plan.title or plan.name
     return _Several(
         sessions_report(title, found),
         lambda: document_json(found, title=title),
@@ -137,7 +149,7 @@ def _one_plan(files: Sequence[Path], *, force: bool) -> _Several:
     )
 
 
-def _sessions(files: Sequence[Path], *, force: bool) -> "tuple[str, Sessions]":
+def _sessions(files: Sequence[Path], *, force: bool) -> "tuple[Plan, Sessions]":
     from prony.reading.study import read_over
 
     read = [_read(file, force=force) for file in files]
@@ -147,7 +159,7 @@ def _sessions(files: Sequence[Path], *, force: bool) -> "tuple[str, Sessions]":
         raise UsageError("two of the archives hold the same session", hint="name each archive once")
     if len(parts) < 2:
         raise UsageError("fewer than two of the archives have trials: there are no sessions to compare")
-    return first.title or first.name, read_over(first, parts)
+    return first, read_over(first, parts)
 
 
 def _read(file: Path, *, force: bool) -> "tuple[Plan, tuple[SessionPart, ...]]":
@@ -161,14 +173,14 @@ def _read(file: Path, *, force: bool) -> "tuple[Plan, tuple[SessionPart, ...]]":
 # --- the same cells -----------------------------------------------------------------------------------------
 
 
-def _same_cells(files: Sequence[Path], *, force: bool) -> _Several:
+def _same_cells(files: Sequence[Path], output: SeveralShown) -> _Several:
     from prony.faces.as_json import document_json
     from prony.faces.over_sheets import trend_sheets
     from prony.page.pictures import pictures_of_trend
     from prony.page.several import page_of_trend
     from prony.report.trend import trend_document
 
-    trend = _trend(files, force=force)
+    trend = _trend(files, force=output.force, redact=output.redact)
     return _Several(
         trend_document(trend),
         lambda: document_json(trend),
@@ -178,7 +190,7 @@ def _same_cells(files: Sequence[Path], *, force: bool) -> _Several:
     )
 
 
-def _trend(files: Sequence[Path], *, force: bool) -> "Trend":
+def _trend(files: Sequence[Path], *, force: bool, redact: bool) -> "Trend":
     """Return what archives have in common, the oldest first."""
     from prony.archive import open_archive
     from prony.reading.study import read_archive
@@ -189,7 +201,8 @@ def _trend(files: Sequence[Path], *, force: bool) -> "Trend":
         with open_archive(file) as archive:
             reading = read_archive(archive, takes_unsteady=force)
         readings.append((name, reading))
-    return trend_of(readings)
+    trend = trend_of(readings)
+    return redaction_of(reading.plan for _, reading in readings)(trend) if redact else trend
 
 
 EPILOG = """\
@@ -233,6 +246,7 @@ def _print_schema(asked: bool) -> None:
         raise typer.Exit
 
 
+@with_patience
 def report(
     files: Annotated[
         list[Path],
@@ -264,7 +278,10 @@ def report(
     ] = None,
     redact: Annotated[
         bool,
-        typer.Option("--redact", help="With --html or --site: leave out paths, host, environment and logs."),
+        typer.Option(
+            "--redact",
+            help="In any form: leave out paths and this machine's name; in a page also its facts, and logs.",
+        ),
     ] = False,
     figures_to: Annotated[
         Path | None,
@@ -290,10 +307,6 @@ def report(
     ] = False,
 ) -> None:
     """Report the figures, the verdicts and the answer of one or more archives; execute nothing from them."""
-    if redact and html_to is None and site_to is None:
-        raise UsageError(
-            "`--redact` only works with `--html` or `--site`", hint="add --html OUT, or leave it out"
-        )
     if site_to is not None:
         write_site(files, site_to, redact=redact, force=force)
         return
@@ -307,19 +320,19 @@ def report(
         return
     (file,) = files
     if csv_to is not None:
-        _write_csv(file, csv_to, force=force)
+        _write_csv(file, csv_to, force=force, redact=redact)
     if markdown_to is not None:
         _write_markdown(file, markdown_to, _page_of(full), force=force)
     if html_to is not None:
         write_page(file, html_to, redact=redact, force=force)
     if figures_to is not None:
-        write_figures(file, figures_to, force=force)
+        write_figures(file, figures_to, redact=redact, force=force)
     if any(one is not None for one in (csv_to, markdown_to, html_to, figures_to)):
         return
     if as_json:
-        show(json.dumps(report_data(file, force=force), indent=2))
+        show(json.dumps(report_data(file, force=force, redact=redact), indent=2))
     else:
-        (show_full_report if full else show_report)(file, force=force)
+        (show_full_report if full else show_report)(file, force=force, redact=redact)
 
 
 def _page_of(full: bool) -> "Callable[[Reading], Document]":
@@ -334,40 +347,47 @@ def _write_markdown(file: Path, out: str, page_of: "Callable[[Reading], Document
     from prony.faces.markdown import markdown
     from prony.report.redaction import redacted
 
-    page = redacted(page_of(_reading(file, force=force)), socket.gethostname())
+    page = redacted(page_of(_reading(file, force=force, redact=True)), socket.gethostname())
     write_output(markdown(page).rstrip("\n"), out)
 
 
-def _write_csv(file: Path, folder: Path, *, force: bool) -> None:
+def _write_csv(file: Path, folder: Path, *, force: bool, redact: bool) -> None:
     from prony.archive import open_archive
     from prony.faces.csv_files import write_csv
     from prony.reading.study import read_archive
 
     with open_archive(file) as archive:
-        write_csv(archive, read_archive(archive, takes_unsteady=force), folder)
+        reading = read_archive(archive, takes_unsteady=force)
+        if redact:
+            redaction = redaction_of([reading.plan])
+            write_csv(lambda: map(redaction, archive.trials()), redaction(reading), folder)
+        else:
+            write_csv(archive.trials, reading, folder)
 
 
-def report_data(file: Path, *, force: bool = False) -> Json:
-    """Return the report of an archive as data. ``force``: as the option."""
+def report_data(file: Path, *, force: bool = False, redact: bool = False) -> Json:
+    """Return the report of an archive as data. ``force``, ``redact``: as the options."""
     from prony.faces.as_json import reading_json
 
-    return reading_json(_reading(file, force=force))
+    return reading_json(_reading(file, force=force, redact=redact))
 
 
-def show_report(file: Path, *, force: bool = False) -> None:
-    """Print the short report of an archive, and where the rest is. ``force``: as the option."""
+def show_report(file: Path, *, force: bool = False, redact: bool = False) -> None:
+    """Print the short report of an archive, and where the rest is. ``force``, ``redact``: as the options."""
     from prony.faces.terminal import TerminalReporter
     from prony.report.brief import brief_report
 
-    TerminalReporter().write(brief_report(_reading(file, force=force), _places(file)))
+    reading = _reading(file, force=force, redact=redact)
+    TerminalReporter().write(brief_report(reading, None if redact else _places(file)))
 
 
-def show_full_report(file: Path, *, force: bool = False) -> None:
-    """Print the whole report of an archive; the answer is its end. ``force``: as the option."""
+def show_full_report(file: Path, *, force: bool = False, redact: bool = False) -> None:
+    """Print the whole report of an archive; the answer is its end. ``force``, ``redact``: as
+    the options."""
     from prony.faces.terminal import TerminalReporter
     from prony.report.study import study_report
 
-    TerminalReporter().write_report(study_report(_reading(file, force=force)))
+    TerminalReporter().write_report(study_report(_reading(file, force=force, redact=redact)))
 
 
 def _places(file: Path) -> "Places":
@@ -378,10 +398,11 @@ def _places(file: Path) -> "Places":
     return Places(str(file), str(page) if page.exists() else None, full)
 
 
-def _reading(file: Path, *, force: bool) -> "Reading":
-    """Return the Reading of an archive."""
+def _reading(file: Path, *, force: bool, redact: bool = False) -> "Reading":
+    """Return the Reading of an archive; ``redact``: as it may be passed on."""
     from prony.archive import open_archive
     from prony.reading.study import read_archive
 
     with open_archive(file) as archive:
-        return read_archive(archive, takes_unsteady=force)
+        reading = read_archive(archive, takes_unsteady=force)
+    return redaction_of([reading.plan])(reading) if redact else reading

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from prony.cli.patience import with_patience
 from prony.cli.talk import show
 from prony.errors import UsageError
 
@@ -24,6 +25,7 @@ Examples:
 """
 
 
+@with_patience
 def why(
     file: Annotated[Path, typer.Argument(help="An archive, *.prony.", metavar="FILE")],
     subject: Annotated[

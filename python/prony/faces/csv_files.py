@@ -11,16 +11,16 @@ A new folder of files, whole or not at all.
 
 import csv
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from prony.archive import Archive
 from prony.drafts import draft_of
 from prony.errors import UsageError
 from prony.escapes import plain
 from prony.faces.over_sheets import Sheet
 from prony.faces.sheets import sheets
+from prony.model.records import TrialRecord
 from prony.reading.study import Reading
 
 
@@ -65,12 +65,12 @@ def written(value: str | float | None) -> str:
             return repr(value)
 
 
-def write_csv(archive: Archive, reading: Reading, folder: Path) -> None:
-    """Write all tables of a study into a new folder, whole or not at all.
+def write_csv(trials: Callable[[], Iterable[TrialRecord]], reading: Reading, folder: Path) -> None:
+    """Write all tables of a study into a new folder, whole or not at all. ``trials``: all, at each call.
 
     *Errors*: UsageError when the folder exists already, or cannot be written.
     """
-    write_sheets(sheets(reading, archive.trials), folder)
+    write_sheets(sheets(reading, trials), folder)
 
 
 def write_sheets(found: Iterable[Sheet], folder: Path) -> None:

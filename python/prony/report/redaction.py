@@ -10,6 +10,7 @@ the name of its machine, so the name is that of the machine which makes the repo
 """
 
 import re
+from collections.abc import Set
 from dataclasses import replace
 
 from prony.report.document import (
@@ -38,6 +39,8 @@ _PATH = re.compile(
     | (?<![\w./…~-])(?:~[\w-]*(?:/{_PART})+ | /(?:{_ROOTS})(?:/{_PART})+ | (?:/{_PART}){{3,}})/?""",
     re.VERBOSE,
 )
+# Where it is known what requests ask for, two folders deep.
+_ANY_PATH = re.compile(_PATH.pattern.replace("{3,}", "{2,}"), re.VERBOSE)
 _SYSTEM = ("/proc/", "/sys/", "/dev/", "/usr/", "/etc/", "/bin/", "/lib/", "/sbin/")
 _OWNED = re.compile(rf"/(?:home|Users)(?:/{_PART})?|/(?:{_ROOTS})(?:/{_PART})?$|~[\w-]*")
 
@@ -47,9 +50,28 @@ def without_paths(text: str) -> str:
     return _PATH.sub(_shortened, text)
 
 
-def without_traces(text: str, host: str) -> str:
-    """Return text without paths and without the machine's name; an empty ``host`` is not looked for."""
-    kept = without_paths(text)
+def paths_in(text: str) -> list[str]:
+    """Return the paths of a text that are taken out where all requests are known: also two folders deep."""
+    found = [match.group(0).removeprefix("file://") for match in _ANY_PATH.finditer(text)]
+    return [path for path in found if not path.startswith(_SYSTEM)]
+
+
+def is_owned(path: str) -> bool:
+    """Return whether a path lies where people keep what is theirs."""
+    return _OWNED.match(path) is not None
+
+
+def without_traces(text: str, host: str, requests: Set[str] | None = None) -> str:
+    """Return text without paths and without the machine's name; an empty ``host`` is not looked for.
+
+    ``requests``: all paths that requests ask for, where they are known: they stay, and no other.
+    """
+    if requests is None:
+        kept = without_paths(text)
+    else:
+        kept = _ANY_PATH.sub(
+            lambda match: match.group(0) if match.group(0) in requests else _shortened(match), text
+        )
     if not host or host == "localhost":
         return kept
     return re.sub(rf"(?<![\w.-]){re.escape(host)}(?![\w-])", "HOST", kept)

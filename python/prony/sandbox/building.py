@@ -21,7 +21,7 @@ from prony.model.launch import StopRule
 from prony.model.shapes import Json
 from prony.runas import BuildRules, RunAs
 from prony.sandbox import process
-from prony.sandbox.ceilings import PIDS, disk_bytes, memory_bytes, pids_of_user
+from prony.sandbox.ceilings import PIDS, disk_bytes, disk_files, memory_bytes, pids_of_user
 from prony.sandbox.journal import RunFolder, layer_folder
 from prony.sandbox.order import named_temporary
 from prony.sandbox.pipe import Supervisor
@@ -124,7 +124,9 @@ def _ended(supervisor: Supervisor, rules: BuildRules) -> tuple[int, str]:
     if "outgrew_memory" in end:
         return end["status"], _too_much(format_bytes(end["outgrew_memory"]), "memory")
     if "outgrew" in end:
-        return end["status"], _too_much(format_bytes(end["outgrew"]), "disk")
+        exceeded = end["outgrew"]
+        most = format_bytes(exceeded["bytes"]) if "bytes" in exceeded else f"{exceeded['files']} files"
+        return end["status"], _too_much(most, "disk")
     return end["status"], ""
 
 
@@ -151,6 +153,7 @@ def _order(task: BuildTask, user: RunAs, home: Path) -> Json:
         "network_namespace": True,
         "pid_namespace": True,
         "disk_bytes": rules.disk_bytes or disk_bytes(home),
+        "disk_files": disk_files(home),
         "memory_bytes": rules.memory_bytes or memory_bytes(),
         "pids": pids_of_user(user.uid, rules.processes or PIDS),
         **_files(task, home, user),

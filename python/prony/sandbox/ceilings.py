@@ -21,6 +21,7 @@ PIDS = 4096
 
 _MEMORY_SHARE = 0.8
 _MOST_DISK_BYTES = 8 * GIB
+_MOST_DISK_FILES = 200_000
 
 
 def memory_bytes() -> int:
@@ -30,9 +31,19 @@ def memory_bytes() -> int:
 
 def disk_bytes(folder: Path) -> int:
     """Return how large a trial's folder may become: 8 GiB, or half of what is free there."""
-    place = next(one for one in (folder, *folder.parents) if one.exists())
-    found = os.statvfs(place)
+    found = _file_system(folder)
     return min(_MOST_DISK_BYTES, found.f_bavail * found.f_frsize // 2)
+
+
+def disk_files(folder: Path) -> int:
+    """Return of how many files and folders a trial's folder may consist: 200,000, or half of what is free."""
+    found = _file_system(folder)
+    # Where a file system counts none it has always room for one more, if it has space.
+    return min(_MOST_DISK_FILES, found.f_favail // 2) if found.f_files else _MOST_DISK_FILES
+
+
+def _file_system(folder: Path) -> os.statvfs_result:
+    return os.statvfs(next(one for one in (folder, *folder.parents) if one.exists()))
 
 
 def pids_of_user(uid: int, most: int = PIDS) -> int:

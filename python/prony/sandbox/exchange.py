@@ -15,7 +15,7 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from prony.errors import EngineError
 from prony.model.address import Address, AddressKind, Tls, Wire
@@ -27,6 +27,7 @@ from prony.units import MIB
 _SLICE_S = 0.1
 # No contract has a longer reply, and a probe must not fill the memory.
 _LARGEST_REPLY_BYTES = 64 * MIB
+_PIECE_BYTES = 65536
 
 
 class NobodyThereError(Exception):
@@ -46,11 +47,59 @@ class Reply:
         return self.headers.get(name, "")
 
 
-class _Source(io.BytesIO):
-    """Bytes that were received, in the shape that http.client reads from."""
+class _Incoming(io.RawIOBase):
+    """What comes on a connection until ``deadline_s``, in the shape that http.client reads from."""
 
-    def makefile(self, _mode: str) -> io.BytesIO:
-        return self
+    def __init__(self, connection: socket.socket, deadline_s: float, is_alive: Callable[[], bool]) -> None:
+        super().__init__()
+        self._connection, self._deadline_s, self._is_alive = connection, deadline_s, is_alive
+        self._left_bytes = _LARGEST_REPLY_BYTES
+
+    def take(self, most_bytes: int) -> bytes:
+        """Return what comes next; nothing at the end.
+
+        *Errors*: OSError (TimeoutError after the deadline), NobodyThereError, HTTPException for too much.
+        """
+        self._connection.settimeout(_SLICE_S)
+        while time.monotonic() < self._deadline_s:
+            try:
+                data = self._connection.recv(most_bytes)
+            except TimeoutError:
+                if not self._is_alive():
+                    raise NobodyThereError from None
+                continue
+            self._left_bytes -= len(data)
+            _refuse_longer(_LARGEST_REPLY_BYTES - self._left_bytes)
+            return data
+        raise TimeoutError
+
+    def makefile(self, _mode: str) -> "_Pieces":
+        """Return itself, as http.client asks for it."""
+        return _Pieces(self, _PIECE_BYTES)
+
+    def readable(self) -> bool:
+        """Return that it is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Take at most what fits into the buffer, and return how much that was."""
+        data = self.take(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+class _Pieces(io.BufferedReader):
+    """Asks for no more at once than a reply may have: memory is taken for what is asked for."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Read. *Errors*: as `_Incoming.take`."""
+        _refuse_longer(size or 0)
+        return super().read(size)
+
+
+def _refuse_longer(size: int) -> None:
+    if size > _LARGEST_REPLY_BYTES:
+        raise http.client.HTTPException(f"the reply is longer than {_LARGEST_REPLY_BYTES} bytes")
 
 
 def connect(address: Address, timeout_s: float) -> socket.socket:
@@ -160,8 +209,7 @@ class _Document:
 
     def received(self, data: bytes) -> Reply | None:
         self._data += data
-        complete = _complete_http if self._wire is Wire.HTTP else _decode
-        return complete(bytes(self._data), self._wire, self._method, not data)
+        return _decode(bytes(self._data), self._wire, self._method, not data)
 
 
 class _Stream:
@@ -197,52 +245,49 @@ def exchange(
     the address's wire, NobodyThereError, EngineError for a request that the wire cannot express.
     """
     with connect(address, _left_s(deadline_s)) as connection:
+        incoming = _Incoming(connection, deadline_s, is_alive)
+        if address.wire is Wire.HTTP:
+            _send(connection, request_bytes(request, address), deadline_s)
+            return _http_reply(incoming, request.method)
         conversation: _Conversation
         conversation = (_Stream if address.wire is Wire.HTTP2 else _Document)(request, address)
-        received_bytes = 0
-        while received_bytes <= _LARGEST_REPLY_BYTES:
+        while True:
             while pending := conversation.pending():
-                connection.settimeout(_left_s(deadline_s))
-                connection.sendall(pending)
-            connection.settimeout(_SLICE_S)
-            try:
-                data = connection.recv(65536)
-            except TimeoutError:
-                if not is_alive():
-                    raise NobodyThereError from None
-                if time.monotonic() >= deadline_s:
-                    raise
-                continue
-            received_bytes += len(data)
+                _send(connection, pending, deadline_s)
+            # Whatever waits already: a reply of most wires is read from its beginning each time.
+            data = incoming.take(MIB)
             reply = conversation.received(data)
             if reply is not None:
                 return reply
-    raise http.client.HTTPException(f"the reply is longer than {_LARGEST_REPLY_BYTES} bytes")
+            if not data:
+                raise http.client.HTTPException("the connection ended before the reply did")
+
+
+def _send(connection: socket.socket, data: bytes, deadline_s: float) -> None:
+    left = memoryview(data)
+    while left:
+        if time.monotonic() >= deadline_s:
+            raise TimeoutError
+        connection.settimeout(_left_s(deadline_s))
+        left = left[connection.send(left) :]
 
 
 def _left_s(deadline_s: float) -> float:
     return max(deadline_s - time.monotonic(), _SLICE_S)
 
 
-def _complete_http(received: bytes, _wire: Wire, method: str, ended: bool) -> Reply | None:
-    """Return the reply if it is complete. At the end of the stream it is complete, or never will be."""
-    if not ended and b"\r\n\r\n" not in received:
-        return None
-    response = http.client.HTTPResponse(_Source(received), method=method)  # type: ignore[arg-type]
+def _http_reply(incoming: _Incoming, method: str) -> Reply:
+    response = http.client.HTTPResponse(incoming, method=method)  # type: ignore[arg-type]
     try:
         response.begin()
-        if response.length is None and not response.chunked and not ended:
-            return None
         headers = {name.lower(): value for name, value in response.getheaders()}
         return Reply(response.status, response.read(), headers)
-    except (http.client.HTTPException, ValueError):
-        if not ended:
-            return None
-        raise
+    except ValueError as error:
+        raise http.client.HTTPException(f"it is no reply of HTTP: {error}") from error
 
 
 def _decode(received: bytes, wire: Wire, method: str, ended: bool) -> Reply | None:
-    """As ``_complete_http``, of any wire."""
+    """Return the reply if it is complete. At the end of the stream it is complete, or never will be."""
     from prony import _engine
 
     try:

@@ -13,10 +13,8 @@ import fcntl
 import json
 import os
 import secrets
-import shutil
 import stat
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -26,6 +24,7 @@ from prony.errors import HostError, explained
 from prony.model.shapes import Json
 from prony.runas import RunAs, own_folder
 from prony.sandbox.identity import Identity, boot_id, descendants, end_process, identify, pid_namespace
+from prony.trees import remove_tree
 
 _OWNER = "owner.json"
 _SUFFIX = ".journal"
@@ -65,11 +64,11 @@ class RunFolder:
         """Remove a trial's folder; a study of hundreds of trials would fill the disk."""
         own = self.folder / name
         for folder in (own, generator_folder(own), layer_folder(own)):
-            shutil.rmtree(folder, onerror=_opened)
+            _remove_quietly(folder)
 
     def close(self) -> None:
         """Remove the folder and release the lock."""
-        shutil.rmtree(self.folder, onerror=_opened)
+        _remove_quietly(self.folder)
         with contextlib.suppress(OSError):
             os.close(self._lock)
 
@@ -133,11 +132,10 @@ def layer_folder(trial_folder: Path) -> Path:
     return trial_folder.with_name(trial_folder.name + ".layer")
 
 
-def _opened(remove: Callable[..., object], path: str, _error: object) -> None:
-    """Try again to remove what an overlay leaves: for its owner too, its inner folder is closed."""
+def _remove_quietly(folder: Path) -> None:
+    """Remove what can be removed: the next start of a Prony tries the rest, and says what is left."""
     with contextlib.suppress(OSError):
-        os.chmod(path, 0o700)  # noqa: PTH101
-        remove(path) if remove in (os.unlink, os.rmdir) else shutil.rmtree(path, ignore_errors=True)
+        remove_tree(folder)
 
 
 @explained("cannot look for what a killed Prony has left")
@@ -212,7 +210,7 @@ def _identities_below(pid: int) -> list[Identity]:
 
 def _remove(folder: Path, ended: int) -> Remains:
     try:
-        shutil.rmtree(folder)
+        remove_tree(folder)
     except OSError as error:
         return Remains(folder.name, ended, kept=f"cannot remove `{error.filename}`: {error.strerror}")
     return Remains(folder.name, ended)

@@ -23,7 +23,7 @@ from prony.model.launch import Launch
 from prony.model.sandbox import Placement
 from prony.model.shapes import Json
 from prony.runas import RunAs, generator_for, own_folder
-from prony.sandbox.ceilings import disk_bytes
+from prony.sandbox.ceilings import disk_bytes, disk_files
 from prony.sandbox.identity import Identity, identify
 from prony.sandbox.journal import generator_folder, layer_folder
 from prony.sandbox.spawn import BASE_ENVIRONMENT
@@ -115,6 +115,7 @@ def make_order(
         "census": None,
         "watched": [str(folder)],
         "disk_bytes": disk_bytes(folder),
+        "disk_files": disk_files(folder),
     }
 
 

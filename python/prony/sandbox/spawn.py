@@ -49,8 +49,9 @@ class SpawnOrder(NamedTuple):
 
     In a PID namespace ``read_only`` folders cannot be written, but ``writable`` ones in them can;
     ``temporary`` takes the place of /tmp, of which ``shown`` stays; ``hidden`` files are empty.
-    ``layer``: the folder that a layer covers, and its place (`prony.sandbox.start`). ``disk_bytes``: how
-    large the folders ``watched`` may become; ``pids``: how many processes its user may have. Null: no limit.
+    ``layer``: the folder that a layer covers, and its place (`prony.sandbox.start`). ``disk_bytes`` and
+    ``disk_files``: how large the folders ``watched`` may become, and with how many files; ``pids``: how many
+    processes its user may have. Null: no limit.
     ``sysctl``: settings of the kernel in its own network.
 
     A build has more: ``memory_bytes``, how much memory all its processes together may use; descriptors that
@@ -77,6 +78,7 @@ class SpawnOrder(NamedTuple):
     layer: Mapping[str, str] | None = None
     watched: Sequence[str] = ()
     disk_bytes: int | None = None
+    disk_files: int | None = None
     pids: int | None = None
     sysctl: Mapping[str, str] = {}
     memory_bytes: int | None = None

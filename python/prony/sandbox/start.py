@@ -23,11 +23,13 @@ import socket
 import stat
 import struct
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from prony.sandbox import linux
 from prony.sandbox.spawn import Process, SpawnOrder, become, report_failure
+from prony.trees import walk
 
 RELAY = ("127.0.0.1", 3128)
 """Where a build's network has Prony's relay."""
@@ -59,7 +61,7 @@ def cover(layer: Layer) -> None:
     try:
         _overlay(layer)
     except OSError:
-        if _bytes_to_copy(layer.folder) > _MOST_COPIED_BYTES:
+        if not _is_copied(layer.folder):
             linux.make_read_only([layer.folder])
             return
         _copy(layer)
@@ -77,20 +79,38 @@ def _overlay(layer: Layer) -> None:
 
 def _copy(layer: Layer) -> None:
     copy = Path(layer.place, "copy")
-    left_out = shutil.ignore_patterns(*_LEFT_OUT - {"node_modules", "venv", ".venv"})
-    shutil.copytree(layer.folder, copy, symlinks=True, ignore=left_out)
+    shutil.copytree(layer.folder, copy, symlinks=True, ignore=_not_copied)
     linux.bind(str(copy), layer.folder)
 
 
-def _bytes_to_copy(folder: str) -> int:
-    total = 0
-    for path, _, names in os.walk(folder):
-        for name in names:
-            with contextlib.suppress(OSError):
-                total += os.lstat(os.path.join(path, name)).st_size  # noqa: PTH118
-        if total > _MOST_COPIED_BYTES:
-            break
-    return total
+def _not_copied(folder: str, names: list[str]) -> set[str]:
+    """Return what a copy leaves out, and what nobody can copy: pipes, sockets and devices."""
+    left_out = _LEFT_OUT - {"node_modules", "venv", ".venv"}
+    return {name for name in names if name in left_out or not _is_ordinary(os.path.join(folder, name))}  # noqa: PTH118
+
+
+def _is_ordinary(path: str) -> bool:
+    return stat.S_IFMT(os.lstat(path).st_mode) in (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)
+
+
+def _is_copied(folder: str) -> bool:
+    """Return whether a folder is small enough to be copied for each trial."""
+    left_bytes, left = _MOST_COPIED_BYTES, _MOST_ENTRIES
+    try:
+        for path, folders, names in walk(folder):
+            left -= len(folders) + len(names)
+            left_bytes -= sum(_bytes_of(os.path.join(path, name)) for name in names)  # noqa: PTH118
+            if left < 0 or left_bytes < 0:
+                return False
+    except OSError:
+        return False
+    return True
+
+
+def _bytes_of(path: str) -> int:
+    with contextlib.suppress(OSError):
+        return os.lstat(path).st_size
+    return 0
 
 
 def _give(layer: Layer, *, opened: bool) -> None:
@@ -100,11 +120,11 @@ def _give(layer: Layer, *, opened: bool) -> None:
     """
     if (layer.uid is None or layer.gid is None) and not opened:
         return
-    for number, path in enumerate(_entries(layer.folder)):
-        if number >= _MOST_ENTRIES:
-            return
-        with contextlib.suppress(OSError):
-            _give_one(layer, path, opened=opened)
+    # What lies deeper than any app stays as it is.
+    with contextlib.suppress(OSError):
+        for path in islice(_entries(layer.folder), _MOST_ENTRIES):
+            with contextlib.suppress(OSError):
+                _give_one(layer, path, opened=opened)
 
 
 def _give_one(layer: Layer, path: str, *, opened: bool) -> None:
@@ -129,7 +149,7 @@ def _is_open(mode: int) -> bool:
 
 def _entries(folder: str) -> Iterator[str]:
     yield folder
-    for path, folders, names in os.walk(folder):
+    for path, folders, names in walk(folder):
         folders[:] = [name for name in folders if name not in _LEFT_OUT]
         yield from (os.path.join(path, name) for name in (*folders, *names))  # noqa: PTH118
 

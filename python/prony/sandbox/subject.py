@@ -191,8 +191,7 @@ class SupervisedSubject:
         """Return which of its processes ended first, and how; null while all run."""
         event = self._supervisor.seen("exited", "ended")
         if event is not None and "outgrew" in event:
-            most = format_bytes(int(event["outgrew"]))
-            return f"the {event['name']} was killed because its files took more than {most}"
+            return f"the {event['name']} was killed because its files {_outgrown(event['outgrew'])}"
         if event is not None and "status" in event:
             return f"the {event['name']} {exit_words(int(event['status']))}"
         gone = event is not None or self._supervisor.is_gone()
@@ -232,6 +231,16 @@ class SupervisedSubject:
     ) -> None:
         """Stop."""
         self.stop()
+
+
+def _outgrown(limits: Mapping[str, int]) -> str:
+    """
+    >>> _outgrown({"files": 200000})
+    'were more than 200,000'
+    """
+    if "bytes" in limits:
+        return f"took more than {format_bytes(int(limits['bytes']))}"
+    return f"were more than {int(limits['files']):,}"
 
 
 def exit_words(status: int) -> str:

@@ -20,8 +20,8 @@ Whether a subject's files have become too large: looked at ten times a second, f
 
 No quota is at hand for an ordinary folder, and a file system in memory would change what is measured.
 
->>> Growth((), None).is_exceeded(list)
-False
+>>> Growth((), Use()).exceeded(list)
+{}
 
 Keeps a bounded part of a subject's output: its first and its last bytes.
 
@@ -40,9 +40,9 @@ import signal
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from prony.lines import Lines, json_object
 from prony.sandbox import linux
@@ -50,6 +50,7 @@ from prony.sandbox.identity import Identity, descendants, identify
 from prony.sandbox.probe import probe_namespaces
 from prony.sandbox.spawn import SpawnOrder
 from prony.sandbox.start import Started, start
+from prony.trees import sized, sizes
 from prony.units import KIB, MIB
 
 
@@ -85,48 +86,52 @@ class Ring:
             self._dropped += excess
 
 
-_BLOCK_BYTES = 512
 # How long to wait after a look at all files: others may fill the same file system.
 _PAUSE_S = 1.0
+
+
+class Use(NamedTuple):
+    """How much of a disk is used, or may be: space, and files and folders, of which a disk has so many."""
+
+    bytes: int = 0
+    files: int = 0
 
 
 class Growth:
     """Watches ``folders``, all of one file system; without any it watches nothing."""
 
-    def __init__(self, folders: Sequence[str], most_bytes: int | None) -> None:
+    def __init__(self, folders: Sequence[str], most: Use) -> None:
         self._folders = folders
-        self._most_bytes = most_bytes or 0
-        self._used = _used_bytes(folders[0]) if folders else 0
+        self._most = most
+        self._before = _used(folders[0]) if folders else Use()
         self._next_s = 0.0
 
-    def is_exceeded(self, pids: Callable[[], Iterable[int]]) -> bool:
-        """Return whether the folders, with what ``pids`` hold open after its removal, are too large."""
+    def exceeded(self, pids: Callable[[], Iterable[int]]) -> Mapping[str, int]:
+        """Return the limits that the folders exceed, with what ``pids`` hold open of removed files."""
         if not self._folders or time.monotonic() < self._next_s:
-            return False
+            return {}
         # One question to the file system, as long as nobody has filled it.
-        if _used_bytes(self._folders[0]) - self._used <= self._most_bytes:
-            return False
+        used = _used(self._folders[0])
+        if not self._beyond(used.bytes - self._before.bytes, used.files - self._before.files):
+            return {}
         self._next_s = time.monotonic() + _PAUSE_S
-        found = {key: size for folder in self._folders for key, size in _files_below(folder)}
+        found = {key: size for folder in self._folders for key, size in sizes(folder).items()}
         for pid in pids():
             found |= dict(_removed_files_of(pid, os.lstat(self._folders[0]).st_dev))
-        return sum(found.values()) > self._most_bytes
+        return self._beyond(sum(found.values()), len(found))
+
+    def _beyond(self, *found: int) -> Mapping[str, int]:
+        limits = zip(self._most._asdict().items(), found, strict=True)
+        return {name: most for (name, most), used in limits if used > most}
 
 
-def _used_bytes(folder: str) -> int:
+def _used(folder: str) -> Use:
+    """Return what is used of a whole file system; files are 0 where it has room for any number."""
     try:
         found = os.statvfs(folder)
     except OSError:
-        return 0
-    return (found.f_blocks - found.f_bfree) * found.f_frsize
-
-
-def _files_below(folder: str) -> Iterator[tuple[tuple[int, int], int]]:
-    """Yield each file, by its identity, with its bytes on the disk."""
-    for path, _, names in os.walk(folder):
-        for name in names:
-            with contextlib.suppress(OSError):
-                yield _sized(os.lstat(f"{path}/{name}"))
+        return Use()
+    return Use((found.f_blocks - found.f_bfree) * found.f_frsize, found.f_files - found.f_ffree)
 
 
 def _removed_files_of(pid: int, device: int) -> Iterator[tuple[tuple[int, int], int]]:
@@ -135,11 +140,7 @@ def _removed_files_of(pid: int, device: int) -> Iterator[tuple[tuple[int, int], 
             with contextlib.suppress(OSError):
                 found = os.stat(f"/proc/{pid}/fd/{name}")  # noqa: PTH116
                 if stat.S_ISREG(found.st_mode) and found.st_dev == device and not found.st_nlink:
-                    yield _sized(found)
-
-
-def _sized(found: os.stat_result) -> tuple[tuple[int, int], int]:
-    return (found.st_dev, found.st_ino), found.st_blocks * _BLOCK_BYTES
+                    yield sized(found)
 
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -198,6 +199,7 @@ class Census:
 # generator's CPU thousands of times a second. The pipe must hold what is written in an interval, or the
 # server has to wait.
 _PIPE_BYTES = MIB
+_MOST_AT_ONCE_BYTES = 4 * MIB
 _LOOK_S = 0.1
 _LOOK_SOON_S = 0.01
 
@@ -219,7 +221,7 @@ class _Supervisor:
         self._order = order
         self._commands = commands
         self._ring = Ring()
-        self._growth = Growth(order.watched, order.disk_bytes)
+        self._growth = Growth(order.watched, Use(order.disk_bytes or 0, order.disk_files or 0))
         self._census = Census(None if order.pid_namespace else order.census)
         self._statuses: dict[int, int] = {}
         self._asked_to_stop = False
@@ -290,7 +292,8 @@ class _Supervisor:
     def _collect_log(self) -> None:
         size = 0
         with contextlib.suppress(BlockingIOError):
-            while data := os.read(self._log, _PIPE_BYTES):
+            # Who writes without a pause must not keep the supervisor from looking at anything else.
+            while size < _MOST_AT_ONCE_BYTES and (data := os.read(self._log, _PIPE_BYTES)):
                 self._ring.add(data)
                 size += len(data)
         # A quarter of the pipe in one interval: read sooner, so that it does not fill up.
@@ -313,13 +316,12 @@ class _Supervisor:
             self._kill_all()
             _say({"event": "exited", "name": self._order.processes[0].name, "status": -9, **outgrown})
 
-    def _outgrown(self) -> dict[str, int | None]:
+    def _outgrown(self) -> Mapping[str, int | Mapping[str, int]]:
         most = self._order.memory_bytes
         if most is not None and memory_of(self._everybody()) > most:
             return {"outgrew_memory": most}
-        if self._growth.is_exceeded(self._everybody):
-            return {"outgrew": self._order.disk_bytes}
-        return {}
+        exceeded = self._growth.exceeded(self._everybody)
+        return {"outgrew": exceeded} if exceeded else {}
 
     def _everybody(self) -> list[int]:
         return descendants(self._subject.init_pid or os.getpid())

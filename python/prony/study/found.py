@@ -9,6 +9,7 @@ from prony.catalog.install.environment import Declared
 from prony.survey.programs import find_program
 from prony.survey.sources import Folder, Program
 from prony.survey.survey import Survey, is_python_target, survey_app
+from prony.trees import content
 from prony.units import MIB
 
 if TYPE_CHECKING:
@@ -62,9 +63,7 @@ def _reader(folder: Path) -> "Read":
         try:
             if file.is_dir():
                 return ""
-            if not file.is_file() or file.stat().st_size > _LARGEST_BYTES:
-                return None
-            return file.read_text(encoding="utf-8-sig", errors="replace")
+            return content(file, _LARGEST_BYTES).decode("utf-8-sig", errors="replace")
         except OSError:
             return None
 

@@ -29,7 +29,6 @@ from prony.catalog.install.sealed import (
     change_since,
     filling,
     read_mark,
-    remove_tree,
     seal,
     sealed_copy,
     write_mark,
@@ -41,6 +40,7 @@ from prony.errors import HostError, refused_by
 from prony.model.shapes import Json
 from prony.runas import RunAs, builder_for, expanded, own_folder
 from prony.sandbox.building import BuildTask
+from prony.trees import remove_tree
 from prony.version import prony_version
 
 

@@ -22,6 +22,7 @@ from prony.catalog.schema.entry import Build, ProcessEntry
 from prony.catalog.schema.template import fill
 from prony.runas import RunAs, own_folder
 from prony.sandbox.building import BuildTask
+from prony.trees import content, walk
 from prony.units import GIB, format_bytes
 
 # Part of every product's name: increase it when products are made in another way.
@@ -162,7 +163,7 @@ def _files(entry: ProcessEntry) -> list[Path]:
 
 
 def _entries(folder: Path) -> Iterator[Path]:
-    for path, folders, names in os.walk(folder):
+    for path, folders, names in walk(folder):
         folders[:] = [name for name in folders if name not in _SKIPPED]
         yield from (Path(path, name) for name in (*folders, *names))
 
@@ -172,5 +173,5 @@ def _digest(making: Making) -> str:
     folder = making.entry.folder
     for file in _files(making.entry):
         digest.update(f"{file.relative_to(folder).as_posix()}\n".encode())
-        digest.update(hashlib.sha256(file.read_bytes()).digest())
+        digest.update(hashlib.sha256(content(file)).digest())
     return digest.hexdigest()

@@ -11,7 +11,6 @@ import fcntl
 import hashlib
 import json
 import os
-import shutil
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from prony.model.shapes import Json
+from prony.trees import remove_tree, walk
 
 _MARK = "complete.json"
 
@@ -55,7 +55,7 @@ def latest_change(folder: Path) -> Path:
     *Errors*: OSError.
     """
     found = [os.fspath(folder)]
-    for path, folders, files in os.walk(folder):
+    for path, folders, files in walk(folder):
         found += [f"{path}/{name}" for name in (*folders, *files)]
     return Path(max(found, key=lambda path: os.lstat(path).st_ctime_ns))
 
@@ -151,18 +151,6 @@ def sealed_copy(target: Path, fill: Callable[[Path], object]) -> Path:
 def kept_beside(folder: Path) -> Path:
     """Return the file that holds the digest of a folder of `sealed_copy`."""
     return folder.with_name(f".{folder.name}.sealed")
-
-
-def remove_tree(folder: Path) -> None:
-    """Remove a folder, whether it is sealed or not.
-
-    *Errors*: OSError.
-    """
-    if not folder.is_symlink() and folder.is_dir() and os.geteuid() != 0:
-        # Only root may remove entries of a folder that is read-only.
-        for path, _, _ in os.walk(folder):
-            os.chmod(path, 0o700)  # noqa: PTH101
-    shutil.rmtree(folder)
 
 
 def _close(path: str, status: os.stat_result, made_by: int) -> None:

@@ -4,7 +4,6 @@ Must not know servers or environments.
 """
 
 import hashlib
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from prony.errors import UsageError, explained
 from prony.escapes import escaped
 from prony.model.exchange import Check, Contract, Request
 from prony.model.subject import App, Interface
+from prony.trees import content, walk
 from prony.units import MIB
 
 BUILT_IN_APPS = DATA / "apps"
@@ -225,8 +225,8 @@ def folder_digest(folder: Path) -> str:
         size = file.stat().st_size
         whole = number < _MOST_FILES and size <= budget
         budget -= size if whole else 0
-        content = hashlib.sha256(file.read_bytes()).hexdigest() if whole else str(size)
-        digest.update(f"{file.relative_to(folder).as_posix()}\0{content}\n".encode(errors="surrogateescape"))
+        entered = hashlib.sha256(content(file)).hexdigest() if whole else str(size)
+        digest.update(f"{file.relative_to(folder).as_posix()}\0{entered}\n".encode(errors="surrogateescape"))
     return digest.hexdigest()
 
 
@@ -237,7 +237,7 @@ def is_built_in(app: App) -> bool:
 
 def app_files(folder: Path) -> Iterator[Path]:
     """Yield the files that determine an app's replies, in ``folder`` and below, in a fixed order."""
-    for parent, folders, files in os.walk(folder):
+    for parent, folders, files in walk(folder):
         folders[:] = sorted(name for name in folders if name not in _SKIPPED)
         for name in sorted(files):
             file = Path(parent, name)

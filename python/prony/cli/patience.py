@@ -1,0 +1,88 @@
+"""How long a command may take for archives, which may be anybody's: CPU time, whatever it does with them.
+
+>>> round(_allowed_s([1 << 20, 8 << 20]))
+24
+"""
+
+import contextlib
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from prony.errors import ArchiveError
+from prony.trees import walk
+from prony.units import MIB
+
+_AT_LEAST_S = 9.0
+_FOR_EACH_MIB_S = 2.0
+_FREE_BYTES = 5 * MIB
+# Where something that cannot fail was interrupted, such as the end of an object, the next one counts.
+_AGAIN_S = 1.0
+_OF_THE_USER = "PRONY_READING_S"
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def with_patience(command: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Return a command that gives up when its archives cost more CPU time than such archives do."""
+
+    @wraps(command)
+    def limited(*typed: _P.args, **options: _P.kwargs) -> _R:
+        values = (*typed, *options.values())
+        named = [Path(one) for value in values for one in _paths(value)]
+        with _patience(_of_the_user() or _allowed_s(_sizes(named))):
+            return command(*typed, **options)
+
+    return limited
+
+
+def _paths(value: object) -> Iterable[str | Path]:
+    values = value if isinstance(value, list | tuple) else [value]
+    return [one for one in values if isinstance(one, str | Path)]
+
+
+def _of_the_user() -> float | None:
+    with contextlib.suppress(KeyError, ValueError):
+        return min(max(float(os.environ[_OF_THE_USER]), 1.0), 1e6)
+    return None
+
+
+def _sizes(named: Iterable[Path]) -> Iterator[int]:
+    for path in named:
+        with contextlib.suppress(OSError):
+            yield from (file.stat().st_size for file in archives_below(path))
+
+
+def archives_below(place: Path) -> list[Path]:
+    """Return the archives in a folder and below, or what is no folder itself. *Errors*: OSError."""
+    if not place.is_dir():
+        return [place]
+    return sorted(
+        Path(folder, name) for folder, _, names in walk(place) for name in names if name.endswith(".prony")
+    )
+
+
+def _allowed_s(sizes: Iterable[int]) -> float:
+    allowed = [_AT_LEAST_S + _FOR_EACH_MIB_S * max(0, size - _FREE_BYTES) / MIB for size in sizes]
+    return max(sum(allowed), _AT_LEAST_S)
+
+
+@contextlib.contextmanager
+def _patience(allowed_s: float) -> Iterator[None]:
+    def give_up(_number: int, _frame: object) -> None:
+        raise ArchiveError(
+            f"it takes more than {allowed_s:.0f} s of CPU time, which no study of this size needs",
+            hint=f"if the archive is yours, allow more with the environment variable {_OF_THE_USER}",
+        )
+
+    before = signal.signal(signal.SIGPROF, give_up)
+    signal.setitimer(signal.ITIMER_PROF, allowed_s, _AGAIN_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)

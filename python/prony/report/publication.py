@@ -1,0 +1,98 @@
+"""What was read, as it may be passed on: every text in it without paths, users and the machine's name.
+
+Values are redacted, before any form is made of them: so no form can forget one, and no style is broken by a
+name that is also a word of a page. What was taken out is remembered, and a finished file can be proved to
+have none of it. Pure.
+
+>>> redaction = Redaction("bench-7", kept=frozenset({"/api/items"}))
+>>> redaction(("as /home/me/shop on bench-7", "/api/items", 3))
+('as …/shop on HOST', '/api/items', 3)
+>>> redaction.left_in("<p>/home/me/shop</p>"), redaction.left_in("<p>shop</p>")
+('/home/me/shop', None)
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import Enum
+from typing import TypeVar, cast
+
+from prony.model.plan import Plan
+from prony.report.redaction import is_owned, paths_in, without_traces
+
+_T = TypeVar("_T")
+# Places in the report's JSON, which look like paths.
+_OWN = frozenset({"pointer"})
+# A name of a machine that is a plain word, such as `server`, stands in a page for something else, too.
+_A_WORD = re.compile(r"[a-zA-Z]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """Takes out what locates or names. ``host``: the machine's name; ``kept``: paths that are no files but
+    what requests ask for; ``names``: of subjects, each with the name in its place.
+    """
+
+    host: str
+    kept: frozenset[str] = frozenset()
+    names: Mapping[str, str] = field(default_factory=dict)
+    _removed: set[str] = field(default_factory=set)
+
+    def __call__(self, value: _T) -> _T:
+        """Return a value with all texts in it redacted, at any depth."""
+        return cast("_T", self._changed(value))
+
+    def left_in(self, finished: str) -> str | None:
+        """Return what a finished text has of all that was taken out; null: nothing."""
+        return next((one for one in sorted(self._removed) if _stands_in(one, finished)), None)
+
+    def _changed(self, value: object) -> object:
+        # Not the words of enumerations, which are texts too.
+        if type(value) is str:
+            return self.names.get(value) or self._text(value)
+        if isinstance(value, tuple | list | set | frozenset):
+            return self._several(value)
+        if isinstance(value, Mapping):
+            return {self._changed(key): self._changed(one) for key, one in value.items()}
+        return self._record(value) if is_dataclass(value) and not isinstance(value, Enum | type) else value
+
+    def _several(self, values: Collection[object]) -> object:
+        changed = map(self._changed, values)
+        # A named tuple takes its values one by one.
+        return type(values)(*changed) if hasattr(values, "_fields") else type(values)(changed)  # type: ignore[call-arg]
+
+    def _record(self, value: object) -> object:
+        # Not by its constructor: what is checked there was true of the value before.
+        new = object.__new__(type(value))
+        for one in fields(value):  # type: ignore[arg-type]
+            before = getattr(value, one.name)
+            object.__setattr__(new, one.name, before if one.name in _OWN else self._changed(before))
+        return new
+
+    def _text(self, text: str) -> str:
+        if text in self.kept:
+            return text
+        removed = [path for path in paths_in(text) if path not in self.kept]
+        self._removed.update(removed)
+        if self.host in text and not _A_WORD.fullmatch(self.host):
+            self._removed.add(self.host)
+        return without_traces(text, self.host, self.kept)
+
+
+def redaction_for(plans: Iterable[Plan], host: str) -> Redaction:
+    """Return the redaction of what was read of these plans. ``host``: the machine's name."""
+    found = tuple(plans)
+    requests = [request for plan in found for cell in plan.cells for request in cell.workload.requests]
+    kept = {part for request in requests for part in (request.path, request.path.partition("?")[0])}
+    bare = Redaction(host, frozenset(kept) - {path for path in kept if is_owned(path)})
+    names: dict[str, str] = {}
+    for name in {subject.name: None for plan in found for subject in plan.subjects()}:
+        new = bare(name)
+        while new in names.values():
+            new += "'"
+        names[name] = new
+    return Redaction(host, bare.kept, names, bare._removed)
+
+
+def _stands_in(removed: str, finished: str) -> bool:
+    return removed in finished and bool(re.search(rf"(?<![\w.-]){re.escape(removed)}(?![\w-])", finished))
