@@ -22,6 +22,7 @@ COUNTS = {
     "engine.external.k6": "a rate that takes whole numbers, per 1000 seconds",
     "engine.external.vegeta": "a rate that takes whole numbers, per 1000 seconds",
     "sandbox.linux": "a flag of the kernel's, whose bit is that of a GiB",
+    "trees": "the most entries of a tree",
     "study.rates": "the highest rate that is searched",
 }
 OPERATORS = {

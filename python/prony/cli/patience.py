@@ -21,6 +21,7 @@ _FOR_EACH_MIB_S = 2.0
 _FREE_BYTES = 5 * MIB
 # Where something that cannot fail was interrupted, such as the end of an object, the next one counts.
 _AGAIN_S = 1.0
+_MOST_S = 24 * 3600.0
 _OF_THE_USER = "PRONY_READING_S"
 
 _P = ParamSpec("_P")
@@ -47,7 +48,7 @@ def _paths(value: object) -> Iterable[str | Path]:
 
 def _of_the_user() -> float | None:
     with contextlib.suppress(KeyError, ValueError):
-        return min(max(float(os.environ[_OF_THE_USER]), 1.0), 1e6)
+        return min(max(float(os.environ[_OF_THE_USER]), 1.0), _MOST_S)
     return None
 
 

@@ -27,7 +27,7 @@ from prony.sandbox.order import named_temporary
 from prony.sandbox.pipe import Supervisor
 from prony.sandbox.relay import Relay
 from prony.sandbox.start import RELAY
-from prony.units import MINUTE_NS, format_bytes, format_duration
+from prony.units import MINUTE_NS, format_bytes, format_duration, seconds
 
 _START_S = 20.0
 _USUAL_NS = 30 * MINUTE_NS
@@ -114,9 +114,9 @@ def _ended(supervisor: Supervisor, rules: BuildRules) -> tuple[int, str]:
     if started["event"] == "failed":
         raise HostError(f"a build cannot be confined: cannot {started['step']}: {started['reason']}")
     most_ns = rules.time_ns or _USUAL_NS
-    deadline_s = time.monotonic() + most_ns / 1e9
+    deadline_s = time.monotonic() + seconds(most_ns)
     try:
-        end = supervisor.wait_for("exited", timeout_s=most_ns / 1e9)
+        end = supervisor.wait_for("exited", timeout_s=seconds(most_ns))
     except HostError:
         if time.monotonic() < deadline_s:
             raise

@@ -146,7 +146,7 @@ def _removed_files_of(pid: int, device: int) -> Iterator[tuple[tuple[int, int], 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
-def memory_of(pids: Iterable[int]) -> int:
+def memory_in_use(pids: Iterable[int]) -> int:
     """Return how many bytes of memory these processes have for themselves: no pages of files.
 
     What a child has not changed since it was forked counts for both. *Source*: proc(5), statm.
@@ -318,7 +318,7 @@ class _Supervisor:
 
     def _outgrown(self) -> Mapping[str, int | Mapping[str, int]]:
         most = self._order.memory_bytes
-        if most is not None and memory_of(self._everybody()) > most:
+        if most is not None and memory_in_use(self._everybody()) > most:
             return {"outgrew_memory": most}
         exceeded = self._growth.exceeded(self._everybody)
         return {"outgrew": exceeded} if exceeded else {}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from prony.catalog.install.plain import is_locked, plain_lines, plain_requirements
+from prony.catalog.install.plain import is_locked, lines_of_plain, plain_requirements
 from prony.catalog.install.resolve import LOCKS
 
 HASH = f"--hash=sha256:{64 * 'a'}"
@@ -23,7 +23,7 @@ HASH = f"--hash=sha256:{64 * 'a'}"
     ],
 )
 def test_what_could_run_code_is_no_plain_requirement(line):
-    assert plain_lines(f"six==1.17.0\n{line}\n") is None
+    assert lines_of_plain(f"six==1.17.0\n{line}\n") is None
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_what_could_run_code_is_no_plain_requirement(line):
     ["six", "six==1.17.0", "six[a,b]>=1,<2", "six ~= 1.2 ; python_version < '3.12'", f"six==1 {HASH} {HASH}"],
 )
 def test_names_and_versions_are_plain(line):
-    assert plain_lines(f"# ours\n{line}  # theirs\n") == (line,)
+    assert lines_of_plain(f"# ours\n{line}  # theirs\n") == (line,)
 
 
 def test_each_lock_that_comes_with_prony_is_one():

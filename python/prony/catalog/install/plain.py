@@ -3,9 +3,9 @@ r"""Requirements by which no package's code need run: names and versions, for wh
 A path, an address, an option or a variable is not plain: uv would build it, or read what the line names. Must
 not know how packages are installed.
 
->>> plain_lines("flask==3.1.3  # ours\nsix>=1.2; python_version < '4'\n")
+>>> lines_of_plain("flask==3.1.3  # ours\nsix>=1.2; python_version < '4'\n")
 ('flask==3.1.3', "six>=1.2; python_version < '4'")
->>> plain_lines("-e ./mine\n") is plain_lines("mine @ file:///srv\n") is plain_lines("./mine") is None
+>>> lines_of_plain("-e ./mine\n") is lines_of_plain("./mine") is None
 True
 """
 
@@ -27,7 +27,7 @@ _COMMENT = re.compile(r"(?:^|\s)#.*")
 _JOINT = re.compile(r"\s*\\\n\s*")
 
 
-def plain_lines(text: str) -> tuple[str, ...] | None:
+def lines_of_plain(text: str) -> tuple[str, ...] | None:
     """Return the requirements in a file's text, each in a line; None: one of them is not plain."""
     lines = (_COMMENT.sub("", line).strip() for line in _JOINT.sub(" ", text).splitlines())
     found = tuple(line for line in lines if line)
@@ -46,7 +46,7 @@ def plain_requirements(file: Path) -> tuple[str, ...] | None:
     """
     text = file.read_text(errors="replace")
     if file.name != "pyproject.toml":
-        return plain_lines(text) if file.suffix == ".txt" else None
+        return lines_of_plain(text) if file.suffix == ".txt" else None
     try:
         content = tomllib.loads(text)
         project = content["project"]
@@ -59,5 +59,5 @@ def plain_requirements(file: Path) -> tuple[str, ...] | None:
 
 def is_locked(text: str) -> bool:
     """Return whether each line of a lock is one version of a package, with its hashes."""
-    lines = plain_lines(text)
+    lines = lines_of_plain(text)
     return lines is not None and all(_LOCKED.fullmatch(re.sub(r"\s+", " ", line)) for line in lines)

@@ -2,7 +2,7 @@
 
 Must not know what is built.
 
->>> state_of(["six==1.17.0"], Path("/srv"))[:8]
+>>> project_state(["six==1.17.0"], Path("/srv"))[:8]
 'e3b0c442'
 """
 
@@ -23,7 +23,7 @@ _SKIPPED = frozenset({"__pycache__", ".git", ".hg", ".tox", ".venv", "venv", "no
 _MOST_BYTES = GIB
 
 
-def state_of(lines: Iterable[str], folder: Path) -> str:
+def project_state(lines: Iterable[str], folder: Path) -> str:
     """Return a digest of the folders that the lines of a lock name: of each file's path, size and time."""
     digest = hashlib.sha256()
     for path in filter(None, (_path_in(line, folder) for line in lines)):

@@ -19,7 +19,7 @@ from prony.catalog.install.child import FinishedCommand
 from prony.catalog.install.environment import Declared
 from prony.catalog.install.interpreter import Interpreter
 from prony.catalog.install.plain import are_plain, is_locked, plain_requirements
-from prony.catalog.install.project import state_of
+from prony.catalog.install.project import project_state
 from prony.catalog.install.uv import Uv, cause, last_words
 from prony.catalog.schema.apps import BUILT_IN_APPS
 from prony.catalog.schema.entry import AppEntry, ProcessEntry, PythonInstall, ServerEntry
@@ -159,7 +159,7 @@ def _lock(text: str, file: Path | None = None) -> Lock:
     if hashed or file is None:
         return Lock(text, hashed)
     # Two apps may have the same line for different packages: `./mine`.
-    return Lock(f"# in {file.parent}, {state_of(wanted, file.parent)}\n{text}", hashed, file.parent)
+    return Lock(f"# in {file.parent}, {project_state(wanted, file.parent)}\n{text}", hashed, file.parent)
 
 
 def _compile(
