@@ -13,6 +13,7 @@ beside the target is neither followed nor waited for, and nothing is removed but
 import os
 import secrets
 import stat
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,16 +29,21 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def write_whole_bytes(path: Path, data: bytes) -> None:
+    """Write a new file, or replace one, with its mode. *Errors*: as `write_whole_pieces`."""
+    write_whole_pieces(path, [data])
+
+
+def write_whole_pieces(path: Path, pieces: Iterable[bytes]) -> None:
     """Write a new file, or replace one, with its mode.
 
-    *Errors*: OSError; then the target is as it was, and there is no draft.
+    *Errors*: OSError, and those of ``pieces``; then the target is as it was, and there is no draft.
     """
     draft = draft_of(path)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:
             _keep_mode(path, descriptor)
-            file.write(data)
+            file.writelines(pieces)
         draft.replace(path)
     except BaseException:
         draft.unlink(missing_ok=True)

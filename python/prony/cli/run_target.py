@@ -20,15 +20,27 @@ from typing import IO, TYPE_CHECKING
 import typer
 
 from prony.cli.talk import say, show
-from prony.drafts import write_whole_bytes
+from prony.drafts import write_whole_pieces
 from prony.engine.authority import with_authority
 from prony.engine.child_process import Child
 from prony.engine.fleet.hosts import TargetHost, target_host
+from prony.engine.messages import (
+    MOST_LINE_BYTES,
+    Cancel,
+    Ended,
+    Hello,
+    LoadOrder,
+    Message,
+    checked_spec,
+    read_message,
+)
 from prony.engine.pipe import Pipe
 from prony.engine.ssh import Login
 from prony.errors import EngineError, HostError, PronyError, UsageError
+from prony.escapes import escaped_lines, shortened
 from prony.host.fingerprint import generator_fingerprint
 from prony.model.shapes import Json, encode
+from prony.monitor.sock_diag import SockDiag
 from prony.seat import EngineSeat
 from prony.units import MIB, format_bytes
 from prony.version import prony_version
@@ -45,6 +57,9 @@ _NOT_SENT = {".git", ".hg", ".venv", "venv", "node_modules", "__pycache__", ".pr
 _MODULE = "prony.engine.target_side"
 _MOST_BYTES = 200 * MIB
 _BEAT_EVERY_S = 3.0
+_SSH_ENDS_S, _SSH_OF_NO_TARGET_ENDS_S = 10.0, 0.5
+# A child that is told to end is killed after less.
+_ENDING_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +118,18 @@ def _reached(target: TargetHost) -> "Iterator[_There]":
         )
     except FileNotFoundError as error:
         raise HostError("`ssh` is not installed", hint="apt-get install openssh-client") from error
+    patience_s = _SSH_ENDS_S
     try:
         yield _There(process)
+    except EngineError:
+        # Whoever says what it may not is not waited for.
+        patience_s = _SSH_OF_NO_TARGET_ENDS_S
+        raise
     finally:
         with contextlib.suppress(OSError):
             _opened(process.stdin).close()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(10)
+            process.wait(patience_s)
         process.kill()
         process.wait()
         _opened(process.stdout).close()
@@ -127,9 +147,10 @@ class _There:
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self._process = process
         ends = _opened(process.stdout).fileno(), _opened(process.stdin).fileno()
-        self._pipe = Pipe(*ends, peer="the target")
+        self._pipe = Pipe(*ends, peer="the target", longest=MOST_LINE_BYTES)
         self._lock = threading.Lock()
-        self._loads: dict[int, _Load] = {}
+        self._load: _Load | None = None
+        self._taken: frozenset[int] = frozenset()
 
     @contextlib.contextmanager
     def beating(self) -> Iterator[None]:
@@ -149,12 +170,16 @@ class _There:
 
     def run(self, target: TargetHost, asked: StudyThere, packed: bytes) -> int:
         listen = self._greeted(target)
+        self._taken = _ports_of_others() if listen in _own_addresses() else frozenset()
         order = {"words": asked.words, "variables": dict(asked.variables or {}), "listen": target.listen}
         self._say({**order, "bytes": len(packed)}, packed)
         is_interrupted = False
         while True:
             try:
                 return self._followed(listen, asked.out)
+            except EngineError:
+                self._end_load()
+                raise
             except KeyboardInterrupt:
                 if is_interrupted:
                     raise
@@ -168,19 +193,21 @@ class _There:
         *Errors*: EngineError when nobody answers, or with another Prony; UsageError for an address that was
         not named.
         """
-        message = self._pipe.message()
+        message = self._heard()
         if message is None:
             status = self._process.wait(10)
             raise EngineError(
                 f"the target `{target.address}` did not start Prony (ssh ended with status {status})",
                 hint=f"try: ssh {target.name} {target.python} -m prony --version",
             )
-        if message.get("hello") != prony_version():
+        if not isinstance(message, Hello):
+            raise EngineError("the target sent no greeting of Prony's first")
+        if message.hello != prony_version():
             raise EngineError(
-                f"this is Prony {prony_version()}, and the target has {message.get('hello')}",
+                f"this is Prony {prony_version()}, and the target has {shortened(message.hello)}",
                 hint="install the same version there",
             )
-        listen = target.listen or str(message.get("listen"))
+        listen = target.listen or shortened(message.listen)
         if target.listen is None and listen not in _addresses(target.address):
             raise UsageError(
                 f"`{target.address}` was reached at `{listen}`, which is not an address of that name here",
@@ -189,36 +216,54 @@ class _There:
         return listen
 
     def _followed(self, listen: str, out: Path) -> int:
-        while (message := self._pipe.message()) is not None:
-            if "ended" in message:
-                self._take_archive(int(message["bytes"]), out)
-                if not message["bytes"]:
-                    show(str(message["said"]), end="")
-                return int(message["ended"])
-            self._answer(message, listen)
+        while (message := self._heard()) is not None:
+            match message:
+                case Ended(status, said, length):
+                    self._take_archive(length, out)
+                    if not length:
+                        show(escaped_lines(said), end="")
+                    return status
+                case Cancel(number):
+                    if self._load is not None and self._load.number == number:
+                        self._load.cancel()
+                case LoadOrder():
+                    self._begin(message, listen)
+                case Hello():
+                    raise EngineError("the target greeted twice")
         raise _cut()
 
-    def _answer(self, message: Json, listen: str) -> None:
-        if "cancel" in message:
-            if load := self._loads.get(message["cancel"]):
-                load.cancel()
+    def _heard(self) -> Message | None:
+        found = self._pipe.message()
+        return None if found is None else read_message(found)
+
+    def _begin(self, order: LoadOrder, listen: str) -> None:
+        """Begin a load, one at a time: an earlier one has ended, or was told to."""
+        if self._load is not None and not self._load.is_over():
+            raise EngineError("the target asked for a load while another one ran")
+        try:
+            spec = checked_spec(order, listen, self._taken)
+        except EngineError as error:
+            self._say({"load": order.load, "error": error.message})
             return
-        number = int(message["load"])
-        if message["spec"]["target"]["host"] != listen:
-            self._say(
-                {"load": number, "error": f"loads may go only to `{listen}`, the address that was named"}
-            )
-            return
-        load = self._loads[number] = _Load(number, message, self._say)
-        threading.Thread(target=load.run, daemon=True).start()
+        self._load = _Load(order, spec, self._say)
+        self._load.start()
+
+    def _end_load(self) -> None:
+        if self._load is not None:
+            self._load.cancel()
+            self._load.is_over()
 
     def _take_archive(self, length: int, out: Path) -> None:
-        data = self._pipe.lines.block(length)
-        if data is None:
-            raise _cut()
-        if data:
-            write_whole_bytes(out, data)
+        if length:
+            write_whole_pieces(out, self._archive(length))
         self._say({"taken": True})
+
+    def _archive(self, length: int) -> Iterator[bytes]:
+        for piece in self._pipe.lines.pieces(length):
+            length -= len(piece)
+            yield piece
+        if length:
+            raise _cut()
 
     def _say(self, message: Json, block: bytes = b"") -> None:
         with self._lock, contextlib.suppress(OSError):
@@ -233,33 +278,60 @@ def _cut() -> EngineError:
 
 
 class _Load:
-    """One load, sent from here."""
+    """One load, sent from here in a thread of its own; ``number``: the target's name for it."""
 
-    def __init__(self, number: int, asked: Json, answer: Callable[[Json], None]) -> None:
-        self._number, self._asked, self._answer = number, asked, answer
+    def __init__(self, order: LoadOrder, spec: Json, answer: Callable[[Json], None]) -> None:
+        self.number = order.load
+        self._order, self._spec, self._answer = order, spec, answer
         self._child = Child("prony.engine.child")
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._ending = threading.Event()
 
-    def run(self) -> None:
-        """Send it, and answer with its events and its Recording; in a thread of its own."""
-        seat = EngineSeat(cpus=tuple(sorted(os.sched_getaffinity(0))))
-        spec = {**self._asked["spec"], "cpus": None}
-        try:
-            with with_authority(spec, self._asked["authority"]) as whole:
-                order = {"spec": whole, "seat": asdict(seat)}
-                result = self._child.run(order, int(self._asked["limit_ns"]), self._pass_on)
-            self._say({"recording": result.said, "machine": _own_machine()})
-        except PronyError as error:
-            self._say({"error": error.message})
+    def start(self) -> None:
+        """Send it, and answer with its events and its Recording."""
+        self._thread.start()
 
     def cancel(self) -> None:
         """End it."""
+        self._ending.set()
         self._child.cancel()
+
+    def is_over(self) -> bool:
+        """Return whether it has ended, or ends now, which is waited for."""
+        if self._ending.is_set():
+            self._thread.join(_ENDING_S)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        seat = EngineSeat(cpus=tuple(sorted(os.sched_getaffinity(0))))
+        try:
+            with with_authority(self._spec, self._order.authority) as whole:
+                order = {"spec": whole, "seat": asdict(seat)}
+                result = self._child.run(order, self._order.limit_ns, self._pass_on)
+            answer: Json = {"recording": result.said, "machine": _own_machine()}
+        except PronyError as error:
+            answer = {"error": error.message}
+        self._ending.set()
+        self._say(answer)
 
     def _pass_on(self, event: Json) -> None:
         self._say({"event": event})
 
     def _say(self, message: Json) -> None:
-        self._answer({"load": self._number, **message})
+        self._answer({"load": self.number, **message})
+
+
+def _own_addresses() -> set[str]:
+    return {"127.0.0.1", "::1", *_addresses(socket.gethostname())}
+
+
+def _ports_of_others() -> frozenset[int]:
+    """Return the ports of this machine at which programs listen already: none is a server of the study."""
+    try:
+        with SockDiag() as kernel:
+            return frozenset(one.port for one in kernel.tcp_listeners())
+    except OSError:
+        return frozenset()
 
 
 def _own_machine() -> Json:

@@ -38,12 +38,14 @@ _GONE = "the machine that sends the load is gone"
 class Pipe:
     """Lines in both directions, and blocks of bytes: of all loads of a study, for what is left of one that
     failed comes later. ``read``, ``write``: descriptors. ``lines``: what comes. ``peer``: who is
-    there, in words.
+    there, in words. ``longest``: the most bytes of one of its messages; null: any number.
     """
 
-    def __init__(self, read: int, write: int, peer: str = "the other side") -> None:
+    def __init__(
+        self, read: int, write: int, peer: str = "the other side", longest: int | None = None
+    ) -> None:
         self._write, self._peer = write, peer
-        self.lines = Lines(read)
+        self.lines = Lines(read, longest)
         self.numbers = itertools.count(1)
 
     def send(self, message: Json) -> None:
@@ -67,13 +69,13 @@ class Pipe:
 
         *Errors*: EngineError for what is none.
         """
-        if (line := self.lines.line(silence_s)) is None:
-            return None
+        line: bytes | None = None
         try:
-            return json_object(line)
+            line = self.lines.line(silence_s)
+            return None if line is None else json_object(line)
         except ValueError as error:
-            words = f"{self._peer} sent what is no message of Prony's: {line[:_SHOWN_BYTES]!r}"
-            raise EngineError(words) from error
+            shown = repr(line[:_SHOWN_BYTES]) if line else str(error)
+            raise EngineError(f"{self._peer} sent what is no message of Prony's: {shown}") from error
 
 
 class PipeEngine:
