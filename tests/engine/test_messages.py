@@ -8,9 +8,9 @@ import pytest
 from prony.engine.messages import (
     MOST_ARCHIVE_BYTES,
     Cancel,
-    Ended,
     Hello,
     LoadOrder,
+    RunEnd,
     checked_spec,
     read_message,
 )
@@ -35,7 +35,7 @@ def order(found, authority=None, limit_ns=SECOND_NS):
 def test_each_message_is_read():
     assert read_message({"hello": "1", "listen": HERE}) == Hello("1", HERE)
     assert read_message({"cancel": 3}) == Cancel(3)
-    assert read_message({"ended": 3, "said": "x", "bytes": 0}) == Ended(3, "x", 0)
+    assert read_message({"ended": 3, "said": "x", "bytes": 0}) == RunEnd(3, "x", 0)
     sent = {"load": 1, "spec": spec(), "limit_ns": 7, "authority": None}
     assert read_message(sent) == order(sent["spec"], limit_ns=7)
 

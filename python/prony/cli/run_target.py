@@ -27,10 +27,10 @@ from prony.engine.fleet.hosts import TargetHost, target_host
 from prony.engine.messages import (
     MOST_LINE_BYTES,
     Cancel,
-    Ended,
     Hello,
     LoadOrder,
     Message,
+    RunEnd,
     checked_spec,
     read_message,
 )
@@ -218,7 +218,7 @@ class _There:
     def _followed(self, listen: str, out: Path) -> int:
         while (message := self._heard()) is not None:
             match message:
-                case Ended(status, said, length):
+                case RunEnd(status, said, length):
                     self._take_archive(length, out)
                     if not length:
                         show(escaped_lines(said), end="")

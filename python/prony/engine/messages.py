@@ -55,7 +55,7 @@ class Cancel:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class RunEnd:
     """The run has ended with this status; its archive of so many bytes follows."""
 
     ended: int
@@ -63,8 +63,8 @@ class Ended:
     bytes: int
 
 
-Message = Hello | LoadOrder | Cancel | Ended
-_KINDS: tuple[type[Message], ...] = (Hello, LoadOrder, Cancel, Ended)
+Message = Hello | LoadOrder | Cancel | RunEnd
+_KINDS: tuple[type[Message], ...] = (Hello, LoadOrder, Cancel, RunEnd)
 
 
 def read_message(found: Json) -> Message:
@@ -79,7 +79,7 @@ def read_message(found: Json) -> Message:
         message = decode(kind, found, "message")
     except ShapeError as error:
         raise _no_message(shortened(str(error), 200)) from error
-    if isinstance(message, Ended):
+    if isinstance(message, RunEnd):
         _check_end(message)
     return message
 
@@ -88,7 +88,7 @@ def _no_message(why: str) -> EngineError:
     return EngineError(f"the target sent what is no message of Prony's: {why}")
 
 
-def _check_end(message: Ended) -> None:
+def _check_end(message: RunEnd) -> None:
     if not 0 <= message.ended <= 255 or message.bytes < 0:
         raise _no_message("an end with a status or a length that there is not")
     if message.bytes > MOST_ARCHIVE_BYTES:
