@@ -37,7 +37,9 @@ def rust_folders() -> list[Path]:
         if (found := file.name.partition("rust-1.")[2]).isdigit()
     ]
     by_version = [Path(f"/usr/lib/rust-1.{minor}/bin") for minor in sorted(map(int, minors), reverse=True)]
-    return [folder for folder in dict.fromkeys((*path, *own, *by_version)) if (folder / "cargo").is_file()]
+    # Folders of PATH may be closed to who asks, as root's are after `su`.
+    every = dict.fromkeys((*path, *own, *by_version))
+    return [folder for folder in every if os.access(folder / "cargo", os.X_OK)]
 
 
 def _rust_in(folder: Path) -> Rust | None:
@@ -46,7 +48,7 @@ def _rust_in(folder: Path) -> Rust | None:
     A rustup in another home folder looks for its toolchains beside itself, not in $HOME.
     """
     beside = folder.parent.parent / ".rustup"
-    for home in (None, beside if beside.is_dir() else None):
+    for home in (None, beside if os.access(beside, os.R_OK | os.X_OK) else None):
         environment = _with(folder, home)
         versions = [_version(folder / program, environment) for program in ("cargo", "rustc")]
         if all(version > (0, 0) for version in versions):

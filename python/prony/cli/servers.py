@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prony.cli.options import server_to
-from prony.cli.talk import show
+from prony.cli.talk import say, show
 from prony.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -49,13 +49,16 @@ def unit_of(known: "Catalog", asked: AskedUnit) -> str:
     *Errors*: UsageError for a name, a setting or an app that there is not; ArchiveError for what is no
     archive.
     """
-    from prony.catalog.launch.deployment import unit_text
+    from prony.catalog.launch.deployment import cautions, unit_text
 
     if asked.archive is None:
         return unit_text(_of_catalogue(known, asked))
     if asked.settings:
         raise UsageError("`--set` and `--from` exclude each other: the archive has the settings")
-    return unit_text(_of_archive(known, asked.server, asked.archive))
+    found = _of_archive(known, asked.server, asked.archive)
+    for caution in cautions(found):
+        say(f"look before you install it: {caution}")
+    return unit_text(found)
 
 
 def _of_catalogue(known: "Catalog", asked: AskedUnit) -> "Deployment":

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from prony.catalog.launch.deployment import Deployment, container_line, parsed, unit_text
+from prony.catalog.launch.deployment import Deployment, cautions, container_line, parsed, unit_text
 
 COMMAND = (
     "cd '/srv/my shop' && PYTHONPATH=src A='1 %' KEY=\"$KEY\" "
@@ -94,3 +94,20 @@ def test_a_unit_with_tls_says_whose_certificate_it_needs():
     command = "cd /srv && /opt/gunicorn --certfile YOUR-CERTIFICATE.pem --keyfile YOUR-KEY.pem shop:app"
     assert "stand for files of your own" in unit_text(Deployment("shop", command))
     assert "of your own" not in unit_text(Deployment("shop", "cd /srv && /opt/gunicorn shop:app"))
+
+
+@pytest.mark.parametrize("prefix", ["+", "!", "-", "@", ":", "|"])
+def test_a_program_whose_name_begins_with_a_right_of_systemds_is_left_to_a_shell(prefix):
+    made = unit_text(Deployment("x", f"cd /srv/shop && {prefix}/bin/sh -c id"))
+    assert [line for line in made.splitlines() if line.startswith("ExecStart=")] == [
+        f'ExecStart=/bin/sh -c "cd /srv/shop && {prefix}/bin/sh -c id"'
+    ]
+    assert "# Look before you install it: a shell reads its command." in made
+
+
+@pytest.mark.parametrize("folder", ["/", "/etc", "/./", "/srv/../.."])
+def test_a_folder_with_a_whole_system_is_said_and_given_to_no_container(folder):
+    deployment = Deployment("x", f"cd {folder} && /opt/x/server", user="root", image="debian")
+    assert container_line(deployment) is None
+    assert cautions(deployment) == ["it runs as root", f"its folder is {folder}"]
+    assert cautions(ONE) == []

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from prony.catalog.launch.commands import OWN_CERTIFICATE, OWN_KEY
+from prony.escapes import escaped
 from prony.model.launch import StopRule
 from prony.units import seconds
 
@@ -19,6 +20,8 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 _PROGRAM = re.compile(r"(?:/usr)?/bin/|/venv/bin/")
 _SHARED = ("/usr/", "/bin/", "/lib/", "/etc/")
+# What systemd reads before a program's name, root's rights among them.
+_PREFIXES = tuple("@-:+!|")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ def parsed(command: str) -> Parsed | None:
     if len(words) < 4 or words[0] != "cd" or words[2] != "&&" or "&&" in words[3:]:
         return None
     start = next((k for k, word in enumerate(words[3:], 3) if not _VARIABLE.match(word)), None)
-    if start is None:
+    if start is None or words[start].startswith(_PREFIXES):
         return None
     pairs = [word.partition("=")[::2] for word in words[3:start]]
     asked = tuple(name for name, value in pairs if value == f"${name}")
@@ -75,13 +78,28 @@ def unit_text(one: Deployment) -> str:
 
     *Source*: systemd.service(5), systemd.exec(5), systemd.resource-control(5).
     """
-    return "\n".join([*_unit_lines(one), "", *_container_comment(one)])
+    warned = [f"# Look before you install it: {one_line}." for one_line in cautions(one)]
+    return "\n".join([*warned, *_unit_lines(one), "", *_container_comment(one)])
+
+
+def cautions(one: Deployment) -> list[str]:
+    """Return what of it may do harm to a whole machine, each as half a sentence."""
+    found = parsed(one.command)
+    said = ["it runs as root"] if one.user in ("root", "0") else []
+    if found is None:
+        return [*said, "a shell reads its command"]
+    return [*said, f"its folder is {escaped(found.folder)}"] if _is_broad(found.folder) else said
+
+
+def _is_broad(folder: str) -> bool:
+    """Return whether a folder is the root, or one of its own: whole systems are below, not an app."""
+    return len([part for part in folder.split("/") if part not in ("", ".")]) < 2 or ".." in folder.split("/")
 
 
 def container_line(one: Deployment) -> str | None:
     """Return what starts it in a container on the host's network; null where that is not known."""
     found = parsed(one.command)
-    if found is None or not one.image:
+    if found is None or not one.image or _is_broad(found.folder):
         return None
     words = [_PROGRAM.split(found.words[0])[-1], *found.words[1:]]
     variables = [f"{name}={value}" for name, value in found.variables.items()]
@@ -101,7 +119,7 @@ def _mounted(found: Parsed) -> Iterator[str]:
     first = found.words[0]
     if first.startswith("/") and not first.startswith(_SHARED) and "/venv/bin/" not in first:
         folder = first.rpartition("/")[0]
-        if not folder.startswith(found.folder):
+        if not folder.startswith(found.folder) and not _is_broad(folder):
             yield f"{folder}:{folder}:ro"
 
 
