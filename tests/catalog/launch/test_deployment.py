@@ -97,7 +97,7 @@ def test_a_unit_with_tls_says_whose_certificate_it_needs():
 
 
 @pytest.mark.parametrize("prefix", ["+", "!", "-", "@", ":", "|"])
-def test_a_program_whose_name_begins_with_a_right_of_systemds_is_left_to_a_shell(prefix):
+def test_a_right_of_systemds_before_a_program_is_left_to_a_shell(prefix):
     made = unit_text(Deployment("x", f"cd /srv/shop && {prefix}/bin/sh -c id"))
     assert [line for line in made.splitlines() if line.startswith("ExecStart=")] == [
         f'ExecStart=/bin/sh -c "cd /srv/shop && {prefix}/bin/sh -c id"'
