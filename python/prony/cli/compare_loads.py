@@ -19,9 +19,11 @@ _HINT = "prony load URL --json FILE saves a load; prony compare --help has examp
 
 
 def are_saved_loads(path: Path) -> bool:
-    """Return whether this is a folder, or a file that is no archive but begins as JSON."""
+    """Return whether this is a folder with such files, or a file that is no archive but begins as JSON."""
     if path.is_dir():
-        return True
+        return any(path.glob("*.json"))
+    if not path.is_file():
+        return False
     try:
         with path.open("rb") as file:
             head = file.read(len(_ARCHIVE))
@@ -74,6 +76,8 @@ def _load(file: Path) -> "SavedLoad":
     from prony.analysis.saved_loads import decode_saved_load
 
     try:
+        if not file.is_file():
+            raise ValueError("it is no file")
         if file.stat().st_size > _MOST_BYTES:
             raise ValueError("it is too large for one")
         return decode_saved_load(json.loads(file.read_bytes()))
