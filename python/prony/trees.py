@@ -3,8 +3,8 @@
 No function calls itself for a folder in a folder. Where a path would be longer than the kernel takes, folders
 are entered and left one by one. Links are never followed. Standard library only.
 
->>> list(walk("/proc/self/no such folder"))
-[]
+>>> next(walk("/proc/self/no such folder"))
+('/proc/self/no such folder', [], [])
 """
 
 import contextlib

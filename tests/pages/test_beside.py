@@ -77,11 +77,6 @@ def test_a_complete_study_has_its_page_again_unless_nothing_is_to_be_done(folder
     assert page.exists() is is_written
 
 
-def test_redact_without_a_page_is_refused(said, archive):
-    done = said("report", archive, "--redact")
-    assert (done.status, "`--redact` only works with `--html` or `--site`" in done.err) == (2, True)
-
-
 def test_figures_go_into_a_new_folder_or_nowhere(said, archive, folder):
     (folder / "pictures").mkdir()
     (folder / "pictures" / "mine.txt").write_text("")

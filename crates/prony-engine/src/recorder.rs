@@ -660,7 +660,7 @@ mod tests {
                 .map(|sample| (sample.detail.as_str(), sample.at_ns))
                 .collect::<Vec<_>>()
         };
-        assert_eq!(said("bad_status"), [("status 503", 7); 3]);
+        assert_eq!(said("bad_status"), [("status 503: as the driver says", 7); 3]);
         assert_eq!(said("failed_validation"), [("as the driver says", 7); 3]);
         assert_eq!(said("reset"), [("as the driver says", 7); 3]);
     }
