@@ -237,6 +237,12 @@ def test_more_rows_of_a_trial_than_any_has_are_refused(path, table, monkeypatch)
         read_all(path)
 
 
+def test_more_roles_in_a_trial_than_any_has_are_refused(path, monkeypatch):
+    monkeypatch.setattr(rows, "MOST_ROLES", 0)
+    with pytest.raises(ArchiveError, match="a trial has more roles of processes; expected at most 0"):
+        read_all(path)
+
+
 def test_what_is_kept_together_has_a_cap(path, monkeypatch):
     monkeypatch.setattr(caps, "_MOST_KEPT_VALUES", 10)
     with pytest.raises(ArchiveError, match=r"have \d+ values of JSON together; expected at most 10"):

@@ -1,12 +1,13 @@
 """What a subject asks over its sockets, with real processes that are none of ours."""
 
 import os
+from types import SimpleNamespace
 
 import pytest
 
 from prony.model.address import AddressKind
 from prony.monitor import asked
-from prony.monitor.asked import Asked, FarEnd, KnownPrograms, far_ends, owners
+from prony.monitor.asked import Asked, FarEnd, KnownPrograms, far_ends, owners, topmost
 from prony.monitor.sock_diag import Connected, ConnectedUnix, Listener
 from someones_service import connected, free_port, service
 
@@ -22,20 +23,41 @@ def ask(one, times):
 
 
 def test_a_connection_leads_to_the_listener_at_its_other_end():
-    tcp = [Connected(40000, 5432, HOST, 1), Connected(5432, 40000, HOST, 2)]
+    tcp = [Connected(HOST, 40000, HOST, 5432, 1), Connected(HOST, 5432, HOST, 40000, 2)]
     unix = [ConnectedUnix(3, 4, ""), ConnectedUnix(4, 3, "/run/db.sock")]
     found = far_ends({1, 3}, tcp, unix, [DATABASE, BY_PATH])
     assert found == [FarEnd("port 5432", (90, 2), 7, 1), FarEnd("/run/db.sock", (91, 4), 7, 1)]
 
 
 def test_what_was_accepted_or_is_within_the_subject_or_elsewhere_leads_nowhere():
-    accepted = [Connected(5432, 40000, HOST, 1), Connected(40000, 5432, HOST, 2)]
+    accepted = [Connected(HOST, 5432, HOST, 40000, 1), Connected(HOST, 40000, HOST, 5432, 2)]
     assert far_ends({1}, accepted, [], [DATABASE]) == []
     assert far_ends({1, 2}, accepted, [], [DATABASE]) == []
-    assert far_ends({1}, [Connected(40000, 5432, HOST, 1)], [], [DATABASE]) == []
+    assert far_ends({1}, [Connected(HOST, 40000, HOST, 5432, 1)], [], [DATABASE]) == []
     journal = BY_PATH._replace(host="/run/systemd/journal/stdout")
     unix = [ConnectedUnix(3, 4, ""), ConnectedUnix(4, 3, journal.host)]
     assert far_ends({3}, [], unix, [journal]) == []
+
+
+def test_a_connection_elsewhere_with_the_same_ports_leads_nowhere():
+    elsewhere = bytes((192, 0, 2, 7)) + bytes(12)
+    here = [Connected(HOST, 40000, HOST, 5432, 8), Connected(HOST, 5432, HOST, 40000, 9)]
+    assert far_ends({1}, [Connected(HOST, 40000, elsewhere, 5432, 1), *here], [], [DATABASE]) == []
+
+
+def test_of_two_listeners_at_one_port_the_one_at_the_connections_address_is_meant():
+    other = bytes((127, 0, 0, 2)) + bytes(12)
+    tcp = [Connected(HOST, 40000, other, 5432, 1), Connected(other, 5432, HOST, 40000, 2)]
+    second = DATABASE._replace(host="127.0.0.2", inode=95)
+    any_address = DATABASE._replace(host="0.0.0.0", inode=96)
+    assert far_ends({1}, tcp, [], [second, DATABASE])[0].inodes == (95, 2)
+    assert far_ends({1}, tcp, [], [DATABASE, any_address])[0].inodes == (96, 2)
+
+
+def test_a_program_below_another_one_counts_with_it_alone():
+    rows = [SimpleNamespace(pid=pid, parent_pid=parent) for pid, parent in ((10, 1), (11, 10), (12, 1))]
+    processes = {(row.pid, 0): row for row in rows}
+    assert topmost([(11, 0), (10, 0), (12, 0)], processes) == [(10, 0), (12, 0)]
 
 
 @pytest.mark.parametrize("kind", ["tcp", "unix"])

@@ -344,3 +344,12 @@ def test_a_rust_that_works_is_told_as_shell_assignments(machine):
         (machine / "bin" / name).chmod(0o755)
     done = call(machine, "--rust")
     assert done.stdout == f"export PATH={machine}/bin:$PATH\n"
+
+
+def test_a_folder_of_path_that_cannot_be_looked_into_is_passed_over(monkeypatch, tmp_path):
+    rust = load_prerequisites("rust")
+    cargo = tmp_path / "cargo"
+    cargo.touch(mode=0o755)
+    # The kernel answers with an error, as for a folder that is closed; to root none is.
+    monkeypatch.setenv("PATH", f"/{'x' * 300}:{tmp_path}")
+    assert rust.rust_folders()[0] == tmp_path

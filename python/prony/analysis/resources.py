@@ -337,7 +337,7 @@ class ProcessThreads:
 
 def busiest_process(trial: Trial) -> ProcessThreads | None:
     """Return the process that used most CPU in the window; null when threads were not read."""
-    length_ns = _length_ns(window_samples(trial.samples))
+    length_ns = window_length_ns(window_samples(trial.samples))
     by_pid: dict[int, list[int]] = {}
     for one in trial.threads:
         by_pid.setdefault(one.pid, []).append(one.cpu_ns)
@@ -350,7 +350,7 @@ def busiest_process(trial: Trial) -> ProcessThreads | None:
 def thread_metrics(trial: Trial, role: str | None = None) -> dict[str, Value]:
     """Return the busiest thread's CPU by metric name, of all processes or of those of one role."""
     window = window_samples(trial.samples)
-    length_ns = _length_ns(window)
+    length_ns = window_length_ns(window)
     marked = any(one.voluntary_switches is not None for sample in window for one in sample.processes)
     if length_ns <= 0 or not (trial.threads or marked):
         return {"busiest_thread_percent": Missing("threads were not read at both edges of the window")}
@@ -365,5 +365,6 @@ def _threads_of_role(
     return [one for one in threads if role is None or one.pid in pids]
 
 
-def _length_ns(window: Sequence[Sample]) -> int:
+def window_length_ns(window: Sequence[Sample]) -> int:
+    """Return the time from the first sample of a window to its last; 0 without one."""
     return window[-1].monotonic_ns - window[0].monotonic_ns if window else 0

@@ -23,6 +23,7 @@ from prony.analysis.resources import (
     process_metrics,
     samples_by_role,
     thread_metrics,
+    window_length_ns,
     window_samples,
     without_roles,
 )
@@ -80,7 +81,7 @@ def _cores(trial: Trial) -> tuple[float | Missing, float | Missing]:
     sampled = cpu_share(window)
     if isinstance(sampled, Missing):
         return sampled, sampled
-    length_ns = window[-1].monotonic_ns - window[0].monotonic_ns
+    length_ns = window_length_ns(window)
     counted = subject_cpu_ns(trial.counters) / length_ns
     beside = asked_cpu_ns(trial.counters) / length_ns
     return max(sampled, counted) + beside, max(0.0, counted - sampled)
@@ -192,16 +193,11 @@ def role_metrics(trial: Trial) -> dict[str, dict[str, Value]]:
         role: {**process_metrics(samples, role), **thread_metrics(trial, role)}
         for role, samples in samples_by_role(trial.samples).items()
     }
-    length_ns = _length_ns(trial)
+    length_ns = window_length_ns(window_samples(trial.samples))
     for role in asked_roles(trial.counters) if length_ns else ():
         found.setdefault(role, process_metrics(trial.samples, role))
         found[role]["cpu_percent"] = 100 * asked_cpu_ns(trial.counters, role) / length_ns
     return found
-
-
-def _length_ns(trial: Trial) -> int:
-    window = window_samples(trial.samples)
-    return window[-1].monotonic_ns - window[0].monotonic_ns if window else 0
 
 
 def has_roles(metric: str) -> bool:

@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.errors import UsageError
+from prony.units import MIB
 
 if TYPE_CHECKING:
     from prony.analysis.change import ChangeLimit
     from prony.analysis.saved_loads import SavedLoad, SavedLoads
     from prony.analysis.versus import Versus
 
-# A load of a day has some ten thousand seconds; what is larger is something else.
-_MOST_BYTES = 256 << 20
+# A load of a day has 86,400 seconds of some hundred bytes each; read as JSON it takes ten times as much.
+_MOST_BYTES = 64 * MIB
 _ARCHIVE = b"SQLite format 3\0"
 _HINT = "prony load URL --json FILE saves a load; prony compare --help has examples"
 

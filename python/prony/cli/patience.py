@@ -76,7 +76,7 @@ def _allowed_s(sizes: Iterable[int]) -> float:
 def _patience(allowed_s: float) -> Iterator[None]:
     def give_up(_number: int, _frame: object) -> None:
         raise ArchiveError(
-            f"it takes more than {allowed_s:.0f} s of CPU time, which no study of this size needs",
+            f"it takes more than {allowed_s:.0f} s of CPU time, the limit for a file of its size",
             hint=f"if the archive is yours, allow more with the environment variable {_OF_THE_USER}",
         )
 

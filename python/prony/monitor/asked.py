@@ -1,7 +1,9 @@
 """Programs of this machine that a subject asks over its sockets: the database, cache or service of its app.
 
 What they do for it is a part of the subject, and no disturbance. Only on the host's network: in one of its
-own a trial has nobody to ask but over Unix sockets. Counters, by role, over the window:
+own a trial has nobody to ask but over Unix sockets. What they do meanwhile for others than the subject, more
+than they did without load, is taken for the subject's: nothing tells one from the other. Counters, by role,
+over the window:
 
 - ``asked.<role>.cpu_ns``: CPU time of these processes, ended children included
 - ``asked.<role>.idle_ns``: what they would have used without load, as measured once before it
@@ -17,14 +19,14 @@ Must not know the engine or the sandbox.
 import contextlib
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from prony.model.facts import AskedProgram
 from prony.monitor.native import CompiledSource, NativeProcess
-from prony.monitor.sock_diag import Connected, ConnectedUnix, Listener, SockDiag
+from prony.monitor.sock_diag import Connected, ConnectedUnix, Listener, SockDiag, packed_host
 from prony.monitor.workers import inode_of
 
 DATABASE, CACHE, SERVICE = "database", "cache", "service"
@@ -80,13 +82,19 @@ def _over_tcp(
     own: Collection[int], tcp: Sequence[Connected], listeners: Sequence[Listener]
 ) -> Iterator[tuple[Listener, int]]:
     """Yield the listener and the other end's inode of each connection that was opened by one of ``own``."""
-    at_port = {one.port: one for one in listeners if one.port}
-    ends = {(one.port, one.peer_port): one for one in tcp}
+    at = {(packed_host(one.host), one.port): one for one in listeners if one.port}
+    ends = {(one.host, one.port, one.peer_host, one.peer_port): one for one in tcp}
     for end in tcp:
-        other = ends.get((end.peer_port, end.port))
-        is_opened = end.inode in own and end.port not in at_port
-        if is_opened and other is not None and other.inode not in own and other.port in at_port:
-            yield at_port[other.port], other.inode
+        other = ends.get((end.peer_host, end.peer_port, end.host, end.port))
+        if end.inode not in own or other is None or other.inode in own or _listener_of(end, at):
+            continue
+        if listener := _listener_of(other, at):
+            yield listener, other.inode
+
+
+def _listener_of(end: Connected, at: Mapping[tuple[bytes, int], Listener]) -> Listener | None:
+    """Return the listener that accepted a connection at this end; null: it was opened there."""
+    return at.get((end.host, end.port)) or at.get((bytes(16), end.port))
 
 
 def _over_unix(
@@ -243,16 +251,17 @@ class Asked:
     def open_window(self) -> None:
         """Look again, and begin to count."""
         self._look()
-        self._sampled = tuple(
-            (one.role, CompiledSource(pid, include_root=True)) for (pid, _), one in self._found.items()
-        )
         self._opened, self._opened_ns = _everything(), time.monotonic_ns()
+        self._sampled = tuple(
+            (self._found[one].role, CompiledSource(one[0], include_root=True))
+            for one in topmost(self._found, self._opened)
+        )
 
     def close_window(self) -> None:
         """Look once more, and stop counting."""
         closed, self._length_ns = _everything(), time.monotonic_ns() - self._opened_ns
         self._look()
-        self._used = {one: _used_ns(one, self._opened, closed) for one in self._found}
+        self._used = {one: _used_ns(one, self._opened, closed) for one in topmost(self._found, closed)}
 
     def beside(self) -> list[tuple[str, NativeProcess]]:
         """Return the processes of what was found by the opening of the window, with their roles: of others
@@ -329,6 +338,14 @@ def _everything() -> dict[Identity, NativeProcess]:
     """Return all processes of the machine, without the kernel's."""
     found = CompiledSource(1, include_root=True).sample()
     return {(one.pid, one.start_time_ticks): one for one in found}
+
+
+def topmost(found: Iterable[Identity], processes: Mapping[Identity, NativeProcess]) -> list[Identity]:
+    """Return those of ``found`` that descend from no other of them: what is below one counts with it."""
+    parents = {one.pid: one.parent_pid for one in processes.values()}
+    roots = list(found)
+    pids = {pid for pid, _ in roots}
+    return [one for one in roots if pids.isdisjoint(_above(parents.get(one[0], 0), parents))]
 
 
 def _used_ns(

@@ -38,9 +38,9 @@ _INET_ANSWER = struct.Struct("=8x16s32xII4xI")
 _UID = struct.Struct("=64xI")
 _ONLY_IPV6 = 11
 
-# Of a connection: the ports of both ends; the peer's address, which has 4 bytes of an IPv4 one.
+# Of a connection: the ports of both ends; both addresses, which have 4 bytes of an IPv4 one.
 _PORTS, _PORTS_AT = struct.Struct("!HH"), 4
-_PEER_FROM, _PEER_TO = 24, 40
+_HOST_FROM, _PEER_FROM, _PEER_TO = 8, 24, 40
 # RFC 4291, section 2.5.5.2: an IPv4 address as an IPv6 socket has it.
 _MAPPED = bytes(10) + b"\xff\xff"
 
@@ -92,13 +92,14 @@ class Outgoing(NamedTuple):
 
 
 class Connected(NamedTuple):
-    """One end of an established connection: its own port, its peer's port and address, as in ``Outgoing``;
-    its inode, 0 until it is accepted.
+    """One end of an established connection: its own address and its peer's, hosts in 16 bytes as in
+    ``Outgoing``; its inode, 0 until it is accepted.
     """
 
+    host: bytes
     port: int
-    peer_port: int
     peer_host: bytes
+    peer_port: int
     inode: int
 
 
@@ -297,14 +298,29 @@ def _without_ports(ports: Sequence[int]) -> bytes:
 def _outgoing(message: bytes) -> Outgoing:
     _, peer = _PORTS.unpack_from(message, _PORTS_AT)
     *_, inode = _INET_ANSWER.unpack_from(message)
-    host = message[_PEER_FROM:_PEER_TO]
-    return Outgoing(peer, inode, host[12:] + bytes(12) if host.startswith(_MAPPED) else host)
+    return Outgoing(peer, inode, _unmapped(message[_PEER_FROM:_PEER_TO]))
+
+
+def _unmapped(host: bytes) -> bytes:
+    return host[12:] + bytes(12) if host.startswith(_MAPPED) else host
+
+
+def packed_host(host: str) -> bytes:
+    """Return a literal as ``Outgoing`` has it; all addresses of either kind are zeros.
+
+    >>> packed_host("127.0.0.1") == packed_host("::ffff:127.0.0.1")
+    True
+    >>> packed_host("0.0.0.0") == packed_host("::") == bytes(16)
+    True
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return _unmapped(socket.inet_pton(family, host).ljust(16, b"\0"))
 
 
 def _connected(message: bytes) -> Connected:
     own, _ = _PORTS.unpack_from(message, _PORTS_AT)
-    port, inode, host = _outgoing(message)
-    return Connected(own, port, host, inode)
+    port, inode, peer = _outgoing(message)
+    return Connected(_unmapped(message[_HOST_FROM:_PEER_FROM]), own, peer, port, inode)
 
 
 def _port(message: bytes) -> int:

@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from prony.catalog.install.access import first_unreadable
 from prony.runas import RunAs
+from prony.trees import walk
 from prony.units import GIB
 
 _SKIPPED = frozenset({"__pycache__", ".git", ".hg", ".tox", ".venv", "venv", "node_modules"})
@@ -72,6 +73,6 @@ def _path_in(line: str, folder: Path) -> Path | None:
 def _files(path: Path) -> Iterator[Path]:
     if path.is_file():
         yield path
-    for inner, folders, names in os.walk(path):
+    for inner, folders, names in walk(path):
         folders[:] = sorted(name for name in folders if name not in _SKIPPED)
         yield from (Path(inner, name) for name in sorted(names))
