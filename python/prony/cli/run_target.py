@@ -58,7 +58,7 @@ _MODULE = "prony.engine.target_side"
 _MOST_BYTES = 200 * MIB
 _BEAT_EVERY_S = 3.0
 _SSH_ENDS_S, _SSH_OF_NO_TARGET_ENDS_S = 10.0, 0.5
-# A child that is told to end is killed after less.
+# A child that is asked to end is killed after less.
 _ENDING_S = 20.0
 
 
@@ -237,7 +237,7 @@ class _There:
         return None if found is None else read_message(found)
 
     def _begin(self, order: LoadOrder, listen: str) -> None:
-        """Begin a load, one at a time: an earlier one has ended, or was told to."""
+        """Begin a load, one at a time: an earlier one has ended, or was asked to."""
         if self._load is not None and not self._load.is_over():
             raise EngineError("the target asked for a load while another one ran")
         try:

@@ -2,8 +2,8 @@
 
 What they do for it is a part of the subject, and no disturbance. Only on the host's network: in one of its
 own a trial has nobody to ask but over Unix sockets. What they do meanwhile for others than the subject, more
-than they did without load, is taken for the subject's: nothing tells one from the other. Counters, by role,
-over the window:
+than they did without load, counts as the subject's: nothing keeps them apart. Counters, by role, over the
+window:
 
 - ``asked.<role>.cpu_ns``: CPU time of these processes, ended children included
 - ``asked.<role>.idle_ns``: what they would have used without load, as measured once before it
