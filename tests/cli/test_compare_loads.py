@@ -167,9 +167,9 @@ def test_what_is_no_saved_load_is_named(said, tmp_path, text, words):
     assert words in done.err
 
 
-def test_sides_are_of_one_kind_and_folders_have_loads(said, tmp_path):
+def test_sides_are_of_one_kind(said, tmp_path):
     first = saved(tmp_path / "a.json")
     (tmp_path / "b.prony").write_bytes(b"SQLite format 3\0")
     assert "are not of one kind" in said("compare", first, tmp_path / "b.prony").err
     (tmp_path / "empty").mkdir()
-    assert "has no saved load" in said("compare", first, tmp_path / "empty").err
+    assert "are not of one kind" in said("compare", first, tmp_path / "empty").err

@@ -85,7 +85,7 @@ def slices_of(path):
 def test_each_server_has_a_turn_in_each_round_and_the_report_shows_both_levels(folder, prony):
     (folder / "shop.py").write_text(APP)
     words = ("run", "--app", "shop:app", "--servers", "gunicorn,waitress", "-c", "4", *SHORT, "--rounds", "4")
-    done = prony(*words, "--out", "r.prony", "--json", "r.json")
+    done = prony(*words, "--out", "r.prony", "--json", "r.json", timeout_s=240)
     assert done.status == 0, done.err
     found = slices_of(folder / "r.prony")
     assert len(found) == 4
@@ -123,13 +123,13 @@ def test_what_is_interrupted_goes_on_with_the_rounds_that_it_lacks(folder, prony
     words = ("run", "--app", "shop:app", "--servers", "gunicorn,waitress", "-c", "2", *SHORT, "--rounds", "6")
     archive = folder / "r.prony"
     with ended(prony.start(*words, "--out", "r.prony")) as process:
-        assert eventually(lambda: archive.exists() and len(slices_of(archive)) == 2, timeout_s=120)
+        assert eventually(lambda: archive.exists() and len(slices_of(archive)) == 2, timeout_s=240)
         time.sleep(4)  # It is in the rounds of the first block, or still before the first is whole.
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
         assert process.returncode == 130
     assert len(slices_of(archive)) == 2
-    again = prony(*words, "--out", "r.prony", timeout_s=120)
+    again = prony(*words, "--out", "r.prony", timeout_s=240)
     assert again.status == 0, again.err
     found = slices_of(archive)
     assert sorted((cell, block) for cell, block, _ in found) == [(0, 0), (0, 1), (1, 0), (1, 1)]
@@ -143,7 +143,7 @@ def test_what_is_interrupted_goes_on_with_the_rounds_that_it_lacks(folder, prony
 def test_a_server_that_dies_in_the_rounds_is_named_and_the_others_go_on(folder, prony):
     (folder / "shop.py").write_text(DIES)
     words = ("run", "--app", "shop:app", "--servers", "gunicorn,waitress", "-c", "2", *SHORT, "--rounds", "5")
-    done = prony(*words, "--out", "r.prony", timeout_s=120)
+    done = prony(*words, "--out", "r.prony", timeout_s=240)
     assert done.status == 0, done.err
     assert "waitress+shop has no rounds in block 1: the server exited with status 3" in done.err
     found = {(cell, block): len(slices) for cell, block, slices in slices_of(folder / "r.prony")}
@@ -153,7 +153,7 @@ def test_a_server_that_dies_in_the_rounds_is_named_and_the_others_go_on(folder, 
 def test_a_server_that_is_too_slow_for_short_windows_has_none(folder, prony):
     (folder / "shop.py").write_text(SLOW)
     words = ("run", "--app", "shop:app", "--servers", "gunicorn,waitress", "-c", "8", *SHORT, "--rounds", "3")
-    done = prony(*words, "--repeats", "1", "--out", "r.prony", timeout_s=120)
+    done = prony(*words, "--repeats", "1", "--out", "r.prony", timeout_s=240)
     assert done.status == 0, done.err
     assert "waitress+shop has no rounds in block 1: its replies take longer than the lead" in done.err
     assert "no rounds of waitress+shop: figures of their own windows" in " ".join(done.out.split())
@@ -163,7 +163,7 @@ def test_a_server_that_is_too_slow_for_short_windows_has_none(folder, prony):
 def test_where_a_server_is_not_idle_between_its_turns_no_round_counts_and_that_is_said(folder, prony):
     (folder / "shop.py").write_text(NEVER_IDLE)
     words = ("run", "--app", "shop:app", "--servers", "gunicorn,waitress", "-c", "2", *SHORT, "--rounds", "3")
-    done = prony(*words, "--repeats", "1", "--out", "r.prony", timeout_s=120)
+    done = prony(*words, "--repeats", "1", "--out", "r.prony", timeout_s=240)
     assert done.status == 0, done.err
     assert "no round of block 1 counts: " in done.err
     found = slices_of(folder / "r.prony")

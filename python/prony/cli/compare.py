@@ -76,7 +76,8 @@ def _found(file: Path, others: Sequence[str], limits: Sequence["ChangeLimit"], *
         return compared_saved_loads(*sides, limits, force=force)
     if any(saved):
         raise UsageError(
-            f"`{sides[0]}` and `{sides[1]}` are not of one kind; expected two archives, or two saved loads"
+            f"`{sides[0]}` and `{sides[1]}` are not of one kind; expected two archives, or two saved loads",
+            hint="a saved load is a file of prony load --json, or a folder of such files named *.json",
         )
     return _archives(file, others, limits, force=force)
 

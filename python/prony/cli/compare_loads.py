@@ -68,8 +68,6 @@ def _side(path: Path) -> "SavedLoads":
     from prony.analysis.saved_loads import SavedLoads
 
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
-    if not files:
-        raise UsageError(f"`{path}` has no saved load; expected files named *.json", hint=_HINT)
     return SavedLoads(str(path), {str(file): _load(file) for file in files})
 
 
