@@ -4,21 +4,20 @@ import os
 import time
 from contextlib import asynccontextmanager
 
-import httpx
+import aiohttp
 from fastapi import FastAPI
 
 PARTNER = os.environ.get("PARTNER_URL", "http://127.0.0.1:9123/")
 lock = asyncio.Lock()
 token: dict[str, float] = {"until": 0.0}
-client: httpx.AsyncClient
+client: aiohttp.ClientSession
 
 
 @asynccontextmanager
 async def lifespan(app: FastAPI):
     global client
-    client = httpx.AsyncClient(timeout=30)
-    yield
-    await client.aclose()
+    async with aiohttp.ClientSession() as client:
+        yield
 
 
 app = FastAPI(lifespan=lifespan)
@@ -26,12 +25,14 @@ app = FastAPI(lifespan=lifespan)
 
 async def renew() -> None:
     if time.monotonic() > token["until"]:
-        await client.post(PARTNER)
+        async with client.post(PARTNER) as reply:
+            await reply.read()
         token["until"] = time.monotonic() + 300
 
 
 async def call() -> int:
-    return len((await client.get(PARTNER)).content)
+    async with client.get(PARTNER) as reply:
+        return len(await reply.read())
 
 
 @app.get("/")

@@ -3,20 +3,19 @@ import asyncio
 import os
 from contextlib import asynccontextmanager
 
-import httpx
+import aiohttp
 from fastapi import FastAPI
 
 MODEL = os.environ.get("MODEL_URL", "http://127.0.0.1:9116/")
 slots = asyncio.Semaphore(int(os.environ.get("MODEL_SLOTS", "4")))
-client: httpx.AsyncClient
+client: aiohttp.ClientSession
 
 
 @asynccontextmanager
 async def lifespan(app: FastAPI):
     global client
-    client = httpx.AsyncClient(timeout=30)
-    yield
-    await client.aclose()
+    async with aiohttp.ClientSession() as client:
+        yield
 
 
 app = FastAPI(lifespan=lifespan)
@@ -24,6 +23,5 @@ app = FastAPI(lifespan=lifespan)
 
 @app.get("/")
 async def answer():
-    async with slots:
-        reply = await client.post(MODEL, json={"prompt": "hello"})
-    return {"bytes": len(reply.content)}
+    async with slots, client.post(MODEL, json={"prompt": "hello"}) as reply:
+        return {"bytes": len(await reply.read())}

@@ -2,20 +2,18 @@
 import os
 from contextlib import asynccontextmanager
 
-import httpx
+import aiohttp
 from fastapi import FastAPI
 
 RESERVATIONS = os.environ.get("RESERVATIONS_URL", "http://127.0.0.1:9310/")
-client: httpx.AsyncClient
+client: aiohttp.ClientSession
 
 
 @asynccontextmanager
 async def lifespan(app: FastAPI):
     global client
-    limits = httpx.Limits(max_connections=200, max_keepalive_connections=200)
-    client = httpx.AsyncClient(limits=limits, timeout=30)
-    yield
-    await client.aclose()
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=200)) as client:
+        yield
 
 
 app = FastAPI(lifespan=lifespan)
@@ -23,4 +21,5 @@ app = FastAPI(lifespan=lifespan)
 
 @app.get("/")
 async def rooms():
-    return {"bytes": len((await client.get(RESERVATIONS)).content)}
+    async with client.get(RESERVATIONS) as reply:
+        return {"bytes": len(await reply.read())}
