@@ -12,7 +12,7 @@ client: httpx.AsyncClient
 @asynccontextmanager
 async def lifespan(app: FastAPI):
     global client
-    limits = httpx.Limits(max_connections=int(os.environ.get("HTTP_CONNECTIONS", "5")))
+    limits = httpx.Limits(max_connections=int(os.environ.get("HTTP_CONNECTIONS", "3")))
     client = httpx.AsyncClient(limits=limits, timeout=httpx.Timeout(10, pool=30))
     yield
     await client.aclose()
