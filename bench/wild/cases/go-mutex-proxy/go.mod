@@ -1,0 +1,3 @@
+module example.org/models
+
+go 1.21

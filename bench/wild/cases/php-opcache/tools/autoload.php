@@ -1,0 +1,2 @@
+<?php
+const BUILD = __DIR__ . '/../build';

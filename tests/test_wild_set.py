@@ -1,0 +1,26 @@
+"""The wild set stays as it was frozen, and each case is whole."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+WILD = Path(__file__).resolve().parent.parent / "bench" / "wild"
+CASES = {file.parent.name: tomllib.loads(file.read_text()) for file in WILD.glob("cases/*/case.toml")}
+
+
+def test_the_cases_are_those_that_were_frozen() -> None:
+    checked = subprocess.run(
+        [sys.executable, WILD / "digest", "--check"], capture_output=True, text=True, check=False
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_half_of_the_cases_is_sealed() -> None:
+    assert sorted(case["half"] for case in CASES.values()) == ["open"] * 30 + ["sealed"] * 30
+
+
+def test_each_case_accepts_its_own_cause_and_names_its_report() -> None:
+    for name, case in CASES.items():
+        assert case["truth"]["key"] in case["truth"]["accept"], name
+        assert all("#" in report for report in case["report"]["where"]), name
