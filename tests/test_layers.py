@@ -18,7 +18,7 @@ LAYERS = (
     *("analysis", "diagnosis", "archive", "reading", "report"),
     # Measuring.
     *("survey", "host", "certificates", "sandbox", "catalog", "monitor", "engine", "assembly"),
-    *("trial", "study", "check", "calibration"),
+    *("alone", "trial", "study", "check", "calibration"),
     # Showing.
     *("listing", "page", "faces", "data", "cli", "__main__"),
 )

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from prony.alone import alone
 from prony.analysis.validity import Circumstances, judge
 from prony.engine.base import Engine
 from prony.errors import OUT_OF_MEMORY, EngineError, FailureStage, PronyError, SubjectError
@@ -181,6 +182,9 @@ def _on_running(
     died = subject.exit_reason()
     if died is not None:
         return Failed(FailureStage.LOAD, f"{died} under load")
+    if task.is_watched and evidence.recording is not None:
+        found = alone(task.engine, task.cell, evidence.recording, (subject.address, subject.seat))
+        evidence.counters = {**evidence.counters, **found}
     return Ok()
 
 

@@ -9,8 +9,9 @@ from diagnosis.test_rules import CELL, HEALTHY
 from golden import build
 from histograms import distribution
 from prony.analysis.validity import Circumstances, judge
-from prony.diagnosis import diagnose
+from prony.diagnosis import diagnose, observe
 from prony.diagnosis.busy_slots import SLOTS_BUSY
+from prony.diagnosis.conclusion import DiagnosisKind, conclude
 from prony.diagnosis.connect_ladder import CONNECTS_REPEATED
 from prony.diagnosis.connection_cap import CONNECTION_CAP
 from prony.diagnosis.consumption import Resource
@@ -19,8 +20,10 @@ from prony.diagnosis.descriptors import DESCRIPTORS_USED_UP, SELECT_FULL
 from prony.diagnosis.disk import DISK_WAITED
 from prony.diagnosis.downstream import DOWNSTREAM_BUSY
 from prony.diagnosis.earlier_trials import PORTS_KEPT_BY_EARLIER
-from prony.diagnosis.evidence import Confidence, Evidence
+from prony.diagnosis.evidence import Affected, Confidence, Evidence, Finding
+from prony.diagnosis.few_at_a_time import FEW_AT_A_TIME, LOOP_BLOCKED, POOL_SMALL
 from prony.diagnosis.forks import FORKED_FOR_EACH
+from prony.diagnosis.generator_limited import GENERATOR_KEPT_WAITING
 from prony.diagnosis.held_back import REPLIES_HELD_BACK
 from prony.diagnosis.knobs import Knob
 from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED
@@ -783,6 +786,99 @@ def test_waiting_for_others_is_a_part_of_the_time_of_threads():
     shares = thread_time(counted)
     assert shares[ThreadState.DOWNSTREAM] == pytest.approx(0.54)
     assert sum(shares.values()) == pytest.approx(1.0)
+
+
+# --- few at a time ----------------------------------------------------------------------------------------
+
+
+def with_alone(alone_ms, states=None, threads=10, connections=0, **options):
+    """A trial of 40 replies in one second, of which one alone takes so long."""
+    trial = loaded(**options)
+    counted = {"alone.requests": 10, "alone.service_ns": round(alone_ms * MS)}
+    counted |= {**looked(**(states or {"events": 40})), "threads.alive_ns": threads * SECOND}
+    seen = {"downstream__connections": connections, "downstream__port": 5432} if connections else {}
+    samples = tuple(sample(second, **seen) for second in range(3))
+    return replace(trial, samples=samples, counters={**trial.counters, **counted})
+
+
+def test_a_loop_that_works_on_one_request_at_a_time_and_waits_for_no_events_is_blocked():
+    found = one(with_alone(25, {"sleep": 40}, threads=1), LOOP_BLOCKED, subject=record(slots=None))
+    assert found.numbers["at_a_time"] == pytest.approx(1.0)
+    assert found.names == {"waits": "a sleep"}
+    assert found.rule == "D43"
+
+
+@pytest.mark.parametrize(
+    ("trial", "subject", "kind"),
+    [
+        (with_alone(25, {"events": 40}, threads=1), record(slots=None), FEW_AT_A_TIME),
+        (with_alone(75, {"sleep": 40}, threads=1), record(slots=None), FEW_AT_A_TIME),
+        (with_alone(50, {"sleep": 40}, threads=2), record(slots=None, processes=2), LOOP_BLOCKED),
+        (with_alone(50, connections=2), record(slots=None), POOL_SMALL),
+        (with_alone(100, connections=9), record(slots=16), FEW_AT_A_TIME),
+        (with_alone(100, connections=4), record(slots=16), POOL_SMALL),
+    ],
+    ids=["waits for events", "three", "two processes", "a pool", "a pool with room", "fewer than threads"],
+)
+def test_how_many_are_worked_on_says_what_the_others_wait_for(trial, subject, kind):
+    assert kinds(trial, subject=subject) == [kind]
+
+
+def test_the_threads_of_anyio_are_known_by_their_number():
+    found = one(
+        with_alone(980, {"sleep": 40}, threads=41, in_flight=100.0), FEW_AT_A_TIME, subject=record(slots=None)
+    )
+    assert "total_tokens" in found.names["pool"]
+
+
+@pytest.mark.parametrize(("ready", "is_found"), [(0.2, True), (0.4, False)])
+def test_a_loop_that_waits_for_its_cpu_is_not_blocked(ready, is_found):
+    trial = with_counters(with_alone(25, {"sleep": 40}, threads=1), threads__queue_ns=round(ready * SECOND))
+    assert (LOOP_BLOCKED in kinds(trial, subject=record(slots=None))) is is_found
+
+
+@pytest.mark.parametrize(
+    ("trial", "subject"),
+    [
+        (with_alone(25, in_flight=1.4), record(slots=None)),
+        (with_alone(1.9), record(slots=None)),
+        (with_alone(25, cores=0.8), record(slots=None)),
+        (with_alone(25, threads=1), record(slots=1)),
+    ],
+    ids=["none waits", "too short to know", "its CPU is busy", "its one thread"],
+)
+def test_few_at_a_time_are_none_that_wait_for_each_other(trial, subject):
+    assert not {LOOP_BLOCKED, POOL_SMALL, FEW_AT_A_TIME} & {*kinds(trial, subject=subject)}
+
+
+def test_threads_that_wait_for_each_other_are_not_too_few():
+    assert SLOTS_BUSY in kinds(with_alone(100), subject=record(slots=4))
+    assert SLOTS_BUSY not in kinds(with_alone(100), subject=record(slots=16))
+
+
+def test_a_subject_whose_requests_wait_for_each_other_is_not_said_to_have_room():
+    quick = with_alone(500, in_flight=20.0)
+    slow = with_alone(1, in_flight=20.0)
+    some = record(slots=1000)
+    assert concluded(quick, subject=some).kind is DiagnosisKind.NOT_AT_LIMIT
+    assert concluded(slow, subject=some).kind is DiagnosisKind.UNKNOWN
+
+
+def test_a_generator_that_is_late_does_not_explain_requests_that_wait_for_each_other():
+    trial = with_alone(25, {"sleep": 40}, threads=1)
+    late = Finding("D23", GENERATOR_KEPT_WAITING, Confidence.LIKELY, affected=Affected.ALL)
+    own = observe(Evidence(CELL, trial, record(slots=None)))
+    assert conclude([replace(own, findings=(late, *own.findings))]).cause_kind is LOOP_BLOCKED
+    assert conclude([replace(own, findings=(late,))]).cause_kind is GENERATOR_KEPT_WAITING
+
+
+def test_more_connections_are_advised_only_where_each_request_is_as_quick_as_alone():
+    def line(alone_ms):
+        found = concluded(with_alone(alone_ms, in_flight=20.0), subject=record(slots=None))
+        return str(diagnosis_words([(found, "")]))
+
+    assert "more connections may carry more (-c)" in line(490)
+    assert "more connections" not in line(1.5)
 
 
 # --- starvation and full queues ---------------------------------------------------------------------------

@@ -104,15 +104,18 @@ def test_packages_that_nothing_locks_are_used_as_they_lie_there():
     assert (found.build, found.packages) == ((), "node_modules, as it is")
 
 
-@pytest.mark.parametrize(
-    ("more", "hint"),
-    [((), "npm install --package-lock-only writes it"), (("yarn.lock",), "install them where the app is")],
-)
-def test_packages_that_are_nowhere_are_refused(more, hint):
+def test_packages_that_are_nowhere_are_the_newest_that_are_allowed_and_that_is_said():
+    manifest = package(main="shop.js", dependencies={"express": "^5"})
+    found = find({"package.json": manifest})
+    assert found.build[0][:2] == ("{npm}", "install")
+    assert "nothing locks them" in found.packages
+
+
+def test_packages_of_another_lock_are_refused():
     manifest = package(main="shop.js", dependencies={"express": "^5"})
     with pytest.raises(UsageError) as refused:
-        find({"package.json": manifest, **dict.fromkeys(more, "")})
-    assert hint in (refused.value.hint or "")
+        find({"package.json": manifest, "yarn.lock": ""})
+    assert "install them where the app is" in (refused.value.hint or "")
 
 
 @pytest.mark.parametrize(

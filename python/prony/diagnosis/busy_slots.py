@@ -6,6 +6,7 @@ database, a slow client. Rules on what it waits for name that first.
 
 from prony.diagnosis.consumption import Consumption, Resource, consumption_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.few_at_a_time import has_few, waits
 from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Sentence, Symptom, Traits
 from prony.diagnosis.knobs import Turned
 from prony.diagnosis.one_core import full_process
@@ -47,19 +48,18 @@ SLOTS_BUSY = Symptom(
 
 # Of the threads' time; threads that only accept or hand out requests are among them.
 _MOSTLY = 0.5
-_NOT_WAITING = (ThreadState.RUNNING, ThreadState.READY, ThreadState.IDLE)
 
 
 def busy_slots(evidence: Evidence) -> list[Finding]:
     """Return a finding when more requests waited than can be worked on at once, and it had CPUs to spare that
-    it can use.
+    it can use; none where those in its workers and threads are known to wait for one another (D43).
 
     Likely: a worker had fewer connections than it works on, so that some slots were idle; or its threads
     mostly waited for requests, which may be on their way.
     """
     usage = consumption_of(evidence)
     sure = slots_busy(evidence, usage)
-    if usage is None or sure is None or not isinstance(evidence.trial.outcome, Ok):
+    if usage is None or sure is None or has_few(usage) or not isinstance(evidence.trial.outcome, Ok):
         return []
     idle = usage.time.get(ThreadState.IDLE, 0.0) > _MOSTLY
     sure = Confidence.LIKELY if idle or has_idle_slots(evidence) else sure
@@ -69,18 +69,11 @@ def busy_slots(evidence: Evidence) -> list[Finding]:
             kind=SLOTS_BUSY,
             confidence=sure,
             numbers=_numbers(usage),
-            names=_waits(usage),
+            names=waits(usage),
             advice=ADD_THREADS,
             shareable=True,
         )
     ]
-
-
-def _waits(usage: Consumption) -> dict[str, str]:
-    """Return what its threads wait for most of their time; empty where nothing stands out."""
-    asleep = {state: share for state, share in usage.time.items() if state not in _NOT_WAITING}
-    most = max(asleep, key=lambda state: asleep[state], default=None)
-    return {} if most is None or asleep[most] < _MOSTLY else {"waits": most.value}
 
 
 def _numbers(usage: Consumption) -> dict[str, float]:

@@ -16,6 +16,7 @@ from prony.diagnosis.confirmation import Confirmation, confirmation_of
 from prony.diagnosis.consumption import Bound, Consumption, Resource, bounds_of
 from prony.diagnosis.downstream import DOWNSTREAM_BUSY, LEAST_BUSY_POOL
 from prony.diagnosis.evidence import Affected, Confidence, Evidence, Finding
+from prony.diagnosis.few_at_a_time import WAITS_WITHIN, has_few
 from prony.diagnosis.kinds import Bearing, Symptom
 from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED
 from prony.diagnosis.overload import OVERLOADED
@@ -31,6 +32,8 @@ from prony.model.shown import shown
 _FULL, _CERTAINLY_FULL = 0.93, 0.97
 _MOST_TRIALS = 0.5
 _LONG_QUEUE_S = 1.0
+# Of the requests in flight: the others are on their way.
+_HARDLY_WAITING = 0.8
 # Asked over given: advised is twice the queue; what one that is longer by less would change is not known.
 _LEAST_CUT = 2.0
 _STARVED = (STARVED, STARVED_BY_SLOTS)
@@ -83,6 +86,8 @@ class Diagnosis:
     """
     in_flight: float | None = None
     slots: int | None = None
+    at_a_time: float | None = None
+    """How many of them it worked on, where that is known: by how long one takes alone."""
     shares: Mapping[Resource, float] = field(default_factory=dict)
     """What was used of each resource."""
     bounds: tuple[Bound, ...] = ()
@@ -99,6 +104,12 @@ class Diagnosis:
     def cause_kind(self) -> Symptom | None:
         """The kind of its cause; null without one."""
         return None if self.cause is None else self.cause.finding.kind
+
+    @property
+    def has_each_alone(self) -> bool:
+        """Whether its open requests are known to be as quick as one that is alone: more can be open."""
+        known = self.at_a_time is not None and self.in_flight is not None
+        return known and (self.at_a_time or 0.0) >= _HARDLY_WAITING * (self.in_flight or 0.0)
 
     @property
     def is_unknown(self) -> bool:
@@ -133,15 +144,20 @@ def conclude(trials: Sequence[Observed]) -> Diagnosis | None:
         cause=cause,
         beside=tuple(one for one in found if one is not cause),
         done_per_s=fmean(one.carried_per_s for one in usages) if usages else None,
-        asked_per_s=fmean(asked) if asked else None,
+        asked_per_s=_mean(asked),
         in_flight=fmean(one.in_flight for one in usages) if usages else None,
         slots=usages[0].slots if usages else None,
+        at_a_time=_mean([one.at_a_time for one in usages if one.at_a_time is not None]),
         shares=shares,
         bounds=bounds_of(usages),
         ruled_out=tuple(_ruled_out(found, shares, usages)),
         time=_mean_time([one.time for one in usages if one.time]),
         looks=sum(one.looks for one in usages),
     )
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return fmean(values) if values else None
 
 
 def confirmed(found: Diagnosis, close: Evidence) -> Diagnosis:
@@ -202,16 +218,18 @@ def _causes(
 ) -> Iterator[Frequent]:
     """Yield the findings that limit the subject, by precedence.
 
-    A generator is only suspect where the server has no more to give: where its CPUs are full, or another
-    cause is certain. So are a quota, waits for memory, and workers that are replaced, where another
-    cause is certain.
+    A generator is only suspect where the server has no more to give: where its CPUs are full, another cause
+    is certain, or its requests wait for one another. So are a quota, waits for memory, and workers that are
+    replaced, where another cause is certain.
     """
     full = shares.get(Resource.CPU, 0.0) >= _FULL
     limiting = list(_limiting(found, trials, usages, full=full))
     certain = any(_is_certain(one) and one.finding.affected is None for one in limiting)
+    # A generator that is late by a little explains no requests that wait for one another within the server.
+    waits = any(one.finding.kind in WAITS_WITHIN for one in limiting)
     for one in limiting:
         of_generator, steps_back = one.finding.affected is not None, one.finding.kind.traits.steps_back
-        suspect = (of_generator and (full or certain)) or (steps_back and certain)
+        suspect = (of_generator and (full or certain or waits)) or (steps_back and certain)
         if _is_certain(one) or not suspect:
             yield one
 
@@ -305,7 +323,7 @@ def _judged(
     overloaded = any(one.finding.kind is OVERLOADED for one in found)
     if not overloaded and all(map(_kept, usages)):
         return DiagnosisKind.NOT_AT_LIMIT, Confidence.CERTAIN
-    if shares.get(Resource.SLOTS, 1.0) < 1 and all(map(_answers, usages)):
+    if shares.get(Resource.SLOTS, 1.0) < 1 and all(map(_answers, usages)) and not any(map(has_few, usages)):
         # Fewer connections than slots: each waits for its own reply only.
         return DiagnosisKind.NOT_AT_LIMIT, Confidence.LIKELY
     return DiagnosisKind.UNKNOWN, Confidence.POSSIBLE

@@ -108,7 +108,8 @@ class Consumption:
     ``shares``: of each resource, 0 to 1, where it is known; ``slots``: how many there are.
     ``time``: what its threads did, as shares of their time; empty where that was not watched; ``looks``: how
     often a thread was looked at. ``contended``:
-    it was ready to use more CPU, and others had it.
+    it was ready to use more CPU, and others had it. ``at_a_time``: how many requests it worked on, by their
+    rate and how long one takes that has the server to itself (null: not known): the others waited for these.
     """
 
     done: int
@@ -121,6 +122,7 @@ class Consumption:
     looks: int = 0
     contended: bool = False
     failed_per_s: float = 0.0
+    at_a_time: float | None = None
 
     @property
     def carried_per_s(self) -> float:
@@ -147,7 +149,14 @@ def consumption_of(evidence: Evidence) -> Consumption | None:
         looks=evidence.trial.counters.get("threads.looks", 0),
         contended=_contended(evidence, length_ns),
         failed_per_s=recording.completed.failed / length_s,
+        at_a_time=_at_a_time(evidence, recording, length_s),
     )
+
+
+def _at_a_time(evidence: Evidence, recording: Recording, length_s: float) -> float | None:
+    """*Source*: Little's law, with the time of a request that waits for no other one."""
+    alone_ns = evidence.trial.counters.get("alone.service_ns")
+    return None if alone_ns is None else recording.completed.ok / length_s * seconds(alone_ns)
 
 
 def _time(counters: Mapping[str, int], length_ns: int, in_flight: float) -> dict[ThreadState, float]:

@@ -16,6 +16,7 @@ from prony.diagnosis.downstream import DOWNSTREAM_BUSY, downstream
 from prony.diagnosis.dropped_connects import CONNECTS_DROPPED, HALF_OPEN_QUEUE_FULL, dropped_connects
 from prony.diagnosis.earlier_trials import PORTS_KEPT_BY_EARLIER, earlier_trials
 from prony.diagnosis.evidence import Rule
+from prony.diagnosis.few_at_a_time import FEW_AT_A_TIME, LOOP_BLOCKED, POOL_SMALL, few_at_a_time
 from prony.diagnosis.forks import FORKED_FOR_EACH, forks
 from prony.diagnosis.generator_limited import (
     GENERATOR_AT_LIMIT,
@@ -95,6 +96,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "D16": lock_held,
         "D18": uneven_workers,
         "D13": one_core,
+        "D43": few_at_a_time,
         "D17": busy_slots,
         "D36": crowded,
         "D40": still_cold,
@@ -146,6 +148,9 @@ PRECEDENCE: tuple[Symptom, ...] = (
     DISK_WAITED,
     DOWNSTREAM_BUSY,
     LOCK_HELD,
+    LOOP_BLOCKED,
+    POOL_SMALL,
+    FEW_AT_A_TIME,
     UNEVEN_WORKERS,
     UNEVEN_CONNECTIONS,
     ONE_THREAD_FULL,

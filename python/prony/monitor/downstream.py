@@ -52,14 +52,13 @@ class DownstreamGauges:
         """Return the gauges; none where there is no such connection."""
         if self._diag is None or time.monotonic_ns() < self._rested_ns:
             return {}
-        began_ns = time.monotonic_ns()
+        began_ns = time.thread_time_ns()
         try:
             found = self._outgoing(self._diag)
         except OSError as error:
             self._fail(error)
             return {}
-        ended_ns = time.monotonic_ns()
-        self._rested_ns = ended_ns + _REST * (ended_ns - began_ns)
+        self._rested_ns = time.monotonic_ns() + _REST * (time.thread_time_ns() - began_ns)
         self._inodes |= {one.inode for one in found}
         return {"downstream.connections": len(found), "downstream.port": commonest(found)} if found else {}
 

@@ -100,9 +100,12 @@ def diagnosis_words(found: Sequence[Placed]) -> Text:
 
 
 def _to_try(found: Sequence[Placed]) -> Text:
-    """Return that more connections may carry more, where a closed loop left CPU and generator idle."""
+    """Return that more connections may carry more, where a closed loop left CPU and generator idle, and each
+    request was as quick as one that is alone.
+    """
     idle = {Resource.CPU, Resource.GENERATOR}
-    if any(one.asked_per_s is not None or not idle <= {*one.ruled_out} for one, _ in found):
+    more = (one.asked_per_s is None and one.has_each_alone and idle <= {*one.ruled_out} for one, _ in found)
+    if not all(more):
         return EMPTY
     return text("; more connections may carry more (-c)")
 

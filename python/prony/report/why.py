@@ -171,11 +171,15 @@ def _remarks(found: Diagnosis, at: str) -> Iterator[Text]:
 
 
 def _in_flight(found: Diagnosis, in_flight: float, at: str) -> Text:
-    opened = Figure(in_flight, digits(1), at + pointer("in_flight"))
+    opened = text("{} requests were open at a time", Figure(in_flight, digits(1), at + pointer("in_flight")))
+    if found.at_a_time is not None:
+        worked = Figure(found.at_a_time, digits(1), at + pointer("at_a_time"))
+        opened = text("{}, and it worked on {} of them (by how long one takes alone)", opened, worked)
     if found.slots is None:
-        return text("{} requests were open at a time; how many it works on is not fixed.", opened)
-    slots = Figure(found.slots, count, at + pointer("slots"))
-    return text("{} requests were open at a time; it works on {} of them at most.", opened, slots)
+        return text("{}; how many it can work on is not fixed.", opened)
+    return text(
+        "{}; it can work on {} of them at most.", opened, Figure(found.slots, count, at + pointer("slots"))
+    )
 
 
 def _note(one: Frequent, trials: int, at: str) -> Text:

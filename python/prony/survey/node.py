@@ -25,7 +25,8 @@ _PLAIN = re.compile(r"[\w@%+=:,./ -]+")
 def node_program(folder: Folder, typed: str) -> Program:
     """Return the program of a folder: the file ``typed``, or what ``package.json`` says that it starts with.
 
-    Its packages are those of its lock, which npm installs into a copy; without a lock those that lie there.
+    npm installs its packages into a copy: those of its lock; without one those that lie there, else the
+    newest that ``package.json`` allows.
 
     *Errors*: UsageError when nothing says how it starts, or when it needs packages that are not there.
     """
@@ -33,20 +34,22 @@ def node_program(folder: Folder, typed: str) -> Program:
     command, source = ((("{node}", typed), typed)) if typed else _start(folder, manifest)
     uses_npm = command[0] == "{npm}"
     lock = next((name for name in _LOCKS if folder.has(name)), "")
-    is_built = bool(lock) and (_needs_packages(manifest) or "build" in _scripts(manifest))
-    if not is_built:
-        _refuse_without_packages(folder, manifest)
-    there = "node_modules, as it is" if folder.has("node_modules") else ""
+    has_own, needs = folder.has("node_modules"), _needs_packages(manifest)
+    is_built = (bool(lock) or not has_own) and (needs or "build" in _scripts(manifest))
+    if is_built and not lock:
+        _refuse_other_locks(folder)
+    newest = "package.json, the newest that it allows: nothing locks them"
+    there = "node_modules, as it is" if has_own else ""
     return Program(
         name="node",
         language="javascript",
         source=source,
         command=command,
         tools=NPM_TOOLS if uses_npm or is_built else _NODE,
-        build=tuple(_build(manifest)) if is_built else (),
+        build=tuple(_build(manifest, "ci" if lock else "install")) if is_built else (),
         product="package.json" if is_built else "",
         is_carried=is_built,
-        packages=lock if is_built else there,
+        packages=(lock or newest) if is_built else there,
         # As where it is deployed: Express and others keep nothing between requests without it.
         environment={"NODE_ENV": "production"},
         debian=("nodejs", "npm") if uses_npm or is_built else ("nodejs",),
@@ -91,28 +94,22 @@ def _of_script(script: str) -> tuple[str, ...]:
     return ("{npm}", "start", "--silent")
 
 
-def _build(manifest: Mapping[str, object]) -> list[tuple[str, ...]]:
+def _build(manifest: Mapping[str, object], by: str) -> list[tuple[str, ...]]:
     quiet = ("--no-audit", "--no-fund", "--no-update-notifier")
     makes = "build" in _scripts(manifest)
     # What builds it is often needed for that alone.
-    packages = ("{npm}", "ci", *quiet, *(() if makes else ("--omit=dev",)))
+    packages = ("{npm}", by, *quiet, *(() if makes else ("--omit=dev",)))
     made = (("{npm}", "run", "build"), ("{npm}", "prune", "--omit=dev", *quiet)) if makes else ()
     return [packages, *made, ("{cp}", "-R", "-P", "{source}/.", "{build}")]
 
 
-def _refuse_without_packages(folder: Folder, manifest: Mapping[str, object]) -> None:
-    if not _needs_packages(manifest) or folder.has("node_modules"):
-        return
+def _refuse_other_locks(folder: Folder) -> None:
     other = next((name for name in _OTHER_LOCKS if folder.has(name)), None)
     if other is not None:
         raise UsageError(
             f"the app needs packages, and Prony installs none of `{other}`; expected a folder `node_modules`",
             hint="install them where the app is, and Prony measures it with what lies there",
         )
-    raise UsageError(
-        "`package.json` names packages, and nothing locks them; expected `package-lock.json`",
-        hint="npm install --package-lock-only writes it",
-    )
 
 
 def _needs_packages(manifest: Mapping[str, object]) -> bool:

@@ -1,0 +1,200 @@
+"""D43: it worked on few of the open requests at a time, though more could run, and its CPUs were idle.
+
+How long a request takes alone is measured after the window: rate times that is how many it works on (Little's
+law). The others waited within it: for an event loop that a call blocks, a pool of connections or threads, a
+lock, one writer. How many they are says which.
+*Source*: J. D. C. Little, Operations Research 9 (1961); AnyIO, CapacityLimiter: total_tokens is 40.
+"""
+
+from statistics import fmean
+
+from prony.analysis.resources import window_samples
+from prony.diagnosis.consumption import Consumption, Resource, consumption_of
+from prony.diagnosis.downstream import RAISE_POOL
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.one_core import full_process
+from prony.diagnosis.shared import OF_THE_WAITING
+from prony.diagnosis.thread_time import ThreadState, thread_time
+from prony.model.facts import SubjectFacts
+from prony.model.trial import Ok
+
+NO_BLOCKING = Experiment(
+    "a page that blocks nothing", "measure with a call that can be awaited, or in a thread; throughput rises"
+)
+AWAIT = Advice(
+    "await what blocks",
+    "await what the page waits for, with a driver that can be awaited, or call it in a thread",
+)
+MORE_AT_A_TIME = Experiment(
+    "more at a time", "measure with what is shared twice as large, or without it; throughput rises"
+)
+SHARE_LESS = Advice(
+    "enlarge what is shared", "find what the requests share, and make it larger or hold it for less"
+)
+_HOW_MANY = (
+    "it worked on {at_a_time:.1f} of {in_flight:.0f} open requests at a time, by the {alone_ns:duration} "
+    "that one takes alone, with CPUs busy {cpu_share:.0%}"
+)
+LOOP_BLOCKED = Symptom(
+    "event loop blocked",
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, NO_BLOCKING),
+    Sentence(
+        _HOW_MANY + "{waits:; it waits for}",
+        "it worked on one request at a time in each process{waits:; it waits for}",
+    ),
+    Traits(cause="its event loop, which a call blocks", closely=Closely.WAITS),
+)
+"""``at_a_time`` of ``in_flight`` requests, by ``alone_ns``; ``cpu_share``: of its CPUs. Name ``waits``: what
+the loop waits for, if known."""
+POOL_SMALL = Symptom(
+    "pool of connections used up",
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, MORE_AT_A_TIME),
+    Sentence(
+        _HOW_MANY
+        + "; it has {connections:n connection} to others (port {port:d}), for which the rest waited",
+        "it worked on as many requests at a time as it has connections to others, for which the rest waited",
+    ),
+    Traits(cause="its pool of connections to others", closely=Closely.WAITS),
+)
+"""As before, with its ``connections`` to others; ``port``: of the busiest peer."""
+FEW_AT_A_TIME = Symptom(
+    "few requests at a time",
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, MORE_AT_A_TIME),
+    Sentence(
+        _HOW_MANY + "; the rest waited for what they share{pool:, perhaps}",
+        "it worked on few of the open requests at a time; the rest waited for what they share",
+    ),
+    Traits(cause="what its requests share, such as a pool or a lock", closely=Closely.WAITS),
+)
+"""As before; name ``pool``: what is as large as that, if anything is known to be."""
+
+WAITS_WITHIN = (LOOP_BLOCKED, POOL_SMALL, FEW_AT_A_TIME)
+
+# Requests in flight over those that are worked on; these over its workers and threads, of which one may be
+# idle while its next request is on its way.
+_LEAST_WAITING, _MOST_OF_SLOTS = 1.5, 0.6
+# Of the CPUs' time, or of the cores that its processes can fill: beyond, the waiting is not the only limit.
+_MOST_CPU = 0.7
+_MOST_READY = 0.3
+# A shorter time is mostly the way to the server and back.
+_LEAST_ALONE_NS = 2_000_000
+# Of one request in each process: a loop that is blocked does a little beside it. Of its time in a wait for
+# events.
+_ONE_EACH, _MOST_EVENTS = (0.7, 1.35), 0.5
+_LEAST_LOOKS = 20
+_ANYIO_THREADS, _ANYIO = 40, "the 40 threads in which AnyIO runs pages without async (total_tokens)"
+_NEAR = 0.2
+_AWAKE = (ThreadState.RUNNING, ThreadState.READY, ThreadState.IDLE)
+_MOSTLY = 0.5
+_CALLS = {*ThreadState} - {*_AWAKE, ThreadState.THREAD, ThreadState.LOCK, ThreadState.EVENTS}
+
+
+def few_at_a_time(evidence: Evidence) -> list[Finding]:
+    """Return a finding when 1.5 times as many requests were open as it worked on, it worked on fewer than its
+    workers and threads could, and it had CPUs to spare.
+    """
+    usage, alone_ns = consumption_of(evidence), evidence.trial.counters.get("alone.service_ns", 0)
+    if usage is None or alone_ns < _LEAST_ALONE_NS or not isinstance(evidence.trial.outcome, Ok):
+        return []
+    if not has_few(usage) or Resource.CPU not in usage.shares or full_process(evidence):
+        return []
+    if _wants_cpu(evidence, usage):
+        return []
+    if max(usage.shares[Resource.CPU], usage.shares.get(Resource.CORES, 0.0)) > _MOST_CPU:
+        return []
+    kind, advice, numbers, names = _cause(evidence, usage)
+    known = {
+        "at_a_time": usage.at_a_time or 0.0,
+        "in_flight": usage.in_flight,
+        "alone_ns": float(alone_ns),
+        "cpu_share": usage.shares[Resource.CPU],
+    }
+    return [
+        Finding(
+            rule="D43",
+            kind=kind,
+            confidence=Confidence.LIKELY,
+            numbers=known | numbers,
+            names=names,
+            advice=advice,
+            shareable=True,
+        )
+    ]
+
+
+def _wants_cpu(evidence: Evidence, usage: Consumption) -> bool:
+    """Return whether more than three of ten requests that it worked on may have waited for a CPU."""
+    counters, recording = evidence.trial.counters, evidence.trial.recording
+    length_ns = recording.window.length_ns if recording else None
+    if "threads.queue_ns" not in counters or not length_ns:
+        return usage.contended
+    return counters["threads.queue_ns"] / length_ns > _MOST_READY * (usage.at_a_time or 0.0)
+
+
+def has_few(usage: Consumption) -> bool:
+    """Return whether it is known that requests waited for others within the server, and not for a worker or a
+    thread.
+    """
+    if usage.at_a_time is None or usage.in_flight < _LEAST_WAITING * max(usage.at_a_time, 1.0):
+        return False
+    return usage.slots is None or usage.at_a_time < _MOST_OF_SLOTS * usage.slots
+
+
+def _cause(
+    evidence: Evidence, usage: Consumption
+) -> tuple[Symptom, Advice, dict[str, float], dict[str, str]]:
+    at_a_time = usage.at_a_time or 0.0
+    if _is_blocked(evidence, usage):
+        return LOOP_BLOCKED, AWAIT, {}, _blocks(usage)
+    window = [one.gauges for one in window_samples(evidence.trial.samples)]
+    seen = [one for one in window if one.get("downstream.connections", 0) and "downstream.port" in one]
+    connections = fmean(one["downstream.connections"] for one in seen) if seen else 0.0
+    if seen and _is_near(connections, at_a_time):
+        numbers = {"connections": float(round(connections)), "port": float(seen[-1]["downstream.port"])}
+        return POOL_SMALL, RAISE_POOL, numbers, {}
+    threads = _threads(evidence) / _processes(evidence)
+    is_anyio = threads > _ANYIO_THREADS and _is_near(_ANYIO_THREADS * _processes(evidence), at_a_time)
+    return FEW_AT_A_TIME, SHARE_LESS, {}, {"pool": _ANYIO} if is_anyio else {}
+
+
+def _is_blocked(evidence: Evidence, usage: Consumption) -> bool:
+    """Return whether it is an event loop that works on one request at a time, and hardly waits for events."""
+    counters, processes = evidence.trial.counters, _processes(evidence)
+    least, most = (share * processes for share in _ONE_EACH)
+    if usage.slots is not None or not least <= (usage.at_a_time or 0.0) <= most:
+        return False
+    if counters.get("threads.looks", 0) < _LEAST_LOOKS:
+        return False
+    events = thread_time(counters).get(ThreadState.EVENTS, 0.0)
+    return events * _threads(evidence) <= _MOST_EVENTS * processes
+
+
+def _blocks(usage: Consumption) -> dict[str, str]:
+    """Return what the loop waits for; empty where it is not asleep. Threads of an idle pool wait for another
+    one.
+    """
+    asleep = {state: usage.time[state] for state in _CALLS if usage.time.get(state)}
+    return {"waits": max(asleep, key=lambda state: asleep[state]).value} if asleep else {}
+
+
+def waits(usage: Consumption) -> dict[str, str]:
+    """Return in what its threads are for most of their time; empty where nothing stands out."""
+    asleep = {state: share for state, share in usage.time.items() if state not in _AWAKE}
+    most = max(asleep, key=lambda state: asleep[state], default=None)
+    return {} if most is None or asleep[most] < _MOSTLY else {"waits": most.value}
+
+
+def _threads(evidence: Evidence) -> float:
+    recording = evidence.trial.recording
+    length_ns = recording.window.length_ns if recording else None
+    return evidence.trial.counters.get("threads.alive_ns", 0) / length_ns if length_ns else 0.0
+
+
+def _processes(evidence: Evidence) -> int:
+    facts = evidence.subject.facts if evidence.subject else SubjectFacts()
+    return facts.of_server.processes or 1
+
+
+def _is_near(size: float, count: float) -> bool:
+    return abs(size - count) <= _NEAR * count
