@@ -12,12 +12,15 @@ from prony.model.exchange import Check, Contract, Request
 from prony.model.plan import Plan
 from prony.model.subject import App, Interface
 from prony.model.workload import Arrivals, MixPath
+from prony.study.equal_share import equal_share
+from prony.survey.current import Current
 from prony.survey.programs import usual_servers
 from prony.survey.sources import Program
 from prony.survey.survey import Survey
 
 if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
+    from prony.factors import Choice
     from prony.plan import PlanOptions
     from prony.study_document import StudyDocument
 
@@ -29,6 +32,8 @@ class OwnApp:
     ``found``: what its folder says; null for a built-in app. ``program``: what its folder has instead of an
     app for servers: it listens on a port itself, and ``app`` is null. Without ``servers``, those that are
     usual for the app's interface.
+
+    ``current``: the command of today, which is the first server; null: there is none, or it is left out.
 
     ``expected``: the reply that each request must get; ``paths``: of a mix, in place of the request's.
 
@@ -57,6 +62,7 @@ class OwnApp:
     environment: dict[str, str]
     program: Program | None = None
     paths: tuple[MixPath, ...] = ()
+    current: Current | None = None
 
     @property
     def contract(self) -> Contract:
@@ -86,12 +92,50 @@ def plan_of_app(wish: OwnApp, known: "Catalog", options: "PlanOptions") -> "tupl
     for entry in commands:
         view = with_server(view, entry)
     own = tuple(entry.name for entry in commands)
-    wish = wish if wish.servers else replace(wish, servers=_usual(app))
-    document = _document(wish, app.name, own)
+    usual = not wish.servers
+    wish = replace(wish, servers=_usual(app)) if usual else wish
     asked = replace(options, request=wish.request, profile=None, calibrate=None)
+    notes: tuple[str, ...] = ()
+    current = wish.current
+    if current is not None:
+        wish, view = _with_current(wish, current, app, view, is_usual=usual)
+        share = equal_share(current, view, wish.servers, next(iter(app.targets)), options.settings)
+        asked = replace(asked, settings=_merged(share.settings, options.settings))
+        notes = (said_of(current), share.remark)
+    document = _document(wish, app.name, own, notes)
     plan = make_plan(document, wish.text, view, asked)
     # Of the catalogue as it came: the user's app may have the name of the reference server's.
     return calibrated(plan, known, CalibrationDocument() if options.calibrate else None), view
+
+
+def _with_current(
+    wish: OwnApp, current: Current, app: App, view: "Catalog", *, is_usual: bool
+) -> "tuple[OwnApp, Catalog]":
+    """Return the wish with the command of today as its first server, unless the user gave it a place, and the
+    catalogue that has it. Of the usual servers the same one is left out.
+    """
+    from prony.catalog.schema.command import YOURS, current_entry
+    from prony.catalog.schema.loader import with_server
+
+    view = with_server(view, current_entry(current, view.servers, next(iter(app.targets))))
+    # The name of a variant says another number of processes than it would have.
+    named = {"uwsgi-two-a-cpu": "uwsgi-router-keepalive"} if is_usual else {}
+    wanted = [named.get(name, name) for name in wish.servers]
+    others = [name for name in wanted if not is_usual or view.split(name)[0] != current.server]
+    servers = others if YOURS in others else [YOURS, *others]
+    return replace(wish, servers=tuple(servers)), view
+
+
+def said_of(current: Current) -> str:
+    """Return in one line what runs today, where that stands, and what of it is not taken over."""
+    left = f"; left out: {', '.join(current.left_out)}" if current.left_out else ""
+    return f"yours: {current.text}, from {current.source}{left}"
+
+
+def _merged(
+    first: Mapping[str, Mapping[str, "Choice"]], winning: Mapping[str, Mapping[str, "Choice"]]
+) -> dict[str, Mapping[str, "Choice"]]:
+    return {name: {**first.get(name, {}), **winning.get(name, {})} for name in (*first, *winning)}
 
 
 def _usual(app: App) -> tuple[str, ...]:
@@ -157,7 +201,11 @@ def _app(wish: OwnApp, known: "Catalog") -> App:
         wish.folder,
         _interface(wish, known),
         contract=contract,
-        environment={**(found.environment if found else {}), **wish.environment},
+        environment={
+            **(found.environment if found else {}),
+            **(wish.current.environment if wish.current else {}),
+            **wish.environment,
+        },
         root=found.root if found else "",
     )
     return replace(app, targets={**app.targets, Interface.NONE: ""}) if wish.commands else app
@@ -186,7 +234,9 @@ def _question(wish: OwnApp) -> str:
     return "Which command serves best?"
 
 
-def _document(wish: OwnApp, app_name: str, commands: Sequence[str]) -> "StudyDocument":
+def _document(
+    wish: OwnApp, app_name: str, commands: Sequence[str], notes: tuple[str, ...]
+) -> "StudyDocument":
     from prony.study_document import (
         PathDocument,
         ProfileDocument,
@@ -222,4 +272,5 @@ def _document(wish: OwnApp, app_name: str, commands: Sequence[str]) -> "StudyDoc
         subjects=tuple(subjects),
         workloads=(load,),
         profiles={"custom": profile},
+        notes=notes,
     )

@@ -15,7 +15,6 @@ from prony.errors import UsageError
 from prony.model.subject import Interface
 from prony.survey.dependencies import DECLARING, Dependencies, find_dependencies, foreign_imports
 from prony.survey.interface import CALLABLES, bound_names, find_interface
-from prony.survey.procfile import target_in, web_process
 from prony.survey.sources import Module, Read, Sources
 
 DJANGO_SETTINGS = "DJANGO_SETTINGS_MODULE"
@@ -63,10 +62,12 @@ class Survey:
 _MODULES = ("app", "wsgi", "asgi", "main", "application")
 
 
-def is_python_target(typed: str, read: Read) -> bool:
-    """Return whether what was typed can name an app in Python in this folder."""
+def is_python_target(typed: str, read: Read, named: str = "") -> bool:
+    """Return whether what was typed can name an app in Python in this folder; ``named``: the one that its
+    command of today names.
+    """
     if typed == ".":
-        return _target_of_folder(read) is not None
+        return _target_of_folder(read, named) is not None
     if typed == "manage.py":
         return True
     name, colon, attribute = typed.partition(":")
@@ -75,17 +76,18 @@ def is_python_target(typed: str, read: Read) -> bool:
     return all(part.isidentifier() for part in parts) and (bool(colon) or Sources(read).has(parts[0]))
 
 
-def survey_app(typed: str, read: Read, *, declared: bool = False) -> Survey:
+def survey_app(typed: str, read: Read, *, declared: bool = False, named: str = "") -> Survey:
     """Return what the folder says of the app ``typed``: ``module:attribute``, a module alone, Django's
     ``manage.py``, or ``.`` for what the folder has.
 
-    ``declared``: something else says what the app needs.
+    ``declared``: something else says what the app needs; ``named``: the app that the folder's command of
+    today names, which stands for the folder.
 
     *Errors*: UsageError for a module or an attribute that is not there, or for an app that imports what
     nothing declares.
     """
     sources = Sources(read)
-    typed = _whole(typed, read)
+    typed = _whole(typed, read, named)
     name, _, attribute = typed.partition(":")
     name = name if ":" in typed else _module_name(name)
     module = sources.module(name)
@@ -106,19 +108,20 @@ def survey_app(typed: str, read: Read, *, declared: bool = False) -> Survey:
     )
 
 
-def _whole(typed: str, read: Read) -> str:
+def _whole(typed: str, read: Read, named: str) -> str:
     """Return the app that stands for its folder, by name."""
     match typed:
         case "manage.py":
             return target_of_project(read) or typed
         case ".":
-            return _target_of_folder(read) or typed
+            return _target_of_folder(read, named) or typed
     return typed
 
 
-def _target_of_folder(read: Read) -> str | None:
-    """Return the app that a folder has: its Procfile's, its Django project's, or that of a usual module."""
-    named = target_in(web_process(read("Procfile") or "") or "")
+def _target_of_folder(read: Read, named: str) -> str | None:
+    """Return the app that a folder has: what its command of today names, its Django project's, or that of a
+    usual module.
+    """
     return named or target_of_project(read) or _usual_target(Sources(read))
 
 
