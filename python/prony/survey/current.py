@@ -10,15 +10,22 @@
 A configuration file is passed on; nothing here runs it.
 """
 
-import ast
-import operator
 import re
 import shlex
-import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from prony.archive.secrets import is_secret
+from prony.survey.configuration import AS_IT_IS, python_values, toml_values
+from prony.survey.servers import (
+    PATHS,
+    SERVERS,
+    TOOL_ALIASES,
+    TOOL_REPLACED,
+    TOOLS,
+    ServerCommand,
+    options_named,
+)
 from prony.survey.sources import Folder
 from prony.survey.written import Written, written_commands
 
@@ -32,169 +39,11 @@ _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.DOTALL)
 _REDIRECTION = re.compile(r"(?<=\s)(?:\d?>{1,2}&?|&>|<)\s*[^\s&;|]+")
 _SUBSTITUTION = re.compile(r"\$\([^()]*\)|`[^`]*`")
 _VARIABLE = re.compile(r"\$(?:(?P<plain>\w+)|\{(?P<name>\w+)(?::?[-=](?P<usual>[^}]*))?\})")
+_AS_MODULE = {"waitress": "waitress-serve"}
 # What stands before a program and changes nothing of it.
 _PREFIXES = ("exec", "command", "env", "nohup")
 # Addresses and the system's own, which no variable of a file may set for a server that Prony starts.
 _NOT_PASSED = ("PORT", "HOST", "PATH", "HOME", "USER", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
-
-
-@dataclass(frozen=True, slots=True)
-class _Server:
-    """How a server's command is read. ``entry``: the catalogue's; ``bind``: the words of an address.
-
-    ``aliases``: short options, and longer names of the same; ``flags``: options without a value. Prony takes
-    the place of those that are ``replaced``; files of ``logs`` become standard output. ``app``: options that
-    name the app. ``configuration``: its option, and the file that is read without it.
-    """
-
-    entry: str
-    bind: tuple[str, ...]
-    aliases: Mapping[str, str] = field(default_factory=dict)
-    flags: frozenset[str] = frozenset()
-    replaced: frozenset[str] = frozenset()
-    logs: frozenset[str] = frozenset()
-    app: frozenset[str] = frozenset()
-    factory: frozenset[str] = frozenset()
-    configuration: tuple[str, str] = ("", "")
-
-
-def _options(text: str) -> frozenset[str]:
-    return frozenset(f"--{name}" for name in text.split())
-
-
-_HOST_AND_PORT = ("--host", "{host}", "--port", "{port}")
-_PATHS = _options("chdir config pythonpath env-file log-config app-dir working-dir")
-
-# *Source*: each server's manual on its command's options; gunicorn/config.py, uvicorn/main.py, hypercorn/
-# __main__.py, granian/cli.py, waitress/adjustments.py, daphne/cli.py, uWSGI documentation, Options.
-_SERVERS: Mapping[str, _Server] = {
-    "gunicorn": _Server(
-        entry="gunicorn",
-        bind=("--bind", "{host}:{port}"),
-        aliases={
-            **{
-                "-b": "--bind",
-                "-w": "--workers",
-                "-k": "--worker-class",
-                "-c": "--config",
-                "-t": "--timeout",
-            },
-            **{"-D": "--daemon", "-p": "--pid", "-u": "--user", "-g": "--group", "-m": "--umask"},
-            **{
-                "-n": "--name",
-                "-e": "--env",
-                "-R": "--enable-stdio-inheritance",
-                "--log-file": "--error-logfile",
-            },
-        },
-        flags=_options(
-            "reload preload daemon reuse-port spew check-config print-config capture-output initgroups "
-            "enable-stdio-inheritance disable-redirect-access-to-syslog proxy-protocol log-syslog "
-            "strip-header-spaces do-handshake-on-connect suppress-ragged-eofs"
-        ),
-        replaced=_options(
-            "bind pid daemon user group umask certfile keyfile ca-certs ciphers ssl-version cert-reqs"
-        ),
-        logs=_options("access-logfile error-logfile"),
-        configuration=("--config", "gunicorn.conf.py"),
-    ),
-    "uvicorn": _Server(
-        entry="uvicorn",
-        bind=_HOST_AND_PORT,
-        flags=_options("reload access-log use-colors proxy-headers server-header date-header factory"),
-        replaced=_options(
-            "host port uds fd ssl-keyfile ssl-certfile ssl-keyfile-password ssl-version ssl-cert-reqs "
-            "ssl-ca-certs ssl-ciphers"
-        ),
-        factory=_options("factory"),
-    ),
-    "hypercorn": _Server(
-        entry="hypercorn",
-        bind=("--bind", "{host}:{port}"),
-        aliases={"-b": "--bind", "-w": "--workers", "-k": "--worker-class", "-c": "--config", "-p": "--pid"},
-        flags=_options("debug reload"),
-        replaced=_options(
-            "bind insecure-bind quic-bind pid user group umask certfile keyfile keyfile-password ca-certs "
-            "ciphers"
-        ),
-        logs=_options("access-logfile error-logfile access-log error-log"),
-        configuration=("--config", ""),
-    ),
-    "granian": _Server(
-        entry="granian",
-        bind=_HOST_AND_PORT,
-        flags=_options(
-            "factory reload access-log log http1-keep-alive http1-pipeline-flush http2-adaptive-window "
-            "respawn-failed-workers ws"
-        ),
-        replaced=_options(
-            "host port uds uds-permissions pid-file ssl-certificate ssl-keyfile ssl-keyfile-password ssl-ca "
-            "ssl-crl"
-        ),
-        factory=_options("factory"),
-    ),
-    "waitress-serve": _Server(
-        entry="waitress",
-        bind=("--listen={host}:{port}",),
-        flags=_options(
-            "call expose-tracebacks log-untrusted-proxy-headers clear-untrusted-proxy-headers "
-            "log-socket-errors asyncore-use-poll"
-        ),
-        replaced=_options("listen host port unix-socket unix-socket-perms ipv4 ipv6"),
-        factory=_options("call"),
-    ),
-    "daphne": _Server(
-        entry="daphne",
-        bind=("--bind", "{host}", "--port", "{port}"),
-        aliases={
-            "-b": "--bind",
-            "-p": "--port",
-            "-u": "--unix-socket",
-            "-e": "--endpoint",
-            "-v": "--verbosity",
-        },
-        flags=_options("proxy-headers"),
-        replaced=_options("bind port unix-socket fd endpoint"),
-        logs=_options("access-log"),
-    ),
-    "uwsgi": _Server(
-        entry="uwsgi",
-        bind=(),
-        aliases={
-            **{"-p": "--processes", "--workers": "--processes", "-M": "--master", "-s": "--socket"},
-            **{
-                "-w": "--wsgi",
-                "--module": "--wsgi",
-                "-H": "--home",
-                "-T": "--enable-threads",
-                "-d": "--daemonize",
-            },
-            **{
-                "-L": "--disable-logging",
-                "-l": "--listen",
-                "-i": "--single-interpreter",
-                "--file": "--wsgi-file",
-            },
-        },
-        flags=_options(
-            "master enable-threads lazy-apps lazy vacuum die-on-term need-app single-interpreter "
-            "thunder-lock disable-logging strict no-orphans harakiri-verbose memory-report ignore-sigpipe "
-            "ignore-write-errors disable-write-exception auto-procname log-master http-keepalive no-site "
-            "manage-script-name py-call-osafterfork http-auto-chunked"
-        ),
-        replaced=_options(
-            "socket uwsgi-socket http-socket http11-socket http https fastcgi-socket scgi-socket "
-            "chmod-socket chown-socket pidfile pidfile2 safe-pidfile daemonize daemonize2 logto logto2 uid "
-            "gid home virtualenv venv pyhome plugin plugins stats stats-server http-to chdir"
-        ),
-        app=_options("wsgi wsgi-file callable mount manage-script-name"),
-        configuration=("--ini", ""),
-    ),
-}
-# Programs that serve an app by themselves, and where they are given an address.
-_OWN: Mapping[str, tuple[str, ...]] = {"flask": _HOST_AND_PORT, "fastapi": _HOST_AND_PORT}
-_OWN_REPLACED = _options("host port cert key")
-_OWN_ALIASES = {"-h": "--host", "-p": "--port", "-A": "--app"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +127,7 @@ class _Command:
     words: tuple[str, ...]
     environment: Mapping[str, str]
     left_out: tuple[str, ...]
+    substituted: Sequence[str] = ()
 
 
 def _read(written: Written, folder: Folder, around: Circumstances) -> Current | None:
@@ -332,12 +182,13 @@ def _command(text: str) -> _Command | None:
     around = [*(shlex.join(part) for part in filled if part is not chosen), shlex.join(before)]
     left = [*(f"`{one}`, which is not run" for one in around if one), *left]
     program, words = chosen[at], chosen[at + 1 :]
-    if _PYTHON.fullmatch(_name(program)) and words[:1] == ["-m"] and words[1:] and words[1] != "flask":
-        program, words = words[1].replace("waitress", "waitress-serve"), words[2:]
+    module = _AS_MODULE.get(words[1], words[1]) if words[:1] == ["-m"] and words[1:] else ""
+    if _PYTHON.fullmatch(_name(program)) and (module in SERVERS or module == "fastapi"):
+        program, words = module, words[2:]
     if "/bin/" in program and not program.startswith(("/usr/", "/bin/")):
         place = program.rpartition("/bin/")[0]
         left.append(f"`{place}`, in whose place Prony builds an environment (--python {place} takes it)")
-    return _Command(_name(program), tuple(words), environment, tuple(left))
+    return _Command(_name(program), tuple(words), environment, tuple(left), substituted)
 
 
 def _start_of(words: Sequence[str]) -> int | None:
@@ -346,7 +197,7 @@ def _start_of(words: Sequence[str]) -> int | None:
         (
             at
             for at, word in enumerate(words)
-            if (name := _name(word)) in _SERVERS or name in _OWN or _PYTHON.fullmatch(name)
+            if (name := _name(word)) in SERVERS or name in TOOLS or _PYTHON.fullmatch(name)
         ),
         None,
     )
@@ -403,7 +254,7 @@ class _Reading:
     is_factory: bool = False
 
     def current(self) -> Current | None:
-        server = _SERVERS.get(self.command.program)
+        server = SERVERS.get(self.command.program)
         found = self._of_server(server) if server else self._of_own_program()
         if found is None:
             return None
@@ -439,8 +290,14 @@ class _Reading:
         """Return a word with its variables filled in, and the first one that is not known."""
         unknown = [match[0] for match in _VARIABLE.finditer(word) if self._known(match) is None]
         if unknown:
-            return word, "what a shell puts there" if unknown[0].startswith("${_") else unknown[0]
+            return word, self._as_written(unknown[0])
         return _VARIABLE.sub(lambda match: str(self._known(match)), word), ""
+
+    def _as_written(self, text: str) -> str:
+        """Return a text with what a shell would run in its place again."""
+        for number, one in enumerate(self.command.substituted):
+            text = text.replace(f"${{_{number}}}", one)
+        return text
 
     def _known(self, match: re.Match[str]) -> str | None:
         name: str = match["plain"] or match["name"]
@@ -459,7 +316,7 @@ class _Reading:
             is_factory=self.is_factory,
         )
 
-    def _of_server(self, server: _Server) -> Current | None:
+    def _of_server(self, server: ServerCommand) -> Current | None:
         words = self._of_ini(server)
         if words is None:
             return None
@@ -475,9 +332,9 @@ class _Reading:
         entry = _gunicorn_entry(self.options) if server.entry == "gunicorn" else server.entry
         return self._made(self.written.source, entry, server.bind)
 
-    def _take(self, server: _Server, option: _Option) -> None:
+    def _take(self, server: ServerCommand, option: _Option) -> None:
         """Keep an option as it is written, or say why not."""
-        shown = f"`{' '.join(option.words)}`"
+        shown = f"`{self._as_written(' '.join(option.words))}`"
         if option.name in server.replaced:
             self.left_out.append(shown)
             self.options[option.name] = option.value
@@ -502,7 +359,7 @@ class _Reading:
         if option.name in server.logs and value not in {"-", ""}:
             self.left_out.append(f"{shown}, which goes to standard output")
             words = [option.name, "-"]
-        elif option.name in _PATHS and value.removeprefix("file:").startswith("/"):
+        elif option.name in PATHS and value.removeprefix("file:").startswith("/"):
             self.left_out.append(f"{shown}, which is not in the app's folder")
             return
         self.options[option.name] = value
@@ -529,26 +386,26 @@ class _Reading:
         else:
             self.kept.append(word)
 
-    def _configured(self, server: _Server) -> None:
+    def _configured(self, server: ServerCommand) -> None:
         """Note what a configuration file says where the command does not: it is passed on as it is."""
         option, usual = server.configuration
         path = self.options.get(option, usual).removeprefix("file:").removeprefix("./") if option else ""
         text = self.folder.read(path) if path else None
         if text:
             said = (
-                _toml_values(text)
+                toml_values(text)
                 if path.endswith(".toml")
-                else _python_values(text, self.cpus, self.variables)
+                else python_values(text, self.cpus, self.variables)
             )
             for name, value in said.items():
                 self.options.setdefault(f"--{name.replace('_', '-')}", value)
-            kept = sorted(said.keys() & _AS_IT_IS)
+            kept = sorted(said.keys() & AS_IT_IS)
             self.left_out += [f"`{name}` in {path}, which stays as it is there" for name in kept]
             self.target = self.target or said.get("wsgi_app", "")
 
     # --- uWSGI ---
 
-    def _of_ini(self, server: _Server) -> tuple[str, ...] | None:
+    def _of_ini(self, server: ServerCommand) -> tuple[str, ...] | None:
         """Return the words, with the options of uWSGI's configuration in the place of its file."""
         words = self.command.words
         if server.entry != "uwsgi":
@@ -602,38 +459,45 @@ class _Reading:
 
     def _of_own_program(self) -> Current | None:
         program, words = self.command.program, self.command.words
-        if program in _OWN:
+        if program in TOOLS:
             return self._of_tool(program, words)
         if words[:2] == ("-m", "flask"):
             return self._of_tool("flask", words[2:])
-        script = next((word for word in words if not word.startswith("-")), "")
-        if (
-            words[:1] != (script,)
-            or not script.endswith(".py")
-            or self.folder.read(self._placed(script)) is None
-        ):
+        at = next((k for k, word in enumerate(words) if not word.startswith("-")), len(words))
+        before, rest = words[:at], words[at:]
+        if not rest or not self._has_script(rest[0], is_module=before[-1:] == ("-m",)):
             return None
-        if script.endswith("manage.py") and words[1:2] == ("runserver",):
-            rest = [word for word in words[2:] if word.startswith("-")]
-            self.left_out += [f"`{word}`" for word in words[2:] if not word.startswith("-")]
-            self.kept = ["{python}", script, "runserver", "{host}:{port}", *rest]
-            return self._made(self.written.source, "", ())
-        filled = [self._filled(self._placed(word)) for word in words]
-        if unknown := next((name for _, name in filled if name), ""):
-            self.left_out.append(f"`{unknown}`, which is not known")
+        if rest[0].endswith("manage.py") and rest[1:2] == ("runserver",):
+            self.left_out += [f"`{word}`" for word in rest[2:] if not word.startswith("-")]
+            options = [word for word in rest[2:] if word.startswith("-")]
+            rest = (rest[0], "runserver", "{host}:{port}", *options)
+            return self._started_by_python((*before, *rest))
+        filled = [self._filled(self._placed(word)) for word in rest]
+        if any(unknown for _, unknown in filled):
             return None
-        self.kept = ["{python}", *(word for word, _ in filled)]
+        return self._started_by_python((*before, *(word for word, _ in filled)))
+
+    def _has_script(self, name: str, *, is_module: bool) -> bool:
+        """Return whether the folder has what Python is to run: a file, or a module."""
+        path = name.replace(".", "/") if is_module else self._placed(name).removesuffix(".py")
+        ends = (".py", "/__main__.py") if is_module else (".py",)
+        return any(self.folder.read(f"{path}{end}") is not None for end in ends)
+
+    def _started_by_python(self, words: Sequence[str]) -> Current:
+        self.kept = ["{python}", *words]
         return self._made(self.written.source, "", ())
 
     def _of_tool(self, program: str, words: Sequence[str]) -> Current:
         self.kept = ["{python}", "-m", program]
-        tool = _Server("", (), _OWN_ALIASES, _options("debug reload debugger with-threads"), _OWN_REPLACED)
+        tool = ServerCommand(
+            "", (), TOOL_ALIASES, options_named("debug reload debugger with-threads"), TOOL_REPLACED
+        )
         for option in _split(words, tool.aliases, tool.flags):
             if option.name:
                 self._take(tool, option)
             else:
                 self.kept.append(self._filled(option.value)[0])
-        self.kept += _OWN[program]
+        self.kept += TOOLS[program]
         return self._made(self.written.source, "", ())
 
 
@@ -649,74 +513,3 @@ def _gunicorn_entry(options: Mapping[str, str]) -> str:
         if worker == "gevent" or worker.startswith("gunicorn.workers.ggevent.")
         else "gunicorn"
     )
-
-
-# --- configuration files ----------------------------------------------------------------------------------
-
-# What a configuration file may say and no option of a command takes back.
-_AS_IT_IS = frozenset(
-    {"daemon", "pidfile", "certfile", "keyfile", "user", "group", "accesslog", "errorlog", "chdir"}
-)
-_OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-}
-
-
-def _python_values(text: str, cpus: int, variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the plain values that a configuration in Python assigns; of one that is computed otherwise an
-    empty text. It is read, never run.
-    """
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return {}
-    found: dict[str, str] = {}
-    for statement in tree.body:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                known = _value(value, cpus, variables, found)
-                found[name] = "" if known is None else str(known)
-    return found
-
-
-def _value(
-    node: ast.expr, cpus: int, variables: Mapping[str, str], found: Mapping[str, str]
-) -> int | str | None:
-    """Return the value of a constant, a sum or product, a number of CPUs, or a variable with a default."""
-    match node:
-        case ast.Constant(value=str() | int() as value):
-            return value
-        case ast.Name(id=name):
-            return found.get(name) or None
-        case ast.BinOp(left=left, op=op, right=right):
-            pair = _value(left, cpus, variables, found), _value(right, cpus, variables, found)
-            apply = _OPERATORS.get(type(op))
-            numbers = [int(one) for one in pair if one is not None and str(one).isdecimal()]
-            return (
-                apply(*numbers)
-                if apply and len(numbers) == 2 and (numbers[1] or apply is not operator.floordiv)
-                else None
-            )
-        case ast.Call(func=ast.Name(id="int" | "str"), args=[inner]):
-            return _value(inner, cpus, variables, found)
-        case ast.Call(func=ast.Attribute(attr="cpu_count") | ast.Name(id="cpu_count"), args=[]):
-            return cpus
-        case ast.Call(
-            func=ast.Attribute(attr="get" | "getenv") | ast.Name(id="getenv"),
-            args=[ast.Constant(value=name), *usual],
-        ):
-            if str(name) in variables:
-                return variables[str(name)]
-            return _value(usual[0], cpus, variables, found) if usual else None
-    return None
-
-
-def _toml_values(text: str) -> dict[str, str]:
-    try:
-        found = tomllib.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return {name: str(value) for name, value in found.items() if isinstance(value, str | int)}
