@@ -123,8 +123,21 @@ def run(
         # Without a valid reply the report is the reason, and `end` has the status of it.
         return end(out, ending, 0 if status == ExitCode.COULD_NOT_MEASURE else status)
     refuse_options_of_another_run(options, known.apps)
+    options = _in_folder_of_app(options)
     refuse_masked(own.env or (), load.header or ())
     return _do(_study(options, known), ending, output.show_only)
+
+
+def _in_folder_of_app(options: RunOptions) -> RunOptions:
+    """Return the options with the folder that has the app, which may lie below the one that was named."""
+    from prony.study.found import app_folder
+
+    own = options.own
+    folder = app_folder(own.folder, own.app) if options.study is None and own.app else own.folder
+    if folder == own.folder:
+        return options
+    say(f"the app is in {folder}")
+    return replace(options, own=replace(own, directory=folder))
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,7 +406,8 @@ def _with_current(found: _Found, today: "FoundCurrent", own: AppOptions) -> _Fou
     """
     target = found.app.target if found.app else ""
     current = today.current
-    if current is not None and current.serves(target):
+    offered = [target, *(found.app.others.values() if found.app else ())]
+    if current is not None and any(current.serves(one) for one in offered):
         return replace(found, current=current)
     reason = today.reason
     if current is not None:

@@ -9,7 +9,7 @@ from prony.catalog.install.environment import Declared
 from prony.survey.current import Circumstances, FoundCurrent, find_current
 from prony.survey.programs import find_program
 from prony.survey.sources import Folder, Program
-from prony.survey.survey import Survey, is_python_target, survey_app
+from prony.survey.survey import Survey, folder_of_app, is_python_target, survey_app
 from prony.trees import content
 from prony.units import MIB
 
@@ -25,6 +25,18 @@ def current_of(folder: Path, around: Circumstances) -> FoundCurrent:
     return find_current(_folder(folder), around)
 
 
+def app_folder(folder: Path, typed: str) -> Path:
+    """Return the folder of the app ``typed``: for ``.`` a folder below may have it, such as ``backend``.
+
+    *Errors*: UsageError when several have one.
+    """
+    whole = _folder(folder)
+    if typed != "." or whole.has("go.mod") or whole.has("package.json"):
+        return folder
+    current = find_current(whole, Circumstances()).current
+    return folder / folder_of_app(whole.read, whole.names, current.target if current else "")
+
+
 def survey_of(folder: Path, typed: str, *, declared: bool = False, named: str = "") -> Survey | None:
     """Return what ``folder`` says of the app ``typed``; null when that is not an app in Python.
 
@@ -32,12 +44,10 @@ def survey_of(folder: Path, typed: str, *, declared: bool = False, named: str = 
 
     *Errors*: UsageError as `survey_app`.
     """
-    read = _reader(folder)
-    return (
-        survey_app(typed, read, declared=declared, named=named)
-        if is_python_target(typed, read, named)
-        else None
-    )
+    read, names = _reader(folder), partial(_names, folder)
+    if not is_python_target(typed, read, named, names):
+        return None
+    return survey_app(typed, read, declared=declared, named=named, names=names)
 
 
 def program_of(folder: Path, typed: str, *, named: str = "", command: str = "") -> Program | None:
@@ -47,8 +57,7 @@ def program_of(folder: Path, typed: str, *, named: str = "", command: str = "") 
 
     *Errors*: UsageError as `find_program`.
     """
-    read = _reader(folder)
-    if typed == "." and is_python_target(typed, read, named):
+    if typed == "." and is_python_target(typed, _reader(folder), named, partial(_names, folder)):
         return None
     return find_program(typed, _folder(folder), command)
 

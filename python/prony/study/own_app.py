@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from prony.catalog.schema.command import YOURS
 from prony.errors import UsageError
 from prony.model.exchange import Check, Contract, Request
 from prony.model.plan import Plan
@@ -102,7 +103,7 @@ def plan_of_app(wish: OwnApp, known: "Catalog", options: "PlanOptions") -> "tupl
         share = equal_share(current, view, wish.servers, next(iter(app.targets)), options.settings)
         asked = replace(asked, settings=_merged(share.settings, options.settings))
         notes = (said_of(current), share.remark)
-    document = _document(wish, app.name, own, notes)
+    document = _document(wish, app.name, own, _first_spoken(app, view, wish.servers), notes)
     plan = make_plan(document, wish.text, view, asked)
     # Of the catalogue as it came: the user's app may have the name of the reference server's.
     return calibrated(plan, known, CalibrationDocument() if options.calibrate else None), view
@@ -114,10 +115,13 @@ def _with_current(
     """Return the wish with the command of today as its first server, unless the user gave it a place, and the
     catalogue that has it. Of the usual servers the same one is left out.
     """
-    from prony.catalog.schema.command import YOURS, current_entry
+    from prony.catalog.schema.command import current_entry
     from prony.catalog.schema.loader import with_server
 
-    view = with_server(view, current_entry(current, view.servers, next(iter(app.targets))))
+    interface = next(
+        (one for one, target in app.targets.items() if current.serves(app.factory or target)), None
+    )
+    view = with_server(view, current_entry(current, view.servers, interface or next(iter(app.targets))))
     # The name of a variant says another number of processes than it would have.
     named = {"uwsgi-two-a-cpu": "uwsgi-router-keepalive"} if is_usual else {}
     wanted = [named.get(name, name) for name in wish.servers]
@@ -126,10 +130,21 @@ def _with_current(
     return replace(wish, servers=tuple(servers)), view
 
 
+def _first_spoken(app: App, view: "Catalog", servers: Sequence[str]) -> dict[str, Interface]:
+    """Return for each server the first of the app's interfaces that it speaks: the app's own before others."""
+    speaks = {server: view.interfaces(server.partition("@")[0]) for server in servers}
+    return {
+        server: spoken
+        for server, known in speaks.items()
+        if (spoken := next((one for one in app.targets if one in known), None))
+    }
+
+
 def said_of(current: Current) -> str:
     """Return in one line what runs today, where that stands, and what of it is not taken over."""
     left = f"; left out: {', '.join(current.left_out)}" if current.left_out else ""
-    return f"yours: {current.text}, from {current.source}{left}"
+    also = f"; not taken: {', '.join(current.also)}" if current.also else ""
+    return f"yours: {current.text}, from {current.source}{left}{also}"
 
 
 def _merged(
@@ -151,9 +166,11 @@ def _interface(wish: OwnApp, known: "Catalog") -> Interface:
         return wish.interface
     if of_file := interface_of_file(str(wish.app)):
         return of_file
-    spoken = {server: known.interfaces(server.partition("@")[0]) for server in wish.servers}
+    spoken = {
+        server: known.interfaces(server.partition("@")[0]) for server in wish.servers if server != YOURS
+    }
     if wish.found is not None and wish.found.interface is not None:
-        return _spoken_by_all(wish.found.interface, wish.found.reason, spoken)
+        return _spoken_by_all(wish.found, wish.found.interface, spoken)
     other = [server for server, speaks in spoken.items() if Interface.WSGI not in speaks]
     if other and all(Interface.ASGI in speaks for speaks in spoken.values()):
         return Interface.ASGI
@@ -166,8 +183,11 @@ def _interface(wish: OwnApp, known: "Catalog") -> Interface:
     return Interface.WSGI
 
 
-def _spoken_by_all(interface: Interface, reason: str, spoken: Mapping[str, Sequence[Interface]]) -> Interface:
-    other = next((server for server, speaks in spoken.items() if interface not in speaks), None)
+def _spoken_by_all(
+    found: Survey, interface: Interface, spoken: Mapping[str, Sequence[Interface]]
+) -> Interface:
+    offered, reason = {interface, *found.others}, found.reason
+    other = next((server for server, speaks in spoken.items() if not offered & set(speaks)), None)
     if other is None:
         return interface
     fitting = ",".join(usual_servers(interface))
@@ -196,10 +216,11 @@ def _app(wish: OwnApp, known: "Catalog") -> App:
             hint=f"{names}built-in apps: {', '.join(known.apps)}",
         )
     found = wish.found
+    interface = _interface(wish, known)
     app = user_app(
-        found.target if found else wish.app,
+        _target(wish, interface),
         wish.folder,
-        _interface(wish, known),
+        interface,
         contract=contract,
         environment={
             **(found.environment if found else {}),
@@ -207,8 +228,18 @@ def _app(wish: OwnApp, known: "Catalog") -> App:
             **wish.environment,
         },
         root=found.root if found else "",
+        is_factory=found.is_factory if found else False,
     )
-    return replace(app, targets={**app.targets, Interface.NONE: ""}) if wish.commands else app
+    others = found.others if found and found.interface is interface else {}
+    none = {Interface.NONE: ""} if wish.commands else {}
+    return replace(app, targets={**app.targets, **others, **none})
+
+
+def _target(wish: OwnApp, interface: Interface) -> str:
+    """Return the app's target for an interface: of a project that offers several, the one of that."""
+    if wish.found is None:
+        return str(wish.app)
+    return wish.found.others.get(interface, wish.found.target)
 
 
 def _built_in(wish: OwnApp, app: App) -> App:
@@ -235,7 +266,11 @@ def _question(wish: OwnApp) -> str:
 
 
 def _document(
-    wish: OwnApp, app_name: str, commands: Sequence[str], notes: tuple[str, ...]
+    wish: OwnApp,
+    app_name: str,
+    commands: Sequence[str],
+    interfaces: Mapping[str, Interface],
+    notes: tuple[str, ...],
 ) -> "StudyDocument":
     from prony.study_document import (
         PathDocument,
@@ -247,7 +282,12 @@ def _document(
 
     subjects = []
     if wish.app is not None:
-        subjects.append(SubjectDocument(server=wish.servers, app=(app_name,), interface=wish.interface))
+        subjects += [
+            SubjectDocument(
+                server=(server,), app=(app_name,), interface=interfaces.get(server, wish.interface)
+            )
+            for server in wish.servers
+        ]
     if commands:
         subjects.append(SubjectDocument(server=tuple(commands), app=(app_name,)))
     servers = [*(wish.servers if wish.app is not None else ()), *commands]
