@@ -129,7 +129,7 @@ PLACES = {
         "docker-compose.yml": "services:\n  shop:\n    command: >\n      gunicorn\n      stall:app"
     },
     "`ExecStart` in deploy/stall.service": {
-        "deploy/stall.service": "[Service]\nExecStart=a\nExecStart=\nExecStart=-/usr/bin/gunicorn \\\n stall:app"
+        "deploy/stall.service": "[Service]\nExecStart=a\nExecStart=\nExecStart=-/bin/gunicorn \\\n stall:app"
     },
     "start.sh, by `CMD` in Dockerfile": {
         "Dockerfile": 'FROM python\nCMD ["./start.sh"]',

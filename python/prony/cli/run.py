@@ -388,13 +388,11 @@ def _found(options: RunOptions, known: "Catalog", *, declared: bool) -> _Found:
 
 
 def _today(options: RunOptions) -> "FoundCurrent":
-    """Return the command by which the folder's app is served today; none where it is not wanted."""
+    """Return the command by which the folder's app is served today."""
     from prony.study.found import current_of
-    from prony.survey.current import Circumstances, FoundCurrent
+    from prony.survey.current import Circumstances
 
     own = options.own
-    if own.no_current:
-        return FoundCurrent()
     known = variables(own.env or (), own.env_file)
     return current_of(own.folder, Circumstances(own.current or "", known, os.cpu_count() or 1))
 
@@ -404,6 +402,8 @@ def _with_current(found: _Found, today: "FoundCurrent", own: AppOptions) -> _Fou
 
     *Errors*: UsageError for a typed command that does not.
     """
+    if own.no_current:
+        return found
     target = found.app.target if found.app else ""
     current = today.current
     offered = [target, *(found.app.others.values() if found.app else ())]

@@ -131,7 +131,7 @@ def _with_current(
 
 
 def _first_spoken(app: App, view: "Catalog", servers: Sequence[str]) -> dict[str, Interface]:
-    """Return for each server the first of the app's interfaces that it speaks: the app's own before others."""
+    """Return for each server the first of the app's interfaces that it speaks: its own before others."""
     speaks = {server: view.interfaces(server.partition("@")[0]) for server in servers}
     return {
         server: spoken

@@ -136,7 +136,7 @@ def find_dependencies(read: Read) -> Dependencies | None:
 
     *Errors*: UsageError for a file that cannot be read as what its name says.
     """
-    for find in (_of_uv, _of_poetry, _of_pipenv, _of_plain, _of_project):
+    for find in (_of_uv, _of_poetry, _of_pdm, _of_pipenv, _of_plain, _of_project):
         found = find(read)
         if found is not None:
             return found
@@ -218,6 +218,19 @@ def _of_poetry(read: Read) -> Dependencies | None:
         return Dependencies("poetry.lock", "pyproject.toml", constraints=_pinned(locked))
     wanted = {name: one for name, one in declared.items() if name.lower() != "python"}
     return Dependencies("poetry.lock", lines=tuple(_lines(wanted)), constraints=_pinned(locked))
+
+
+def _of_pdm(read: Read) -> Dependencies | None:
+    """*Source*: PDM documentation, Lock file; what has a path or a repository is left to `pyproject.toml`."""
+    lock = _toml(read, "pdm.lock")
+    if lock is None or read("pyproject.toml") is None:
+        return None
+    locked = [
+        _Locked(str(one.get("name")), str(one.get("version")), str(one.get("marker", "")))
+        for one in _packages(lock)
+        if "version" in one and not one.keys() & {"path", "git", "url"}
+    ]
+    return Dependencies("pdm.lock", "pyproject.toml", constraints=_pinned(locked))
 
 
 def _poetry(project: Mapping[str, object]) -> Mapping[str, object]:

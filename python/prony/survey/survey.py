@@ -8,7 +8,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
 from prony.errors import UsageError
@@ -63,6 +63,7 @@ class Survey:
 
 # By the documentation of Flask, Django, FastAPI and Litestar; a package has them too.
 _MODULES = ("app", "wsgi", "asgi", "main", "application", "run", "server", "api")
+_NO_APPS = ("conftest", "setup", "manage", "fabfile", "noxfile", "tasks")
 _NO_PACKAGES = ("tests", "test", "docs", "node_modules", "migrations", "scripts", "venv", "env")
 
 
@@ -98,9 +99,10 @@ def folder_of_app(read: Read, names: Names, named: str) -> str:
 
 
 def _is_project(sources: Sources, name: str) -> bool:
-    inside = Sources(
-        lambda path: sources.read(f"{name}/{path}"), lambda path: sources.names(f"{name}/{path}")
-    )
+    def names(path: str) -> Sequence[str]:
+        return sources.names(f"{name}/{path}".rstrip("/"))
+
+    inside = Sources(_under(sources.read, f"{name}/"), names)
     return find_dependencies(inside.read) is not None and _target_of_folder(inside, "") is not None
 
 
@@ -122,11 +124,11 @@ def survey_app(
     name = name if ":" in typed else _module_name(name)
     module = sources.module(name)
     if module is None:
-        return Survey(typed, None, "", dependencies=None if declared else find_dependencies(read))
+        return Survey(typed, None, "", dependencies=None if declared else _declared(read))
     target = f"{name}:{_attribute(module, attribute.removesuffix('()'))}"
     factory = find_factory(sources, target)
     found = factory.found if factory else find_interface(sources, target)
-    dependencies = None if declared else find_dependencies(read)
+    dependencies = None if declared else _declared(read)
     if dependencies is None and not declared:
         _refuse_undeclared(sources, name)
     return Survey(
@@ -139,6 +141,25 @@ def survey_app(
         dependencies=dependencies,
         environment=_settings(read, module),
     )
+
+
+# A project's folder, with its sources in `src/package` at most.
+_ABOVE = ("", "../", "../../")
+
+
+def _declared(read: Read) -> Dependencies | None:
+    """Return what the folder declares, else one above it, but none above its repository."""
+    for above in _ABOVE:
+        if found := find_dependencies(_under(read, above)):
+            file = None if found.file is None else f"{above}{found.file}"
+            return replace(found, source=f"{above}{found.source}", file=file)
+        if read(f"{above}.git") is not None:
+            return None
+    return None
+
+
+def _under(read: Read, folder: str) -> Read:
+    return lambda path: read(f"{folder}{path}")
 
 
 def _whole(typed: str, sources: Sources, named: str) -> str:
@@ -165,7 +186,9 @@ def _usual_target(sources: Sources) -> str | None:
     """
     packages = sources.packages(_NO_PACKAGES)
     within = [name for package in packages for name in (package, *(f"{package}.{one}" for one in _MODULES))]
-    return _only_app(sources, _MODULES) or _only_app(sources, within)
+    files = (name.removesuffix(".py") for name in sources.names("") if name.endswith(".py"))
+    others = [name for name in files if name.isidentifier() and name not in _NO_APPS]
+    return _only_app(sources, _MODULES) or _only_app(sources, within) or _only_app(sources, others)
 
 
 def _only_app(sources: Sources, modules: Sequence[str]) -> str | None:
