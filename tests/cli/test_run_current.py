@@ -119,3 +119,12 @@ def test_the_app_of_a_folder_below_is_measured_there(planned, folder):
     shown, err = planned({"backend/main.py": ASYNC, "backend/requirements.txt": ""})
     assert f"the app is in {folder / 'backend'}" in err
     assert "uvicorn+main" in shown
+
+
+def test_all_missing_variables_are_named_with_what_sets_them(planned, folder):
+    files = {"app.py": f"import os\nos.environ['KEY'], os.environ['URL']\n{APP}", ".env": "URL=x\n"}
+    _, err = planned(files, status=2)
+    assert "variables that are not set: `KEY` (app.py:2), `URL` (app.py:2)" in err
+    assert f"hint: --env-file {folder / '.env'} --env KEY=... sets them" in err
+    shown, err = planned(files, "--env", "KEY=1", "--env", "URL=2")
+    assert shown and f"--env-file {folder / '.env'} sets URL" in err

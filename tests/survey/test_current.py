@@ -2,12 +2,12 @@
 
 import pytest
 
-from prony.survey.current import Circumstances, find_current
+from prony.survey.current import ReadingAid, find_current
 from survey.test_programs import folder
 
 
 def read(files, typed="", cpus=2, **variables):
-    return find_current(folder(files), Circumstances(typed, variables, cpus))
+    return find_current(folder(files), ReadingAid(typed, variables, cpus))
 
 
 def typed(command, files=None, **variables):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from prony.errors import UsageError
-from prony.survey.current import Circumstances, find_current
+from prony.survey.current import ReadingAid, find_current
 from prony.survey.programs import find_program
 from prony.survey.sources import Folder
 from prony.survey.survey import is_python_target, survey_app
@@ -216,7 +216,7 @@ def test_a_procfile_that_names_no_app_in_python_is_refused(line):
 )
 def test_the_app_in_python_of_a_folder_is_found(files, target):
     files = {**files, "requirements.txt": "flask"}
-    today = find_current(folder(files), Circumstances()).current
+    today = find_current(folder(files), ReadingAid()).current
     named = today.target if today else ""
     assert is_python_target(".", files.get, named)
     assert survey_app(".", files.get, named=named).target == target

@@ -211,3 +211,28 @@ def test_what_a_folder_above_declares_counts_within_the_repository():
     assert (found.dependencies.source, found.dependencies.file) == ("../pyproject.toml", "../pyproject.toml")
     with pytest.raises(UsageError, match="no file of its folder declares that"):
         survey_app("stall:app", {**files, ".git": ""}.get)
+
+
+NEEDY = (
+    "import os\nfrom os import environ\nfrom conf import URL\n"
+    "KEY = os.environ['KEY']\nPORT = int(environ['LIMIT'])\nSOME = os.environ.get('SOME')\n"
+    "if KEY:\n    os.environ['MORE']\ntry:\n    os.environ['MAYBE']\nexcept KeyError:\n    pass\n"
+    "def app(environ, start_response):\n    os.environ['LATER']\n"
+)
+
+
+def test_all_variables_that_an_import_needs_are_found_at_once():
+    files = {
+        "stall.py": NEEDY,
+        "conf.py": "import os\nURL = str(os.environ['URL'])",
+        ".env": "A=1\nexport URL=x\n",
+    }
+    found = survey_app("stall:app", files.get)
+    assert [one.name for one in found.needed] == ["KEY", "LIMIT", "URL"]
+    assert (found.needed[2].path, found.needed[2].line) == ("conf.py", 2)
+    assert found.offered == ("A", "URL")
+
+
+def test_what_the_app_reads_from_its_file_by_itself_is_not_missing():
+    files = {"stall.py": "from dotenv import load_dotenv\n" + NEEDY, "conf.py": "", ".env": "KEY=1\n"}
+    assert [one.name for one in survey_app("stall:app", files.get, declared=True).needed] == ["LIMIT"]

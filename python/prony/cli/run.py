@@ -390,11 +390,11 @@ def _found(options: RunOptions, known: "Catalog", *, declared: bool) -> _Found:
 def _today(options: RunOptions) -> "FoundCurrent":
     """Return the command by which the folder's app is served today."""
     from prony.study.found import current_of
-    from prony.survey.current import Circumstances
+    from prony.survey.current import ReadingAid
 
     own = options.own
     known = variables(own.env or (), own.env_file)
-    return current_of(own.folder, Circumstances(own.current or "", known, os.cpu_count() or 1))
+    return current_of(own.folder, ReadingAid(own.current or "", known, os.cpu_count() or 1))
 
 
 def _with_current(found: _Found, today: "FoundCurrent", own: AppOptions) -> _Found:
@@ -402,6 +402,10 @@ def _with_current(found: _Found, today: "FoundCurrent", own: AppOptions) -> _Fou
 
     *Errors*: UsageError for a typed command that does not.
     """
+    if found.app and found.app.offered and not own.env_file:
+        names = ", ".join(found.app.offered)
+        offer = f"`.env` beside the app is not passed on: --env-file {own.folder / '.env'} sets {names}"
+        found = replace(found, remarks=(offer,))
     if own.no_current:
         return found
     target = found.app.target if found.app else ""
@@ -414,7 +418,8 @@ def _with_current(found: _Found, today: "FoundCurrent", own: AppOptions) -> _Fou
         reason = f"{current.source} is `{current.text}`, which serves `{current.target}`, not `{target}`"
     if own.current and reason:
         raise UsageError(reason, hint="name a server and the app, such as --current 'gunicorn -w 4 shop:app'")
-    return replace(found, remarks=(f"without yours: {reason}; --current '...' names it",) if reason else ())
+    without = (f"without yours: {reason}; --current '...' names it",) if reason else ()
+    return replace(found, remarks=(*found.remarks, *without))
 
 
 def _plan(

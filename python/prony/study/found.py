@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.catalog.install.environment import Declared
-from prony.survey.current import Circumstances, FoundCurrent, find_current
+from prony.survey.current import FoundCurrent, ReadingAid, find_current
 from prony.survey.programs import find_program
 from prony.survey.sources import Folder, Program
 from prony.survey.survey import Survey, folder_of_app, is_python_target, survey_app
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _LARGEST_BYTES = 16 * MIB
 
 
-def current_of(folder: Path, around: Circumstances) -> FoundCurrent:
+def current_of(folder: Path, around: ReadingAid) -> FoundCurrent:
     """Return the command by which the app in ``folder`` is served today, as its files have it."""
     return find_current(_folder(folder), around)
 
@@ -33,7 +33,7 @@ def app_folder(folder: Path, typed: str) -> Path:
     whole = _folder(folder)
     if typed != "." or whole.has("go.mod") or whole.has("package.json"):
         return folder
-    current = find_current(whole, Circumstances()).current
+    current = find_current(whole, ReadingAid()).current
     return folder / folder_of_app(whole.read, whole.names, current.target if current else "")
 
 

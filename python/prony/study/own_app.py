@@ -217,22 +217,42 @@ def _app(wish: OwnApp, known: "Catalog") -> App:
         )
     found = wish.found
     interface = _interface(wish, known)
+    environment = {
+        **(found.environment if found else {}),
+        **(wish.current.environment if wish.current else {}),
+        **wish.environment,
+    }
+    if found is not None:
+        _refuse_without_variables(found, environment, wish.folder)
     app = user_app(
         _target(wish, interface),
         wish.folder,
         interface,
         contract=contract,
-        environment={
-            **(found.environment if found else {}),
-            **(wish.current.environment if wish.current else {}),
-            **wish.environment,
-        },
+        environment=environment,
         root=found.root if found else "",
         is_factory=found.is_factory if found else False,
     )
     others = found.others if found and found.interface is interface else {}
     none = {Interface.NONE: ""} if wish.commands else {}
     return replace(app, targets={**app.targets, **others, **none})
+
+
+def _refuse_without_variables(found: Survey, environment: Mapping[str, str], folder: Path) -> None:
+    """Refuse an app that cannot be imported without variables that nobody set, all of them at once.
+
+    *Errors*: UsageError with their names.
+    """
+    missing = [one for one in found.needed if one.name not in environment]
+    if not missing:
+        return
+    shown = ", ".join(f"`{one.name}` ({one.path}:{one.line})" for one in missing)
+    by_hand = " ".join(f"--env {one.name}=..." for one in missing if one.name not in found.offered)
+    file = f"--env-file {folder / '.env'}" if any(one.name in found.offered for one in missing) else ""
+    raise UsageError(
+        f"the app needs variables that are not set: {shown}",
+        hint=f"{' '.join(filter(None, (file, by_hand)))} sets them; --env NAME passes one of your own",
+    )
 
 
 def _target(wish: OwnApp, interface: Interface) -> str:

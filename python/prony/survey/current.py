@@ -3,7 +3,7 @@
 >>> from prony.survey.sources import Folder
 >>> procfile = "web: gunicorn -w 3 --bind 0.0.0.0:$PORT config.wsgi --preload"
 >>> folder = Folder({"Procfile": procfile}.get, lambda path: [])
->>> found = find_current(folder, Circumstances()).current
+>>> found = find_current(folder, ReadingAid()).current
 >>> found.server, found.words, found.left_out
 ('gunicorn', ('-w', '3', '{app}', '--preload'), ('`--bind 0.0.0.0:$PORT`',))
 
@@ -47,7 +47,7 @@ _NOT_PASSED = ("PORT", "HOST", "PATH", "HOME", "USER", "VIRTUAL_ENV", "PYTHONPAT
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
+class ReadingAid:
     """What a command is read with: what was ``typed`` in its place, the user's ``variables``, and the number
     of the machine's CPUs, which a configuration may ask for.
     """
@@ -97,7 +97,7 @@ class FoundCurrent:
     reason: str = ""
 
 
-def find_current(folder: Folder, around: Circumstances) -> FoundCurrent:
+def find_current(folder: Folder, around: ReadingAid) -> FoundCurrent:
     """Return the command by which the folder's app is served today: what was typed, else the first one that
     its files have.
     """
@@ -130,7 +130,7 @@ class _Command:
     substituted: Sequence[str] = ()
 
 
-def _read(written: Written, folder: Folder, around: Circumstances) -> Current | None:
+def _read(written: Written, folder: Folder, around: ReadingAid) -> Current | None:
     command = _command(written.text)
     if command is None:
         return _of_script(written, folder, around)
@@ -138,7 +138,7 @@ def _read(written: Written, folder: Folder, around: Circumstances) -> Current | 
     return _Reading(written, command, folder, known, around.cpus).current()
 
 
-def _of_script(written: Written, folder: Folder, around: Circumstances) -> Current | None:
+def _of_script(written: Written, folder: Folder, around: ReadingAid) -> Current | None:
     """Return what a shell's script of the folder starts at its end."""
     for word in written.text.split()[:2]:
         path = word.removeprefix(f"{written.base}/" if written.base else "").removeprefix("./")
@@ -273,15 +273,15 @@ class _Reading:
 
     def _environment(self) -> tuple[dict[str, str], list[str]]:
         """Return the variables of the command's source that all servers get, and the names of the others."""
-        told = {**self.written.environment, **self.command.environment}
+        given = {**self.written.environment, **self.command.environment}
         passed: dict[str, str] = {}
         kept_back: list[str] = []
-        for name, written in told.items():
+        for name, written in given.items():
             if name in _NOT_PASSED:
                 continue
             value, unknown = self._filled(written)
             if unknown or is_secret(name):
-                kept_back += [name] if name not in self.variables or name in told else []
+                kept_back.append(name)
             else:
                 passed[name] = value
         return passed, kept_back

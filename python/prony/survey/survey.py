@@ -16,6 +16,7 @@ from prony.model.subject import Interface
 from prony.survey.dependencies import DECLARING, Dependencies, find_dependencies, foreign_imports
 from prony.survey.interface import CALLABLES, FACTORIES, bound_names, find_factory, find_interface
 from prony.survey.sources import Module, Names, Read, Sources, no_names
+from prony.survey.variables import NeededVariable, names_of_env_file, needed_variables
 
 DJANGO_SETTINGS = "DJANGO_SETTINGS_MODULE"
 
@@ -47,7 +48,8 @@ class Survey:
     """What was found. ``interface`` null: the source does not say; ``reason``: by what it was recognised.
 
     ``root``: the folder, in the app's, at which its imports begin. ``is_factory``: the target makes the app.
-    ``others``: the project's targets of other interfaces. ``dependencies`` null: none are declared.
+    ``others``: the project's targets of other interfaces. ``needed``: the variables without which it cannot
+    be imported; ``offered``: the names in its `.env`. ``dependencies`` null: none are declared.
     ``environment``: the variables that the app needs and that another file of its folder sets.
     """
 
@@ -57,6 +59,8 @@ class Survey:
     root: str = ""
     is_factory: bool = False
     others: Mapping[Interface, str] = field(default_factory=dict)
+    needed: tuple[NeededVariable, ...] = ()
+    offered: tuple[str, ...] = ()
     dependencies: Dependencies | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -131,6 +135,7 @@ def survey_app(
     dependencies = None if declared else _declared(read)
     if dependencies is None and not declared:
         _refuse_undeclared(sources, name)
+    environment = _settings(read, module)
     return Survey(
         target=target,
         interface=found.interface if found else None,
@@ -139,7 +144,9 @@ def survey_app(
         is_factory=factory is not None,
         others=_others(sources, module, found.interface) if found else {},
         dependencies=dependencies,
-        environment=_settings(read, module),
+        environment=environment,
+        needed=needed_variables(sources, [name, *environment.values()]),
+        offered=names_of_env_file(read),
     )
 
 

@@ -161,7 +161,7 @@ def _entry(name: str, words: Sequence[str], **more: Any) -> ServerEntry:
 
 def current_entry(current: Current, known: Mapping[str, ServerEntry], interface: Interface) -> ServerEntry:
     """Return the entry of the command by which an app is served today, named `YOURS`: the words as they were
-    written. Of the catalogue it has how its server is installed, stopped and told apart.
+    written. Of the catalogue it has how its server is installed and stopped, and the roles of its processes.
 
     *Errors*: UsageError for words that an entry may not have.
     """
