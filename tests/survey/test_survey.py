@@ -187,6 +187,11 @@ def test_one_app_that_several_modules_offer_is_one():
     assert surveyed({"app.py": FLASK, "api.py": MADE, "wsgi.py": "from app import app"}).target == "wsgi:app"
 
 
+def test_a_script_that_starts_the_app_is_not_the_app():
+    script = "from stall import create_app\ncreate_app().run()\n"
+    assert surveyed({"serve.py": script, "stall.py": MADE}).target == "stall:create_app"
+
+
 def test_a_project_offers_the_interface_of_the_module_beside_it():
     asgi = WSGI.replace("wsgi", "asgi")
     found = surveyed({**DJANGO, "mysite/asgi.py": asgi}, "manage.py")

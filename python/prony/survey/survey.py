@@ -6,6 +6,7 @@
 ('shop:app', 'wsgi', 'requirements.txt')
 """
 
+import ast
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -195,6 +196,8 @@ def _usual_target(sources: Sources) -> str | None:
     within = [name for package in packages for name in (package, *(f"{package}.{one}" for one in _MODULES))]
     files = (name.removesuffix(".py") for name in sources.names("") if name.endswith(".py"))
     others = [name for name in files if name.isidentifier() and name not in _NO_APPS]
+    # A script that starts the app imports it from where it is made.
+    others.sort(key=lambda name: not _is_made_in(sources, name))
     return _only_app(sources, _MODULES) or _only_app(sources, within) or _only_app(sources, others)
 
 
@@ -215,6 +218,16 @@ def _only_app(sources: Sources, modules: Sequence[str]) -> str | None:
             hint=f"--app {next(iter(found.values()))}",
         )
     return next(iter(found.values()), None)
+
+
+def _is_made_in(sources: Sources, name: str) -> bool:
+    """Return whether a module makes the app that it offers, and does not import it."""
+    module, target = sources.module(name), _offered(sources, name)
+    if module is None or target is None:
+        return False
+    wanted = target.partition(":")[2]
+    imports = (one for one in module.body if isinstance(one, ast.ImportFrom | ast.Import))
+    return not any(wanted in (alias.asname, alias.name) for one in imports for alias in one.names)
 
 
 def _is_gate(module: str) -> bool:
