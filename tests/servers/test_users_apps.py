@@ -138,6 +138,47 @@ def test_an_app_is_measured_on_the_usual_servers_with_nothing_else_said(prony, f
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path != folder} == before
 
 
+FACTORY = "from flask import Flask\n\n\ndef create_app() -> Flask:\n    {}    return app\n"
+STALL = FACTORY.format("app = Flask('a')\n    app.get('/')(lambda: 'soup')\n")
+SERVED = "import os\nfrom stall import create_app\n\ncreate_app().run(port=int(os.environ['PORT']))\n"
+INI = (
+    "[uwsgi]\nmodule = stall:create_app()\nmaster = true\nprocesses = 2\nsocket = /run/stall\nvacuum = true\n"
+)
+# How an app is started today, and the words that must stand in its printed command.
+TODAY = {
+    "gunicorn": ({"Procfile": "web: gunicorn -w 2 --preload -b :80 'stall:create_app()'"}, "-w 2 --preload"),
+    "configured": (
+        {
+            "gunicorn.conf.py": "workers = 2\nmax_requests = 9000\n",
+            "Dockerfile": "CMD gunicorn 'stall:create_app()'",
+        },
+        "gunicorn --bind 127.0.0.1:8000 prony_app:app",
+    ),
+    "waitress": (
+        {"compose.yaml": "services: {a: {command: waitress-serve --call stall:create_app}}"},
+        "waitress-serve",
+    ),
+    "uwsgi": (
+        {"stall.ini": INI, "a.service": "[Service]\nExecStart=uwsgi --ini stall.ini\n"},
+        "--processes=2 --vacuum",
+    ),
+    "own": ({"serve.py": SERVED, "Procfile": "web: python -u serve.py"}, "python -u serve.py"),
+}
+
+
+@pytest.mark.parametrize("name", TODAY)
+def test_what_runs_today_is_started_to_the_letter_and_measured_beside_others(prony, folder, trials, name):
+    files, words = TODAY[name]
+    write(folder, {"stall.py": STALL, "requirements.txt": "flask==3.1.2\n", **files})
+    done = prony("run", "--app", ".", "--servers", "waitress", *QUICK, "--expect-body", "soup", timeout_s=300)
+    assert done.status == 0, done.err
+    assert [trial.outcome for trial in trials(folder / "out.prony")] == [Ok()] * 2
+    with open_archive(folder / "out.prony") as archive:
+        subjects = archive.subjects()
+    assert next(iter(subjects)) == "yours+stall"
+    assert words in subjects["yours+stall"].command_line
+
+
 def test_a_page_in_php_is_measured_on_servers_of_the_catalogue(prony, folder, trials):
     unpack(folder, "php")
     typed = (

@@ -122,3 +122,12 @@ def test_what_pipenv_locked_for_production_is_needed_exactly():
 def test_what_cannot_be_read_is_refused_by_name(files, message):
     with pytest.raises(UsageError, match=message):
         find_dependencies(files.get)
+
+
+def test_the_lock_of_pdm_holds_versions_but_not_what_lies_elsewhere():
+    lock = (
+        '[[package]]\nname = "flask"\nversion = "3.1.2"\n'
+        '[[package]]\nname = "own"\nversion = "1"\npath = "./own"\n'
+    )
+    found = find_dependencies({"pdm.lock": lock, "pyproject.toml": "[project]\nname = 'a'"}.get)
+    assert (found.source, found.file, found.constraints) == ("pdm.lock", "pyproject.toml", ("flask==3.1.2",))

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from prony.errors import UsageError
+from prony.survey.current import ReadingAid, find_current
 from prony.survey.programs import find_program
 from prony.survey.sources import Folder
 from prony.survey.survey import is_python_target, survey_app
@@ -161,6 +162,40 @@ def test_the_program_of_a_procfile_that_is_not_there_is_the_modules():
     assert find(files).command == ("{build}/server", "-quiet")
 
 
+@pytest.mark.parametrize(
+    ("files", "command"),
+    [
+        ({"Dockerfile": 'FROM node\nCMD ["node", "stall.js"]', "package.json": "{}"}, ("{node}", "stall.js")),
+        (
+            {"compose.yaml": "services: {web: {command: php -S 0.0.0.0:80 -t pub}}"},
+            ("{php}", "-S", "0.0.0.0:80", "-t", "pub"),
+        ),
+        (
+            {
+                "Dockerfile": 'FROM go AS b\nFROM scratch\nENTRYPOINT ["/srv/stall", "-q"]',
+                "go.mod": "module m",
+                "main.go": GO,
+            },
+            ("{build}/server", "-q"),
+        ),
+        # What serves in an image need not be there without it.
+        (
+            {"Dockerfile": 'CMD ["nginx", "-g", "daemon off;"]', "server.js": "", "package.json": "{}"},
+            ("{node}", "server.js"),
+        ),
+    ],
+)
+def test_an_image_says_what_is_started_where_the_program_is_the_folders(files, command):
+    assert find(files).command == command
+
+
+def test_what_was_typed_as_todays_command_is_the_program():
+    assert find_program(".", folder({"Procfile": "web: node a.js"}), "node b.js").command == (
+        "{node}",
+        "b.js",
+    )
+
+
 def test_braces_that_a_shell_would_read_are_refused():
     with pytest.raises(UsageError, match="whose braces"):
         find({"Procfile": "web: ./shop ${PORT:-80}"})
@@ -184,8 +219,10 @@ def test_a_procfile_that_names_no_app_in_python_is_refused(line):
 )
 def test_the_app_in_python_of_a_folder_is_found(files, target):
     files = {**files, "requirements.txt": "flask"}
-    assert is_python_target(".", files.get)
-    assert survey_app(".", files.get).target == target
+    today = find_current(folder(files), ReadingAid()).current
+    named = today.target if today else ""
+    assert is_python_target(".", files.get, named)
+    assert survey_app(".", files.get, named=named).target == target
 
 
 def test_a_folder_without_an_app_in_python_has_none():

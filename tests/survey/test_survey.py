@@ -8,7 +8,8 @@ from prony.model.subject import Interface
 from prony.survey.dependencies import foreign_imports
 from prony.survey.programs import usual_servers
 from prony.survey.sources import Sources
-from prony.survey.survey import survey_app
+from prony.survey.survey import folder_of_app, survey_app
+from survey.test_programs import folder
 
 FLASK = "from flask import Flask\napp = Flask(__name__)\n"
 MANAGE = 'import os\nos.environ.setdefault("DJANGO_SETTINGS_MODULE", "mysite.settings")\n'
@@ -109,3 +110,134 @@ def test_the_usual_servers_are_at_most_four_of_the_catalogue_that_speak_the_inte
 def test_a_source_that_python_cannot_parse_is_left_to_the_server(source):
     found = survey_app("shop:app", {"shop.py": source}.get)
     assert (found.target, found.interface) == ("shop:app", None)
+
+
+def surveyed(files, typed="."):
+    whole = folder({"requirements.txt": "flask", **files})
+    return survey_app(typed, whole.read, names=whole.names)
+
+
+FACTORY = (
+    "from flask import Flask\n\n\ndef create_app(config=None, *, debug=False){}:\n    {}\n    return app\n"
+)
+MADE = FACTORY.format("", "app = Flask(__name__)")
+TYPED = FACTORY.format(" -> Flask", "app = made_elsewhere()")
+
+
+@pytest.mark.parametrize("source", [MADE, TYPED])
+@pytest.mark.parametrize("typed", [".", "stall", "stall:create_app", "stall:create_app()"])
+def test_a_factory_is_no_app_and_says_what_it_makes(source, typed):
+    found = surveyed({"stall/__init__.py": source}, typed)
+    assert (found.target, found.interface, found.is_factory) == ("stall:create_app", "wsgi", True)
+
+
+@pytest.mark.parametrize(
+    ("maker", "interface"),
+    [
+        ("fastapi.FastAPI", "asgi"),
+        ("litestar.Litestar", "asgi"),
+        ("quart.Quart", "asgi"),
+        ("flask.Flask", "wsgi"),
+    ],
+)
+def test_factories_of_the_usual_frameworks_are_recognised(maker, interface):
+    module, _, name = maker.partition(".")
+    found = surveyed({"main.py": f"from {module} import {name}\ndef make_app():\n    return {name}('x')\n"})
+    assert (found.target, found.interface, found.is_factory) == ("main:make_app", interface, True)
+
+
+def test_a_factory_that_another_module_offers_is_one_too():
+    found = surveyed(
+        {"wsgi.py": "from stall import create_app", "stall/__init__.py": MADE}, "wsgi:create_app"
+    )
+    assert (found.interface, found.is_factory) == ("wsgi", True)
+
+
+def test_a_function_that_needs_something_is_no_factory():
+    files = {"stall.py": "def app(environ, start_response): ...\ndef create_app(config): ...\n"}
+    assert not surveyed(files, "stall:app").is_factory
+    assert not surveyed(files, "stall:create_app").is_factory
+
+
+@pytest.mark.parametrize(
+    ("path", "target", "root"),
+    [
+        ("app/main.py", "app.main:app", ""),
+        ("src/stall/main.py", "stall.main:app", "src"),
+        ("stall/asgi.py", "stall.asgi:app", ""),
+        ("run.py", "run:app", ""),
+        ("stall.py", "stall:app", ""),
+    ],
+)
+def test_an_app_is_found_where_people_put_it(path, target, root):
+    found = surveyed({path: FLASK, "tests/app.py": "app = 1"})
+    assert (found.target, found.root) == (target, root)
+
+
+def test_several_apps_of_a_folder_are_listed():
+    files = {"app.py": FLASK, "main.py": "from fastapi import FastAPI\napp = FastAPI()\n"}
+    with pytest.raises(UsageError) as refused:
+        surveyed(files)
+    assert "has 2 apps: `app:app` (Flask in app.py), `main:app` (FastAPI in main.py)" in str(refused.value)
+    assert refused.value.hint == "--app app:app"
+
+
+def test_one_app_that_several_modules_offer_is_one():
+    assert surveyed({"app.py": FLASK, "main.py": "from app import app"}).target == "app:app"
+    assert surveyed({"app.py": FLASK, "api.py": MADE, "wsgi.py": "from app import app"}).target == "wsgi:app"
+
+
+def test_a_script_that_starts_the_app_is_not_the_app():
+    script = "from stall import create_app\ncreate_app().run()\n"
+    assert surveyed({"serve.py": script, "stall.py": MADE}).target == "stall:create_app"
+
+
+def test_a_project_offers_the_interface_of_the_module_beside_it():
+    asgi = WSGI.replace("wsgi", "asgi")
+    found = surveyed({**DJANGO, "mysite/asgi.py": asgi}, "manage.py")
+    assert (found.interface, found.others) == (Interface.WSGI, {Interface.ASGI: "mysite.asgi:application"})
+    assert surveyed(DJANGO, "manage.py").others == {}
+
+
+def test_the_folder_below_that_declares_what_its_app_needs_is_the_apps():
+    files = {"backend/app/main.py": FLASK, "backend/pyproject.toml": "[project]\nname='a'", "web/a.js": ""}
+    whole = folder(files)
+    assert folder_of_app(whole.read, whole.names, "") == "backend"
+    more = folder({**files, "admin/wsgi.py": FLASK, "admin/requirements.txt": ""})
+    with pytest.raises(UsageError, match="apps are in `admin`, `backend`; expected the folder of one"):
+        folder_of_app(more.read, more.names, "")
+    top = folder({**files, "app.py": FLASK})
+    assert folder_of_app(top.read, top.names, "") == ""
+
+
+def test_what_a_folder_above_declares_counts_within_the_repository():
+    files = {"stall.py": FLASK, "../pyproject.toml": "[project]\nname='a'\ndependencies=['flask']"}
+    found = survey_app("stall:app", files.get)
+    assert (found.dependencies.source, found.dependencies.file) == ("../pyproject.toml", "../pyproject.toml")
+    with pytest.raises(UsageError, match="no file of its folder declares that"):
+        survey_app("stall:app", {**files, ".git": ""}.get)
+
+
+NEEDY = (
+    "import os\nfrom os import environ\nfrom conf import URL\n"
+    "KEY = os.environ['KEY']\nPORT = int(environ['LIMIT'])\nSOME = os.environ.get('SOME')\n"
+    "if KEY:\n    os.environ['MORE']\ntry:\n    os.environ['MAYBE']\nexcept KeyError:\n    pass\n"
+    "def app(environ, start_response):\n    os.environ['LATER']\n"
+)
+
+
+def test_all_variables_that_an_import_needs_are_found_at_once():
+    files = {
+        "stall.py": NEEDY,
+        "conf.py": "import os\nURL = str(os.environ['URL'])",
+        ".env": "A=1\nexport URL=x\n",
+    }
+    found = survey_app("stall:app", files.get)
+    assert [one.name for one in found.needed] == ["KEY", "LIMIT", "URL"]
+    assert (found.needed[2].path, found.needed[2].line) == ("conf.py", 2)
+    assert found.offered == ("A", "URL")
+
+
+def test_what_the_app_reads_from_its_file_by_itself_is_not_missing():
+    files = {"stall.py": "from dotenv import load_dotenv\n" + NEEDY, "conf.py": "", ".env": "KEY=1\n"}
+    assert [one.name for one in survey_app("stall:app", files.get, declared=True).needed] == ["LIMIT"]

@@ -16,10 +16,10 @@ _OF_OWN_APP = (
     *("header", "body", "env", "env_file", "directory", "interface"),
     *("expect_status", "expect_header", "expect_body", "expect_body_contains", "expect_body_sha256"),
     "ready_timeout",
-    *("requirements", "python", "commands"),
+    *("requirements", "python", "commands", "current", "no_current"),
 )
 _OF_APP_ALONE = ("servers", "interface", "requirements", "python")
-_OF_ENVIRONMENT = ("directory", "requirements", "python", "env", "env_file")
+_OF_ENVIRONMENT = ("directory", "requirements", "python", "env", "env_file", "current", "no_current")
 _OF_OPEN_LOOP = ("arrivals", "seed", "pacing")
 
 

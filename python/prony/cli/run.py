@@ -1,5 +1,6 @@
 """``prony run``: a study, a file, or a user's own app."""
 
+import os
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
@@ -31,7 +32,7 @@ from prony.cli.run_options import AppOptions, LoadOptions, OutputOptions, RunOpt
 from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox
 from prony.cli.settings_option import settings_of
 from prony.cli.talk import say
-from prony.cli.variables import check_variables, refuse_masked
+from prony.cli.variables import check_variables, refuse_masked, variables
 from prony.errors import ExitCode, UsageError
 from prony.factors import OF_APP, OF_SANDBOX
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from prony.plan import PlanOptions
     from prony.sandbox.choice import Chosen
     from prony.study import Study
+    from prony.survey.current import Current, FoundCurrent
     from prony.survey.sources import Program
     from prony.survey.survey import Survey
 
@@ -121,8 +123,21 @@ def run(
         # Without a valid reply the report is the reason, and `end` has the status of it.
         return end(out, ending, 0 if status == ExitCode.COULD_NOT_MEASURE else status)
     refuse_options_of_another_run(options, known.apps)
+    options = _in_folder_of_app(options)
     refuse_masked(own.env or (), load.header or ())
     return _do(_study(options, known), ending, output.show_only)
+
+
+def _in_folder_of_app(options: RunOptions) -> RunOptions:
+    """Return the options with the folder that has the app, which may lie below the one that was named."""
+    from prony.study.found import app_folder
+
+    own = options.own
+    folder = app_folder(own.folder, own.app) if options.study is None and own.app else own.folder
+    if folder == own.folder:
+        return options
+    say(f"the app is in {folder}")
+    return replace(options, own=replace(own, directory=folder))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +146,8 @@ class _Found:
 
     app: "Survey | None" = None
     program: "Program | None" = None
+    current: "Current | None" = None
+    remarks: tuple[str, ...] = ()
 
     def words(self, options: RunOptions, plan: "Plan") -> str:
         """Return what was found, as the end of a sentence; empty: nothing was."""
@@ -211,6 +228,8 @@ def _study(options: RunOptions, known: "Catalog") -> "Study":
     check_mix(plan, options.load.engine)
     check_streams(plan, known, options.load.streams)
     check_files(options.own, user)
+    for remark in (*plan.notes, *found.remarks) if options.study is None else ():
+        say(remark)
     if not options.output.show_only:
         _show_found(options, plan, found)
     checks, out = _cross_checks(options, plan, known), archive_to_write(plan, options.output.out)
@@ -355,14 +374,52 @@ def _found(options: RunOptions, known: "Catalog", *, declared: bool) -> _Found:
     own = options.own
     if options.study is not None or own.app is None or own.app in known.apps or own.app.endswith(".psgi"):
         return _Found()
-    program = program_of(own.folder, own.app)
+    today = _today(options)
+    named = today.current.target if today.current else ""
+    command = own.current or "" if today.current is None else ""
+    program = program_of(own.folder, own.app, named=named, command=command)
     if own.servers and own.app.endswith(".php"):
         # A page: PHP's own server would serve it too.
         return _Found()
     if program is not None:
         refuse_options_of_servers(options.typed, own.app, program.source)
         return _Found(program=program)
-    return _Found(survey_of(own.folder, own.app, declared=declared))
+    return _with_current(_Found(survey_of(own.folder, own.app, declared=declared, named=named)), today, own)
+
+
+def _today(options: RunOptions) -> "FoundCurrent":
+    """Return the command by which the folder's app is served today."""
+    from prony.study.found import current_of
+    from prony.survey.current import ReadingAid
+
+    own = options.own
+    known = variables(own.env or (), own.env_file)
+    return current_of(own.folder, ReadingAid(own.current or "", known, os.cpu_count() or 1))
+
+
+def _with_current(found: _Found, today: "FoundCurrent", own: AppOptions) -> _Found:
+    """Return what was found with the command of today, if that serves the app.
+
+    *Errors*: UsageError for a typed command that does not.
+    """
+    if found.app and found.app.offered and not own.env_file:
+        names = ", ".join(found.app.offered)
+        offer = f"`.env` beside the app is not passed on: --env-file {own.folder / '.env'} sets {names}"
+        found = replace(found, remarks=(offer,))
+    if own.no_current:
+        return found
+    target = found.app.target if found.app else ""
+    current = today.current
+    offered = [target, *(found.app.others.values() if found.app else ())]
+    if current is not None and any(current.serves(one) for one in offered):
+        return replace(found, current=current)
+    reason = today.reason
+    if current is not None:
+        reason = f"{current.source} is `{current.text}`, which serves `{current.target}`, not `{target}`"
+    if own.current and reason:
+        raise UsageError(reason, hint="name a server and the app, such as --current 'gunicorn -w 4 shop:app'")
+    without = (f"without yours: {reason}; --current '...' names it",) if reason else ()
+    return replace(found, remarks=(*found.remarks, *without))
 
 
 def _plan(
@@ -375,4 +432,5 @@ def _plan(
 
     if options.study is not None:
         return plan_of_study(options.study, known, asked), known
-    return plan_of_app(own_app(options, known, found.app, found.program), known, asked)
+    wish = own_app(options, known, found.app, found.program)
+    return plan_of_app(replace(wish, current=found.current), known, asked)

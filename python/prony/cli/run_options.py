@@ -98,6 +98,16 @@ class AppOptions:
             "may be repeated.",
         ),
     ] = None
+    current: Annotated[
+        str | None,
+        typer.Option(
+            help="The command that runs today, 'gunicorn -w 4 shop:app': measured first, as `yours` (found "
+            "in Procfile, Dockerfile, compose.yaml or a unit of systemd)."
+        ),
+    ] = None
+    no_current: Annotated[
+        bool, typer.Option("--no-current", help="Leave out the command that runs today.")
+    ] = False
     interface: Annotated[
         Interface | None,
         typer.Option(help="How servers call the app (found in its source)."),

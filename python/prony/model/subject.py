@@ -48,6 +48,12 @@ def is_of(name: str, pattern: str) -> bool:
     return is_named(name, pattern) or is_named(_WITH_LEVELS.sub("", name), pattern)
 
 
+FACTORY_TARGET = "prony_app:app"
+"""The target of an app that a factory makes: the same for all servers, each of which would call it in its own
+way.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class App:
     """What is served: a folder, and the callable in it.
@@ -55,7 +61,8 @@ class App:
     ``targets`` maps each interface that the app offers to its ``module:attribute``. ``requirements`` are
     requirement strings, resolved together with the server's. ``digest`` identifies the folder's content
     (SHA-256). ``services``: the services of the catalogue that the app needs. ``root``: the folder, in the
-    app's, at which its imports begin, such as ``src``.
+    app's, at which its imports begin, such as ``src``. ``factory``: the ``module:attribute`` that makes the
+    app, which Prony's own `FACTORY_TARGET` calls.
     """
 
     name: str
@@ -68,6 +75,7 @@ class App:
     environment: Mapping[str, str] = field(default_factory=dict)
     digest: str = ""
     root: str = field(default="", metadata=OPTIONAL)
+    factory: str = field(default="", metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)

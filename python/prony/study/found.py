@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.catalog.install.environment import Declared
+from prony.survey.current import FoundCurrent, ReadingAid, find_current
 from prony.survey.programs import find_program
 from prony.survey.sources import Folder, Program
-from prony.survey.survey import Survey, is_python_target, survey_app
+from prony.survey.survey import Survey, folder_of_app, is_python_target, survey_app
 from prony.trees import content
 from prony.units import MIB
 
@@ -19,26 +20,50 @@ if TYPE_CHECKING:
 _LARGEST_BYTES = 16 * MIB
 
 
-def survey_of(folder: Path, typed: str, *, declared: bool = False) -> Survey | None:
+def current_of(folder: Path, around: ReadingAid) -> FoundCurrent:
+    """Return the command by which the app in ``folder`` is served today, as its files have it."""
+    return find_current(_folder(folder), around)
+
+
+def app_folder(folder: Path, typed: str) -> Path:
+    """Return the folder of the app ``typed``: for ``.`` a folder below may have it, such as ``backend``.
+
+    *Errors*: UsageError when several have one.
+    """
+    whole = _folder(folder)
+    if typed != "." or whole.has("go.mod") or whole.has("package.json"):
+        return folder
+    current = find_current(whole, ReadingAid()).current
+    return folder / folder_of_app(whole.read, whole.names, current.target if current else "")
+
+
+def survey_of(folder: Path, typed: str, *, declared: bool = False, named: str = "") -> Survey | None:
     """Return what ``folder`` says of the app ``typed``; null when that is not an app in Python.
 
-    ``declared``: the user says what it needs.
+    ``declared``: the user says what it needs; ``named``: the app that the command of today names.
 
     *Errors*: UsageError as `survey_app`.
     """
-    read = _reader(folder)
-    return survey_app(typed, read, declared=declared) if is_python_target(typed, read) else None
+    read, names = _reader(folder), partial(_names, folder)
+    if not is_python_target(typed, read, named, names):
+        return None
+    return survey_app(typed, read, declared=declared, named=named, names=names)
 
 
-def program_of(folder: Path, typed: str) -> Program | None:
+def program_of(folder: Path, typed: str, *, named: str = "", command: str = "") -> Program | None:
     """Return the program in ``folder`` that was typed as an app; null when it is an app in Python, or none.
+
+    ``named``: the app that the command of today names; ``command``: what the user typed as that.
 
     *Errors*: UsageError as `find_program`.
     """
-    read = _reader(folder)
-    if typed == "." and is_python_target(typed, read):
+    if typed == "." and is_python_target(typed, _reader(folder), named, partial(_names, folder)):
         return None
-    return find_program(typed, Folder(read, partial(_names, folder)))
+    return find_program(typed, _folder(folder), command)
+
+
+def _folder(folder: Path) -> Folder:
+    return Folder(_reader(folder), partial(_names, folder))
 
 
 def _names(folder: Path, path: str) -> list[str]:

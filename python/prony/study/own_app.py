@@ -7,17 +7,21 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from prony.catalog.schema.command import YOURS
 from prony.errors import UsageError
 from prony.model.exchange import Check, Contract, Request
 from prony.model.plan import Plan
 from prony.model.subject import App, Interface
 from prony.model.workload import Arrivals, MixPath
+from prony.study.equal_share import equal_share
+from prony.survey.current import Current
 from prony.survey.programs import usual_servers
 from prony.survey.sources import Program
 from prony.survey.survey import Survey
 
 if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
+    from prony.factors import Choice
     from prony.plan import PlanOptions
     from prony.study_document import StudyDocument
 
@@ -29,6 +33,8 @@ class OwnApp:
     ``found``: what its folder says; null for a built-in app. ``program``: what its folder has instead of an
     app for servers: it listens on a port itself, and ``app`` is null. Without ``servers``, those that are
     usual for the app's interface.
+
+    ``current``: the command of today, which is the first server; null: there is none, or it is left out.
 
     ``expected``: the reply that each request must get; ``paths``: of a mix, in place of the request's.
 
@@ -57,6 +63,7 @@ class OwnApp:
     environment: dict[str, str]
     program: Program | None = None
     paths: tuple[MixPath, ...] = ()
+    current: Current | None = None
 
     @property
     def contract(self) -> Contract:
@@ -86,12 +93,64 @@ def plan_of_app(wish: OwnApp, known: "Catalog", options: "PlanOptions") -> "tupl
     for entry in commands:
         view = with_server(view, entry)
     own = tuple(entry.name for entry in commands)
-    wish = wish if wish.servers else replace(wish, servers=_usual(app))
-    document = _document(wish, app.name, own)
+    usual = not wish.servers
+    wish = replace(wish, servers=_usual(app)) if usual else wish
     asked = replace(options, request=wish.request, profile=None, calibrate=None)
+    notes: tuple[str, ...] = ()
+    current = wish.current
+    if current is not None:
+        wish, view = _with_current(wish, current, app, view, is_usual=usual)
+        share = equal_share(current, view, wish.servers, next(iter(app.targets)), options.settings)
+        asked = replace(asked, settings=_merged(share.settings, options.settings))
+        notes = (said_of(current), share.remark)
+    document = _document(wish, app.name, own, _first_spoken(app, view, wish.servers), notes)
     plan = make_plan(document, wish.text, view, asked)
     # Of the catalogue as it came: the user's app may have the name of the reference server's.
     return calibrated(plan, known, CalibrationDocument() if options.calibrate else None), view
+
+
+def _with_current(
+    wish: OwnApp, current: Current, app: App, view: "Catalog", *, is_usual: bool
+) -> "tuple[OwnApp, Catalog]":
+    """Return the wish with the command of today as its first server, unless the user gave it a place, and the
+    catalogue that has it. Of the usual servers the same one is left out.
+    """
+    from prony.catalog.schema.command import current_entry
+    from prony.catalog.schema.loader import with_server
+
+    interface = next(
+        (one for one, target in app.targets.items() if current.serves(app.factory or target)), None
+    )
+    view = with_server(view, current_entry(current, view.servers, interface or next(iter(app.targets))))
+    # The name of a variant says another number of processes than it would have.
+    named = {"uwsgi-two-a-cpu": "uwsgi-router-keepalive"} if is_usual else {}
+    wanted = [named.get(name, name) for name in wish.servers]
+    others = [name for name in wanted if not is_usual or view.split(name)[0] != current.server]
+    servers = others if YOURS in others else [YOURS, *others]
+    return replace(wish, servers=tuple(servers)), view
+
+
+def _first_spoken(app: App, view: "Catalog", servers: Sequence[str]) -> dict[str, Interface]:
+    """Return for each server the first of the app's interfaces that it speaks: its own before others."""
+    speaks = {server: view.interfaces(server.partition("@")[0]) for server in servers}
+    return {
+        server: spoken
+        for server, known in speaks.items()
+        if (spoken := next((one for one in app.targets if one in known), None))
+    }
+
+
+def said_of(current: Current) -> str:
+    """Return in one line what runs today, where that stands, and what of it is not taken over."""
+    left = f"; left out: {', '.join(current.left_out)}" if current.left_out else ""
+    also = f"; not taken: {', '.join(current.also)}" if current.also else ""
+    return f"yours: {current.text}, from {current.source}{left}{also}"
+
+
+def _merged(
+    first: Mapping[str, Mapping[str, "Choice"]], winning: Mapping[str, Mapping[str, "Choice"]]
+) -> dict[str, Mapping[str, "Choice"]]:
+    return {name: {**first.get(name, {}), **winning.get(name, {})} for name in (*first, *winning)}
 
 
 def _usual(app: App) -> tuple[str, ...]:
@@ -107,9 +166,11 @@ def _interface(wish: OwnApp, known: "Catalog") -> Interface:
         return wish.interface
     if of_file := interface_of_file(str(wish.app)):
         return of_file
-    spoken = {server: known.interfaces(server.partition("@")[0]) for server in wish.servers}
+    spoken = {
+        server: known.interfaces(server.partition("@")[0]) for server in wish.servers if server != YOURS
+    }
     if wish.found is not None and wish.found.interface is not None:
-        return _spoken_by_all(wish.found.interface, wish.found.reason, spoken)
+        return _spoken_by_all(wish.found, wish.found.interface, spoken)
     other = [server for server, speaks in spoken.items() if Interface.WSGI not in speaks]
     if other and all(Interface.ASGI in speaks for speaks in spoken.values()):
         return Interface.ASGI
@@ -122,8 +183,11 @@ def _interface(wish: OwnApp, known: "Catalog") -> Interface:
     return Interface.WSGI
 
 
-def _spoken_by_all(interface: Interface, reason: str, spoken: Mapping[str, Sequence[Interface]]) -> Interface:
-    other = next((server for server, speaks in spoken.items() if interface not in speaks), None)
+def _spoken_by_all(
+    found: Survey, interface: Interface, spoken: Mapping[str, Sequence[Interface]]
+) -> Interface:
+    offered, reason = {interface, *found.others}, found.reason
+    other = next((server for server, speaks in spoken.items() if not offered & set(speaks)), None)
     if other is None:
         return interface
     fitting = ",".join(usual_servers(interface))
@@ -152,15 +216,50 @@ def _app(wish: OwnApp, known: "Catalog") -> App:
             hint=f"{names}built-in apps: {', '.join(known.apps)}",
         )
     found = wish.found
+    interface = _interface(wish, known)
+    environment = {
+        **(found.environment if found else {}),
+        **(wish.current.environment if wish.current else {}),
+        **wish.environment,
+    }
+    if found is not None:
+        _refuse_without_variables(found, environment, wish.folder)
     app = user_app(
-        found.target if found else wish.app,
+        _target(wish, interface),
         wish.folder,
-        _interface(wish, known),
+        interface,
         contract=contract,
-        environment={**(found.environment if found else {}), **wish.environment},
+        environment=environment,
         root=found.root if found else "",
+        is_factory=found.is_factory if found else False,
     )
-    return replace(app, targets={**app.targets, Interface.NONE: ""}) if wish.commands else app
+    others = found.others if found and found.interface is interface else {}
+    none = {Interface.NONE: ""} if wish.commands else {}
+    return replace(app, targets={**app.targets, **others, **none})
+
+
+def _refuse_without_variables(found: Survey, environment: Mapping[str, str], folder: Path) -> None:
+    """Refuse an app that cannot be imported without variables that nobody set, all of them at once.
+
+    *Errors*: UsageError with their names.
+    """
+    missing = [one for one in found.needed if one.name not in environment]
+    if not missing:
+        return
+    shown = ", ".join(f"`{one.name}` ({one.path}:{one.line})" for one in missing)
+    by_hand = " ".join(f"--env {one.name}=..." for one in missing if one.name not in found.offered)
+    file = f"--env-file {folder / '.env'}" if any(one.name in found.offered for one in missing) else ""
+    raise UsageError(
+        f"the app needs variables that are not set: {shown}",
+        hint=f"{' '.join(filter(None, (file, by_hand)))} sets them; --env NAME passes one of your own",
+    )
+
+
+def _target(wish: OwnApp, interface: Interface) -> str:
+    """Return the app's target for an interface: of a project that offers several, the one of that."""
+    if wish.found is None:
+        return str(wish.app)
+    return wish.found.others.get(interface, wish.found.target)
 
 
 def _built_in(wish: OwnApp, app: App) -> App:
@@ -186,7 +285,13 @@ def _question(wish: OwnApp) -> str:
     return "Which command serves best?"
 
 
-def _document(wish: OwnApp, app_name: str, commands: Sequence[str]) -> "StudyDocument":
+def _document(
+    wish: OwnApp,
+    app_name: str,
+    commands: Sequence[str],
+    interfaces: Mapping[str, Interface],
+    notes: tuple[str, ...],
+) -> "StudyDocument":
     from prony.study_document import (
         PathDocument,
         ProfileDocument,
@@ -197,7 +302,12 @@ def _document(wish: OwnApp, app_name: str, commands: Sequence[str]) -> "StudyDoc
 
     subjects = []
     if wish.app is not None:
-        subjects.append(SubjectDocument(server=wish.servers, app=(app_name,), interface=wish.interface))
+        subjects += [
+            SubjectDocument(
+                server=(server,), app=(app_name,), interface=interfaces.get(server, wish.interface)
+            )
+            for server in wish.servers
+        ]
     if commands:
         subjects.append(SubjectDocument(server=tuple(commands), app=(app_name,)))
     servers = [*(wish.servers if wish.app is not None else ()), *commands]
@@ -222,4 +332,5 @@ def _document(wish: OwnApp, app_name: str, commands: Sequence[str]) -> "StudyDoc
         subjects=tuple(subjects),
         workloads=(load,),
         profiles={"custom": profile},
+        notes=notes,
     )

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from prony.errors import UsageError
 from prony.survey.sources import Module, Read, Sources
 
-_MISSING = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
+_MISSING = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,16 @@ def foreign_imports(sources: Sources, name: str) -> tuple[ForeignImport, ...]:
     Imports that may fail, that only a type checker sees, or that a function runs later, are left out.
     """
     found: dict[str, ForeignImport] = {}
+    for module in own_modules(sources, name):
+        for imported, line in _imports(module):
+            top = imported.partition(".")[0]
+            if not sources.has(top) and top not in sys.stdlib_module_names:
+                found.setdefault(top, ForeignImport(top, module.path, line))
+    return tuple(found.values())
+
+
+def own_modules(sources: Sources, name: str) -> Iterator[Module]:
+    """Yield the modules of the folder that importing ``name`` runs, each once."""
     seen: set[str] = set()
     waiting = [part for part in _parents(name) if sources.module(part)]
     while waiting:
@@ -49,13 +59,10 @@ def foreign_imports(sources: Sources, name: str) -> tuple[ForeignImport, ...]:
         if module is None or module.path in seen:
             continue
         seen.add(module.path)
-        for imported, line in _imports(module):
-            top = imported.partition(".")[0]
-            if sources.has(top):
+        yield module
+        for imported, _ in _imports(module):
+            if sources.has(imported.partition(".")[0]):
                 waiting += _parents(imported)
-            elif top not in sys.stdlib_module_names:
-                found.setdefault(top, ForeignImport(top, module.path, line))
-    return tuple(found.values())
 
 
 def _parents(name: str) -> list[str]:
@@ -65,7 +72,7 @@ def _parents(name: str) -> list[str]:
 
 
 def _imports(module: Module) -> Iterator[tuple[str, int]]:
-    for statement in _certain(module.body):
+    for statement in certain(module.body):
         match statement:
             case ast.Import(names=aliases, lineno=line):
                 yield from ((one.name, line) for one in aliases)
@@ -86,23 +93,23 @@ def _relative(module: Module, statement: ast.ImportFrom) -> Iterator[str]:
         yield from (f"{base}.{one.name}" for one in statement.names)
 
 
-def _certain(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements that run whenever the body does, and whose failure nothing catches."""
+def certain(body: list[ast.stmt], failures: frozenset[str] = _MISSING) -> Iterator[ast.stmt]:
+    """Yield the statements that run whenever the body does, and of whose ``failures`` nothing catches any."""
     for statement in body:
         yield statement
         match statement:
             case ast.Try(body=tried, finalbody=last):
-                if not any(_catches_missing(handler) for handler in statement.handlers):
-                    yield from _certain(tried)
-                yield from _certain(last)
+                if not any(_catches(handler, failures) for handler in statement.handlers):
+                    yield from certain(tried, failures)
+                yield from certain(last, failures)
             case ast.With(body=inner):
-                yield from _certain(inner)
+                yield from certain(inner, failures)
 
 
-def _catches_missing(handler: ast.ExceptHandler) -> bool:
+def _catches(handler: ast.ExceptHandler, failures: frozenset[str]) -> bool:
     if handler.type is None:
         return True
-    return any(isinstance(node, ast.Name) and node.id in _MISSING for node in ast.walk(handler.type))
+    return any(isinstance(node, ast.Name) and node.id in failures for node in ast.walk(handler.type))
 
 
 # The plain files, the one for production first.
@@ -136,7 +143,7 @@ def find_dependencies(read: Read) -> Dependencies | None:
 
     *Errors*: UsageError for a file that cannot be read as what its name says.
     """
-    for find in (_of_uv, _of_poetry, _of_pipenv, _of_plain, _of_project):
+    for find in (_of_uv, _of_poetry, _of_pdm, _of_pipenv, _of_plain, _of_project):
         found = find(read)
         if found is not None:
             return found
@@ -218,6 +225,19 @@ def _of_poetry(read: Read) -> Dependencies | None:
         return Dependencies("poetry.lock", "pyproject.toml", constraints=_pinned(locked))
     wanted = {name: one for name, one in declared.items() if name.lower() != "python"}
     return Dependencies("poetry.lock", lines=tuple(_lines(wanted)), constraints=_pinned(locked))
+
+
+def _of_pdm(read: Read) -> Dependencies | None:
+    """*Source*: PDM documentation, Lock file; what has a path or a repository is left to `pyproject.toml`."""
+    lock = _toml(read, "pdm.lock")
+    if lock is None or read("pyproject.toml") is None:
+        return None
+    locked = [
+        _Locked(str(one.get("name")), str(one.get("version")), str(one.get("marker", "")))
+        for one in _packages(lock)
+        if "version" in one and not one.keys() & {"path", "git", "url"}
+    ]
+    return Dependencies("pdm.lock", "pyproject.toml", constraints=_pinned(locked))
 
 
 def _poetry(project: Mapping[str, object]) -> Mapping[str, object]:

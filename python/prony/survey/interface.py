@@ -17,6 +17,12 @@ from prony.survey.sources import Module, Sources, statements
 CALLABLES = ("app", "application", "api", "wsgi", "asgi", "server")
 """The names under which modules usually offer their app, the commonest first."""
 
+FACTORIES = (
+    *("create_app", "make_app", "get_app", "build_app", "create_application", "make_application"),
+    *("get_application", "app_factory", "create_api"),
+)
+"""The names under which modules usually offer a function that makes their app."""
+
 # By what makes the app, the longest name that fits: each framework's documentation on deployment.
 _MAKERS: Mapping[str, Interface] = {
     "a2wsgi.ASGIMiddleware": Interface.WSGI,
@@ -67,6 +73,22 @@ def find_interface(sources: Sources, target: str) -> FoundInterface | None:
     name, _, attribute = target.partition(":")
     module = sources.module(name)
     return _Search(sources).of_name(_Place(module, module.body), attribute, _MOST_STEPS) if module else None
+
+
+@dataclass(frozen=True, slots=True)
+class Factory:
+    """A function that makes an app without being given anything; ``found`` null: its source does not say of
+    which interface.
+    """
+
+    found: FoundInterface | None
+
+
+def find_factory(sources: Sources, target: str) -> Factory | None:
+    """Return the factory ``target``, a ``module:attribute``; null when that is an app, or not known."""
+    name, _, attribute = target.partition(":")
+    module = sources.module(name)
+    return _Search(sources).factory(_Place(module, module.body), attribute, _MOST_STEPS) if module else None
 
 
 def bound_names(module: Module) -> frozenset[str] | None:
@@ -125,6 +147,22 @@ class _Search:
             found = self._of_statement(place, statement, first, rest, steps - 1)
             if found is not None:
                 return found
+        return None
+
+    def factory(self, place: _Place, name: str, steps: int) -> Factory | None:
+        """Return what makes an app under a name, also where it was imported from."""
+        statement = next(iter(place.bindings(name)), None)
+        match statement:
+            case ast.FunctionDef(args=given, returns=returned):
+                needed = len(given.posonlyargs) + len(given.args) - len(given.defaults)
+                if needed or any(default is None for default in given.kw_defaults):
+                    return None
+                said = self._of_maker(place, returned) if returned else None
+                return Factory(said or self._of_factory(place, ast.Name(name), steps))
+            case ast.ImportFrom() if steps > 0:
+                module, _, wanted = _imported(place.module, statement, name).rpartition(".")
+                origin = self.sources.module(module) if module else None
+                return self.factory(_Place(origin, origin.body), wanted, steps - 1) if origin else None
         return None
 
     def _of_statement(

@@ -15,11 +15,13 @@ from collections.abc import Mapping
 
 from prony.errors import UsageError
 from prony.model.subject import Interface
+from prony.survey.current import TYPED
 from prony.survey.go import go_program, is_main_package
 from prony.survey.node import node_program
 from prony.survey.php import is_php, php_program
-from prony.survey.procfile import program_of_process, web_process
+from prony.survey.procfile import program_of_process
 from prony.survey.sources import Folder, Program
+from prony.survey.written import Written, written_commands
 
 # For each interface at most four: the commonest first, and of those alike in kind only one. Each pair differs
 # in how it serves requests at the same time.
@@ -50,9 +52,9 @@ _EXPECTED = (
 )
 
 
-def find_program(typed: str, folder: Folder) -> Program | None:
+def find_program(typed: str, folder: Folder, command: str = "") -> Program | None:
     """Return the program that was typed: ``.`` for the folder's own, a file that describes it, a script, or
-    the folder of a package in Go. Null: it is none.
+    the folder of a package in Go. Null: it is none. ``command``: what starts the folder's own.
 
     *Errors*: UsageError for a folder that does not say how its program is started, or lacks what it needs.
     """
@@ -60,7 +62,7 @@ def find_program(typed: str, folder: Folder) -> Program | None:
     if typed.startswith("/") or ".." in typed.split("/"):
         return None
     if not path:
-        return _of_folder(folder)
+        return program_of_process(folder, Written(TYPED, command)) if command else _of_folder(folder)
     return _of_path(path, folder) if folder.has(path) else None
 
 
@@ -88,9 +90,12 @@ def _of_folder(folder: Folder) -> Program:
     """Of several descriptions the one that says it most exactly: scripts of ``package.json`` may only build
     what another language serves.
     """
-    for name in ("Procfile", "go.mod"):
-        if folder.has(name) and (found := _described_by(name, folder)):
-            return found
+    written = written_commands(folder)
+    process = next((one for one in written if _names_program(one, folder)), None)
+    if process is not None:
+        return program_of_process(folder, process)
+    if folder.has("go.mod"):
+        return go_program(folder, "")
     if is_php(folder):
         return php_program(folder, "")
     if folder.has("package.json"):
@@ -101,11 +106,22 @@ def _of_folder(folder: Folder) -> Program:
     )
 
 
+# What the other files start that describe a folder, and Prony can start.
+_STARTED = ("node", "nodejs", "npm", "php")
+
+
+def _names_program(written: Written, folder: Folder) -> bool:
+    """Return whether a command starts a program of this folder: a Procfile's does; in an image lie others."""
+    first = written.text.split(maxsplit=1)[0]
+    is_own = first in _STARTED or (folder.has("go.mod") and "/" in first)
+    return is_own or written.source.endswith("in Procfile")
+
+
 def _described_by(name: str, folder: Folder) -> Program | None:
     match name:
         case "Procfile":
-            command = web_process(folder.read(name) or "")
-            return program_of_process(folder, command) if command else None
+            written = [one for one in written_commands(folder) if one.source.endswith(f"in {name}")]
+            return program_of_process(folder, written[0]) if written else None
         case "go.mod":
             return go_program(folder, "")
         case "composer.json":

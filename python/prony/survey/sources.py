@@ -23,6 +23,15 @@ from typing import Literal
 Read = Callable[[str], str | None]
 """The text of a file by its path in the app's folder; empty for a folder, null for what is not there."""
 
+Names = Callable[[str], Sequence[str]]
+"""The names in a folder, by its path in the app's folder; none for what is no folder."""
+
+
+def no_names(path: str) -> Sequence[str]:
+    """Return no names."""
+    return ()
+
+
 # The app's folder itself, and the layout with sources in a folder of their own. *Source*: Python Packaging
 # User Guide, src layout vs flat layout.
 _ROOTS = ("", "src")
@@ -47,9 +56,12 @@ class Module:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The modules that ``read`` finds, below the app's folder or its ``src``."""
+    """The modules that ``read`` finds, below the app's folder or its ``src``. ``names``: what its folders
+    hold.
+    """
 
     read: Read
+    names: Names = no_names
 
     def module(self, name: str) -> Module | None:
         """Return the module of a dotted name; null when this folder does not have it."""
@@ -67,6 +79,15 @@ class Sources:
         return self.module(name) is not None or any(
             self.read(f"{root}/{name}" if root else name) is not None for root in _ROOTS
         )
+
+    def packages(self, but: Sequence[str]) -> list[str]:
+        """Return the names of folders that may be packages, without some and without hidden ones."""
+        found = [name for root in _ROOTS for name in self.names(root)]
+        return [
+            name
+            for name in dict.fromkeys(found)
+            if name.isidentifier() and name not in {*but, "src"} and self.has(name)
+        ]
 
 
 def _parsed(text: str) -> ast.Module | None:
@@ -88,10 +109,6 @@ def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield from statements(getattr(statement, part, []))
         for handler in getattr(statement, "handlers", []):
             yield from statements(handler.body)
-
-
-Names = Callable[[str], Sequence[str]]
-"""The names in a folder, by its path in the app's folder; none for what is no folder."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,17 +6,18 @@
 ('shop:app', 'wsgi', 'requirements.txt')
 """
 
+import ast
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
 from prony.errors import UsageError
 from prony.model.subject import Interface
 from prony.survey.dependencies import DECLARING, Dependencies, find_dependencies, foreign_imports
-from prony.survey.interface import CALLABLES, bound_names, find_interface
-from prony.survey.procfile import target_in, web_process
-from prony.survey.sources import Module, Read, Sources
+from prony.survey.interface import CALLABLES, FACTORIES, bound_names, find_factory, find_interface
+from prony.survey.sources import Module, Names, Read, Sources, no_names
+from prony.survey.variables import NeededVariable, names_of_env_file, needed_variables
 
 DJANGO_SETTINGS = "DJANGO_SETTINGS_MODULE"
 
@@ -47,7 +48,9 @@ def target_of_project(read: Read) -> str | None:
 class Survey:
     """What was found. ``interface`` null: the source does not say; ``reason``: by what it was recognised.
 
-    ``root``: the folder, in the app's, at which its imports begin. ``dependencies`` null: none are declared.
+    ``root``: the folder, in the app's, at which its imports begin. ``is_factory``: the target makes the app.
+    ``others``: the project's targets of other interfaces. ``needed``: the variables without which it cannot
+    be imported; ``offered``: the names in its `.env`. ``dependencies`` null: none are declared.
     ``environment``: the variables that the app needs and that another file of its folder sets.
     """
 
@@ -55,76 +58,202 @@ class Survey:
     interface: Interface | None
     reason: str
     root: str = ""
+    is_factory: bool = False
+    others: Mapping[Interface, str] = field(default_factory=dict)
+    needed: tuple[NeededVariable, ...] = ()
+    offered: tuple[str, ...] = ()
     dependencies: Dependencies | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-# By the documentation of Flask, Django and FastAPI.
-_MODULES = ("app", "wsgi", "asgi", "main", "application")
+# By the documentation of Flask, Django, FastAPI and Litestar; a package has them too.
+_MODULES = ("app", "wsgi", "asgi", "main", "application", "run", "server", "api")
+_NO_APPS = ("conftest", "setup", "manage", "fabfile", "noxfile", "tasks")
+_NO_PACKAGES = ("tests", "test", "docs", "node_modules", "migrations", "scripts", "venv", "env")
 
 
-def is_python_target(typed: str, read: Read) -> bool:
-    """Return whether what was typed can name an app in Python in this folder."""
+def is_python_target(typed: str, read: Read, named: str = "", names: Names = no_names) -> bool:
+    """Return whether what was typed can name an app in Python in this folder; ``named``: the one that its
+    command of today names.
+    """
     if typed == ".":
-        return _target_of_folder(read) is not None
+        return _target_of_folder(Sources(read, names), named) is not None
     if typed == "manage.py":
         return True
-    name, colon, attribute = typed.partition(":")
+    name, colon, attribute = typed.removesuffix("()").partition(":")
     name = name if colon else _module_name(name)
     parts = (*name.split("."), *(attribute.split(".") if colon else ()))
     return all(part.isidentifier() for part in parts) and (bool(colon) or Sources(read).has(parts[0]))
 
 
-def survey_app(typed: str, read: Read, *, declared: bool = False) -> Survey:
+def folder_of_app(read: Read, names: Names, named: str) -> str:
+    """Return the folder below this one that has its app and declares what that needs; empty: this one itself.
+
+    *Errors*: UsageError when several do.
+    """
+    sources = Sources(read, names)
+    if named or target_of_project(read) or _only_app(sources, _MODULES):
+        return ""
+    below = [name for name in names("") if name not in _NO_PACKAGES and _is_project(sources, name)]
+    if len(below) > 1:
+        raise UsageError(
+            f"`--app .`: apps are in {', '.join(f'`{name}`' for name in below)}; expected the folder of one",
+            hint=f"--dir {below[0]} --app .",
+        )
+    return next(iter(below), "")
+
+
+def _is_project(sources: Sources, name: str) -> bool:
+    def names(path: str) -> Sequence[str]:
+        return sources.names(f"{name}/{path}".rstrip("/"))
+
+    inside = Sources(_under(sources.read, f"{name}/"), names)
+    return find_dependencies(inside.read) is not None and _target_of_folder(inside, "") is not None
+
+
+def survey_app(
+    typed: str, read: Read, *, declared: bool = False, named: str = "", names: Names = no_names
+) -> Survey:
     """Return what the folder says of the app ``typed``: ``module:attribute``, a module alone, Django's
     ``manage.py``, or ``.`` for what the folder has.
 
-    ``declared``: something else says what the app needs.
+    ``declared``: something else says what the app needs; ``named``: the app that the folder's command of
+    today names, which stands for the folder.
 
     *Errors*: UsageError for a module or an attribute that is not there, or for an app that imports what
     nothing declares.
     """
-    sources = Sources(read)
-    typed = _whole(typed, read)
+    sources = Sources(read, names)
+    typed = _whole(typed, sources, named)
     name, _, attribute = typed.partition(":")
     name = name if ":" in typed else _module_name(name)
     module = sources.module(name)
     if module is None:
-        return Survey(typed, None, "", dependencies=None if declared else find_dependencies(read))
-    target = f"{name}:{_attribute(module, attribute)}"
-    found = find_interface(sources, target)
-    dependencies = None if declared else find_dependencies(read)
+        return Survey(typed, None, "", dependencies=None if declared else _declared(read))
+    target = f"{name}:{_attribute(module, attribute.removesuffix('()'))}"
+    factory = find_factory(sources, target)
+    found = factory.found if factory else find_interface(sources, target)
+    dependencies = None if declared else _declared(read)
     if dependencies is None and not declared:
         _refuse_undeclared(sources, name)
+    environment = _settings(read, module)
     return Survey(
         target=target,
         interface=found.interface if found else None,
         reason=found.reason if found else "",
         root=module.root,
+        is_factory=factory is not None,
+        others=_others(sources, module, found.interface) if found else {},
         dependencies=dependencies,
-        environment=_settings(read, module),
+        environment=environment,
+        needed=needed_variables(sources, [name, *environment.values()]),
+        offered=names_of_env_file(read),
     )
 
 
-def _whole(typed: str, read: Read) -> str:
+# A project's folder, with its sources in `src/package` at most.
+_ABOVE = ("", "../", "../../")
+
+
+def _declared(read: Read) -> Dependencies | None:
+    """Return what the folder declares, else one above it, but none above its repository."""
+    for above in _ABOVE:
+        if found := find_dependencies(_under(read, above)):
+            file = None if found.file is None else f"{above}{found.file}"
+            return replace(found, source=f"{above}{found.source}", file=file)
+        if read(f"{above}.git") is not None:
+            return None
+    return None
+
+
+def _under(read: Read, folder: str) -> Read:
+    return lambda path: read(f"{folder}{path}")
+
+
+def _whole(typed: str, sources: Sources, named: str) -> str:
     """Return the app that stands for its folder, by name."""
     match typed:
         case "manage.py":
-            return target_of_project(read) or typed
+            return target_of_project(sources.read) or typed
         case ".":
-            return _target_of_folder(read) or typed
+            return _target_of_folder(sources, named) or typed
     return typed
 
 
-def _target_of_folder(read: Read) -> str | None:
-    """Return the app that a folder has: its Procfile's, its Django project's, or that of a usual module."""
-    named = target_in(web_process(read("Procfile") or "") or "")
-    return named or target_of_project(read) or _usual_target(Sources(read))
+def _target_of_folder(sources: Sources, named: str) -> str | None:
+    """Return the app that a folder has: what its command of today names, its Django project's, or that of a
+    usual module.
+    """
+    return named or target_of_project(sources.read) or _usual_target(sources)
 
 
 def _usual_target(sources: Sources) -> str | None:
-    usual = (f"{module}:{name}" for module in _MODULES for name in CALLABLES)
-    return next((target for target in usual if find_interface(sources, target)), None)
+    """Return the app of a usual module, else of one in a package.
+
+    *Errors*: UsageError when several differ.
+    """
+    packages = sources.packages(_NO_PACKAGES)
+    within = [name for package in packages for name in (package, *(f"{package}.{one}" for one in _MODULES))]
+    files = (name.removesuffix(".py") for name in sources.names("") if name.endswith(".py"))
+    others = [name for name in files if name.isidentifier() and name not in _NO_APPS]
+    # A script that starts the app imports it from where it is made.
+    others.sort(key=lambda name: not _is_made_in(sources, name))
+    return _only_app(sources, _MODULES) or _only_app(sources, within) or _only_app(sources, others)
+
+
+def _only_app(sources: Sources, modules: Sequence[str]) -> str | None:
+    found: dict[str, str] = {}
+    for module in modules:
+        if target := _offered(sources, module):
+            maker = find_factory(sources, target)
+            said = maker.found if maker else find_interface(sources, target)
+            # The same app may be offered by another module that imports it; two interfaces are one project.
+            found.setdefault(said.reason if said and not _is_gate(module) else "", target)
+    if len(found) > 1 and "" in found:
+        return found[""]
+    if len(found) > 1:
+        shown = ", ".join(f"`{target}` ({reason})" for reason, target in found.items())
+        raise UsageError(
+            f"`--app .`: the folder has {len(found)} apps: {shown}; expected the name of one",
+            hint=f"--app {next(iter(found.values()))}",
+        )
+    return next(iter(found.values()), None)
+
+
+def _is_made_in(sources: Sources, name: str) -> bool:
+    """Return whether a module makes the app that it offers, and does not import it."""
+    module, target = sources.module(name), _offered(sources, name)
+    if module is None or target is None:
+        return False
+    wanted = target.partition(":")[2]
+    imports = (one for one in module.body if isinstance(one, ast.ImportFrom | ast.Import))
+    return not any(wanted in (alias.asname, alias.name) for one in imports for alias in one.names)
+
+
+def _is_gate(module: str) -> bool:
+    """Return whether a module is there to offer the app to servers."""
+    return module.rpartition(".")[2] in {"wsgi", "asgi"}
+
+
+def _offered(sources: Sources, module: str) -> str | None:
+    """Return the app, else the factory, under a usual name of a module."""
+    if sources.module(module) is None:
+        return None
+    apps = (f"{module}:{name}" for name in CALLABLES)
+    factories = (f"{module}:{name}" for name in FACTORIES)
+    return next(
+        (target for target in apps if find_interface(sources, target)),
+        next((one for one in factories if (made := find_factory(sources, one)) and made.found), None),
+    )
+
+
+def _others(sources: Sources, module: Module, interface: Interface) -> dict[Interface, str]:
+    """Return the app of the module beside ``module`` that offers the project over another interface."""
+    before, dot, last = module.name.rpartition(".")
+    beside = {"wsgi": "asgi", "asgi": "wsgi"}.get(last)
+    target = _offered(sources, f"{before}{dot}{beside}") if beside else None
+    found = find_interface(sources, target) if target else None
+    return {found.interface: target} if found and target and found.interface is not interface else {}
 
 
 def _module_name(typed: str) -> str:
@@ -153,7 +282,8 @@ def _attribute(module: Module, wanted: str) -> str:
                 hint=f"did you mean --app {module.name}:{near[0]}?" if near else _names_hint(bound),
             )
         return wanted
-    found = next((name for name in CALLABLES if bound is None or name in bound), None)
+    usual = (*CALLABLES, *FACTORIES)
+    found = next((name for name in usual if bound is None or name in bound), None)
     if found is None:
         raise UsageError(
             f"`{module.path}` defines none of {', '.join(CALLABLES)}; expected `module:attribute`",

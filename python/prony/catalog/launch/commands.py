@@ -12,6 +12,7 @@ from prony.catalog.launch.filling import (
     Values,
     arguments,
     as_template_text,
+    factory_files,
     filled,
     named,
     rendered,
@@ -69,7 +70,11 @@ def command_for_user(  # noqa: PLR0913, PLR0917
     shown = _shown_environment(entry, subject, values)
     folder = places["build"] if entry.folder_is == "build" else app_dir
     files = _written_files(entry, subject, port=port)
-    return f"cd {shlex.quote(folder)} && {files}{shown}{shlex.join(words)}"
+    made = "".join(
+        f"printf {shlex.quote(text.replace(chr(10), chr(92) + 'n'))} > {name} && "
+        for name, text in factory_files(subject.app).items()
+    )
+    return f"cd {shlex.quote(folder)} && {files}{made}{shown}{shlex.join(words)}"
 
 
 def frontend_command_for_user(
@@ -133,7 +138,8 @@ def _shown_environment(entry: ServerEntry, subject: Subject, values: Values) -> 
     variables = filled(entry.environment, values)
     # Python searches a script's own folder first: the app's folder must be named.
     needed = entry.install.kind == "python" and (entry.files or "{bin}" in str(entry.command[0]))
-    path = {"PYTHONPATH": subject.app.root or "."} if needed else {}
+    searched = ":".join(filter(None, (subject.app.root, "." if subject.app.factory else "")))
+    path = {"PYTHONPATH": searched or "."} if needed else {}
     assignments = "".join(f"{name}={shlex.quote(value)} " for name, value in {**path, **variables}.items())
     # What differs between subjects on purpose is part of the command; other values may be secrets.
     own = {name: shlex.quote(str(value)) for name, value in variables_of(subject.levels).items()}

@@ -12,7 +12,7 @@ from prony.catalog.schema.template import check_text_value, fill, render
 from prony.certificates import Certified
 from prony.errors import UsageError
 from prony.model.address import Address
-from prony.model.subject import Interface, Subject
+from prony.model.subject import FACTORY_TARGET, App, Interface, Subject
 
 Values = Mapping[str, int | str | None]
 
@@ -88,6 +88,17 @@ def target(entry: ServerEntry, subject: Subject) -> dict[str, str]:
     if expected:
         raise UsageError(f"the app's target is {target!r}; expected {expected}")
     return named(target, subject.interface)
+
+
+def factory_files(app: App) -> dict[str, str]:
+    """Return the module that makes the app with its factory, by its file's name; none without one.
+
+    >>> factory_files(App("shop", "", "", {}, factory="shop.web:create_app"))
+    {'prony_app.py': 'from shop.web import create_app\\n\\napp = create_app()\\n'}
+    """
+    module, _, name = app.factory.partition(":")
+    file = f"{FACTORY_TARGET.partition(':')[0]}.py"
+    return {file: f"from {module} import {name}\n\napp = {name}()\n"} if name else {}
 
 
 def named(target: str, interface: Interface) -> dict[str, str]:

@@ -15,6 +15,7 @@ from prony.catalog.launch.filling import (
     Seat,
     Values,
     arguments,
+    factory_files,
     filled,
     named,
     rendered,
@@ -120,10 +121,12 @@ def make_launch(entry: ServerEntry, subject: Subject, environment: Installed, se
     """
     settings = resolved_settings(entry, subject, seat.cpus)
     values = {**settings, **environment.places, **seat.values, **target(entry, subject)}
-    own = {**_common(entry), **entry.environment}
+    made = factory_files(subject.app)
+    own = {**_common(entry), **({"PYTHONPATH": "{app_dir}:{run_dir}"} if made else {}), **entry.environment}
     launch = _launch(
         entry, settings, values, seat, {**filled(own, values), **seat.variables, **subject.app.environment}
     )
+    launch = replace(launch, files={**launch.files, **made})
     if is_built_in(subject.app) or entry.folder_is == "build":
         return launch
     # A user's app may have paths relative to its folder, where people start it.

@@ -15,7 +15,7 @@ from prony.catalog.schema.toml_source import read_toml, validate
 from prony.errors import UsageError, explained
 from prony.escapes import escaped
 from prony.model.exchange import Check, Contract, Request
-from prony.model.subject import App, Interface
+from prony.model.subject import FACTORY_TARGET, App, Interface
 from prony.trees import content, walk
 from prony.units import MIB
 
@@ -112,9 +112,10 @@ def user_app(  # noqa: PLR0913 - what a user may say of an app
     environment: Mapping[str, str] | None = None,
     name: str | None = None,
     root: str = "",
+    is_factory: bool = False,
 ) -> App:
     """Return a user's own app: the callable ``target`` (``module:attribute``) importable from ``root`` in
-    ``folder``.
+    ``folder``; ``is_factory``: that makes the app.
 
     A requirements file is not the app's but the environment's: see
     `prony.catalog.install.environment.EnvironmentRequest`.
@@ -142,7 +143,8 @@ def user_app(  # noqa: PLR0913 - what a user may say of an app
         name=name or app_name(module),
         title=target,
         folder=str(folder),
-        targets={interface: target},
+        targets={interface: FACTORY_TARGET if is_factory else target},
+        factory=target if is_factory else "",
         requirements=tuple(requirements),
         contract=contract,
         environment=dict(environment or {}),

@@ -10,7 +10,8 @@ Must not know the command line.
 import os
 import shlex
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from re import fullmatch
 from typing import Any
@@ -20,21 +21,29 @@ from pydantic import ValidationError
 from prony.catalog.schema.apps import folder_digest
 from prony.catalog.schema.entry import (
     BacklogFact,
+    BoolSetting,
     Build,
     ConcurrencyFact,
+    Conditional,
     Facts,
     KeepAliveFact,
+    PythonInstall,
     Role,
     ServerEntry,
     SystemInstall,
     SystemNeeds,
 )
+from prony.catalog.schema.expression import calculate
 from prony.catalog.schema.rules import check_entry
+from prony.catalog.schema.settings import TLS, SettingsError, keep_alive_fact, resolve
 from prony.errors import UsageError
 from prony.model.exchange import Contract
 from prony.model.subject import App, Interface
+from prony.survey.current import Current
 from prony.survey.sources import Program
 
+YOURS = "yours"
+"""The name of the server that is the command of today."""
 _NOT_DECLARED = "not declared: a command of the user"
 
 
@@ -130,12 +139,12 @@ def _entry(name: str, words: Sequence[str], **more: Any) -> ServerEntry:
         "install": SystemInstall(kind="system"),
         "folder_is": "app_dir",
         "environment": {},
+        "interfaces": (Interface.NONE,),
     }
     fields = {**usual, **more}
     return ServerEntry(
         name=name,
         title=shlex.join(words)[:1000],
-        interfaces=(Interface.NONE,),
         command=tuple(words),
         facts=Facts(
             backlog=BacklogFact(source=_NOT_DECLARED),
@@ -144,6 +153,116 @@ def _entry(name: str, words: Sequence[str], **more: Any) -> ServerEntry:
         ),
         roles=(Role(role="server", where="main"), Role(role="worker", where="child")),
         **{**fields, "environment": {"HOST": "{host}", "PORT": "{port}", **fields["environment"]}},
+    )
+
+
+# --- the command of today ---------------------------------------------------------------------------------
+
+
+def current_entry(current: Current, known: Mapping[str, ServerEntry], interface: Interface) -> ServerEntry:
+    """Return the entry of the command by which an app is served today, named `YOURS`: the words as they were
+    written. Of the catalogue it has how its server is installed and stopped, and the roles of its processes.
+
+    *Errors*: UsageError for words that an entry may not have.
+    """
+    typed = f"{YOURS}: {current.source}"
+    if not current.server:
+        words = tuple(current.words)
+        fields = {
+            "language": "python",
+            "install": PythonInstall(kind="python", requirements=()),
+            "interfaces": (interface,),
+        }
+        return _checked(typed, lambda: _entry(YOURS, words, **fields))
+    base = known[current.server]
+    tls = [part for part in base.command if isinstance(part, Conditional) and part.setting == TLS]
+    return _checked(
+        typed,
+        lambda: ServerEntry.model_validate(
+            {
+                **{name: getattr(base, name) for name in _OF_BASE},
+                "name": YOURS,
+                "title": f"what runs today, {current.source}",
+                "interfaces": (interface,),
+                "command": (base.command[0], *current.bind, *tls, *current.words),
+                "facts": _literal_facts(base, current.options),
+            }
+        ),
+    )
+
+
+# What is a server's own, whatever its options are.
+_OF_BASE = (
+    "language",
+    "upstream",
+    "licence",
+    "needs",
+    "install",
+    "environment",
+    "roles",
+    "readiness",
+    "stop",
+    "tls",
+)
+
+
+def settings_of_options(base: ServerEntry, options: Mapping[str, str]) -> dict[str, int | str]:
+    """Return the settings of ``base`` that a command's options stand for, as its own command has them.
+
+    Options whose values are none of a setting's are left out: a number that is computed elsewhere.
+    """
+    found: dict[str, int | str] = {key: value for key, value in options.items() if key in base.settings}
+    for option, key in _valued(base.command):
+        if option in options:
+            found[key] = options[option]
+    for part in base.command:
+        if isinstance(part, Conditional) and isinstance(base.settings.get(part.setting), BoolSetting):
+            on, off = part.then[:1], part.otherwise[:1]
+            found[part.setting] = on[0] in options if on else not (off and off[0] in options)
+    return {key: value for key, value in found.items() if _fits(base, key, value)}
+
+
+def _valued(command: Sequence[str | Conditional]) -> Iterator[tuple[str, str]]:
+    """Yield each option with the setting that is its value: `--workers {workers}`, `--threads={threads}`."""
+    words: list[str] = []
+    for part in command:
+        words += [part] if isinstance(part, str) else [*part.then, "", *part.otherwise]
+    for option, value in pairwise(words):
+        if (match := fullmatch(r"\{(\w+)\}", value)) and option.startswith("--"):
+            yield option, match[1]
+    for word in words:
+        if match := fullmatch(r"(--[\w-]+)=\{(\w+)\}", word):
+            yield match[1], match[2]
+
+
+def _fits(base: ServerEntry, key: str, value: int | str) -> bool:
+    try:
+        resolve(base, {key: value}, 1)
+    except SettingsError:
+        return False
+    return True
+
+
+def _literal_facts(base: ServerEntry, options: Mapping[str, str]) -> Facts:
+    """Return what is declared of ``base`` under a command's options, as plain values."""
+    settings = resolve(base, settings_of_options(base, options), 1)
+    numbers = {key: value for key, value in settings.items() if isinstance(value, int)}
+    kept = keep_alive_fact(base, settings)
+    facts = base.facts
+
+    def literal(value: int | str | None) -> int | None:
+        return calculate(value, numbers) if isinstance(value, str) else value
+
+    return Facts(
+        backlog=BacklogFact(value=literal(facts.backlog.value), source=facts.backlog.source),
+        keep_alive=(KeepAliveFact(on=kept.on, idle_s=literal(kept.idle_s), source=kept.source),),
+        concurrency=ConcurrencyFact(
+            processes=literal(facts.concurrency.processes) or 1,
+            slots=literal(facts.concurrency.slots),
+            text=facts.concurrency.text,
+            source=facts.concurrency.source,
+        ),
+        caveats=facts.caveats,
     )
 
 

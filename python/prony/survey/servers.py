@@ -1,0 +1,168 @@
+"""How the command of each server is read: a table. Pure.
+
+>>> SERVERS["gunicorn"].aliases["-w"]
+'--workers'
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCommand:
+    """How a server's command is read. ``entry``: the catalogue's; ``bind``: the words of an address.
+
+    ``aliases``: short options, and longer names of the same; ``flags``: options without a value. Prony takes
+    the place of those that are ``replaced``; files of ``logs`` become standard output. ``app``: options that
+    name the app. ``configuration``: its option, and the file that is read without it.
+    """
+
+    entry: str
+    bind: tuple[str, ...]
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    flags: frozenset[str] = frozenset()
+    replaced: frozenset[str] = frozenset()
+    logs: frozenset[str] = frozenset()
+    app: frozenset[str] = frozenset()
+    factory: frozenset[str] = frozenset()
+    configuration: tuple[str, str] = ("", "")
+
+
+def options_named(text: str) -> frozenset[str]:
+    """Return long options by their names."""
+    return frozenset(f"--{name}" for name in text.split())
+
+
+_HOST_AND_PORT = ("--host", "{host}", "--port", "{port}")
+PATHS = options_named("chdir config pythonpath env-file log-config app-dir working-dir")
+
+# *Source*: each server's manual on its command's options; gunicorn/config.py, uvicorn/main.py, hypercorn/
+# __main__.py, granian/cli.py, waitress/adjustments.py, daphne/cli.py, uWSGI documentation, Options.
+SERVERS: Mapping[str, ServerCommand] = {
+    "gunicorn": ServerCommand(
+        entry="gunicorn",
+        bind=("--bind", "{host}:{port}"),
+        aliases={
+            **{
+                "-b": "--bind",
+                "-w": "--workers",
+                "-k": "--worker-class",
+                "-c": "--config",
+                "-t": "--timeout",
+            },
+            **{"-D": "--daemon", "-p": "--pid", "-u": "--user", "-g": "--group", "-m": "--umask"},
+            **{
+                "-n": "--name",
+                "-e": "--env",
+                "-R": "--enable-stdio-inheritance",
+                "--log-file": "--error-logfile",
+            },
+        },
+        flags=options_named(
+            "reload preload daemon reuse-port spew check-config print-config capture-output initgroups "
+            "enable-stdio-inheritance disable-redirect-access-to-syslog proxy-protocol log-syslog "
+            "strip-header-spaces do-handshake-on-connect suppress-ragged-eofs"
+        ),
+        replaced=options_named(
+            "bind pid daemon user group umask certfile keyfile ca-certs ciphers ssl-version cert-reqs"
+        ),
+        logs=options_named("access-logfile error-logfile"),
+        configuration=("--config", "gunicorn.conf.py"),
+    ),
+    "uvicorn": ServerCommand(
+        entry="uvicorn",
+        bind=_HOST_AND_PORT,
+        flags=options_named("reload access-log use-colors proxy-headers server-header date-header factory"),
+        replaced=options_named(
+            "host port uds fd ssl-keyfile ssl-certfile ssl-keyfile-password ssl-version ssl-cert-reqs "
+            "ssl-ca-certs ssl-ciphers"
+        ),
+        factory=options_named("factory"),
+    ),
+    "hypercorn": ServerCommand(
+        entry="hypercorn",
+        bind=("--bind", "{host}:{port}"),
+        aliases={"-b": "--bind", "-w": "--workers", "-k": "--worker-class", "-c": "--config", "-p": "--pid"},
+        flags=options_named("debug reload"),
+        replaced=options_named(
+            "bind insecure-bind quic-bind pid user group umask certfile keyfile keyfile-password ca-certs "
+            "ciphers"
+        ),
+        logs=options_named("access-logfile error-logfile access-log error-log"),
+        configuration=("--config", ""),
+    ),
+    "granian": ServerCommand(
+        entry="granian",
+        bind=_HOST_AND_PORT,
+        flags=options_named(
+            "factory reload access-log log http1-keep-alive http1-pipeline-flush http2-adaptive-window "
+            "respawn-failed-workers ws"
+        ),
+        replaced=options_named(
+            "host port uds uds-permissions pid-file ssl-certificate ssl-keyfile ssl-keyfile-password ssl-ca "
+            "ssl-crl"
+        ),
+        factory=options_named("factory"),
+    ),
+    "waitress-serve": ServerCommand(
+        entry="waitress",
+        bind=("--listen={host}:{port}",),
+        flags=options_named(
+            "call expose-tracebacks log-untrusted-proxy-headers clear-untrusted-proxy-headers "
+            "log-socket-errors asyncore-use-poll"
+        ),
+        replaced=options_named("listen host port unix-socket unix-socket-perms ipv4 ipv6"),
+        factory=options_named("call"),
+    ),
+    "daphne": ServerCommand(
+        entry="daphne",
+        bind=("--bind", "{host}", "--port", "{port}"),
+        aliases={
+            "-b": "--bind",
+            "-p": "--port",
+            "-u": "--unix-socket",
+            "-e": "--endpoint",
+            "-v": "--verbosity",
+        },
+        flags=options_named("proxy-headers"),
+        replaced=options_named("bind port unix-socket fd endpoint"),
+        logs=options_named("access-log"),
+    ),
+    "uwsgi": ServerCommand(
+        entry="uwsgi",
+        bind=(),
+        aliases={
+            **{"-p": "--processes", "--workers": "--processes", "-M": "--master", "-s": "--socket"},
+            **{
+                "-w": "--wsgi",
+                "--module": "--wsgi",
+                "-H": "--home",
+                "-T": "--enable-threads",
+                "-d": "--daemonize",
+            },
+            **{
+                "-L": "--disable-logging",
+                "-l": "--listen",
+                "-i": "--single-interpreter",
+                "--file": "--wsgi-file",
+            },
+        },
+        flags=options_named(
+            "master enable-threads lazy-apps lazy vacuum die-on-term need-app single-interpreter "
+            "thunder-lock disable-logging strict no-orphans harakiri-verbose memory-report ignore-sigpipe "
+            "ignore-write-errors disable-write-exception auto-procname log-master http-keepalive no-site "
+            "manage-script-name py-call-osafterfork http-auto-chunked"
+        ),
+        replaced=options_named(
+            "socket uwsgi-socket http-socket http11-socket http https fastcgi-socket scgi-socket "
+            "chmod-socket chown-socket pidfile pidfile2 safe-pidfile daemonize daemonize2 logto logto2 uid "
+            "gid home virtualenv venv pyhome plugin plugins stats stats-server http-to chdir"
+        ),
+        app=options_named("wsgi wsgi-file callable mount manage-script-name"),
+        configuration=("--ini", ""),
+    ),
+}
+# Programs that serve an app by themselves, and where they are given an address.
+TOOLS: Mapping[str, tuple[str, ...]] = {"flask": _HOST_AND_PORT, "fastapi": _HOST_AND_PORT}
+TOOL_REPLACED = options_named("host port cert key")
+TOOL_ALIASES = {"-h": "--host", "-p": "--port", "-A": "--app"}

@@ -1,0 +1,218 @@
+"""The commands that start an app, as the files of its folder have them. Pure.
+
+>>> from prony.survey.sources import Folder
+>>> files = {"Dockerfile": 'FROM python\\nENV DEBUG=0\\nCMD ["gunicorn", "shop:app", "-w", "3"]'}
+>>> found = written_commands(Folder(files.get, lambda path: []))[0]
+>>> found.source, found.text, dict(found.environment)
+('`CMD` in Dockerfile', 'gunicorn shop:app -w 3', {'DEBUG': '0'})
+"""
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from prony.survey.sources import Folder, Read
+
+# *Source*: Heroku documentation, The Procfile.
+_WEB = re.compile(r"^web[ \t]*:[ \t]*(?P<command>\S.*?)[ \t]*$", re.MULTILINE)
+_DOCKERFILES = ("Dockerfile", "Containerfile")
+# *Source*: Compose specification, The Compose file.
+_COMPOSE = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
+_UNIT_FOLDERS = (
+    "",
+    "deploy",
+    "deploy/systemd",
+    "systemd",
+    "etc",
+    "etc/systemd/system",
+    "conf",
+    "config",
+    "ops",
+)
+# *Source*: systemd.service(5), Table 2: special executable prefixes.
+_UNIT_PREFIXES = "@-:+!|"
+_VARIABLE = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A command as it stands in ``source``. ``text``: for a shell to read; ``environment``: the variables
+    that the same place sets. ``base``: the folder where the app lies there, or empty. ``remarks``: what else
+    of that place is not taken over.
+    """
+
+    source: str
+    text: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+    base: str = ""
+    remarks: tuple[str, ...] = ()
+
+
+def written_commands(folder: Folder) -> list[Written]:
+    """Return all commands that the folder's files have, the one that counts first."""
+    return [
+        *_of_procfile(folder.read),
+        *(found for name in _DOCKERFILES for found in _of_dockerfile(folder.read, name)),
+        *(found for name in _COMPOSE for found in _of_compose(folder.read, name)),
+        *_of_units(folder),
+    ]
+
+
+def _of_procfile(read: Read) -> Iterator[Written]:
+    found = _WEB.search(read("Procfile") or "")
+    if found:
+        yield Written("`web` in Procfile", found["command"])
+
+
+# --- Dockerfile -------------------------------------------------------------------------------------------
+
+
+def _of_dockerfile(read: Read, name: str) -> Iterator[Written]:
+    """*Source*: Dockerfile reference: CMD, ENTRYPOINT, ENV, WORKDIR; of several stages the last is built."""
+    stages: dict[str, list[tuple[str, str]]] = {}
+    lines: list[tuple[str, str]] = []
+    for keyword, rest in _instructions(read(name) or ""):
+        if keyword == "FROM":
+            origin, *more = [word for word in rest.split() if not word.startswith("--")] or [""]
+            lines = list(stages.get(origin.lower(), ()))
+            stages[more[-1].lower() if len(more) == 2 else str(len(stages))] = lines
+        else:
+            lines.append((keyword, rest))
+    last = {keyword: rest for keyword, rest in lines if keyword in ("CMD", "ENTRYPOINT", "WORKDIR")}
+    environment = {
+        key: value for keyword, rest in lines if keyword == "ENV" for key, value in _assignments(rest)
+    }
+    entry, command = last.get("ENTRYPOINT", ""), last.get("CMD", "")
+    # An ENTRYPOINT that a shell reads gets no CMD.
+    text = " ".join(
+        filter(None, (_as_text(entry), _as_text(command) if _exec_form(entry) or not entry else ""))
+    )
+    if text:
+        kinds = " and ".join(kind for kind in ("ENTRYPOINT", "CMD") if last.get(kind))
+        yield Written(f"`{kinds}` in {name}", text, environment, last.get("WORKDIR", "").strip())
+
+
+def _instructions(text: str) -> Iterator[tuple[str, str]]:
+    kept = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
+    for line in re.sub(r"\\[ \t]*\n", " ", kept).splitlines():
+        keyword, _, rest = line.strip().partition(" ")
+        if keyword:
+            yield keyword.upper(), rest.strip()
+
+
+def _exec_form(written: str) -> Sequence[str] | None:
+    try:
+        found = json.loads(written)
+    except (ValueError, RecursionError):
+        return None
+    return [str(word) for word in found] if isinstance(found, list) else None
+
+
+def _as_text(written: str) -> str:
+    words = _exec_form(written)
+    return written if words is None else _joined(words)
+
+
+def _joined(words: Sequence[str]) -> str:
+    """Return words as one text. A command that a shell is given is read as that shell reads it."""
+    if (
+        len(words) == 3
+        and words[0].rpartition("/")[2] in ("sh", "bash")
+        and re.fullmatch(r"-[a-z]*c", words[1])
+    ):
+        return words[2]
+    return shlex.join(words)
+
+
+def _assignments(text: str) -> Iterator[tuple[str, str]]:
+    """Yield `NAME=value` of a line; of Docker's older form, `NAME value`, too."""
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        return
+    if words and "=" not in words[0]:
+        words = [f"{words[0]}={' '.join(words[1:])}"]
+    for word in words:
+        name, equals, value = word.partition("=")
+        if equals and _VARIABLE.fullmatch(name):
+            yield name, value
+
+
+# --- Compose ----------------------------------------------------------------------------------------------
+
+
+def _of_compose(read: Read, name: str) -> Iterator[Written]:
+    """*Source*: Compose specification, Services: command, entrypoint, environment, working_dir."""
+    import yaml
+
+    text = read(name)
+    try:
+        document = yaml.safe_load(text) if text else None
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return
+    for service, table in _tables(_table(document, "services")):
+        words = [found for key in ("entrypoint", "command") if (found := _command(table.get(key)))]
+        if words:
+            asked = _names_of(table.get("environment"))
+            yield Written(
+                f"`command` of `{service}` in {name}"
+                if table.get("command")
+                else f"`entrypoint` of `{service}` in {name}",
+                # Compose reads `$$` as one.
+                " ".join(words).replace("$$", "$"),
+                base=str(table.get("working_dir") or ""),
+                remarks=(f"its variables, which are of its network: {', '.join(asked)}",) if asked else (),
+            )
+
+
+def _table(document: object, key: str) -> object:
+    return document.get(key) if isinstance(document, dict) else None
+
+
+def _tables(services: object) -> Iterator[tuple[str, Mapping[str, object]]]:
+    for name, table in services.items() if isinstance(services, dict) else ():
+        if isinstance(table, dict):
+            yield str(name), table
+
+
+def _command(written: object) -> str:
+    if isinstance(written, list):
+        return _joined([str(word) for word in written])
+    return " ".join(written.split()) if isinstance(written, str) else ""
+
+
+def _names_of(environment: object) -> list[str]:
+    names = environment if isinstance(environment, dict | list) else ()
+    return [str(one).partition("=")[0] for one in names]
+
+
+# --- systemd ----------------------------------------------------------------------------------------------
+
+
+def _of_units(folder: Folder) -> Iterator[Written]:
+    for place in _UNIT_FOLDERS:
+        for file in folder.names(place):
+            path = f"{place}/{file}" if place else file
+            if file.endswith(".service"):
+                yield from _of_unit(path, folder.read(path) or "")
+
+
+def _of_unit(path: str, text: str) -> Iterator[Written]:
+    """*Source*: systemd.service(5), systemd.exec(5), systemd.syntax(7): an empty value resets a list."""
+    values: dict[str, list[str]] = {}
+    for line in re.sub(r"\\[ \t]*\n", " ", text).splitlines():
+        key, equals, value = line.strip().partition("=")
+        if equals and not key.startswith(("#", ";")):
+            values[key.strip()] = [*values.get(key.strip(), []), value.strip()] if value.strip() else []
+    started = values.get("ExecStart", [])
+    files = [file.lstrip("-") for file in values.get("EnvironmentFile", [])]
+    if started:
+        yield Written(
+            f"`ExecStart` in {path}",
+            started[-1].lstrip(_UNIT_PREFIXES).replace("%%", "%"),
+            dict(pair for line in values.get("Environment", []) for pair in _assignments(line)),
+            (values.get("WorkingDirectory") or [""])[-1].lstrip("-"),
+            tuple(f"the variables in `{file}`, which Prony does not read: --env-file FILE" for file in files),
+        )

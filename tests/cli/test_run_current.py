@@ -1,0 +1,130 @@
+"""What runs today is the first server of a user's own app, and the others get as much as it has."""
+
+import re
+
+import pytest
+
+APP = "def app(environ, start_response): ...\n"
+ASYNC = "async def app(scope, receive, send): ...\n"
+
+
+@pytest.fixture
+def planned(said, folder):
+    """Return what a dry run shows of files: the commands by subject, and what is said beside them."""
+
+    def run(files, *arguments, status=0):
+        for name, text in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+        done = said("run", "--app", ".", *arguments, "--dry-run")
+        assert done.status == status, done.err
+        return dict(re.findall(r"^(\S+): closed loop.*\n +cd \S+ && (.*)$", done.out, re.MULTILINE)), done.err
+
+    return run
+
+
+def test_yours_is_first_and_the_others_get_its_processes_and_threads(planned):
+    shown, err = planned(
+        {"shop.py": APP, "Procfile": "web: gunicorn -w 3 --threads 2 --preload -b :80 shop:app"}
+    )
+    assert list(shown) == ["yours+shop", "waitress+shop", "uwsgi-router-keepalive+shop", "granian+shop"]
+    assert shown["yours+shop"] == (
+        "PYTHONPATH=. gunicorn --bind 127.0.0.1:8000 -w 3 --threads 2 --preload shop:app"
+    )
+    assert "--threads=6" in shown["waitress+shop"]
+    assert "--processes 3 --threads 2" in shown["uwsgi-router-keepalive+shop"]
+    assert "--workers 3" in shown["granian+shop"] and "--blocking-threads 2" in shown["granian+shop"]
+    assert "from `web` in Procfile; left out: `-b :80`" in err
+    assert "the others get 3 processes, 2 threads each, as yours has; waitress is one process" in err
+
+
+def test_what_the_user_sets_stays(planned):
+    files = {"shop.py": APP, "Procfile": "web: gunicorn -w 3 shop:app"}
+    shown, _ = planned(files, "--servers", "waitress,gunicorn-gthread", "--set", "waitress.threads=9")
+    assert "--threads=9" in shown["waitress+shop"]
+    assert "--workers 3" in shown["gunicorn-gthread+shop"] and "--threads 4" in shown["gunicorn-gthread+shop"]
+
+
+def test_yours_may_be_given_a_place_or_left_out(planned):
+    files = {"shop.py": APP, "Procfile": "web: gunicorn -w 3 shop:app"}
+    assert list(planned(files, "--servers", "waitress,yours")[0]) == ["waitress+shop", "yours+shop"]
+    shown, err = planned(files, "--no-current")
+    assert "yours+shop" not in shown and "yours" not in err
+    assert "gunicorn+shop" in shown
+
+
+def test_event_loops_get_processes_alone(planned):
+    command = "gunicorn -k uvicorn.workers.UvicornWorker -w 4 shop:app"
+    shown, err = planned({"shop.py": ASYNC}, "--current", command)
+    assert "-k uvicorn.workers.UvicornWorker -w 4 shop:app" in shown["yours+shop"]
+    assert all("--workers 4" in shown[f"{name}+shop"] for name in ("uvicorn", "granian", "hypercorn"))
+    assert "the others get 4 processes, as yours has" in err
+
+
+def test_a_number_that_is_computed_is_not_guessed(planned):
+    files = {"shop.py": APP, "gunicorn.conf.py": "workers = count()", "Procfile": "web: gunicorn shop:app"}
+    shown, err = planned(files)
+    assert "how many processes it starts is not known" in err
+    assert "--workers 1" in shown["granian+shop"]
+
+
+def test_a_program_that_serves_by_itself_is_started_as_it_is(planned):
+    shown, _ = planned({"app.py": APP, "Procfile": "web: python app.py --fast"})
+    assert shown["yours+app"].endswith("python app.py --fast")
+
+
+def test_a_command_of_another_app_is_named_and_left_out(planned):
+    files = {"shop.py": APP, "Procfile": "web: gunicorn other:app"}
+    shown, err = planned(files, "--app", "shop:app")
+    assert "yours+shop" not in shown
+    assert (
+        "without yours: `web` in Procfile is `gunicorn other:app`, which serves `other:app`, not `shop:app`"
+        in err
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("celery -A shop", "no server or program in Python that Prony knows"),
+        ("gunicorn other:app", "which serves"),
+    ],
+)
+def test_a_typed_command_that_is_none_of_this_app_is_refused(planned, command, message):
+    _, err = planned({"shop.py": APP}, "--app", "shop:app", "--current", command, status=2)
+    assert message in err
+    assert "hint: name a server and the app" in err
+
+
+def test_a_factory_is_called_by_the_same_module_for_all_servers(planned):
+    factory = "from flask import Flask\ndef create_app():\n    return Flask('a')\n"
+    files = {"shop.py": factory, "requirements.txt": "flask", "Procfile": "web: gunicorn 'shop:create_app()'"}
+    shown, _ = planned(files)
+    assert len(shown) == 4
+    for command in shown.values():
+        assert r"printf 'from shop import create_app\n\napp = create_app()\n' > prony_app.py &&" in command
+        assert command.endswith("prony_app:app")
+
+
+def test_both_interfaces_of_a_project_are_one_study(planned):
+    files = {"shop/wsgi.py": APP, "shop/asgi.py": ASYNC, "shop/__init__.py": ""}
+    shown, _ = planned(files, "--app", "shop.wsgi", "--servers", "gunicorn,uvicorn,granian")
+    ends = [re.search(r"shop\.\w+:app", command)[0] for command in shown.values()]
+    assert ends == ["shop.wsgi:app", "shop.asgi:app", "shop.wsgi:app"]
+    asked, _ = planned(files, "--app", "shop.wsgi", "--interface", "asgi", "--servers", "granian")
+    assert "--interface asgi" in asked["granian+shop-asgi"] and "shop.asgi:app" in asked["granian+shop-asgi"]
+
+
+def test_the_app_of_a_folder_below_is_measured_there(planned, folder):
+    shown, err = planned({"backend/main.py": ASYNC, "backend/requirements.txt": ""})
+    assert f"the app is in {folder / 'backend'}" in err
+    assert "uvicorn+main" in shown
+
+
+def test_all_missing_variables_are_named_with_what_sets_them(planned, folder):
+    files = {"app.py": f"import os\nos.environ['KEY'], os.environ['URL']\n{APP}", ".env": "URL=x\n"}
+    _, err = planned(files, status=2)
+    assert "variables that are not set: `KEY` (app.py:2), `URL` (app.py:2)" in err
+    assert f"hint: --env-file {folder / '.env'} --env KEY=... sets them" in err
+    shown, err = planned(files, "--env", "KEY=1", "--env", "URL=2")
+    assert shown and f"--env-file {folder / '.env'} sets URL" in err
