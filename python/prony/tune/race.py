@@ -13,14 +13,14 @@ of its winner is too good by chance, so the answer is made of fresh blocks alone
 pooled residuals in place of ranks, which cannot decide before four blocks.
 """
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import exp, floor, fsum, log, sqrt
 
 from prony.analysis.all_pairs import all_pairs
 from prony.analysis.compare import LEAST_BLOCKS, Comparison, compare
-from prony.analysis.effects import Effect, student_t
+from prony.analysis.effects import Effect, geometric_mean, student_t
 from prony.analysis.objective import Condition
 from prony.analysis.studentized import pair_level
 from prony.analysis.summary import Estimate, estimate_over
@@ -40,6 +40,8 @@ _LEVEL = 0.1
 # Of the gain; a difference of less changes nobody's mind.
 _HALF_WIDTH = 0.025
 _ATTEMPTS = 3
+# Nearer to a limit than this, no number of pairs that anybody waits for decides.
+_NEAREST = 0.01
 # Names of blocks of different stages never meet.
 _STAGE = 10_000
 
@@ -200,7 +202,7 @@ def _costs(light: Trials) -> dict[str, Cost]:
 # --- who stays --------------------------------------------------------------------------------------------
 
 
-def _logs(wish: Wish, found: Trials, wanted: Iterable[Candidate]) -> dict[str, dict[int, float]]:
+def logs_of(wish: Wish, found: Trials, wanted: Iterable[Candidate]) -> dict[str, dict[int, float]]:
     """Return the logarithms of the objective, higher is better, by the candidate's words and block."""
     sign = 1 if wish.higher_is_better else -1
     return {
@@ -221,7 +223,7 @@ def survivors(wish: Wish, found: Trials) -> tuple[Candidate, ...]:
     the other's side, at the level that all pairs of the stage hold together (Tukey).
     """
     may = [one for one in found if not _surely_breaks(wish, found, one)]
-    logs = _logs(wish, found, may)
+    logs = logs_of(wish, found, may)
     fair = {one.words for one in may if _seems_to_meet(wish, found, one)}
     beaten = set()
     for (first, second), effect in all_pairs(logs).items():
@@ -239,7 +241,7 @@ def ranked(wish: Wish, found: Trials, among: Sequence[Candidate]) -> list[Candid
     *Definition*: by the lower bound of the ratio to the incumbent, one standard error below: of two that look
     alike the one that was measured more often.
     """
-    logs = _logs(wish, found, dict.fromkeys((wish.incumbent, *among)))
+    logs = logs_of(wish, found, dict.fromkeys((wish.incumbent, *among)))
     base = wish.incumbent.words
     effects = {pair: effect for pair, effect in all_pairs(logs).items() if base in pair}
 
@@ -343,7 +345,7 @@ def _confirmed(search: _Search) -> Generator[Stage, Trials, Answer]:
         several = len(order) > 1 and wish.conditions and not place
         most = max(LEAST_BLOCKS, pairs * 2 // 3 if several else pairs)
         known = yield from search.ask(
-            StageName.CONFIRMATION, (challenger,), min(most, _pairs_needed(wish, search.found))
+            StageName.CONFIRMATION, (challenger,), min(most, _pairs_needed(wish, search.found, challenger))
         )
         fresh = {one: {**fresh.get(one, {}), **blocks} for one, blocks in known.items()}
         answer = _judged(search, challenger, fresh)
@@ -365,15 +367,37 @@ def _judged(search: _Search, challenger: Candidate, fresh: Trials) -> Answer:
 
 
 def _gain(wish: Wish, challenger: Candidate, fresh: Trials) -> Comparison | None:
-    logs = _logs(wish, fresh, (wish.incumbent, challenger))
+    logs = logs_of(wish, fresh, (wish.incumbent, challenger))
     own, base = logs.get(challenger.words, {}), logs.get(wish.incumbent.words, {})
     ratios = [own[block] - base[block] for block in sorted(own.keys() & base.keys())]
     return compare(ratios) if ratios else None
 
 
-def _pairs_needed(wish: Wish, found: Trials) -> int:
-    """Return how many pairs give the gain an interval of about 2.5 % to each side, at the noise of the search."""
-    logs = _logs(wish, found, found)
-    spreads = sorted(effect.spread for effect in all_pairs(logs).values())
+def _pairs_needed(wish: Wish, found: Trials, challenger: Candidate) -> int:
+    """Return how many pairs show the gain, and that conditions are met, at the noise of the search.
+
+    *Definition*: the interval of the gain is some 2.5 % to each side, or a tenth of a larger gain (of its
+    logarithm); that of a condition's metric half as wide as the way from its mean to the limit.
+    """
+    pairs = all_pairs(logs_of(wish, found, found))
+    spreads = sorted(effect.spread for effect in pairs.values())
     usual = spreads[len(spreads) // 2] if spreads else 0.0
-    return max(LEAST_BLOCKS, round((2 * usual / _HALF_WIDTH) ** 2) + 1)
+    gain = next(
+        (abs(one.centre) for pair, one in pairs.items() if set(pair) == _words(wish, challenger)), 0.0
+    )
+    ways = [(usual, max(_HALF_WIDTH, 0.1 * gain)), *_ways(wish, found, challenger)]
+    needed = max(1 + (2 * spread / way) ** 2 for spread, way in ways)
+    return max(LEAST_BLOCKS, min(round(needed), wish.trials))
+
+
+def _words(wish: Wish, challenger: Candidate) -> set[str]:
+    return {wish.incumbent.words, challenger.words}
+
+
+def _ways(wish: Wish, found: Trials, one: Candidate) -> Iterator[tuple[float, float]]:
+    """Yield of each condition the scatter of a candidate's figure, and half of its way to the limit."""
+    for condition in wish.conditions:
+        name, values = _values(condition, found.get(one, {}))
+        if values and min(values) > 0 and not name.startswith("error"):
+            way = abs(log(condition.limit / geometric_mean(values)))
+            yield _spread(condition, found)[0], max(way / 2, _NEAREST)

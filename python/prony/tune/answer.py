@@ -1,0 +1,265 @@
+"""The answer on one screen: what to use, what it gains, what it carries, and which settings did nothing.
+
+Pure. What is said of the gain and of what it carries is from fresh blocks; the table is of the search.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import expm1, floor
+
+from prony.analysis.all_pairs import all_pairs
+from prony.analysis.compare import Comparison
+from prony.analysis.effects import geometric_mean
+from prony.analysis.studentized import pair_level
+from prony.analysis.summary import Estimate, estimate_over
+from prony.metrics import METRICS
+from prony.report.document import (
+    Block,
+    Column,
+    Command,
+    Document,
+    Entry,
+    Notes,
+    Paragraph,
+    Section,
+    Table,
+    Tone,
+)
+from prony.tune.race import Advice, Answer, Figures, Wish, logs_of
+from prony.tune.recipes import Recipe
+from prony.tune.space import Candidate
+from prony.units import format_bytes, format_duration, format_rate
+
+_LATENCY = ("response_all_p99", "service_all_p99")
+_MOST_ROWS = 6
+# Differences of less change nobody's mind.
+_NOTHING = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What the answer is of: the load in words, where the incumbent's settings are from, how to start what is
+    chosen, what limits it, remarks.
+    """
+
+    app: str
+    load: str
+    origin: str
+    start: str
+    recipe: Recipe | None
+    folder: str
+    limits: str = ""
+    remarks: tuple[str, ...] = ()
+
+
+def answer_document(answer: Answer, wish: Wish, about: About) -> Document:
+    """Return the answer as a report."""
+    lead = Section("", tuple(_lead(answer, wish, about)))
+    parts = (
+        ("What else there is, as the search saw it", _front(answer)),
+        ("What limits it now", Paragraph(about.limits) if about.limits else None),
+        ("What the settings do", _settings(answer, wish)),
+    )
+    middle = [Section(heading, (block,)) for heading, block in parts if block is not None]
+    notes = Section("", (Notes(tuple(("", one) for one in about.remarks)),) if about.remarks else ())
+    return Document(f"{about.app}: which settings", (lead, *middle, *_forms(about), notes))
+
+
+# --- what to use ------------------------------------------------------------------------------------------
+
+
+def _lead(answer: Answer, wish: Wish, about: About) -> Iterator[Block]:
+    gain, of = _gain(answer, wish), f"{answer.incumbent.words} ({about.origin})"
+    broken = f"is not shown to meet {', '.join(answer.broken)}"
+    match answer.advice:
+        case Advice.CHANGE if answer.broken:
+            yield Paragraph(f"Use {_chosen(answer)}. {of} {broken}. {gain}", Tone.STRONG)
+        case Advice.CHANGE:
+            yield Paragraph(f"Use {_chosen(answer)}. Over {of}: {gain}", Tone.STRONG)
+        case Advice.KEEP:
+            yield Paragraph(f"No gain shown: keep {of}. {gain}", Tone.STRONG)
+        case Advice.NOTHING:
+            yield Paragraph(f"Nothing that was tried is shown to be better and to meet all: {of} {broken}.")
+    if about.start:
+        yield Command(about.start)
+    if carried := _carried(answer, about):
+        yield Paragraph(carried)
+
+
+def _chosen(answer: Answer) -> str:
+    return answer.chosen.words if answer.chosen else ""
+
+
+def _gain(answer: Answer, wish: Wish) -> str:
+    """Return how the best other compares with the incumbent, in words."""
+    if answer.challenger is None:
+        return "Nothing else gave a figure."
+    who = answer.challenger.words if answer.advice is Advice.KEEP else "it"
+    if answer.gain is None or answer.gain.effect is None:
+        return f"How {who} compares is not known: one of the two has no trial that counts."
+    low, high = (_change(one, wish) for one in (answer.gain.low, answer.gain.high))
+    ends = (
+        ""
+        if low is None or high is None
+        else f" (95 % interval {min(low, high):+.1%} to {max(low, high):+.1%})"
+    )
+    words = "The best other, " + who + "," if answer.advice is Advice.KEEP else who[0].upper() + who[1:]
+    change = _change(answer.gain.effect, wish) or 0.0
+    blocks = _pairs(answer.gain)
+    return f"{words} makes {change:+.1%} {_objective(wish)}{ends}, in {blocks}.".replace("%", " %").replace(
+        "  ", " "
+    )
+
+
+def _pairs(gain: Comparison) -> str:
+    return f"{gain.blocks} fresh pair{'s' if gain.blocks != 1 else ''} of trials"
+
+
+def _change(effect: float | None, wish: Wish) -> float | None:
+    """Return a ratio less 1 of the figure itself: the gain counts what is better as more."""
+    return effect if effect is None or wish.higher_is_better else 1 / (1 + effect) - 1
+
+
+def _objective(wish: Wish) -> str:
+    return {"ok_per_s": "requests/s", "cpu_ns_per_request": "CPU time a request"}.get(
+        wish.metric, METRICS[wish.metric].title
+    )
+
+
+def _carried(answer: Answer, about: About) -> str:
+    """Return what is chosen, or else the incumbent, carries, from fresh blocks."""
+    of = answer.chosen or answer.incumbent
+    rows = list(answer.fresh.get(of, {}).values())
+    rate, p99, memory = (_estimate(rows, names) for names in (("ok_per_s",), _LATENCY, ("pss_end",)))
+    if rate is None:
+        return ""
+    ends = f" ({format_rate(rate.low)} to {format_rate(rate.high)})" if rate.low and rate.high else ""
+    parts = [f"It carries {format_rate(rate.mean)}{ends}"]
+    parts += [f"at a p99 of {format_duration(p99.mean)}"] if p99 else []
+    parts += [f"in {format_bytes(memory.mean)} of memory"] if memory else []
+    return f"{' '.join(parts)}: {about.load}."
+
+
+def _estimate(rows: Sequence[Figures], names: Sequence[str]) -> Estimate | None:
+    name = next((one for one in names if any(one in row for row in rows)), None)
+    return None if name is None else estimate_over([row[name] for row in rows if name in row], name)
+
+
+# --- what else there is -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A candidate as the search saw it: the mean rate, p99 in nanoseconds and memory in bytes of its trials."""
+
+    candidate: Candidate
+    rate: float
+    p99_ns: float
+    memory_bytes: float
+
+    def is_worse_than(self, other: "Seen") -> bool:
+        """Return whether another is at least as good in all three, and better in one."""
+        mine = (-self.rate, self.p99_ns, self.memory_bytes)
+        its = (-other.rate, other.p99_ns, other.memory_bytes)
+        return mine != its and all(b <= a for a, b in zip(mine, its, strict=True))
+
+
+def front(searched: Mapping[Candidate, Mapping[int, Figures]]) -> tuple[Seen, ...]:
+    """Return the candidates to which no other is better in rate, p99 and memory together, the fastest first."""
+    found = [seen for one, blocks in searched.items() if (seen := _seen(one, list(blocks.values())))]
+    best = [one for one in found if not any(one.is_worse_than(other) for other in found)]
+    return tuple(sorted(best, key=lambda one: -one.rate))
+
+
+def _seen(one: Candidate, rows: Sequence[Figures]) -> Seen | None:
+    means = [_mean(rows, names) for names in (("ok_per_s",), _LATENCY, ("pss_end",))]
+    known = [value for value in means if value is not None]
+    return Seen(one, *known) if len(known) == len(means) else None
+
+
+def _mean(rows: Sequence[Figures], names: Sequence[str]) -> float | None:
+    values = [row[name] for name in names for row in rows if name in row]
+    return geometric_mean(values) if values else None
+
+
+def _front(answer: Answer) -> Table | None:
+    rows = front(answer.searched)[:_MOST_ROWS]
+    if len(rows) < 2:
+        return None
+    columns = (Column("setting", text=True), Column("requests/s"), Column("p99"), Column("memory"))
+    return Table(
+        columns,
+        tuple(
+            (
+                Entry(one.candidate.words),
+                Entry(format_rate(one.rate).removesuffix("/s")),
+                Entry(format_duration(one.p99_ns)),
+                Entry(format_bytes(one.memory_bytes)),
+            )
+            for one in rows
+        ),
+    )
+
+
+# --- what the settings do ---------------------------------------------------------------------------------
+
+
+def _settings(answer: Answer, wish: Wish) -> Notes | None:
+    lines = [line for knob in ("workers", "threads") if (line := knob_words(answer, wish, knob))]
+    return Notes(tuple(("", line) for line in lines)) if lines else None
+
+
+def knob_words(answer: Answer, wish: Wish, knob: str) -> str:
+    """Return what one setting did on the server that is used, in words; empty where it was not varied alone.
+
+    *Definition*: over all pairs of candidates that differ in nothing else, with intervals that hold together
+    (Tukey). It did nothing where all of them lie within 5 %.
+    """
+    server = (answer.chosen or answer.incumbent).server
+    own = {one.words: one for one in answer.searched if one.server == server}
+    logs = logs_of(wish, answer.searched, own.values())
+    found = []
+    for (first, second), effect in all_pairs(logs).items():
+        a, b = sorted((own[first], own[second]), key=lambda one: getattr(one, knob) or 0)
+        if not _differs_alone(a, b, knob):
+            continue
+        turned = effect if a.words == first else effect.mirrored()
+        low, high = turned.interval(pair_level(0.05, len(logs), max(1, floor(turned.freedom))))
+        found.append((a, b, turned.centre, low, high))
+    if not found:
+        return ""
+    shown = [one for one in found if one[3] > 0 or one[4] < 0]
+    if not shown:
+        values = sorted({getattr(one, knob) for pair in found for one in pair[:2]})
+        numbers = ", ".join(map(str, values))
+        is_nothing = all(max(-low, high) <= _NOTHING for *_, low, high in found)
+        what = "did nothing, to within 5 %" if is_nothing else "no difference is shown"
+        return f"{knob} {numbers}: {what}"
+    a, b, centre, *_ = max(shown, key=lambda one: abs(one[2]))
+    change = _change(expm1(centre), wish) or 0.0
+    return f"{knob} {getattr(a, knob)} to {getattr(b, knob)}: {100 * change:+.0f} % {_objective(wish)}{_beside(a, knob)}"
+
+
+def _differs_alone(one: Candidate, other: Candidate, knob: str) -> bool:
+    rest = "threads" if knob == "workers" else "workers"
+    return getattr(one, rest) == getattr(other, rest) and None not in (
+        getattr(one, knob),
+        getattr(other, knob),
+    )
+
+
+def _beside(one: Candidate, knob: str) -> str:
+    rest = "threads" if knob == "workers" else "workers"
+    count = getattr(one, rest)
+    return "" if count is None else f", at {count} {rest if count != 1 else rest[:-1]}"
+
+
+# --- its other forms --------------------------------------------------------------------------------------
+
+
+def _forms(about: About) -> Iterator[Section]:
+    """Yield the same settings in the forms in which people keep them."""
+    if about.recipe is None:
+        return
+    for name, content in about.recipe.forms(about.folder):
+        yield Section(name, (Command(content.rstrip("\n")),))
