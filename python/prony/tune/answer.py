@@ -69,18 +69,18 @@ def answer_document(answer: Answer, wish: Wish, about: About) -> Document:
 
 
 def _lead(answer: Answer, wish: Wish, about: About) -> Iterator[Block]:
-    gain, of = _gain(answer, wish), f"{answer.incumbent.words} ({about.origin})"
-    broken = f"is not shown to meet {', '.join(answer.broken)}"
+    of = f"{answer.incumbent.words} ({about.origin})"
+    broken = f" {of} is not shown to meet {', '.join(answer.broken)}." if answer.broken else ""
+    gain = _gain(answer, wish)
+    other = f" The best other, {answer.challenger.words}: {gain}." if answer.challenger else ""
     match answer.advice:
-        case Advice.CHANGE if answer.broken:
-            yield Paragraph(f"Use {_chosen(answer)}. {of} {broken}. {gain}", Tone.STRONG)
         case Advice.CHANGE:
-            yield Paragraph(f"Use {_chosen(answer)}. Over {of}: {gain}", Tone.STRONG)
+            yield Paragraph(f"Use {_chosen(answer)}. Over {of}: {gain}.{broken}", Tone.STRONG)
         case Advice.KEEP:
-            yield Paragraph(f"No gain shown: keep {of}. {gain}", Tone.STRONG)
+            yield Paragraph(f"No gain shown: keep {of}.{other}", Tone.STRONG)
         case Advice.NOTHING:
-            yield Paragraph(f"Nothing that was tried is shown to be better and to meet all: {of} {broken}.")
-    if about.start:
+            yield Paragraph(f"Nothing that was tried is shown to meet all of it.{broken}{other}", Tone.STRONG)
+    if answer.chosen and about.start:
         yield Command(about.start)
     if carried := _carried(answer, about):
         yield Paragraph(carried)
@@ -91,33 +91,30 @@ def _chosen(answer: Answer) -> str:
 
 
 def _gain(answer: Answer, wish: Wish) -> str:
-    """Return how the best other compares with the incumbent, in words."""
-    if answer.challenger is None:
-        return "Nothing else gave a figure."
-    who = answer.challenger.words if answer.advice is Advice.KEEP else "it"
-    if answer.gain is None or answer.gain.effect is None:
-        return f"How {who} compares is not known: one of the two has no trial that counts."
-    low, high = (_change(one, wish) for one in (answer.gain.low, answer.gain.high))
-    ends = (
-        ""
-        if low is None or high is None
-        else f" (95 % interval {min(low, high):+.1%} to {max(low, high):+.1%})"
-    )
-    words = "The best other, " + who + "," if answer.advice is Advice.KEEP else who[0].upper() + who[1:]
-    change = _change(answer.gain.effect, wish) or 0.0
-    blocks = _pairs(answer.gain)
-    return f"{words} makes {change:+.1%} {_objective(wish)}{ends}, in {blocks}.".replace("%", " %").replace(
-        "  ", " "
-    )
+    """Return how the challenger compares with the incumbent, in words."""
+    gain = answer.gain
+    if gain is None or gain.effect is None:
+        return "one of the two has no trial that counts"
+    ends = [_change(one, wish) for one in (gain.low, gain.high) if one is not None]
+    change = _change(gain.effect, wish)
+    is_large = max(map(abs, (change, *ends))) > 1
+    value, *interval = (_times(one) if is_large else f"{100 * one:+.1f} %" for one in (change, *sorted(ends)))
+    within = f" (95 % interval {' to '.join(interval)})" if interval else ""
+    return f"{_objective(wish)} {value}{within}, in {_pairs(gain)}"
+
+
+def _times(change: float) -> str:
+    """Return a large change as a factor."""
+    return f"x {1 + change:.3g}"
 
 
 def _pairs(gain: Comparison) -> str:
     return f"{gain.blocks} fresh pair{'s' if gain.blocks != 1 else ''} of trials"
 
 
-def _change(effect: float | None, wish: Wish) -> float | None:
+def _change(effect: float, wish: Wish) -> float:
     """Return a ratio less 1 of the figure itself: the gain counts what is better as more."""
-    return effect if effect is None or wish.higher_is_better else 1 / (1 + effect) - 1
+    return effect if wish.higher_is_better else 1 / (1 + effect) - 1
 
 
 def _objective(wish: Wish) -> str:
@@ -134,7 +131,7 @@ def _carried(answer: Answer, about: About) -> str:
     if rate is None:
         return ""
     ends = f" ({format_rate(rate.low)} to {format_rate(rate.high)})" if rate.low and rate.high else ""
-    parts = [f"It carries {format_rate(rate.mean)}{ends}"]
+    parts = [f"It carries {format_rate(rate.mean)}{ends}".replace(" /s", "/s")]
     parts += [f"at a p99 of {format_duration(p99.mean)}"] if p99 else []
     parts += [f"in {format_bytes(memory.mean)} of memory"] if memory else []
     return f"{' '.join(parts)}: {about.load}."
@@ -192,7 +189,7 @@ def _front(answer: Answer) -> Table | None:
         tuple(
             (
                 Entry(one.candidate.words),
-                Entry(format_rate(one.rate).removesuffix("/s")),
+                Entry(format_rate(one.rate).removesuffix("/s").strip()),
                 Entry(format_duration(one.p99_ns)),
                 Entry(format_bytes(one.memory_bytes)),
             )
@@ -236,8 +233,8 @@ def knob_words(answer: Answer, wish: Wish, knob: str) -> str:
         what = "did nothing, to within 5 %" if is_nothing else "no difference is shown"
         return f"{knob} {numbers}: {what}"
     a, b, centre, *_ = max(shown, key=lambda one: abs(one[2]))
-    change = _change(expm1(centre), wish) or 0.0
-    return f"{knob} {getattr(a, knob)} to {getattr(b, knob)}: {100 * change:+.0f} % {_objective(wish)}{_beside(a, knob)}"
+    change = _change(expm1(centre), wish)
+    return f"{knob} {getattr(a, knob)} to {getattr(b, knob)}: {_objective(wish)} {_times(change) if abs(change) > 1 else f'{100 * change:+.0f} %'}{_beside(a, knob)}"
 
 
 def _differs_alone(one: Candidate, other: Candidate, knob: str) -> bool:

@@ -30,6 +30,8 @@ Figures = Mapping[str, float]
 """Metrics of one trial that counts, by name, in the units of METRICS."""
 Trials = Mapping[Candidate, Mapping[int, Figures]]
 """By candidate and block."""
+Reply = tuple[Trials, int]
+"""The figures of a stage, and how many trials of the length of its trials the whole budget has room for."""
 
 # Of the trials: a search that takes more leaves too few to show the gain.
 _SEARCHED = 0.5
@@ -72,7 +74,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is asked for: the best in ``metric`` of what meets all ``conditions``, within so many ``trials``."""
+    """What is asked for: the best in ``metric`` of what meets all ``conditions``, in about so many ``trials``."""
 
     knobs: tuple[Knobs, ...]
     incumbent: Candidate
@@ -123,6 +125,7 @@ class Answer:
 @dataclass(slots=True)
 class _Search:
     wish: Wish
+    room: int
     spent: int = 0
     stages: int = 0
     found: dict[Candidate, dict[int, Figures]] = field(default_factory=dict)
@@ -130,14 +133,14 @@ class _Search:
     @property
     def left(self) -> int:
         """Trials that the search may still take."""
-        return int(self.wish.trials * _SEARCHED) - self.spent
+        return int(self.room * _SEARCHED) - self.spent
 
     def ask(
         self, name: StageName, wanted: Iterable[Candidate], blocks: int
-    ) -> Generator[Stage, Trials, dict[Candidate, dict[int, Figures]]]:
+    ) -> Generator[Stage, Reply, dict[Candidate, dict[int, Figures]]]:
         """Ask for blocks of these candidates and the incumbent; what comes back is kept, but of fresh blocks."""
         stage = Stage(name, tuple(dict.fromkeys((self.wish.incumbent, *wanted))), blocks)
-        trials = yield stage
+        trials, self.room = yield stage
         self.spent += stage.trials
         self.stages += 1
         known = {
@@ -156,9 +159,9 @@ def least_trials(wish: Wish) -> int:
     return len(wish.knobs) + 1 + 2 * _BLOCKS * 6 + 2 * LEAST_BLOCKS
 
 
-def race(wish: Wish) -> Generator[Stage, Trials, Answer]:
+def race(wish: Wish) -> Generator[Stage, Reply, Answer]:
     """Ask for stages until the answer is known, which is the generator's value."""
-    search = _Search(wish)
+    search = _Search(wish, wish.trials)
     light = yield from search.ask(StageName.PROFILE, (one.default for one in wish.knobs), 1)
     costs = _costs(light)
     first = candidates(wish.knobs, costs, wish.machine, (wish.incumbent,), search.left // _BLOCKS)
@@ -174,7 +177,7 @@ def race(wish: Wish) -> Generator[Stage, Trials, Answer]:
     return (yield from _confirmed(search))
 
 
-def _climb(search: _Search, costs: Mapping[str, Cost]) -> Generator[Stage, Trials, None]:
+def _climb(search: _Search, costs: Mapping[str, Cost]) -> Generator[Stage, Reply, None]:
     """Ask for what is one step from the best, and again where that is better, as long as half is left."""
     wish, tried = search.wish, set[Candidate]()
     while leaders := ranked(wish, search.found, survivors(wish, search.found))[:2]:
@@ -332,14 +335,14 @@ def _shown_to_meet(condition: Condition, blocks: Mapping[int, Figures]) -> bool:
 # --- the answer -------------------------------------------------------------------------------------------
 
 
-def _confirmed(search: _Search) -> Generator[Stage, Trials, Answer]:
+def _confirmed(search: _Search) -> Generator[Stage, Reply, Answer]:
     """Compare the best with the incumbent in fresh blocks; the next where it is not shown to meet a condition."""
     wish, fresh = search.wish, dict[Candidate, dict[int, Figures]]()
     order = ranked(wish, search.found, survivors(wish, search.found))
     order = order or ranked(wish, search.found, list(search.found))
     answer = Answer(Advice.NOTHING, wish.incumbent, None, None, {}, search.found)
     for place, challenger in enumerate(order[:_ATTEMPTS]):
-        pairs = (wish.trials - search.spent) // 2
+        pairs = (search.room - search.spent) // 2
         if place and pairs < LEAST_BLOCKS:
             break
         several = len(order) > 1 and wish.conditions and not place

@@ -57,7 +57,7 @@ class Knobs:
     workers: str = ""
     threads: str = ""
     most_workers: int = 512
-    most_threads: int = 1024
+    most_threads: int = 512
     presets: tuple[Candidate, ...] = ()
 
     @property

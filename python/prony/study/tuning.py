@@ -1,0 +1,99 @@
+"""The stages of a search for settings as ordinary studies: what can be turned, a stage's plan, its figures.
+
+Each stage has an archive of its own in one folder. A plan never grows, so an archive is complete or goes on as
+any other; the search asks for the same stages again when it is given the same figures.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+
+from prony.analysis.missing import Missing
+from prony.analysis.summary import CellSummary
+from prony.archive import open_archive
+from prony.catalog.schema.entry import IntSetting, ServerEntry
+from prony.catalog.schema.loader import Catalog
+from prony.catalog.schema.settings import resolved_settings
+from prony.factors import name_with
+from prony.model.plan import Cell, Plan
+from prony.model.subject import Interface, Subject
+from prony.model.workload import ClosedLoop
+from prony.reading.study import Reading, read_archive
+from prony.tune.race import Figures, Stage, StageName, Trials
+from prony.tune.space import Candidate, Knobs
+from prony.units import seconds
+
+_WORKERS, _THREADS = ("workers", "processes"), ("threads", "blocking_threads")
+
+
+def server_of(subject: Subject) -> str:
+    """Return the name by which a subject's server is asked for, with variant and frontend."""
+    return subject.name.removesuffix(f"+{subject.app.name}")
+
+
+def knobs_of(subject: Subject, known: Catalog, cpus: int) -> Knobs:
+    """Return what can be turned on a subject's server; nothing of one whose entry has no such settings."""
+    entry = known.server(subject.server)
+    values = resolved_settings(entry, subject, cpus)
+    threads = () if subject.interface is Interface.ASGI else _THREADS
+    workers, turned = (next((key for key in keys if _most(entry, key)), "") for keys in (_WORKERS, threads))
+    counts = [int(values[key]) if key in values else None for key in (workers, turned)]
+    default = Candidate(server_of(subject), *counts)
+    return Knobs(default, workers, turned, _most(entry, workers), _most(entry, turned))
+
+
+def _most(entry: ServerEntry, key: str) -> int:
+    """Return the largest value of a setting that is a number; 0 where there is none."""
+    setting = entry.settings.get(key)
+    return setting.max if isinstance(setting, IntSetting) else 0
+
+
+def stage_plan(plan: Plan, stage: Stage, knobs: Sequence[Knobs]) -> Plan:
+    """Return the plan of a stage. ``plan``: a cell of each server, as it starts where nothing is set."""
+    cells = {server_of(cell.subject): cell for cell in plan.cells}
+    of = {one.server: one for one in knobs}
+    chosen = [_cell(k, cells[one.server], of[one.server], one) for k, one in enumerate(stage.candidates)]
+    if stage.name is StageName.PROFILE:
+        chosen = [replace(cell, workload=replace(cell.workload, loop=ClosedLoop(1))) for cell in chosen]
+    return replace(
+        plan,
+        cells=tuple(chosen),
+        blocks=stage.blocks,
+        title=f"{plan.name}: {stage.name}",
+        question="Which settings serve best?",
+    )
+
+
+def _cell(number: int, cell: Cell, knobs: Knobs, one: Candidate) -> Cell:
+    levels, plain = knobs.settings(one), cell.subject
+    subject = replace(
+        plain, name=name_with(plain.name, levels), settings={**plain.settings, **levels}, levels=levels
+    )
+    return replace(cell, id=number, subject=subject)
+
+
+def read_stage(path: Path) -> Reading:
+    """Return what the archive of a stage says."""
+    with open_archive(path) as archive:
+        return read_archive(archive)
+
+
+def trials_of(reading: Reading, stage: Stage) -> Trials:
+    """Return the figures of a stage's trials that count."""
+    cells = {cell.cell.id: cell for cell in reading.cells}
+    return {one: _figures(cells[k]) for k, one in enumerate(stage.candidates) if k in cells}
+
+
+def _figures(cell: CellSummary) -> dict[int, Figures]:
+    return {
+        block: {name: float(value) for name, value in metrics.items() if not isinstance(value, Missing)}
+        for block, metrics in cell.by_block.items()
+    }
+
+
+def trial_s(reading: Reading) -> float | None:
+    """Return from how long to how long trials of a stage began, as a rule; null of fewer than two."""
+    starts = sorted(one.started_unix_ns for one in reading.trials)
+    return seconds(round(median(b - a for a, b in pairwise(starts)))) if len(starts) > 1 else None
