@@ -90,8 +90,8 @@ class TuneOptions:
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="The folder of its archives (APP-tune-DATE in this folder). If it has a part of this search, "
-            "the search goes on.",
+            help="The folder of its archives (APP-tune-DATE in this folder). If it has a part of this "
+            "search, the search goes on.",
         ),
     ] = None
 
@@ -166,7 +166,7 @@ def _search(
         names = ", ".join(one.server for one in knobs)
         raise UsageError(
             f"{names}: no number of workers or threads that Prony knows can be set",
-            hint="`prony servers NAME` lists the settings of a server; `prony run` compares servers as they are",
+            hint="`prony servers NAME` lists the settings of a server; `prony run` compares servers",
         )
     sandbox, each_s = plan.sandbox, _trial_s(template)
     cpus = sandbox.cpu_quota or max(counts.values())
@@ -183,8 +183,8 @@ def _search(
     if wish.trials < (least := least_trials(wish)):
         needed = -int(-least * each_s / _FOR_TRIALS // 60)
         raise UsageError(
-            f"`--budget {wanted.budget}`: has room for {wish.trials} trials of {each_s:.1f} s, and a search takes "
-            f"at least {least}",
+            f"`--budget {wanted.budget}`: has room for {wish.trials} trials of {each_s:.1f} s, and a search "
+            f"takes at least {least}",
             hint=f"--budget {needed}m; or shorter trials with --duration and --warmup",
         )
     unread = current[1] if current else ()
@@ -275,7 +275,7 @@ def _narrowed(template: "Study", own: AppOptions) -> "Study":
     return replace(template, plan=replace(template.plan, cells=cells))
 
 
-def _as_run(  # noqa: PLR0913, PLR0917 - its groups of options
+def _as_run(
     typed: "Mapping[str, str]",
     own: AppOptions,
     wanted: TuneOptions,
@@ -396,8 +396,8 @@ class _Search:
     def _archives(self) -> str:
         trials = sum(one.trials for one, _ in self.stages)
         return (
-            f"{trials} trials in {len(self.stages)} archives, `{self.folder}`: `prony report FILE` reads each, "
-            f"`prony why {self.stages[-1][1]}` says what limits."
+            f"{trials} trials in {len(self.stages)} archives, `{self.folder}`: `prony report FILE` reads "
+            f"each, `prony why {self.stages[-1][1]}` says what limits."
         )
 
 
@@ -413,6 +413,4 @@ def _of_generator(reading: "Reading") -> list[str]:
     """Return that the generator may have been the limit, where it may."""
     if not any(cell.at_least for cell in reading.cells):
         return []
-    return [
-        "The generator, or another program, may have limited some trials: what is carried is at least so much."
-    ]
+    return ["The generator or another program may have limited some trials: it carries at least so much."]

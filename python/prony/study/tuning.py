@@ -1,7 +1,7 @@
 """The stages of a search for settings as ordinary studies: what can be turned, a stage's plan, its figures.
 
-Each stage has an archive of its own in one folder. A plan never grows, so an archive is complete or goes on as
-any other; the search asks for the same stages again when it is given the same figures.
+Each stage has an archive of its own in one folder. A plan never grows, so an archive is complete or goes on
+as any other; the search asks for the same stages again when it is given the same figures.
 """
 
 from collections.abc import Sequence

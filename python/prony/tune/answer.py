@@ -147,7 +147,7 @@ def _estimate(rows: Sequence[Figures], names: Sequence[str]) -> Estimate | None:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A candidate as the search saw it: the mean rate, p99 in nanoseconds and memory in bytes of its trials."""
+    """A candidate as the search saw it: the means of its trials."""
 
     candidate: Candidate
     rate: float
@@ -162,7 +162,7 @@ class Seen:
 
 
 def front(searched: Mapping[Candidate, Mapping[int, Figures]]) -> tuple[Seen, ...]:
-    """Return the candidates to which no other is better in rate, p99 and memory together, the fastest first."""
+    """Return the candidates that no other beats in rate, p99 and memory together, the fastest first."""
     found = [seen for one, blocks in searched.items() if (seen := _seen(one, list(blocks.values())))]
     best = [one for one in found if not any(one.is_worse_than(other) for other in found)]
     return tuple(sorted(best, key=lambda one: -one.rate))
@@ -234,7 +234,8 @@ def knob_words(answer: Answer, wish: Wish, knob: str) -> str:
         return f"{knob} {numbers}: {what}"
     a, b, centre, *_ = max(shown, key=lambda one: abs(one[2]))
     change = _change(expm1(centre), wish)
-    return f"{knob} {getattr(a, knob)} to {getattr(b, knob)}: {_objective(wish)} {_times(change) if abs(change) > 1 else f'{100 * change:+.0f} %'}{_beside(a, knob)}"
+    by = _times(change) if abs(change) > 1 else f"{100 * change:+.0f} %"
+    return f"{knob} {getattr(a, knob)} to {getattr(b, knob)}: {_objective(wish)} {by}{_beside(a, knob)}"
 
 
 def _differs_alone(one: Candidate, other: Candidate, knob: str) -> bool:

@@ -1,16 +1,16 @@
 """The search as a conversation: it asks for blocks of trials, gets their figures, and ends with an answer.
 
 ``race`` is a generator. Each `Stage` that it yields is an ordinary study: candidates, and how many blocks in
-which each of them runs once. It is sent the figures of these trials, and asks for what it needs next; the same
-figures lead to the same stages, so an interrupted search goes on where it was. Pure.
+which each of them runs once. It is sent the figures of these trials, and asks for what it needs next; the
+same figures lead to the same stages, so an interrupted search goes on where it was. Pure.
 
-Every stage has the incumbent, the settings of today, in each block: candidates of different stages are compared
-through it. A candidate leaves when another is better by the bound that holds for all pairs together
-(`analysis.all_pairs`, `analysis.studentized`), which two blocks of a dozen candidates allow. What the search saw
-of its winner is too good by chance, so the answer is made of fresh blocks alone.
+Every stage has the incumbent, the settings of today, in each block: candidates of different stages are
+compared through it. A candidate leaves when another is better by the bound that holds for all pairs together
+(`analysis.all_pairs`, `analysis.studentized`), which two blocks of a dozen candidates allow. What the search
+saw of its winner is too good by chance, so the answer is made of fresh blocks alone.
 
-*Source*: the race of M. Birattari et al., "A racing algorithm for configuring metaheuristics", GECCO (2002), with
-pooled residuals in place of ranks, which cannot decide before four blocks.
+*Source*: the race of M. Birattari et al., "A racing algorithm for configuring metaheuristics", GECCO (2002),
+with pooled residuals in place of ranks, which cannot decide before four blocks.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -74,7 +74,9 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is asked for: the best in ``metric`` of what meets all ``conditions``, in about so many ``trials``."""
+    """What is asked for: the best in ``metric`` of what meets all ``conditions``, in about so many
+    ``trials``.
+    """
 
     knobs: tuple[Knobs, ...]
     incumbent: Candidate
@@ -99,10 +101,10 @@ class Advice(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``chosen``: what to use, null where nothing is shown to meet the conditions. ``challenger``: the best other
-    than the incumbent, null where no other gave a figure. ``gain``: challenger against incumbent, in ``fresh``
-    blocks alone, positive where it is better, null where either gave no figure there. ``searched``: the trials
-    before.
+    """``chosen``: what to use, null where nothing is shown to meet the conditions. ``challenger``: the best
+    other than the incumbent, null where no other gave a figure. ``gain``: challenger against incumbent, in
+    ``fresh`` blocks alone, positive where it is better, null where either gave no figure there. ``searched``:
+    the trials before.
     """
 
     advice: Advice
@@ -138,7 +140,7 @@ class _Search:
     def ask(
         self, name: StageName, wanted: Iterable[Candidate], blocks: int
     ) -> Generator[Stage, Reply, dict[Candidate, dict[int, Figures]]]:
-        """Ask for blocks of these candidates and the incumbent; what comes back is kept, but of fresh blocks."""
+        """Ask for blocks of these candidates and the incumbent; fresh blocks do not enter the search."""
         stage = Stage(name, tuple(dict.fromkeys((self.wish.incumbent, *wanted))), blocks)
         trials, self.room = yield stage
         self.spent += stage.trials
@@ -222,8 +224,8 @@ def logs_of(wish: Wish, found: Trials, wanted: Iterable[Candidate]) -> dict[str,
 def survivors(wish: Wish, found: Trials) -> tuple[Candidate, ...]:
     """Return the candidates that no other is shown to beat, and that may meet all conditions.
 
-    *Definition*: one is beaten where the interval of its pair with another that seems to meet them lies wholly on
-    the other's side, at the level that all pairs of the stage hold together (Tukey).
+    *Definition*: one is beaten where the interval of its pair with another that seems to meet them lies
+    wholly on the other's side, at the level that all pairs of the stage hold together (Tukey).
     """
     may = [one for one in found if not _surely_breaks(wish, found, one)]
     logs = logs_of(wish, found, may)
@@ -239,7 +241,8 @@ def survivors(wish: Wish, found: Trials) -> tuple[Candidate, ...]:
 
 
 def ranked(wish: Wish, found: Trials, among: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates, best first, the incumbent left out; those that seem to break a condition at the end.
+    """Return the candidates, best first, the incumbent left out; those that seem to break a condition at the
+    end.
 
     *Definition*: by the lower bound of the ratio to the incumbent, one standard error below: of two that look
     alike the one that was measured more often.
@@ -278,8 +281,8 @@ def _values(condition: Condition, blocks: Mapping[int, Figures]) -> tuple[str, l
 
 
 def _spread(condition: Condition, found: Trials) -> tuple[float, int]:
-    """Return how far logarithms of a condition's metric scatter between trials of a candidate, pooled over all,
-    and its degrees of freedom.
+    """Return how far logarithms of a condition's metric scatter between trials of a candidate, pooled over
+    all, and its degrees of freedom.
     """
     squares, freedom = 0.0, 0
     for blocks in found.values():
@@ -317,8 +320,8 @@ def _seems_to_meet(wish: Wish, found: Trials, one: Candidate) -> bool:
 def broken(conditions: Sequence[Condition], blocks: Mapping[int, Figures]) -> tuple[str, ...]:
     """Return the conditions that trials do not show to be met.
 
-    *Definition*: the end of the 95 % interval of the mean over blocks must meet it, at least five of them: a mean
-    that meets it may do so by chance.
+    *Definition*: the end of the 95 % interval of the mean over blocks must meet it, at least five of them: a
+    mean that meets it may do so by chance.
     """
     return tuple(condition.text for condition in conditions if not _shown_to_meet(condition, blocks))
 
@@ -336,7 +339,9 @@ def _shown_to_meet(condition: Condition, blocks: Mapping[int, Figures]) -> bool:
 
 
 def _confirmed(search: _Search) -> Generator[Stage, Reply, Answer]:
-    """Compare the best with the incumbent in fresh blocks; the next where it is not shown to meet a condition."""
+    """Compare the best with the incumbent in fresh blocks; the next where it is not shown to meet a
+    condition.
+    """
     wish, fresh = search.wish, dict[Candidate, dict[int, Figures]]()
     order = ranked(wish, search.found, survivors(wish, search.found))
     order = order or ranked(wish, search.found, list(search.found))

@@ -11,20 +11,21 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 from types import MappingProxyType
 
 from prony.errors import UsageError
 from prony.tune.space import Candidate
 
 PORT = 8000
+# In a container, and where a platform routes to it, loopback is reached by nobody.
+_EVERYWHERE = "0.0.0.0"  # noqa: S104 - written into what a person asks for, bound by nothing here
 
 
 @dataclass(frozen=True, slots=True)
 class _Dialect:
-    """How a server is started: its program with what is always there, and the names of its options, the first of
-    each as it is written. ``variables``: of workers and threads; ``in_arguments``: the variable that holds options
-    for which there is no other. ``bind``: what its address is written as.
+    """How a server is started: its program with what is always there, and the names of its options, the first
+    of each as it is written. ``variables``: of workers and threads; ``in_arguments``: the variable that holds
+    options for which there is no other. ``bind``: what its address is written as.
     """
 
     program: tuple[str, ...]
@@ -84,7 +85,7 @@ _DIALECTS: Mapping[str, _Dialect] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How to start a server with chosen settings. ``numbers``: their options; ``bind``: those of an address."""
+    """How to start a server with chosen settings. ``bind``: the options of an address to listen on."""
 
     command: tuple[str, ...]
     bind: tuple[str, ...]
@@ -106,16 +107,16 @@ class Recipe:
         if self.configuration:
             lines = (f"{key} = {value}\n" for key, value in self.configuration.items())
             yield "gunicorn.conf.py", "".join(lines)
-        yield "Procfile", f"web: {shlex.join(self.bound('0.0.0.0', 'PORT')).replace('PORT', '$PORT')}\n"
+        yield "Procfile", f"web: {shlex.join(self.bound(_EVERYWHERE, 'PORT')).replace('PORT', '$PORT')}\n"
         yield "systemd", self._unit(folder)
-        yield "Dockerfile", f"CMD {json.dumps(self.bound('0.0.0.0', str(PORT)))}\n"
+        yield "Dockerfile", f"CMD {json.dumps(self.bound(_EVERYWHERE, str(PORT)))}\n"
         if self.variables:
             lines = (f"{name}={shlex.quote(value)}\n" for name, value in self.variables.items())
             yield "environment", "".join(lines)
 
     def _unit(self, folder: str) -> str:
         program, *rest = self.bound("127.0.0.1", str(PORT))
-        start = " ".join(map(_in_unit, (str(PurePosixPath(folder) / ".venv/bin" / program), *rest)))
+        start = " ".join(map(_in_unit, (f"{folder.rstrip('/')}/.venv/bin/{program}", *rest)))
         return f"[Service]\nWorkingDirectory={folder.replace('%', '%%')}\nExecStart={start}\n"
 
 
@@ -164,10 +165,10 @@ def read_command(text: str) -> tuple[Candidate, tuple[str, ...]]:
     *Errors*: UsageError for a text that starts none of the servers whose options are known.
     """
     try:
-        program, *words = shlex.split(text)
+        program, *words = shlex.split(text) or [""]
     except ValueError as error:
         raise UsageError(f"`--current {text}`: {error}; expected a command line") from None
-    called = PurePosixPath(program).name
+    called = program.rpartition("/")[2]
     server = _server_of(called, words)
     if server is None:
         known = ", ".join(dict.fromkeys(dialect.program[0] for dialect in _DIALECTS.values()))

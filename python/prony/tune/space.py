@@ -1,8 +1,8 @@
 """The settings worth trying: from what one request costs to a dozen candidates.
 
-A server works on W workers x T threads requests at once. Of a request that needs the CPU for D and waits for W0,
-`cpus` CPUs carry at most cpus / D requests/s, and so many slots at most W x T / (D + W0): both meet where W x T
-is cpus x (1 + W0 / D). What lies near that is tried, and the documented settings always.
+A server works on W workers x T threads requests at once. Of a request that needs the CPU for D and waits for
+W0, `cpus` CPUs carry at most cpus / D requests/s, and so many slots at most W x T / (D + W0): both meet where
+W x T is cpus x (1 + W0 / D). What lies near that is tried, and the documented settings always.
 
 >>> cost = Cost(cpu_s=0.001, wait_s=0.019, worker_bytes=30e6)
 >>> slots_needed(cost, cpus=2)
