@@ -20,7 +20,7 @@ from prony.cli.sandbox_options import SandboxOptions
 from prony.cli.talk import say, status_of, terminate_as_interrupt
 from prony.cli.variables import refuse_masked, whole_command
 from prony.errors import ExitCode, UsageError
-from prony.units import seconds
+from prony.units import SECOND_NS, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from prony.reading.study import Reading
     from prony.study import Study
     from prony.tune.answer import About
-    from prony.tune.race import Answer, Reply, Stage, Wish
+    from prony.tune.race import Answer, Reply, Stage, Trials, Wish
     from prony.tune.space import Candidate, Knobs
 
 EPILOG = """\
@@ -50,6 +50,8 @@ Examples:
 
 # As many as sixteen threads in four workers answer at once.
 _CONNECTIONS = "64"
+# One start differs from the next by more than one second from the next: many short trials say most.
+_DURATION, _LONGEST_S = "3s", 15.0
 _USUAL_SLO = "errors < 0.1%"
 # Of the budget; the rest is for the first request to each server of a stage, and for repeats.
 _FOR_TRIALS = 0.85
@@ -108,8 +110,12 @@ class TuneLoadOptions:
     rate: Annotated[
         str | None, typer.Option(help="Open loop: requests per second; for --objective cpu or memory.")
     ] = None
-    # One start differs from the next by more than one second from the next: many short trials say most.
-    duration: Annotated[str, typer.Option(help="Length of each trial's window.")] = "3s"
+    duration: Annotated[
+        str | None,
+        typer.Option(
+            help="Length of each trial's window (3s; longer where --slo has a percentile that needs it)."
+        ),
+    ] = None
     warmup: Annotated[str, typer.Option(help="The same load before each window.")] = "1s"
     timeout: RequestTimeout = "10s"
     path: Annotated[
@@ -143,7 +149,7 @@ def tune(
     incumbent = _current(wanted.current)
     own = replace(own, servers=_servers(own, incumbent[0] if incumbent else None))
     template = _narrowed(study_of(_as_run(typed, own, wanted, load, check, sandbox), known), own)
-    return _search(template, wanted, conditions, incumbent).run()
+    return _search(template, wanted, conditions, incumbent, load.duration is not None).run()
 
 
 def _search(
@@ -151,6 +157,7 @@ def _search(
     wanted: TuneOptions,
     conditions: "tuple[Condition, ...]",
     current: "tuple[Candidate, tuple[str, ...]] | None",
+    has_length: bool,
 ) -> "_Search":
     """Return the search that the options describe.
 
@@ -173,7 +180,7 @@ def _search(
     budget_s = seconds(duration_of("--budget", wanted.budget))
     wish = Wish(
         knobs=knobs,
-        incumbent=current[0] if current else knobs[0].default,
+        incumbent=_incumbent(knobs, current[0] if current else None),
         machine=Machine(cpus, sandbox.memory_bytes),
         trials=room(budget_s, each_s),
         metric=_METRICS[wanted.objective],
@@ -196,7 +203,14 @@ def _search(
         budget_s=budget_s,
         trial_s=each_s,
         remarks=_before(knobs, cpus, unread),
+        has_length=has_length,
     )
+
+
+def _incumbent(knobs: "tuple[Knobs, ...]", current: "Candidate | None") -> "Candidate":
+    """Return the settings of today, with defaults where none are typed."""
+    own = next((one for one in knobs if current is not None and one.server == current.server), knobs[0])
+    return own.default if current is None else current.filled(own.default)
 
 
 def room(budget_s: float, trial_s: float) -> int:
@@ -285,6 +299,7 @@ def _as_run(
 ) -> RunOptions:
     """Return the options of the study that each stage is a part of."""
     own_load = {name: getattr(load, name) for name in load.__slots__}
+    own_load["duration"] = load.duration or _DURATION
     own_load["connections"] = (
         None if load.rate is not None and load.connections == _CONNECTIONS else load.connections
     )
@@ -312,6 +327,8 @@ class _Search:
     budget_s: float
     trial_s: float
     remarks: tuple[str, ...]
+    has_length: bool
+    window_ns: int | None = None
     stages: "list[tuple[Stage, Path]]" = field(default_factory=list)
 
     def run(self) -> int:
@@ -337,7 +354,7 @@ class _Search:
         from prony.study.tuning import read_stage, stage_plan, trial_s, trials_of
 
         path = self.folder / f"{len(self.stages) + 1}-{stage.name}.prony"
-        plan = stage_plan(self.template.plan, stage, self.wish.knobs)
+        plan = stage_plan(self.template.plan, stage, self.wish.knobs, self.window_ns)
         study = replace(self.template, plan=plan, out=path, resumes=goes_on(path, plan, ()))
         if not (study.resumes and is_complete(path)):
             self._run(study, stage)
@@ -345,7 +362,23 @@ class _Search:
         reading = read_stage(path)
         # Of the archive and not of a clock: the same search goes on as it would have.
         self.trial_s = max(self.trial_s, trial_s(reading) or 0.0) if stage.trials > 1 else self.trial_s
-        return trials_of(reading, stage), room(self.budget_s, self.trial_s)
+        trials = trials_of(reading, stage)
+        if not self.has_length and len(self.stages) == 1:
+            self._lengthen(trials)
+        return trials, room(self.budget_s, self.trial_s)
+
+    def _lengthen(self, light: "Trials") -> None:
+        """Make windows as long as percentiles of the conditions need, by the cost of a request."""
+        from prony.study.tuning import window_s
+        from prony.tune.race import costs_of
+
+        needed = [
+            window_s(cost, self.wish.machine.cpus, self.wish.conditions) for cost in costs_of(light).values()
+        ]
+        usual_s = seconds(duration_of("--duration", _DURATION))
+        length_s = min(_LONGEST_S, max(usual_s, *needed, 0.0))
+        self.window_ns = round(length_s) * SECOND_NS
+        self.trial_s += length_s - usual_s
 
     def _run(self, study: "Study", stage: "Stage") -> None:
         from prony.cli.progress import StudyProgress
@@ -380,11 +413,11 @@ class _Search:
         subject = next(cell.subject for cell in reading.plan.cells if cell.id == place)
         cell = next(one for one in self.template.plan.cells if server_of(one.subject) == chosen.server)
         target = subject.app.targets[subject.interface]
-        recipe = recipe_of(chosen, target, str(subject.interface))
+        recipe = recipe_of(chosen, target, str(subject.interface)) if answer.chosen else None
         full = command_line(self.template.catalog, subject, cpus_of(reading.plan)[subject.name])
         return About(
             app=target,
-            load=f"{cell.describe_load()}, {cell.workload.describe_request()}",
+            load=f"{reading.plan.cells[place].describe_load()}, {cell.workload.describe_request()}",
             origin=self.origin,
             start=recipe.shell if recipe else full,
             recipe=recipe,

@@ -4,13 +4,16 @@ Each stage has an archive of its own in one folder. A plan never grows, so an ar
 as any other; the search asks for the same stages again when it is given the same figures.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from math import inf
 from pathlib import Path
 from statistics import median
 
-from prony.analysis.missing import Missing
+from prony.analysis.missing import Missing, Value
+from prony.analysis.objective import Condition
 from prony.analysis.summary import CellSummary
 from prony.archive import open_archive
 from prony.catalog.schema.entry import IntSetting, ServerEntry
@@ -19,10 +22,10 @@ from prony.catalog.schema.settings import resolved_settings
 from prony.factors import name_with
 from prony.model.plan import Cell, Plan
 from prony.model.subject import Interface, Subject
-from prony.model.workload import ClosedLoop
+from prony.model.workload import ClosedLoop, DurationStop
 from prony.reading.study import Reading, read_archive
 from prony.tune.race import Figures, Stage, StageName, Trials
-from prony.tune.space import Candidate, Knobs
+from prony.tune.space import Candidate, Cost, Knobs
 from prony.units import seconds
 
 _WORKERS, _THREADS = ("workers", "processes"), ("threads", "blocking_threads")
@@ -50,13 +53,18 @@ def _most(entry: ServerEntry, key: str) -> int:
     return setting.max if isinstance(setting, IntSetting) else 0
 
 
-def stage_plan(plan: Plan, stage: Stage, knobs: Sequence[Knobs]) -> Plan:
-    """Return the plan of a stage. ``plan``: a cell of each server, as it starts where nothing is set."""
+def stage_plan(plan: Plan, stage: Stage, knobs: Sequence[Knobs], window_ns: int | None = None) -> Plan:
+    """Return the plan of a stage. ``plan``: a cell of each server, as it starts where nothing is set;
+    ``window_ns``: how long a trial is, null: as there.
+    """
     cells = {server_of(cell.subject): cell for cell in plan.cells}
     of = {one.server: one for one in knobs}
     chosen = [_cell(k, cells[one.server], of[one.server], one) for k, one in enumerate(stage.candidates)]
     if stage.name is StageName.PROFILE:
         chosen = [replace(cell, workload=replace(cell.workload, loop=ClosedLoop(1))) for cell in chosen]
+    elif window_ns is not None:
+        stop = DurationStop(window_ns)
+        chosen = [replace(cell, workload=replace(cell.workload, stop=stop)) for cell in chosen]
     return replace(
         plan,
         cells=tuple(chosen),
@@ -88,9 +96,28 @@ def trials_of(reading: Reading, stage: Stage) -> Trials:
 
 def _figures(cell: CellSummary) -> dict[int, Figures]:
     return {
-        block: {name: float(value) for name, value in metrics.items() if not isinstance(value, Missing)}
+        block: {name: number for name, value in metrics.items() if (number := _number(value)) is not None}
         for block, metrics in cell.by_block.items()
     }
+
+
+def _number(value: Value) -> float | None:
+    """Return a metric as a number; a latency that requests without a reply made infinite is infinite."""
+    if isinstance(value, Missing):
+        return inf if value.infinite else None
+    return float(value)
+
+
+def window_s(cost: Cost, cpus: float, conditions: Sequence[Condition]) -> float:
+    """Return how long a window must be for the percentiles of conditions, where CPUs are half busy: ten
+    requests beyond each, and half as many again; 0 where there are none.
+    """
+    shares = [1 - int(found[1]) / 10 ** len(found[1]) for one in conditions if (found := _percentile(one))]
+    return max((15 / share * 2 * cost.cpu_s / cpus for share in shares), default=0.0)
+
+
+def _percentile(condition: Condition) -> re.Match[str] | None:
+    return re.search(r"_p(\d+)$", condition.metrics[0])
 
 
 def trial_s(reading: Reading) -> float | None:

@@ -3,9 +3,9 @@
 Pure. What is said of the gain and of what it carries is from fresh blocks; the table is of the search.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import expm1, floor
+from math import expm1, floor, inf
 
 from prony.analysis.all_pairs import all_pairs
 from prony.analysis.compare import Comparison
@@ -30,7 +30,8 @@ from prony.tune.recipes import Recipe
 from prony.tune.space import Candidate
 from prony.units import format_bytes, format_duration, format_rate
 
-_LATENCY = ("response_all_p99", "service_all_p99")
+# The first that all have: a percentile needs ten requests beyond it.
+_LATENCIES = {f"{kind}_all_p{p}": f"p{p}" for p in ("99", "95", "50") for kind in ("response", "service")}
 _MOST_ROWS = 6
 # Differences of less change nobody's mind.
 _NOTHING = 0.05
@@ -127,19 +128,29 @@ def _carried(answer: Answer, about: About) -> str:
     """Return what is chosen, or else the incumbent, carries, from fresh blocks."""
     of = answer.chosen or answer.incumbent
     rows = list(answer.fresh.get(of, {}).values())
-    rate, p99, memory = (_estimate(rows, names) for names in (("ok_per_s",), _LATENCY, ("pss_end",)))
+    latency = _latency([rows])
+    rate, tail, memory = (_estimate(rows, name) for name in ("ok_per_s", latency, "pss_end"))
     if rate is None:
         return ""
     ends = f" ({format_rate(rate.low)} to {format_rate(rate.high)})" if rate.low and rate.high else ""
-    parts = [f"It carries {format_rate(rate.mean)}{ends}".replace(" /s", "/s")]
-    parts += [f"at a p99 of {format_duration(p99.mean)}"] if p99 else []
+    who = "It" if answer.chosen else of.words
+    parts = [f"{who} carries {format_rate(rate.mean)}{ends}".replace(" /s", "/s")]
+    parts += [f"at a {_LATENCIES[latency]} of {format_duration(tail.mean)}"] if tail else []
     parts += [f"in {format_bytes(memory.mean)} of memory"] if memory else []
     return f"{' '.join(parts)}: {about.load}."
 
 
-def _estimate(rows: Sequence[Figures], names: Sequence[str]) -> Estimate | None:
-    name = next((one for one in names if any(one in row for row in rows)), None)
-    return None if name is None else estimate_over([row[name] for row in rows if name in row], name)
+def _latency(of_all: Iterable[Sequence[Figures]]) -> str:
+    """Return the first latency that each of several has, in all its trials."""
+    rows = [row for rows in of_all for row in rows]
+    return next(
+        (name for name in _LATENCIES if all(row.get(name, inf) < inf for row in rows)), "service_all_p50"
+    )
+
+
+def _estimate(rows: Sequence[Figures], name: str) -> Estimate | None:
+    values = [row[name] for row in rows if name in row]
+    return estimate_over(values, name) if values else None
 
 
 # --- what else there is -----------------------------------------------------------------------------------
@@ -151,31 +162,32 @@ class Seen:
 
     candidate: Candidate
     rate: float
-    p99_ns: float
+    latency_ns: float
     memory_bytes: float
 
     def is_worse_than(self, other: "Seen") -> bool:
         """Return whether another is at least as good in all three, and better in one."""
-        mine = (-self.rate, self.p99_ns, self.memory_bytes)
-        its = (-other.rate, other.p99_ns, other.memory_bytes)
+        mine = (-self.rate, self.latency_ns, self.memory_bytes)
+        its = (-other.rate, other.latency_ns, other.memory_bytes)
         return mine != its and all(b <= a for a, b in zip(mine, its, strict=True))
 
 
 def front(searched: Mapping[Candidate, Mapping[int, Figures]]) -> tuple[Seen, ...]:
-    """Return the candidates that no other beats in rate, p99 and memory together, the fastest first."""
-    found = [seen for one, blocks in searched.items() if (seen := _seen(one, list(blocks.values())))]
+    """Return the candidates that no other beats in rate, latency and memory together, the fastest first."""
+    latency = _latency(list(blocks.values()) for blocks in searched.values())
+    found = [seen for one, blocks in searched.items() if (seen := _seen(one, list(blocks.values()), latency))]
     best = [one for one in found if not any(one.is_worse_than(other) for other in found)]
     return tuple(sorted(best, key=lambda one: -one.rate))
 
 
-def _seen(one: Candidate, rows: Sequence[Figures]) -> Seen | None:
-    means = [_mean(rows, names) for names in (("ok_per_s",), _LATENCY, ("pss_end",))]
+def _seen(one: Candidate, rows: Sequence[Figures], latency: str) -> Seen | None:
+    means = [_mean(rows, name) for name in ("ok_per_s", latency, "pss_end")]
     known = [value for value in means if value is not None]
     return Seen(one, *known) if len(known) == len(means) else None
 
 
-def _mean(rows: Sequence[Figures], names: Sequence[str]) -> float | None:
-    values = [row[name] for name in names for row in rows if name in row]
+def _mean(rows: Sequence[Figures], name: str) -> float | None:
+    values = [row[name] for row in rows if name in row]
     return geometric_mean(values) if values else None
 
 
@@ -183,14 +195,15 @@ def _front(answer: Answer) -> Table | None:
     rows = front(answer.searched)[:_MOST_ROWS]
     if len(rows) < 2:
         return None
-    columns = (Column("setting", text=True), Column("requests/s"), Column("p99"), Column("memory"))
+    latency = _LATENCIES[_latency(list(blocks.values()) for blocks in answer.searched.values())]
+    columns = (Column("setting", text=True), Column("requests/s"), Column(latency), Column("memory"))
     return Table(
         columns,
         tuple(
             (
                 Entry(one.candidate.words),
                 Entry(format_rate(one.rate).removesuffix("/s").strip()),
-                Entry(format_duration(one.p99_ns)),
+                Entry(format_duration(one.latency_ns)),
                 Entry(format_bytes(one.memory_bytes)),
             )
             for one in rows

@@ -16,7 +16,7 @@ with pooled residuals in place of ranks, which cannot decide before four blocks.
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from math import exp, floor, fsum, log, sqrt
+from math import exp, floor, fsum, inf, log, sqrt
 
 from prony.analysis.all_pairs import all_pairs
 from prony.analysis.compare import LEAST_BLOCKS, Comparison, compare
@@ -165,7 +165,7 @@ def race(wish: Wish) -> Generator[Stage, Reply, Answer]:
     """Ask for stages until the answer is known, which is the generator's value."""
     search = _Search(wish, wish.trials)
     light = yield from search.ask(StageName.PROFILE, (one.default for one in wish.knobs), 1)
-    costs = _costs(light)
+    costs = costs_of(light)
     first = candidates(wish.knobs, costs, wish.machine, (wish.incumbent,), search.left // _BLOCKS)
     yield from search.ask(StageName.RACE, first, _BLOCKS)
     alive = survivors(wish, search.found)
@@ -192,7 +192,7 @@ def _climb(search: _Search, costs: Mapping[str, Cost]) -> Generator[Stage, Reply
         yield from search.ask(StageName.NEIGHBOURS, (*leaders, *new), _BLOCKS)
 
 
-def _costs(light: Trials) -> dict[str, Cost]:
+def costs_of(light: Trials) -> dict[str, Cost]:
     """Return what a request costs on each server, from trials with one connection."""
     found = {}
     for one, blocks in light.items():
@@ -287,7 +287,7 @@ def _spread(condition: Condition, found: Trials) -> tuple[float, int]:
     squares, freedom = 0.0, 0
     for blocks in found.values():
         _, values = _values(condition, blocks)
-        if len(values) < 2 or min(values) <= 0:
+        if len(values) < 2 or not 0 < min(values) <= max(values) < inf:
             continue
         logs = [log(value) for value in values]
         mean = fsum(logs) / len(logs)
@@ -302,7 +302,7 @@ def _bounded(condition: Condition, found: Trials, one: Candidate, side: int) -> 
     if not values:
         return side < 0
     mean = fsum(values) / len(values)
-    if min(values) > 0 and not name.startswith("error"):
+    if 0 < min(values) <= max(values) < inf and not name.startswith("error"):
         spread, freedom = _spread(condition, found)
         worse = side if condition.operator.startswith("<") else -side
         mean *= exp(worse * student_t(0.95, freedom) * spread / sqrt(len(values)))
@@ -328,7 +328,7 @@ def broken(conditions: Sequence[Condition], blocks: Mapping[int, Figures]) -> tu
 
 def _shown_to_meet(condition: Condition, blocks: Mapping[int, Figures]) -> bool:
     name, values = _values(condition, blocks)
-    if len(values) < max(LEAST_BLOCKS, len(blocks)):
+    if len(values) < max(LEAST_BLOCKS, len(blocks)) or max(values) == inf:
         return False
     estimate: Estimate = estimate_over(values, name)
     end = estimate.high if condition.operator.startswith("<") else estimate.low
@@ -406,6 +406,6 @@ def _ways(wish: Wish, found: Trials, one: Candidate) -> Iterator[tuple[float, fl
     """Yield of each condition the scatter of a candidate's figure, and half of its way to the limit."""
     for condition in wish.conditions:
         name, values = _values(condition, found.get(one, {}))
-        if values and min(values) > 0 and not name.startswith("error"):
+        if values and 0 < min(values) <= max(values) < inf and not name.startswith("error"):
             way = abs(log(condition.limit / geometric_mean(values)))
             yield _spread(condition, found)[0], max(way / 2, _NEAREST)

@@ -160,7 +160,8 @@ def _variables(dialect: _Dialect, one: Candidate) -> dict[str, str]:
 
 
 def read_command(text: str) -> tuple[Candidate, tuple[str, ...]]:
-    """Return the server that a command line starts, with its numbers, and the options that were not read.
+    """Return the server that a command line starts, with the numbers that it names, and the options that were
+    not read.
 
     *Errors*: UsageError for a text that starts none of the servers whose options are known.
     """
@@ -185,7 +186,7 @@ def read_command(text: str) -> tuple[Candidate, tuple[str, ...]]:
         if not value.isdecimal() or not int(value):
             raise UsageError(f"`--current {text}`: `{name}` is `{value}`; expected a number from 1")
         counts[names] = int(value)
-    numbers = (counts.get(one, 1) if one else None for one in (dialect.workers, dialect.threads))
+    numbers = (counts.get(one) for one in (dialect.workers, dialect.threads))
     return Candidate(server, *numbers), tuple(others)
 
 

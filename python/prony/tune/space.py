@@ -38,6 +38,13 @@ class Candidate:
         """How many requests it works on at once, as far as that is known."""
         return float((self.workers or 1) * (self.threads or 1))
 
+    def filled(self, default: "Candidate") -> "Candidate":
+        """Return it with the numbers of ``default`` where it has none."""
+        workers = default.workers if self.workers is None else self.workers
+        return replace(
+            self, workers=workers, threads=default.threads if self.threads is None else self.threads
+        )
+
     @property
     def words(self) -> str:
         """Its name in reports."""
@@ -170,7 +177,7 @@ def neighbours(one: Candidate, knobs: Knobs, cost: Cost | None, machine: Machine
         near
         for near in found
         if near != one
-        and 1 <= (near.workers or 1) <= knobs.most_workers
-        and 1 <= (near.threads or 1) <= knobs.most_threads
+        and (near.workers is None or 1 <= near.workers <= knobs.most_workers)
+        and (near.threads is None or 1 <= near.threads <= knobs.most_threads)
         and _fits(near, cost, machine)
     )
