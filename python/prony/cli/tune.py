@@ -1,5 +1,6 @@
 """``prony tune``: which settings, and which server, an app should run with on this machine."""
 
+import os
 import time
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -198,7 +199,7 @@ def _search(
     return _Search(
         template=template,
         wish=wish,
-        folder=wanted.out or Path(f"{plan.name}-tune-{time.strftime('%Y%m%d-%H%M%S')}"),
+        folder=_folder(wanted.out or Path(f"{plan.name}-tune-{time.strftime('%Y%m%d-%H%M%S')}")),
         origin="yours" if current else "its default",
         budget_s=budget_s,
         trial_s=each_s,
@@ -216,6 +217,19 @@ def _incumbent(knobs: "tuple[Knobs, ...]", current: "Candidate | None") -> "Cand
 def room(budget_s: float, trial_s: float) -> int:
     """Return how many trials of a length a budget has room for."""
     return int(_FOR_TRIALS * budget_s / trial_s)
+
+
+def _folder(folder: Path) -> Path:
+    """Return the folder to write archives into; refuse an impossible one before servers are installed.
+
+    *Errors*: UsageError for a file, or where no folder can be made.
+    """
+    if os.path.lexists(folder) and not folder.is_dir():
+        raise UsageError(f"`--out {folder}`: `{folder}` is a file; expected a folder")
+    above = folder if folder.is_dir() else folder.parent
+    if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
+        raise UsageError(f"`--out {folder}`: `{above}` is not a writable folder")
+    return folder
 
 
 def _trial_s(template: "Study") -> float:
