@@ -4,6 +4,7 @@ import os
 import time
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -377,22 +378,19 @@ class _Search:
         # Of the archive and not of a clock: the same search goes on as it would have.
         self.trial_s = max(self.trial_s, trial_s(reading) or 0.0) if stage.trials > 1 else self.trial_s
         trials = trials_of(reading, stage)
-        if not self.has_length and len(self.stages) == 1:
-            self._lengthen(trials)
+        if not self.has_length:
+            self._lengthen(trials, stage)
         return trials, room(self.budget_s, self.trial_s)
 
-    def _lengthen(self, light: "Trials") -> None:
-        """Make windows as long as percentiles of the conditions need, by the cost of a request."""
-        from prony.study.tuning import window_s
-        from prony.tune.race import costs_of
+    def _lengthen(self, trials: "Trials", stage: "Stage") -> None:
+        """Make the next windows as long as percentiles of the conditions need, as far as is known by now."""
+        from prony.study.tuning import expected_rate, window_s
 
-        needed = [
-            window_s(cost, self.wish.machine.cpus, self.wish.conditions) for cost in costs_of(light).values()
-        ]
-        usual_s = seconds(duration_of("--duration", _DURATION))
-        length_s = min(_LONGEST_S, max(usual_s, *needed, 0.0))
-        self.window_ns = round(length_s) * SECOND_NS
-        self.trial_s += length_s - usual_s
+        rate = expected_rate(trials, stage, self.wish.machine.cpus)
+        before_s = seconds(self.window_ns or duration_of("--duration", _DURATION))
+        length_s = ceil(min(_LONGEST_S, max(before_s, window_s(rate, self.wish.conditions))))
+        self.window_ns = length_s * SECOND_NS
+        self.trial_s += length_s - before_s
 
     def _run(self, study: "Study", stage: "Stage") -> None:
         from prony.cli.progress import StudyProgress

@@ -12,6 +12,7 @@ from math import inf
 from pathlib import Path
 from statistics import median
 
+from prony.analysis.effects import geometric_mean
 from prony.analysis.missing import Missing, Value
 from prony.analysis.objective import Condition
 from prony.analysis.summary import CellSummary
@@ -24,8 +25,8 @@ from prony.model.plan import Cell, Plan
 from prony.model.subject import Interface, Subject
 from prony.model.workload import ClosedLoop, DurationStop
 from prony.reading.study import Reading, read_archive
-from prony.tune.race import Figures, Stage, StageName, Trials
-from prony.tune.space import Candidate, Cost, Knobs
+from prony.tune.race import Figures, Stage, StageName, Trials, costs_of
+from prony.tune.space import Candidate, Knobs
 from prony.units import seconds
 
 _WORKERS, _THREADS = ("workers", "processes"), ("threads", "blocking_threads")
@@ -108,12 +109,22 @@ def _number(value: Value) -> float | None:
     return float(value)
 
 
-def window_s(cost: Cost, cpus: float, conditions: Sequence[Condition]) -> float:
-    """Return how long a window must be for the percentiles of conditions, where CPUs are half busy: ten
-    requests beyond each, and half as many again; 0 where there are none.
+def window_s(rate_per_s: float, conditions: Sequence[Condition]) -> float:
+    """Return how long a window must be for the percentiles of conditions, at this rate: ten requests beyond
+    each, and as many again for trials that are slower; 0 where there are none.
     """
     shares = [1 - int(found[1]) / 10 ** len(found[1]) for one in conditions if (found := _percentile(one))]
-    return max((15 / share * 2 * cost.cpu_s / cpus for share in shares), default=0.0)
+    return max((20 / share / max(rate_per_s, 1e-9) for share in shares), default=0.0)
+
+
+def expected_rate(trials: Trials, stage: Stage, cpus: float) -> float:
+    """Return the rate to expect of good settings: the best mean of a stage; with one connection, what fills
+    half of the CPUs.
+    """
+    if stage.name is StageName.PROFILE:
+        return max((cpus / 2 / cost.cpu_s for cost in costs_of(trials).values()), default=0.0)
+    rates = ([figures["ok_per_s"] for figures in blocks.values()] for blocks in trials.values() if blocks)
+    return max((geometric_mean(own) for own in rates), default=0.0)
 
 
 def _percentile(condition: Condition) -> re.Match[str] | None:

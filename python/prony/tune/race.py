@@ -297,10 +297,13 @@ def _spread(condition: Condition, found: Trials) -> tuple[float, int]:
 
 
 def _bounded(condition: Condition, found: Trials, one: Candidate, side: int) -> bool:
-    """Return whether a condition is met by the mean, moved by its error: 1 against it, -1 in its favour."""
+    """Return whether a condition is met by the mean, moved by its error: 1 against it, -1 in its favour;
+    where it was not measured, it may be.
+    """
     name, values = _values(condition, found.get(one, {}))
     if not values:
-        return side < 0
+        # Too few requests for a percentile: fresh trials, which are longer, decide.
+        return True
     mean = fsum(values) / len(values)
     if 0 < min(values) <= max(values) < inf and not name.startswith("error"):
         spread, freedom = _spread(condition, found)
