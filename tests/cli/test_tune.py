@@ -16,7 +16,9 @@ def tune(said, folder):
 def asked(monkeypatch):
     """What searches were asked for, none of which ran."""
     wishes = []
-    monkeypatch.setattr("prony.cli.tune._Search.run", lambda search: wishes.append(search.wish) or 0)
+    monkeypatch.setattr(
+        "prony.cli.tune_search.TuneSearch.run", lambda search: wishes.append(search.wish) or 0
+    )
     return wishes
 
 

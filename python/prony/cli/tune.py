@@ -2,9 +2,8 @@
 
 import os
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -16,22 +15,19 @@ from prony.cli.load_options import Body, CheckOptions, Header, Method, RequestTi
 from prony.cli.measure import cpus_of
 from prony.cli.options import duration_of
 from prony.cli.run import study_of
-from prony.cli.run_checks import goes_on, is_complete
 from prony.cli.run_options import AppOptions, LoadOptions, OutputOptions, RunOptions, SureOptions, WhatOptions
 from prony.cli.sandbox_options import SandboxOptions
-from prony.cli.talk import say, status_of, terminate_as_interrupt
-from prony.cli.variables import refuse_masked, whole_command
-from prony.errors import ExitCode, UsageError
-from prony.units import SECOND_NS, seconds
+from prony.cli.talk import say
+from prony.cli.tune_search import DURATION, FOR_TRIALS, TuneSearch, room
+from prony.cli.variables import refuse_masked
+from prony.errors import UsageError
+from prony.units import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from prony.analysis.objective import Condition
-    from prony.reading.study import Reading
     from prony.study import Study
-    from prony.tune.answer import About
-    from prony.tune.race import Answer, Reply, Stage, Trials, Wish
     from prony.tune.space import Candidate, Knobs
 
 EPILOG = """\
@@ -52,11 +48,7 @@ Examples:
 
 # As many as sixteen threads in four workers answer at once.
 _CONNECTIONS = "64"
-# One start differs from the next by more than one second from the next: many short trials say most.
-_DURATION, _LONGEST_S = "3s", 15.0
 _USUAL_SLO = "errors < 0.1%"
-# Of the budget; the rest is for the first request to each server of a stage, and for repeats.
-_FOR_TRIALS = 0.85
 
 
 class Aim(StrEnum):
@@ -160,7 +152,7 @@ def _search(
     conditions: "tuple[Condition, ...]",
     current: "tuple[Candidate, tuple[str, ...]] | None",
     has_length: bool,
-) -> "_Search":
+) -> TuneSearch:
     """Return the search that the options describe.
 
     *Errors*: UsageError for servers without settings to turn, or a budget that is too short.
@@ -190,14 +182,14 @@ def _search(
         conditions=(*conditions, *_of_memory(sandbox.memory_bytes)),
     )
     if wish.trials < (least := least_trials(wish)):
-        needed = -int(-least * each_s / _FOR_TRIALS // 60)
+        needed = -int(-least * each_s / FOR_TRIALS // 60)
         raise UsageError(
             f"`--budget {wanted.budget}`: has room for {wish.trials} trials of {each_s:.1f} s, and a search "
             f"takes at least {least}",
             hint=f"--budget {needed}m; or shorter trials with --duration and --warmup",
         )
     unread = current[1] if current else ()
-    return _Search(
+    return TuneSearch(
         template=template,
         wish=wish,
         folder=_folder(wanted.out or Path(f"{plan.name}-tune-{time.strftime('%Y%m%d-%H%M%S')}")),
@@ -213,11 +205,6 @@ def _incumbent(knobs: "tuple[Knobs, ...]", current: "Candidate | None") -> "Cand
     """Return the settings of today, with defaults where none are typed."""
     own = next((one for one in knobs if current is not None and one.server == current.server), knobs[0])
     return own.default if current is None else current.filled(own.default)
-
-
-def room(budget_s: float, trial_s: float) -> int:
-    """Return how many trials of a length a budget has room for."""
-    return int(_FOR_TRIALS * budget_s / trial_s)
 
 
 def _folder(folder: Path) -> Path:
@@ -314,7 +301,7 @@ def _as_run(
 ) -> RunOptions:
     """Return the options of the study that each stage is a part of."""
     own_load = {name: getattr(load, name) for name in load.__slots__}
-    own_load["duration"] = load.duration or _DURATION
+    own_load["duration"] = load.duration or DURATION
     own_load["connections"] = (
         None if load.rate is not None and load.connections == _CONNECTIONS else load.connections
     )
@@ -329,133 +316,3 @@ def _as_run(
         sandbox=sandbox,
         output=OutputOptions(show_only=True),
     )
-
-
-@dataclass(slots=True)
-class _Search:
-    """A search for settings in a folder. ``template``: a study of each server as it starts."""
-
-    template: "Study"
-    wish: "Wish"
-    folder: Path
-    origin: str
-    budget_s: float
-    trial_s: float
-    remarks: tuple[str, ...]
-    has_length: bool
-    window_ns: int | None = None
-    stages: "list[tuple[Stage, Path]]" = field(default_factory=list)
-
-    def run(self) -> int:
-        """Run stages until the answer is there, and print it; an interruption keeps what was measured."""
-        from prony.tune.race import race
-
-        core = race(self.wish)
-        self.folder.mkdir(exist_ok=True)
-        say(f"to go on after an interruption, type again: `{whole_command(self.folder)}`")
-        try:
-            with terminate_as_interrupt():
-                stage = next(core)
-                while True:
-                    stage = core.send(self._measured(stage))
-        except KeyboardInterrupt as interrupt:
-            say(f"interrupted; to go on, type again: `{whole_command(self.folder)}`")
-            return status_of(interrupt)
-        except StopIteration as end:
-            return self._show(end.value)
-
-    def _measured(self, stage: "Stage") -> "Reply":
-        """Return the figures of a stage, which is measured as far as its archive lacks it."""
-        from prony.study.tuning import read_stage, stage_plan, trial_s, trials_of
-
-        path = self.folder / f"{len(self.stages) + 1}-{stage.name}.prony"
-        plan = stage_plan(self.template.plan, stage, self.wish.knobs, self.window_ns)
-        study = replace(self.template, plan=plan, out=path, resumes=goes_on(path, plan, ()))
-        if not (study.resumes and is_complete(path)):
-            self._run(study, stage)
-        self.stages.append((stage, path))
-        reading = read_stage(path)
-        # Of the archive and not of a clock: the same search goes on as it would have.
-        self.trial_s = max(self.trial_s, trial_s(reading) or 0.0) if stage.trials > 1 else self.trial_s
-        trials = trials_of(reading, stage)
-        if not self.has_length:
-            self._lengthen(trials, stage)
-        return trials, room(self.budget_s, self.trial_s)
-
-    def _lengthen(self, trials: "Trials", stage: "Stage") -> None:
-        """Make the next windows as long as percentiles of the conditions need, as far as is known by now."""
-        from prony.study.tuning import expected_rate, window_s
-
-        rate = expected_rate(trials, stage, self.wish.machine.cpus)
-        before_s = seconds(self.window_ns or duration_of("--duration", _DURATION))
-        length_s = ceil(min(_LONGEST_S, max(before_s, window_s(rate, self.wish.conditions))))
-        self.window_ns = length_s * SECOND_NS
-        self.trial_s += length_s - before_s
-
-    def _run(self, study: "Study", stage: "Stage") -> None:
-        from prony.cli.progress import StudyProgress
-        from prony.study import run_study
-        from prony.study.extent import number_of, rough_length
-
-        before = sum(one.trials for one, _ in self.stages)
-        left_s = max(0.0, self.budget_s - before * self.trial_s / _FOR_TRIALS)
-        with StudyProgress(stage.trials, self.trial_s) as progress:
-            progress.notice(
-                f"{stage.name}: {number_of(len(stage.candidates), 'setting')} in "
-                f"{number_of(stage.blocks, 'block')}, about {rough_length(stage.trials * self.trial_s)}; "
-                f"at most {rough_length(left_s)} left"
-            )
-            run_study(study, progress)
-
-    def _show(self, answer: "Answer") -> int:
-        from prony.faces.terminal import TerminalReporter
-        from prony.tune.answer import answer_document
-
-        TerminalReporter().write_report(answer_document(answer, self.wish, self._about(answer)))
-        return ExitCode.DONE if answer.fresh and answer.chosen else ExitCode.COULD_NOT_MEASURE
-
-    def _about(self, answer: "Answer") -> "About":
-        from prony.assembly import command_line
-        from prony.study.tuning import read_stage, server_of
-        from prony.tune.answer import About
-        from prony.tune.recipes import recipe_of
-
-        chosen, (stage, path) = answer.chosen or answer.incumbent, self.stages[-1]
-        place, reading = stage.candidates.index(chosen), read_stage(path)
-        subject = next(cell.subject for cell in reading.plan.cells if cell.id == place)
-        cell = next(one for one in self.template.plan.cells if server_of(one.subject) == chosen.server)
-        target = subject.app.targets[subject.interface]
-        recipe = recipe_of(chosen, target, str(subject.interface)) if answer.chosen else None
-        full = command_line(self.template.catalog, subject, cpus_of(reading.plan)[subject.name])
-        return About(
-            app=target,
-            load=f"{reading.plan.cells[place].describe_load()}, {cell.workload.describe_request()}",
-            origin=self.origin,
-            start=recipe.shell if recipe else full,
-            recipe=recipe,
-            folder=subject.app.folder,
-            limits=_limits(reading, place),
-            remarks=(*self.remarks, *_of_generator(reading), self._archives()),
-        )
-
-    def _archives(self) -> str:
-        trials = sum(one.trials for one, _ in self.stages)
-        return (
-            f"{trials} trials in {len(self.stages)} archives, `{self.folder}`: `prony report FILE` reads "
-            f"each, `prony why {self.stages[-1][1]}` says what limits."
-        )
-
-
-def _limits(reading: "Reading", cell: int) -> str:
-    from prony.report.diagnoses import diagnosis_words
-
-    found = reading.diagnoses.get(cell)
-    words = str(diagnosis_words([(found, "")])) if found else ""
-    return words[:1].upper() + words[1:]
-
-
-def _of_generator(reading: "Reading") -> list[str]:
-    """Return that the generator may have been the limit, where it may."""
-    if not any(cell.at_least for cell in reading.cells):
-        return []
-    return ["The generator or another program may have limited some trials: it carries at least so much."]
