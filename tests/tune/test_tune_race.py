@@ -7,7 +7,7 @@ import pytest
 
 from benches import bench
 from prony.analysis.objective import parse_objective
-from prony.tune.race import Advice, StageName, Wish, broken, least_trials, race, survivors
+from prony.tune.race import Move, StageName, TuneWish, broken, least_trials, race, survivors
 from prony.tune.space import Candidate, Knobs, Machine
 
 LANDS = bench("tune")
@@ -17,7 +17,7 @@ DEFAULT = KNOBS.default
 
 def wish(**changed):
     asked = {"knobs": (KNOBS,), "incumbent": DEFAULT, "machine": Machine(2), "trials": 150}
-    return Wish(**{**asked, **changed})
+    return TuneWish(**{**asked, **changed})
 
 
 def conditions(text):
@@ -75,7 +75,7 @@ def test_the_incumbent_is_in_every_stage_and_the_gain_is_of_fresh_blocks_alone()
     assert all(stage.candidates[0] == DEFAULT for stage in stages)
     assert stages[0].name is StageName.PROFILE
     assert [stage.name for stage in stages].count(StageName.CONFIRMATION) == 1
-    assert answer.advice is Advice.CHANGE
+    assert answer.advice is Move.CHANGE
     assert answer.gain.blocks == stages[-1].blocks >= 5
     assert answer.gain.low < 1 < answer.gain.high * 1.02
     fresh = {block for blocks in answer.fresh.values() for block in blocks}
@@ -126,14 +126,14 @@ def test_yours_is_left_where_it_breaks_a_condition_though_the_other_is_no_faster
         lambda one: 100.0, service_all_p99=lambda one: 1e6 * (90 if one == DEFAULT else 30), noise=0.01
     )
     answer, _ = walked(wish(conditions=conditions("p99 < 50ms")), figures)
-    assert answer.advice is Advice.CHANGE
+    assert answer.advice is Move.CHANGE
     assert answer.broken == ("p99 < 50ms",)
 
 
 def test_nothing_is_advised_where_nothing_meets_the_conditions():
     figures = noisy(lambda one: 100.0 * one.workers, service_all_p99=lambda one: 90e6)
     answer, _ = walked(wish(conditions=conditions("p99 < 50ms")), figures)
-    assert answer.advice is Advice.NOTHING
+    assert answer.advice is Move.NOTHING
     assert answer.chosen is None
 
 
@@ -163,12 +163,12 @@ def test_settings_that_never_answer_are_left():
 
     answer, _ = walked(wish(conditions=conditions("errors < 0.1%")), figures)
     assert answer.gain is None
-    assert answer.advice is not Advice.KEEP
+    assert answer.advice is not Move.KEEP
 
 
 def test_no_answer_is_made_up_where_nothing_answers():
     answer, _ = walked(wish(), lambda one, stage, block: None)
-    assert (answer.advice, answer.challenger, answer.gain) == (Advice.NOTHING, None, None)
+    assert (answer.advice, answer.challenger, answer.gain) == (Move.NOTHING, None, None)
 
 
 def test_trials_that_take_longer_than_thought_make_the_search_shorter():

@@ -3,14 +3,23 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prony.tune.space import Candidate, Cost, Knobs, Machine, candidates, documented, neighbours, slots_needed
+from prony.tune.space import (
+    Candidate,
+    Cost,
+    Knobs,
+    Machine,
+    documented,
+    first_candidates,
+    neighbours,
+    slots_needed,
+)
 
 KNOBS = Knobs(Candidate("gunicorn", 1, 1), "workers", "threads")
 TWO = Machine(cpus=2)
 
 
 def tried(cost, machine=TWO, knobs=(KNOBS,), always=()):
-    return candidates(knobs, {one.server: cost for one in knobs}, machine, always, most=12)
+    return first_candidates(knobs, {one.server: cost for one in knobs}, machine, always, most=12)
 
 
 costs = st.builds(Cost, st.floats(1e-5, 1), st.floats(0, 1), st.floats(1e6, 1e9))

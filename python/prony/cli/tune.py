@@ -158,7 +158,7 @@ def _search(
     *Errors*: UsageError for servers without settings to turn, or a budget that is too short.
     """
     from prony.study.tuning import knobs_of
-    from prony.tune.race import Wish, least_trials
+    from prony.tune.race import TuneWish, least_trials
     from prony.tune.space import Machine
 
     plan, counts = template.plan, cpus_of(template.plan)
@@ -172,7 +172,7 @@ def _search(
     sandbox, each_s = plan.sandbox, _trial_s(template)
     cpus = sandbox.cpu_quota or max(counts.values())
     budget_s = seconds(duration_of("--budget", wanted.budget))
-    wish = Wish(
+    wish = TuneWish(
         knobs=knobs,
         incumbent=_incumbent(knobs, current[0] if current else None),
         machine=Machine(cpus, sandbox.memory_bytes),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from prony.reading.study import Reading
     from prony.study import Study
     from prony.tune.answer import About
-    from prony.tune.race import Answer, Reply, Stage, Trials, Wish
+    from prony.tune.race import Recommendation, Reply, Stage, Trials, TuneWish
 
 # One start differs from the next by more than one second from the next: many short trials say most.
 DURATION = "3s"
@@ -40,7 +40,7 @@ class TuneSearch:
     """A search for settings in a folder. ``template``: a study of each server as it starts."""
 
     template: "Study"
-    wish: "Wish"
+    wish: "TuneWish"
     folder: Path
     origin: str
     budget_s: float
@@ -111,14 +111,14 @@ class TuneSearch:
             )
             run_study(study, progress)
 
-    def _show(self, answer: "Answer") -> int:
+    def _show(self, answer: "Recommendation") -> int:
         from prony.faces.terminal import TerminalReporter
         from prony.tune.answer import answer_document
 
         TerminalReporter().write_report(answer_document(answer, self.wish, self._about(answer)))
         return ExitCode.DONE if answer.fresh and answer.chosen else ExitCode.COULD_NOT_MEASURE
 
-    def _about(self, answer: "Answer") -> "About":
+    def _about(self, answer: "Recommendation") -> "About":
         from prony.assembly import command_line
         from prony.study.tuning import read_stage, server_of
         from prony.tune.answer import About

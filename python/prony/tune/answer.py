@@ -25,7 +25,7 @@ from prony.report.document import (
     Table,
     Tone,
 )
-from prony.tune.race import Advice, Answer, Figures, Wish, logs_of
+from prony.tune.race import Figures, Move, Recommendation, TuneWish, logs_of
 from prony.tune.recipes import Recipe
 from prony.tune.space import Candidate
 from prony.units import format_bytes, format_duration, format_rate
@@ -53,7 +53,7 @@ class About:
     remarks: tuple[str, ...] = ()
 
 
-def answer_document(answer: Answer, wish: Wish, about: About) -> Document:
+def answer_document(answer: Recommendation, wish: TuneWish, about: About) -> Document:
     """Return the answer as a report."""
     lead = Section("", tuple(_lead(answer, wish, about)))
     parts = (
@@ -69,17 +69,17 @@ def answer_document(answer: Answer, wish: Wish, about: About) -> Document:
 # --- what to use ------------------------------------------------------------------------------------------
 
 
-def _lead(answer: Answer, wish: Wish, about: About) -> Iterator[Block]:
+def _lead(answer: Recommendation, wish: TuneWish, about: About) -> Iterator[Block]:
     of = f"{answer.incumbent.words} ({about.origin})"
     broken = f" {of} is not shown to meet {', '.join(answer.broken)}." if answer.broken else ""
     gain = _gain(answer, wish)
     other = f" The best other, {answer.challenger.words}: {gain}." if answer.challenger else ""
     match answer.advice:
-        case Advice.CHANGE:
+        case Move.CHANGE:
             yield Paragraph(f"Use {_chosen(answer)}. Over {of}: {gain}.{broken}", Tone.STRONG)
-        case Advice.KEEP:
+        case Move.KEEP:
             yield Paragraph(f"No gain shown: keep {of}.{other}", Tone.STRONG)
-        case Advice.NOTHING:
+        case Move.NOTHING:
             yield Paragraph(f"Nothing that was tried is shown to meet all of it.{broken}{other}", Tone.STRONG)
     if answer.chosen and about.start:
         yield Command(about.start)
@@ -87,11 +87,11 @@ def _lead(answer: Answer, wish: Wish, about: About) -> Iterator[Block]:
         yield Paragraph(carried)
 
 
-def _chosen(answer: Answer) -> str:
+def _chosen(answer: Recommendation) -> str:
     return answer.chosen.words if answer.chosen else ""
 
 
-def _gain(answer: Answer, wish: Wish) -> str:
+def _gain(answer: Recommendation, wish: TuneWish) -> str:
     """Return how the challenger compares with the incumbent, in words."""
     gain = answer.gain
     if gain is None or gain.effect is None:
@@ -113,18 +113,18 @@ def _pairs(gain: Comparison) -> str:
     return f"{gain.blocks} fresh pair{'s' if gain.blocks != 1 else ''} of trials"
 
 
-def _change(effect: float, wish: Wish) -> float:
+def _change(effect: float, wish: TuneWish) -> float:
     """Return a ratio less 1 of the figure itself: the gain counts what is better as more."""
     return effect if wish.higher_is_better else 1 / (1 + effect) - 1
 
 
-def _objective(wish: Wish) -> str:
+def _objective(wish: TuneWish) -> str:
     return {"ok_per_s": "requests/s", "cpu_ns_per_request": "CPU time a request"}.get(
         wish.metric, METRICS[wish.metric].title
     )
 
 
-def _carried(answer: Answer, about: About) -> str:
+def _carried(answer: Recommendation, about: About) -> str:
     """Return what is chosen, or else the incumbent, carries, from fresh blocks."""
     of = answer.chosen or answer.incumbent
     rows = list(answer.fresh.get(of, {}).values())
@@ -157,7 +157,7 @@ def _estimate(rows: Sequence[Figures], name: str) -> Estimate | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class MeanFigures:
     """A candidate as the search saw it: the means of its trials."""
 
     candidate: Candidate
@@ -165,14 +165,14 @@ class Seen:
     latency_ns: float
     memory_bytes: float
 
-    def is_worse_than(self, other: "Seen") -> bool:
+    def is_worse_than(self, other: "MeanFigures") -> bool:
         """Return whether another is at least as good in all three, and better in one."""
         mine = (-self.rate, self.latency_ns, self.memory_bytes)
         its = (-other.rate, other.latency_ns, other.memory_bytes)
         return mine != its and all(b <= a for a, b in zip(mine, its, strict=True))
 
 
-def front(searched: Mapping[Candidate, Mapping[int, Figures]]) -> tuple[Seen, ...]:
+def front(searched: Mapping[Candidate, Mapping[int, Figures]]) -> tuple[MeanFigures, ...]:
     """Return the candidates that no other beats in rate, latency and memory together, the fastest first."""
     latency = _latency(list(blocks.values()) for blocks in searched.values())
     found = [seen for one, blocks in searched.items() if (seen := _seen(one, list(blocks.values()), latency))]
@@ -180,10 +180,10 @@ def front(searched: Mapping[Candidate, Mapping[int, Figures]]) -> tuple[Seen, ..
     return tuple(sorted(best, key=lambda one: -one.rate))
 
 
-def _seen(one: Candidate, rows: Sequence[Figures], latency: str) -> Seen | None:
+def _seen(one: Candidate, rows: Sequence[Figures], latency: str) -> MeanFigures | None:
     means = [_mean(rows, name) for name in ("ok_per_s", latency, "pss_end")]
     known = [value for value in means if value is not None]
-    return Seen(one, *known) if len(known) == len(means) else None
+    return MeanFigures(one, *known) if len(known) == len(means) else None
 
 
 def _mean(rows: Sequence[Figures], name: str) -> float | None:
@@ -191,7 +191,7 @@ def _mean(rows: Sequence[Figures], name: str) -> float | None:
     return geometric_mean(values) if values else None
 
 
-def _front(answer: Answer) -> Table | None:
+def _front(answer: Recommendation) -> Table | None:
     rows = front(answer.searched)[:_MOST_ROWS]
     if len(rows) < 2:
         return None
@@ -214,12 +214,12 @@ def _front(answer: Answer) -> Table | None:
 # --- what the settings do ---------------------------------------------------------------------------------
 
 
-def _settings(answer: Answer, wish: Wish) -> Notes | None:
+def _settings(answer: Recommendation, wish: TuneWish) -> Notes | None:
     lines = [line for knob in ("workers", "threads") if (line := knob_words(answer, wish, knob))]
     return Notes(tuple(("", line) for line in lines)) if lines else None
 
 
-def knob_words(answer: Answer, wish: Wish, knob: str) -> str:
+def knob_words(answer: Recommendation, wish: TuneWish, knob: str) -> str:
     """Return what one setting did on the server that is used, in words; empty where it was not varied alone.
 
     *Definition*: over all pairs of candidates that differ in nothing else, with intervals that hold together

@@ -24,7 +24,7 @@ from prony.analysis.effects import Effect, geometric_mean, student_t
 from prony.analysis.objective import Condition
 from prony.analysis.studentized import pair_level
 from prony.analysis.summary import Estimate, estimate_over
-from prony.tune.space import Candidate, Cost, Knobs, Machine, candidates, neighbours
+from prony.tune.space import Candidate, Cost, Knobs, Machine, first_candidates, neighbours
 
 Figures = Mapping[str, float]
 """Metrics of one trial that counts, by name, in the units of METRICS."""
@@ -73,7 +73,7 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class TuneWish:
     """What is asked for: the best in ``metric`` of what meets all ``conditions``, in about so many
     ``trials``.
     """
@@ -91,7 +91,7 @@ class Wish:
         return next(knobs for knobs in self.knobs if knobs.server == one.server)
 
 
-class Advice(StrEnum):
+class Move(StrEnum):
     """What the answer says."""
 
     CHANGE = "change"
@@ -100,14 +100,14 @@ class Advice(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Recommendation:
     """``chosen``: what to use, null where nothing is shown to meet the conditions. ``challenger``: the best
     other than the incumbent, null where no other gave a figure. ``gain``: challenger against incumbent, in
     ``fresh`` blocks alone, positive where it is better, null where either gave no figure there. ``searched``:
     the trials before.
     """
 
-    advice: Advice
+    advice: Move
     incumbent: Candidate
     challenger: Candidate | None
     gain: Comparison | None
@@ -119,14 +119,12 @@ class Answer:
     @property
     def chosen(self) -> Candidate | None:
         """What to use."""
-        return {Advice.CHANGE: self.challenger, Advice.KEEP: self.incumbent, Advice.NOTHING: None}[
-            self.advice
-        ]
+        return {Move.CHANGE: self.challenger, Move.KEEP: self.incumbent, Move.NOTHING: None}[self.advice]
 
 
 @dataclass(slots=True)
 class _Search:
-    wish: Wish
+    wish: TuneWish
     room: int
     spent: int = 0
     stages: int = 0
@@ -156,24 +154,24 @@ class _Search:
         return known
 
 
-def least_trials(wish: Wish) -> int:
+def least_trials(wish: TuneWish) -> int:
     """Return how many trials a search needs at least: a race of six, and five pairs to confirm."""
     return len(wish.knobs) + 1 + 2 * _BLOCKS * 6 + 2 * LEAST_BLOCKS
 
 
-def race(wish: Wish) -> Generator[Stage, Reply, Answer]:
+def race(wish: TuneWish) -> Generator[Stage, Reply, Recommendation]:
     """Ask for stages until the answer is known, which is the generator's value."""
     search = _Search(wish, wish.trials)
     light = yield from search.ask(StageName.PROFILE, (one.default for one in wish.knobs), 1)
     costs = costs_of(light)
-    first = candidates(wish.knobs, costs, wish.machine, (wish.incumbent,), search.left // _BLOCKS)
+    first = first_candidates(wish.knobs, costs, wish.machine, (wish.incumbent,), search.left // _BLOCKS)
     yield from search.ask(StageName.RACE, first, _BLOCKS)
     alive = survivors(wish, search.found)
     while len(alive) > _FINALISTS and search.left >= 2 * _BLOCKS * (len(alive) + 1):
         yield from search.ask(StageName.RACE, alive, _BLOCKS)
         alive = survivors(wish, search.found)
     yield from _climb(search, costs)
-    best = ranked(wish, search.found, survivors(wish, search.found))[:_FINALISTS]
+    best = best_first(wish, search.found, survivors(wish, search.found))[:_FINALISTS]
     if len(best) > 1 and search.left >= _BLOCKS * (len(best) + 1):
         yield from search.ask(StageName.FINAL, best, search.left // (len(best) + 1))
     return (yield from _confirmed(search))
@@ -182,7 +180,7 @@ def race(wish: Wish) -> Generator[Stage, Reply, Answer]:
 def _climb(search: _Search, costs: Mapping[str, Cost]) -> Generator[Stage, Reply, None]:
     """Ask for what is one step from the best, and again where that is better, as long as half is left."""
     wish, tried = search.wish, set[Candidate]()
-    while leaders := ranked(wish, search.found, survivors(wish, search.found))[:2]:
+    while leaders := best_first(wish, search.found, survivors(wish, search.found))[:2]:
         best = leaders[0]
         near = neighbours(best, wish.knobs_of(best), costs.get(best.server), wish.machine)
         new = [one for one in near if one not in search.found]
@@ -207,7 +205,7 @@ def costs_of(light: Trials) -> dict[str, Cost]:
 # --- who stays --------------------------------------------------------------------------------------------
 
 
-def logs_of(wish: Wish, found: Trials, wanted: Iterable[Candidate]) -> dict[str, dict[int, float]]:
+def logs_of(wish: TuneWish, found: Trials, wanted: Iterable[Candidate]) -> dict[str, dict[int, float]]:
     """Return the logarithms of the objective, higher is better, by the candidate's words and block."""
     sign = 1 if wish.higher_is_better else -1
     return {
@@ -221,7 +219,7 @@ def logs_of(wish: Wish, found: Trials, wanted: Iterable[Candidate]) -> dict[str,
     }
 
 
-def survivors(wish: Wish, found: Trials) -> tuple[Candidate, ...]:
+def survivors(wish: TuneWish, found: Trials) -> tuple[Candidate, ...]:
     """Return the candidates that no other is shown to beat, and that may meet all conditions.
 
     *Definition*: one is beaten where the interval of its pair with another that seems to meet them lies
@@ -240,7 +238,7 @@ def survivors(wish: Wish, found: Trials) -> tuple[Candidate, ...]:
     return tuple(one for one in may if one.words not in beaten and logs[one.words])
 
 
-def ranked(wish: Wish, found: Trials, among: Sequence[Candidate]) -> list[Candidate]:
+def best_first(wish: TuneWish, found: Trials, among: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates, best first, the incumbent left out; those that seem to break a condition at the
     end.
 
@@ -312,11 +310,11 @@ def _bounded(condition: Condition, found: Trials, one: Candidate, side: int) -> 
     return condition.met({name: mean}) is True
 
 
-def _surely_breaks(wish: Wish, found: Trials, one: Candidate) -> bool:
+def _surely_breaks(wish: TuneWish, found: Trials, one: Candidate) -> bool:
     return not all(_bounded(condition, found, one, -1) for condition in wish.conditions)
 
 
-def _seems_to_meet(wish: Wish, found: Trials, one: Candidate) -> bool:
+def _seems_to_meet(wish: TuneWish, found: Trials, one: Candidate) -> bool:
     return all(_bounded(condition, found, one, 1) for condition in wish.conditions)
 
 
@@ -341,14 +339,14 @@ def _shown_to_meet(condition: Condition, blocks: Mapping[int, Figures]) -> bool:
 # --- the answer -------------------------------------------------------------------------------------------
 
 
-def _confirmed(search: _Search) -> Generator[Stage, Reply, Answer]:
+def _confirmed(search: _Search) -> Generator[Stage, Reply, Recommendation]:
     """Compare the best with the incumbent in fresh blocks; the next where it is not shown to meet a
     condition.
     """
     wish, fresh = search.wish, dict[Candidate, dict[int, Figures]]()
-    order = ranked(wish, search.found, survivors(wish, search.found))
-    order = order or ranked(wish, search.found, list(search.found))
-    answer = Answer(Advice.NOTHING, wish.incumbent, None, None, {}, search.found)
+    order = best_first(wish, search.found, survivors(wish, search.found))
+    order = order or best_first(wish, search.found, list(search.found))
+    answer = Recommendation(Move.NOTHING, wish.incumbent, None, None, {}, search.found)
     for place, challenger in enumerate(order[:_ATTEMPTS]):
         pairs = (search.room - search.spent) // 2
         if place and pairs < LEAST_BLOCKS:
@@ -360,31 +358,31 @@ def _confirmed(search: _Search) -> Generator[Stage, Reply, Answer]:
         )
         fresh = {one: {**fresh.get(one, {}), **blocks} for one, blocks in known.items()}
         answer = _judged(search, challenger, fresh)
-        if answer.advice is Advice.CHANGE or not broken(wish.conditions, fresh.get(challenger, {})):
+        if answer.advice is Move.CHANGE or not broken(wish.conditions, fresh.get(challenger, {})):
             break
     return answer
 
 
-def _judged(search: _Search, challenger: Candidate, fresh: Trials) -> Answer:
+def _judged(search: _Search, challenger: Candidate, fresh: Trials) -> Recommendation:
     wish = search.wish
     gain = _gain(wish, challenger, fresh)
     of_incumbent = broken(wish.conditions, fresh.get(wish.incumbent, {}))
     is_better = gain is None or (gain.low is not None and gain.low > 0)
     is_fit = not broken(wish.conditions, fresh.get(challenger, {})) and bool(fresh.get(challenger))
-    advice = Advice.NOTHING if of_incumbent else Advice.KEEP
+    advice = Move.NOTHING if of_incumbent else Move.KEEP
     if is_fit and (is_better or of_incumbent):
-        advice = Advice.CHANGE
-    return Answer(advice, wish.incumbent, challenger, gain, fresh, search.found, of_incumbent)
+        advice = Move.CHANGE
+    return Recommendation(advice, wish.incumbent, challenger, gain, fresh, search.found, of_incumbent)
 
 
-def _gain(wish: Wish, challenger: Candidate, fresh: Trials) -> Comparison | None:
+def _gain(wish: TuneWish, challenger: Candidate, fresh: Trials) -> Comparison | None:
     logs = logs_of(wish, fresh, (wish.incumbent, challenger))
     own, base = logs.get(challenger.words, {}), logs.get(wish.incumbent.words, {})
     ratios = [own[block] - base[block] for block in sorted(own.keys() & base.keys())]
     return compare(ratios) if ratios else None
 
 
-def _pairs_needed(wish: Wish, found: Trials, challenger: Candidate) -> int:
+def _pairs_needed(wish: TuneWish, found: Trials, challenger: Candidate) -> int:
     """Return how many pairs show the gain, and that conditions are met, at the noise of the search.
 
     *Definition*: the interval of the gain is some 2.5 % to each side, or a tenth of a larger gain (of its
@@ -401,11 +399,11 @@ def _pairs_needed(wish: Wish, found: Trials, challenger: Candidate) -> int:
     return max(LEAST_BLOCKS, min(round(needed), wish.trials))
 
 
-def _words(wish: Wish, challenger: Candidate) -> set[str]:
+def _words(wish: TuneWish, challenger: Candidate) -> set[str]:
     return {wish.incumbent.words, challenger.words}
 
 
-def _ways(wish: Wish, found: Trials, one: Candidate) -> Iterator[tuple[float, float]]:
+def _ways(wish: TuneWish, found: Trials, one: Candidate) -> Iterator[tuple[float, float]]:
     """Yield of each condition the scatter of a candidate's figure, and half of its way to the limit."""
     for condition in wish.conditions:
         name, values = _values(condition, found.get(one, {}))

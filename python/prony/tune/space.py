@@ -111,7 +111,7 @@ def whole(cpus: float) -> int:
     return max(1, round(cpus))
 
 
-def candidates(
+def first_candidates(
     knobs: Sequence[Knobs], costs: dict[str, Cost], machine: Machine, always: Sequence[Candidate], most: int
 ) -> tuple[Candidate, ...]:
     """Return the candidates of the first race: ``always``, what is documented, and the nearest to what is
