@@ -15,7 +15,7 @@ LAYERS = (
     *("kernel_settings", "model", "runas", "seat", "specification"),
     # Pure: values in, values out.
     *("schedule", "factors", "study_document", "workloads", "plan", "cross_check"),
-    *("analysis", "diagnosis", "archive", "reading", "report"),
+    *("analysis", "diagnosis", "archive", "reading", "report", "tune"),
     # Measuring.
     *("survey", "host", "certificates", "sandbox", "catalog", "monitor", "engine", "assembly"),
     *("alone", "trial", "study", "check", "calibration"),
@@ -27,7 +27,7 @@ ROOMS = {"catalog": ("schema", "install", "launch")}
 PURE = (
     *("units", "glossary", "escapes", "errors", "metrics", "kernel_settings", "model", "seat"),
     *("schedule", "factors", "study_document", "workloads", "plan", "cross_check"),
-    *("analysis", "diagnosis", "reading", "report", "survey", "listing"),
+    *("analysis", "diagnosis", "reading", "report", "tune", "survey", "listing"),
 )
 DOES_IO = {"os", "pathlib", "subprocess", "socket", "sqlite3", "shutil", "tempfile", "threading", "signal"}
 # Who may know the compiled engine, and what for.

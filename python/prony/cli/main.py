@@ -190,6 +190,7 @@ SUMMARY = (
 # name, and its `EPILOG`.
 COMMANDS: Mapping[str, str] = {
     "run": "Measure a study, or your own app on several servers.",
+    "tune": "Find the settings with which your app serves best.",
     "load": "Load one address, with an account of every request.",
     "fleet": "Make certificates for generators on several machines.",
     "report": "Report figures, verdicts and the answer of an archive.",

@@ -125,7 +125,7 @@ def run(
     refuse_options_of_another_run(options, known.apps)
     options = _in_folder_of_app(options)
     refuse_masked(own.env or (), load.header or ())
-    return _do(_study(options, known), ending, output.show_only)
+    return _do(study_of(options, known), ending, output.show_only)
 
 
 def _in_folder_of_app(options: RunOptions) -> RunOptions:
@@ -192,7 +192,7 @@ def _do(task: "Study", ending: Ending, show_only: bool) -> int:
     return run_and_report(task, ending)
 
 
-def _study(options: RunOptions, known: "Catalog") -> "Study":
+def study_of(options: RunOptions, known: "Catalog") -> "Study":
     """Return the study that the options describe, checked for this machine.
 
     *Errors*: UsageError for wrong options, HostError for what this machine lacks.

@@ -1,0 +1,318 @@
+"""``prony tune``: which settings, and which server, an app should run with on this machine."""
+
+import os
+import time
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import typer
+
+from prony.cli.applicable import given
+from prony.cli.flat import flattened
+from prony.cli.load_options import Body, CheckOptions, Header, Method, RequestTimeout
+from prony.cli.measure import cpus_of
+from prony.cli.options import duration_of
+from prony.cli.run import study_of
+from prony.cli.run_options import AppOptions, LoadOptions, OutputOptions, RunOptions, SureOptions, WhatOptions
+from prony.cli.sandbox_options import SandboxOptions
+from prony.cli.talk import say
+from prony.cli.tune_search import DURATION, FOR_TRIALS, TuneSearch, room
+from prony.cli.variables import refuse_masked
+from prony.errors import UsageError
+from prony.units import seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from prony.analysis.objective import Condition
+    from prony.study import Study
+    from prony.tune.space import Candidate, Knobs
+
+EPILOG = """\
+Examples:
+
+  prony tune --app shop:app                                the usual server, 15 minutes
+
+  prony tune --app shop:app --slo 'p99 < 50ms, errors < 0.1%' --memory 512M
+
+  prony tune --app shop:app --servers gunicorn,granian     which server too
+
+  prony tune --app shop:app --current 'gunicorn -w 4 shop:app'
+
+  prony tune --app shop:app --rate 200 --objective cpu     the least CPU at this rate
+
+  prony tune --app shop:app --path /=9 --path /cart=1 -c 100 --budget 30m
+"""
+
+# As many as sixteen threads in four workers answer at once.
+_CONNECTIONS = "64"
+_USUAL_SLO = "errors < 0.1%"
+
+
+class Aim(StrEnum):
+    """What the best has most of, or takes least of."""
+
+    RATE = "rate"
+    CPU = "cpu"
+    MEMORY = "memory"
+
+
+_METRICS = {Aim.RATE: "ok_per_s", Aim.CPU: "cpu_ns_per_request", Aim.MEMORY: "pss_end"}
+
+
+@dataclass(frozen=True, slots=True)
+class TuneOptions:
+    """What is best, and how long it may take."""
+
+    PANEL: ClassVar[str] = "What is best"
+
+    slo: Annotated[str, typer.Option(help="What the settings must be shown to meet.")] = _USUAL_SLO
+    objective: Annotated[
+        Aim,
+        typer.Option(help="The most requests per second, or the least CPU time a request, or memory."),
+    ] = Aim.RATE
+    current: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="How you start it today, 'gunicorn -w 4 shop:app' (the default of the first server).",
+        ),
+    ] = None
+    budget: Annotated[str, typer.Option(help="How long it may take, without builds.")] = "15m"
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random order.")] = 1
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="The folder of its archives (APP-tune-DATE in this folder). If it has a part of this "
+            "search, the search goes on.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class TuneLoadOptions:
+    """The load, as `prony run` has it."""
+
+    PANEL: ClassVar[str] = "Load"
+
+    connections: Annotated[
+        str, typer.Option("-c", "--connections", help="Closed loop: so many connections.")
+    ] = _CONNECTIONS
+    rate: Annotated[
+        str | None, typer.Option(help="Open loop: requests per second; for --objective cpu or memory.")
+    ] = None
+    duration: Annotated[
+        str | None,
+        typer.Option(
+            help="Length of each trial's window (3s; longer where --slo has a percentile that needs it)."
+        ),
+    ] = None
+    warmup: Annotated[str, typer.Option(help="The same load before each window.")] = "1s"
+    timeout: RequestTimeout = "10s"
+    path: Annotated[
+        list[str] | None,
+        typer.Option(help="The path to request (/); several are a mix: --path /=9 --path /cart=1."),
+    ] = None
+    method: Method = "GET"
+    header: Header = None
+    body: Body = None
+    ready_timeout: Annotated[
+        str | None, typer.Option(help="How long a server may take to start with your app (15s).")
+    ] = None
+
+
+@flattened
+def tune(
+    context: typer.Context,
+    own: AppOptions,
+    wanted: TuneOptions,
+    load: TuneLoadOptions,
+    check: CheckOptions,
+    sandbox: SandboxOptions,
+) -> int:
+    """Find the settings, and the server, with which your app serves best on this machine; or keep yours."""
+    from prony.catalog.schema.loader import load_catalog
+
+    known, typed = load_catalog(()), given(context)
+    _refuse(own, wanted, load)
+    refuse_masked(own.env or (), load.header or ())
+    conditions = _conditions(wanted.slo)
+    incumbent = _current(wanted.current)
+    own = replace(own, servers=_servers(own, incumbent[0] if incumbent else None))
+    template = _narrowed(study_of(_as_run(typed, own, wanted, load, check, sandbox), known), own)
+    return _search(template, wanted, conditions, incumbent, load.duration is not None).run()
+
+
+def _search(
+    template: "Study",
+    wanted: TuneOptions,
+    conditions: "tuple[Condition, ...]",
+    current: "tuple[Candidate, tuple[str, ...]] | None",
+    has_length: bool,
+) -> TuneSearch:
+    """Return the search that the options describe.
+
+    *Errors*: UsageError for servers without settings to turn, or a budget that is too short.
+    """
+    from prony.study.tuning import knobs_of
+    from prony.tune.race import TuneWish, least_trials
+    from prony.tune.space import Machine
+
+    plan, counts = template.plan, cpus_of(template.plan)
+    knobs = tuple(knobs_of(one, template.catalog, counts[one.name]) for one in plan.subjects())
+    if not any(one.workers or one.threads for one in knobs):
+        names = ", ".join(one.server for one in knobs)
+        raise UsageError(
+            f"{names}: no number of workers or threads that Prony knows can be set",
+            hint="`prony servers NAME` lists the settings of a server; `prony run` compares servers",
+        )
+    sandbox, each_s = plan.sandbox, _trial_s(template)
+    cpus = sandbox.cpu_quota or max(counts.values())
+    budget_s = seconds(duration_of("--budget", wanted.budget))
+    wish = TuneWish(
+        knobs=knobs,
+        incumbent=_incumbent(knobs, current[0] if current else None),
+        machine=Machine(cpus, sandbox.memory_bytes),
+        trials=room(budget_s, each_s),
+        metric=_METRICS[wanted.objective],
+        higher_is_better=wanted.objective is Aim.RATE,
+        conditions=(*conditions, *_of_memory(sandbox.memory_bytes)),
+    )
+    if wish.trials < (least := least_trials(wish)):
+        needed = -int(-least * each_s / FOR_TRIALS // 60)
+        raise UsageError(
+            f"`--budget {wanted.budget}`: has room for {wish.trials} trials of {each_s:.1f} s, and a search "
+            f"takes at least {least}",
+            hint=f"--budget {needed}m; or shorter trials with --duration and --warmup",
+        )
+    unread = current[1] if current else ()
+    return TuneSearch(
+        template=template,
+        wish=wish,
+        folder=_folder(wanted.out or Path(f"{plan.name}-tune-{time.strftime('%Y%m%d-%H%M%S')}")),
+        origin="yours" if current else "its default",
+        budget_s=budget_s,
+        trial_s=each_s,
+        remarks=_before(knobs, cpus, unread),
+        has_length=has_length,
+    )
+
+
+def _incumbent(knobs: "tuple[Knobs, ...]", current: "Candidate | None") -> "Candidate":
+    """Return the settings of today, with defaults where none are typed."""
+    own = next((one for one in knobs if current is not None and one.server == current.server), knobs[0])
+    return own.default if current is None else current.filled(own.default)
+
+
+def _folder(folder: Path) -> Path:
+    """Return the folder to write archives into; refuse an impossible one before servers are installed.
+
+    *Errors*: UsageError for a file, or where no folder can be made.
+    """
+    if os.path.lexists(folder) and not folder.is_dir():
+        raise UsageError(f"`--out {folder}`: `{folder}` is a file; expected a folder")
+    above = folder if folder.is_dir() else folder.parent
+    if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
+        raise UsageError(f"`--out {folder}`: `{above}` is not a writable folder")
+    return folder
+
+
+def _trial_s(template: "Study") -> float:
+    """Return how long one trial takes."""
+    from prony.study.extent import extent_of
+
+    return extent_of(
+        replace(template.plan, cells=template.plan.cells[:1], blocks=1), template.catalog
+    ).seconds[1]
+
+
+def _of_memory(limit: int | None) -> "tuple[Condition, ...]":
+    """Return that memory stays within the limit of the sandbox, which counts what else is in it too."""
+    from prony.analysis.objective import parse_condition
+
+    return () if limit is None else (parse_condition(f"memory < {limit}B"),)
+
+
+def _before(knobs: "tuple[Knobs, ...]", cpus: float, unread: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the remarks that are known before the first trial."""
+    found = [f"The server had {cpus:g} CPU{'s' if cpus != 1 else ''} of this machine, the generator others."]
+    if unread:
+        found.append(f"Of --current these were not used: {', '.join(unread)}.")
+    if len(knobs) == 1:
+        found.append(f"Only {knobs[0].server} was tried; --servers names others.")
+    return tuple(found)
+
+
+def _refuse(own: AppOptions, wanted: TuneOptions, load: TuneLoadOptions) -> None:
+    """Refuse options that ask for nothing, or for what contradicts each other."""
+    if own.app is None or own.commands:
+        raise UsageError(
+            "expected your own app, which a server runs; a program has no settings that Prony can turn",
+            hint="prony tune --app module:attribute",
+        )
+    if load.rate is not None and wanted.objective is Aim.RATE:
+        raise UsageError(
+            f"`--rate {load.rate}`: at one rate all settings carry the same",
+            hint="add --objective cpu or --objective memory, or leave out --rate",
+        )
+    if "," in load.connections:
+        raise UsageError(f"`-c {load.connections}`: expected one number of connections")
+
+
+def _conditions(text: str) -> "tuple[Condition, ...]":
+    from prony.analysis.objective import parse_objective
+
+    try:
+        return parse_objective(text).conditions
+    except ValueError as error:
+        raise UsageError(f"`--slo`: {error}") from None
+
+
+def _current(text: str | None) -> "tuple[Candidate, tuple[str, ...]] | None":
+    from prony.tune.recipes import read_command
+
+    return None if text is None else read_command(text)
+
+
+def _servers(own: AppOptions, current: "Candidate | None") -> str | None:
+    """Return the servers to try: the typed ones, and that of today."""
+    names = own.servers.split(",") if own.servers else []
+    names = [current.server, *names] if current else names
+    return ",".join(dict.fromkeys(name.strip() for name in names)) or None
+
+
+def _narrowed(template: "Study", own: AppOptions) -> "Study":
+    """Return the study with the usual server alone, where none is typed."""
+    cells = template.plan.cells if own.servers else template.plan.cells[:1]
+    say(f"{cells[0].subject.app.title}: {cells[0].describe_load()}, {cells[0].workload.describe_request()}")
+    return replace(template, plan=replace(template.plan, cells=cells))
+
+
+def _as_run(
+    typed: "Mapping[str, str]",
+    own: AppOptions,
+    wanted: TuneOptions,
+    load: TuneLoadOptions,
+    check: CheckOptions,
+    sandbox: SandboxOptions,
+) -> RunOptions:
+    """Return the options of the study that each stage is a part of."""
+    own_load = {name: getattr(load, name) for name in load.__slots__}
+    own_load["duration"] = load.duration or DURATION
+    own_load["connections"] = (
+        None if load.rate is not None and load.connections == _CONNECTIONS else load.connections
+    )
+    return RunOptions(
+        typed=typed,
+        study=None,
+        what=WhatOptions(),
+        own=own,
+        load=LoadOptions(**own_load),
+        check=check,
+        sure=SureOptions(repeats=2, pilot="0s", no_calibration=True, seed=wanted.seed),
+        sandbox=sandbox,
+        output=OutputOptions(show_only=True),
+    )

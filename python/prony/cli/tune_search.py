@@ -1,0 +1,165 @@
+"""A search for settings, stage by stage: each is a study with an archive in one folder.
+
+An interrupted search goes on where it was: what an archive has is read, and never measured again.
+"""
+
+from dataclasses import dataclass, field, replace
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prony.cli.measure import cpus_of
+from prony.cli.options import duration_of
+from prony.cli.run_checks import goes_on, is_complete
+from prony.cli.talk import say, status_of, terminate_as_interrupt
+from prony.cli.variables import whole_command
+from prony.errors import ExitCode
+from prony.units import SECOND_NS, seconds
+
+if TYPE_CHECKING:
+    from prony.reading.study import Reading
+    from prony.study import Study
+    from prony.tune.answer import About
+    from prony.tune.race import Recommendation, Reply, Stage, Trials, TuneWish
+
+# One start differs from the next by more than one second from the next: many short trials say most.
+DURATION = "3s"
+"""Of a trial's window, unless percentiles need more."""
+_LONGEST_S = 15.0
+FOR_TRIALS = 0.85
+"""Of the budget; the rest is for the first request to each server of a stage, and for repeats."""
+
+
+def room(budget_s: float, trial_s: float) -> int:
+    """Return how many trials of a length a budget has room for."""
+    return int(FOR_TRIALS * budget_s / trial_s)
+
+
+@dataclass(slots=True)
+class TuneSearch:
+    """A search for settings in a folder. ``template``: a study of each server as it starts."""
+
+    template: "Study"
+    wish: "TuneWish"
+    folder: Path
+    origin: str
+    budget_s: float
+    trial_s: float
+    remarks: tuple[str, ...]
+    has_length: bool
+    window_ns: int | None = None
+    stages: "list[tuple[Stage, Path]]" = field(default_factory=list)
+
+    def run(self) -> int:
+        """Run stages until the answer is there, and print it; an interruption keeps what was measured."""
+        from prony.tune.race import race
+
+        core = race(self.wish)
+        self.folder.mkdir(exist_ok=True)
+        say(f"to go on after an interruption, type again: `{whole_command(self.folder)}`")
+        try:
+            with terminate_as_interrupt():
+                stage = next(core)
+                while True:
+                    stage = core.send(self._measured(stage))
+        except KeyboardInterrupt as interrupt:
+            say(f"interrupted; to go on, type again: `{whole_command(self.folder)}`")
+            return status_of(interrupt)
+        except StopIteration as end:
+            return self._show(end.value)
+
+    def _measured(self, stage: "Stage") -> "Reply":
+        """Return the figures of a stage, which is measured as far as its archive lacks it."""
+        from prony.study.tuning import read_stage, stage_plan, trial_s, trials_of
+
+        path = self.folder / f"{len(self.stages) + 1}-{stage.name}.prony"
+        plan = stage_plan(self.template.plan, stage, self.wish.knobs, self.window_ns)
+        study = replace(self.template, plan=plan, out=path, resumes=goes_on(path, plan, ()))
+        if not (study.resumes and is_complete(path)):
+            self._run(study, stage)
+        self.stages.append((stage, path))
+        reading = read_stage(path)
+        # Of the archive and not of a clock: the same search goes on as it would have.
+        self.trial_s = max(self.trial_s, trial_s(reading) or 0.0) if stage.trials > 1 else self.trial_s
+        trials = trials_of(reading, stage)
+        if not self.has_length:
+            self._lengthen(trials, stage)
+        return trials, room(self.budget_s, self.trial_s)
+
+    def _lengthen(self, trials: "Trials", stage: "Stage") -> None:
+        """Make the next windows as long as percentiles of the conditions need, as far as is known by now."""
+        from prony.study.tuning import expected_rate, window_s
+
+        rate = expected_rate(trials, stage, self.wish.machine.cpus)
+        before_s = seconds(self.window_ns or duration_of("--duration", DURATION))
+        length_s = ceil(min(_LONGEST_S, max(before_s, window_s(rate, self.wish.conditions))))
+        self.window_ns = length_s * SECOND_NS
+        self.trial_s += length_s - before_s
+
+    def _run(self, study: "Study", stage: "Stage") -> None:
+        from prony.cli.progress import StudyProgress
+        from prony.study import run_study
+        from prony.study.extent import number_of, rough_length
+
+        before = sum(one.trials for one, _ in self.stages)
+        left_s = max(0.0, self.budget_s - before * self.trial_s / FOR_TRIALS)
+        with StudyProgress(stage.trials, self.trial_s) as progress:
+            progress.notice(
+                f"{stage.name}: {number_of(len(stage.candidates), 'setting')} in "
+                f"{number_of(stage.blocks, 'block')}, about {rough_length(stage.trials * self.trial_s)}; "
+                f"at most {rough_length(left_s)} left"
+            )
+            run_study(study, progress)
+
+    def _show(self, answer: "Recommendation") -> int:
+        from prony.faces.terminal import TerminalReporter
+        from prony.tune.answer import answer_document
+
+        TerminalReporter().write_report(answer_document(answer, self.wish, self._about(answer)))
+        return ExitCode.DONE if answer.fresh and answer.chosen else ExitCode.COULD_NOT_MEASURE
+
+    def _about(self, answer: "Recommendation") -> "About":
+        from prony.assembly import command_line
+        from prony.study.tuning import read_stage, server_of
+        from prony.tune.answer import About
+        from prony.tune.recipes import recipe_of
+
+        chosen, (stage, path) = answer.chosen or answer.incumbent, self.stages[-1]
+        place, reading = stage.candidates.index(chosen), read_stage(path)
+        subject = next(cell.subject for cell in reading.plan.cells if cell.id == place)
+        cell = next(one for one in self.template.plan.cells if server_of(one.subject) == chosen.server)
+        target = subject.app.targets[subject.interface]
+        recipe = recipe_of(chosen, target, str(subject.interface)) if answer.chosen else None
+        full = command_line(self.template.catalog, subject, cpus_of(reading.plan)[subject.name])
+        return About(
+            app=target,
+            load=f"{reading.plan.cells[place].describe_load()}, {cell.workload.describe_request()}",
+            origin=self.origin,
+            start=recipe.shell if recipe else full,
+            recipe=recipe,
+            folder=subject.app.folder,
+            limits=_limits(reading, place),
+            remarks=(*self.remarks, *_of_generator(reading), self._archives()),
+        )
+
+    def _archives(self) -> str:
+        trials = sum(one.trials for one, _ in self.stages)
+        return (
+            f"{trials} trials in {len(self.stages)} archives, `{self.folder}`: `prony report FILE` reads "
+            f"each, `prony why {self.stages[-1][1]}` says what limits."
+        )
+
+
+def _limits(reading: "Reading", cell: int) -> str:
+    from prony.report.diagnoses import diagnosis_words
+
+    found = reading.diagnoses.get(cell)
+    words = str(diagnosis_words([(found, "")])) if found else ""
+    return words[:1].upper() + words[1:]
+
+
+def _of_generator(reading: "Reading") -> list[str]:
+    """Return that the generator may have been the limit, where it may."""
+    if not any(cell.at_least for cell in reading.cells):
+        return []
+    return ["The generator or another program may have limited some trials: it carries at least so much."]

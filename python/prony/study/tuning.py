@@ -1,0 +1,137 @@
+"""The stages of a search for settings as ordinary studies: what can be turned, a stage's plan, its figures.
+
+Each stage has an archive of its own in one folder. A plan never grows, so an archive is complete or goes on
+as any other; the search asks for the same stages again when it is given the same figures.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from math import inf
+from pathlib import Path
+from statistics import median
+
+from prony.analysis.effects import geometric_mean
+from prony.analysis.missing import Missing, Value
+from prony.analysis.objective import Condition
+from prony.analysis.summary import CellSummary
+from prony.archive import open_archive
+from prony.catalog.schema.entry import IntSetting, ServerEntry
+from prony.catalog.schema.loader import Catalog
+from prony.catalog.schema.settings import resolved_settings
+from prony.factors import name_with
+from prony.model.plan import Cell, Plan
+from prony.model.subject import Interface, Subject
+from prony.model.workload import ClosedLoop, DurationStop
+from prony.reading.study import Reading, read_archive
+from prony.tune.race import Figures, Stage, StageName, Trials, costs_of
+from prony.tune.space import Candidate, Knobs
+from prony.units import seconds
+
+_WORKERS, _THREADS = ("workers", "processes"), ("threads", "blocking_threads")
+
+
+def server_of(subject: Subject) -> str:
+    """Return the name by which a subject's server is asked for, with variant and frontend."""
+    return subject.name.removesuffix(f"+{subject.app.name}")
+
+
+def knobs_of(subject: Subject, known: Catalog, cpus: int) -> Knobs:
+    """Return what can be turned on a subject's server; nothing of one whose entry has no such settings."""
+    entry = known.server(subject.server)
+    values = resolved_settings(entry, subject, cpus)
+    threads = () if subject.interface is Interface.ASGI else _THREADS
+    workers, turned = (next((key for key in keys if _most(entry, key)), "") for keys in (_WORKERS, threads))
+    counts = [int(values[key]) if key in values else None for key in (workers, turned)]
+    default = Candidate(server_of(subject), *counts)
+    return Knobs(default, workers, turned, _most(entry, workers), _most(entry, turned))
+
+
+def _most(entry: ServerEntry, key: str) -> int:
+    """Return the largest value of a setting that is a number; 0 where there is none."""
+    setting = entry.settings.get(key)
+    return setting.max if isinstance(setting, IntSetting) else 0
+
+
+def stage_plan(plan: Plan, stage: Stage, knobs: Sequence[Knobs], window_ns: int | None = None) -> Plan:
+    """Return the plan of a stage. ``plan``: a cell of each server, as it starts where nothing is set;
+    ``window_ns``: how long a trial is, null: as there.
+    """
+    cells = {server_of(cell.subject): cell for cell in plan.cells}
+    of = {one.server: one for one in knobs}
+    chosen = [_cell(k, cells[one.server], of[one.server], one) for k, one in enumerate(stage.candidates)]
+    if stage.name is StageName.PROFILE:
+        chosen = [replace(cell, workload=replace(cell.workload, loop=ClosedLoop(1))) for cell in chosen]
+    elif window_ns is not None:
+        stop = DurationStop(window_ns)
+        chosen = [replace(cell, workload=replace(cell.workload, stop=stop)) for cell in chosen]
+    return replace(
+        plan,
+        cells=tuple(chosen),
+        blocks=stage.blocks,
+        title=f"{plan.name}: {stage.name}",
+        question="Which settings serve best?",
+    )
+
+
+def _cell(number: int, cell: Cell, knobs: Knobs, one: Candidate) -> Cell:
+    levels, plain = knobs.settings(one), cell.subject
+    subject = replace(
+        plain, name=name_with(plain.name, levels), settings={**plain.settings, **levels}, levels=levels
+    )
+    return replace(cell, id=number, subject=subject)
+
+
+def read_stage(path: Path) -> Reading:
+    """Return what the archive of a stage says."""
+    with open_archive(path) as archive:
+        return read_archive(archive)
+
+
+def trials_of(reading: Reading, stage: Stage) -> Trials:
+    """Return the figures of a stage's trials that count."""
+    cells = {cell.cell.id: cell for cell in reading.cells}
+    return {one: _figures(cells[k]) for k, one in enumerate(stage.candidates) if k in cells}
+
+
+def _figures(cell: CellSummary) -> dict[int, Figures]:
+    return {
+        block: {name: number for name, value in metrics.items() if (number := _number(value)) is not None}
+        for block, metrics in cell.by_block.items()
+    }
+
+
+def _number(value: Value) -> float | None:
+    """Return a metric as a number; a latency that requests without a reply made infinite is infinite."""
+    if isinstance(value, Missing):
+        return inf if value.infinite else None
+    return float(value)
+
+
+def window_s(rate_per_s: float, conditions: Sequence[Condition]) -> float:
+    """Return how long a window must be for the percentiles of conditions, at this rate: ten requests beyond
+    each, and as many again for trials that are slower; 0 where there are none.
+    """
+    shares = [1 - int(found[1]) / 10 ** len(found[1]) for one in conditions if (found := _percentile(one))]
+    return max((20 / share / max(rate_per_s, 1e-9) for share in shares), default=0.0)
+
+
+def expected_rate(trials: Trials, stage: Stage, cpus: float) -> float:
+    """Return the rate to expect of good settings: the best mean of a stage; with one connection, what fills
+    half of the CPUs.
+    """
+    if stage.name is StageName.PROFILE:
+        return max((cpus / 2 / cost.cpu_s for cost in costs_of(trials).values()), default=0.0)
+    rates = ([figures["ok_per_s"] for figures in blocks.values()] for blocks in trials.values() if blocks)
+    return max((geometric_mean(own) for own in rates), default=0.0)
+
+
+def _percentile(condition: Condition) -> re.Match[str] | None:
+    return re.search(r"_p(\d+)$", condition.metrics[0])
+
+
+def trial_s(reading: Reading) -> float | None:
+    """Return from how long to how long trials of a stage began, as a rule; null of fewer than two."""
+    starts = sorted(one.started_unix_ns for one in reading.trials)
+    return seconds(round(median(b - a for a, b in pairwise(starts)))) if len(starts) > 1 else None

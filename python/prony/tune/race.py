@@ -1,0 +1,412 @@
+"""The search as a conversation: it asks for blocks of trials, gets their figures, and ends with an answer.
+
+``race`` is a generator. Each `Stage` that it yields is an ordinary study: candidates, and how many blocks in
+which each of them runs once. It is sent the figures of these trials, and asks for what it needs next; the
+same figures lead to the same stages, so an interrupted search goes on where it was. Pure.
+
+Every stage has the incumbent, the settings of today, in each block: candidates of different stages are
+compared through it. A candidate leaves when another is better by the bound that holds for all pairs together
+(`analysis.all_pairs`, `analysis.studentized`), which two blocks of a dozen candidates allow. What the search
+saw of its winner is too good by chance, so the answer is made of fresh blocks alone.
+
+*Source*: the race of M. Birattari et al., "A racing algorithm for configuring metaheuristics", GECCO (2002),
+with pooled residuals in place of ranks, which cannot decide before four blocks.
+"""
+
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from math import exp, floor, fsum, inf, log, sqrt
+
+from prony.analysis.all_pairs import all_pairs
+from prony.analysis.compare import LEAST_BLOCKS, Comparison, compare
+from prony.analysis.effects import Effect, geometric_mean, student_t
+from prony.analysis.objective import Condition
+from prony.analysis.studentized import pair_level
+from prony.analysis.summary import Estimate, estimate_over
+from prony.tune.space import Candidate, Cost, Knobs, Machine, first_candidates, neighbours
+
+Figures = Mapping[str, float]
+"""Metrics of one trial that counts, by name, in the units of METRICS."""
+Trials = Mapping[Candidate, Mapping[int, Figures]]
+"""By candidate and block."""
+Reply = tuple[Trials, int]
+"""The figures of a stage, and how many trials of the length of its trials the whole budget has room for."""
+
+# Of the trials: a search that takes more leaves too few to show the gain.
+_SEARCHED = 0.5
+_BLOCKS = 2
+_FINALISTS = 4
+# Of all pairs of a stage together: a good candidate that is lost costs more than a bad one that stays.
+_LEVEL = 0.1
+# Of the gain; a difference of less changes nobody's mind.
+_HALF_WIDTH = 0.025
+_ATTEMPTS = 3
+# Nearer to a limit than this, no number of pairs that anybody waits for decides.
+_NEAREST = 0.01
+# Names of blocks of different stages never meet.
+_STAGE = 10_000
+
+
+class StageName(StrEnum):
+    """What a stage is for."""
+
+    PROFILE = "profile"
+    RACE = "race"
+    NEIGHBOURS = "neighbours"
+    FINAL = "final"
+    CONFIRMATION = "confirmation"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Blocks to run. ``PROFILE`` is measured with one connection, all others under the wished load."""
+
+    name: StageName
+    candidates: tuple[Candidate, ...]
+    blocks: int
+
+    @property
+    def trials(self) -> int:
+        """How many trials it has."""
+        return len(self.candidates) * self.blocks
+
+
+@dataclass(frozen=True, slots=True)
+class TuneWish:
+    """What is asked for: the best in ``metric`` of what meets all ``conditions``, in about so many
+    ``trials``.
+    """
+
+    knobs: tuple[Knobs, ...]
+    incumbent: Candidate
+    machine: Machine
+    trials: int
+    metric: str = "ok_per_s"
+    higher_is_better: bool = True
+    conditions: tuple[Condition, ...] = ()
+
+    def knobs_of(self, one: Candidate) -> Knobs:
+        """Return those of a candidate's server."""
+        return next(knobs for knobs in self.knobs if knobs.server == one.server)
+
+
+class Move(StrEnum):
+    """What the answer says."""
+
+    CHANGE = "change"
+    KEEP = "keep"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """``chosen``: what to use, null where nothing is shown to meet the conditions. ``challenger``: the best
+    other than the incumbent, null where no other gave a figure. ``gain``: challenger against incumbent, in
+    ``fresh`` blocks alone, positive where it is better, null where either gave no figure there. ``searched``:
+    the trials before.
+    """
+
+    advice: Move
+    incumbent: Candidate
+    challenger: Candidate | None
+    gain: Comparison | None
+    fresh: Trials
+    searched: Trials
+    broken: tuple[str, ...] = ()
+    """Conditions that the incumbent is not shown to meet."""
+
+    @property
+    def chosen(self) -> Candidate | None:
+        """What to use."""
+        return {Move.CHANGE: self.challenger, Move.KEEP: self.incumbent, Move.NOTHING: None}[self.advice]
+
+
+@dataclass(slots=True)
+class _Search:
+    wish: TuneWish
+    room: int
+    spent: int = 0
+    stages: int = 0
+    found: dict[Candidate, dict[int, Figures]] = field(default_factory=dict)
+
+    @property
+    def left(self) -> int:
+        """Trials that the search may still take."""
+        return int(self.room * _SEARCHED) - self.spent
+
+    def ask(
+        self, name: StageName, wanted: Iterable[Candidate], blocks: int
+    ) -> Generator[Stage, Reply, dict[Candidate, dict[int, Figures]]]:
+        """Ask for blocks of these candidates and the incumbent; fresh blocks do not enter the search."""
+        stage = Stage(name, tuple(dict.fromkeys((self.wish.incumbent, *wanted))), blocks)
+        trials, self.room = yield stage
+        self.spent += stage.trials
+        self.stages += 1
+        known = {
+            one: {self.stages * _STAGE + block: figures for block, figures in blocks_of.items()}
+            for one, blocks_of in trials.items()
+            if blocks_of
+        }
+        if name not in (StageName.PROFILE, StageName.CONFIRMATION):
+            for one, blocks_of in known.items():
+                self.found.setdefault(one, {}).update(blocks_of)
+        return known
+
+
+def least_trials(wish: TuneWish) -> int:
+    """Return how many trials a search needs at least: a race of six, and five pairs to confirm."""
+    return len(wish.knobs) + 1 + 2 * _BLOCKS * 6 + 2 * LEAST_BLOCKS
+
+
+def race(wish: TuneWish) -> Generator[Stage, Reply, Recommendation]:
+    """Ask for stages until the answer is known, which is the generator's value."""
+    search = _Search(wish, wish.trials)
+    light = yield from search.ask(StageName.PROFILE, (one.default for one in wish.knobs), 1)
+    costs = costs_of(light)
+    first = first_candidates(wish.knobs, costs, wish.machine, (wish.incumbent,), search.left // _BLOCKS)
+    yield from search.ask(StageName.RACE, first, _BLOCKS)
+    alive = survivors(wish, search.found)
+    while len(alive) > _FINALISTS and search.left >= 2 * _BLOCKS * (len(alive) + 1):
+        yield from search.ask(StageName.RACE, alive, _BLOCKS)
+        alive = survivors(wish, search.found)
+    yield from _climb(search, costs)
+    best = best_first(wish, search.found, survivors(wish, search.found))[:_FINALISTS]
+    if len(best) > 1 and search.left >= _BLOCKS * (len(best) + 1):
+        yield from search.ask(StageName.FINAL, best, search.left // (len(best) + 1))
+    return (yield from _confirmed(search))
+
+
+def _climb(search: _Search, costs: Mapping[str, Cost]) -> Generator[Stage, Reply, None]:
+    """Ask for what is one step from the best, and again where that is better, as long as half is left."""
+    wish, tried = search.wish, set[Candidate]()
+    while leaders := best_first(wish, search.found, survivors(wish, search.found))[:2]:
+        best = leaders[0]
+        near = neighbours(best, wish.knobs_of(best), costs.get(best.server), wish.machine)
+        new = [one for one in near if one not in search.found]
+        if best in tried or not new or search.left < 2 * _BLOCKS * (len(new) + 3):
+            return
+        tried.add(best)
+        yield from search.ask(StageName.NEIGHBOURS, (*leaders, *new), _BLOCKS)
+
+
+def costs_of(light: Trials) -> dict[str, Cost]:
+    """Return what a request costs on each server, from trials with one connection."""
+    found = {}
+    for one, blocks in light.items():
+        figures = next(iter(blocks.values()))
+        cpu_s, whole_s = figures.get("cpu_ns_per_request", 0.0) / 1e9, 1 / max(figures["ok_per_s"], 1e-9)
+        if cpu_s > 0:
+            workers = (one.workers or 1) + 1
+            found[one.server] = Cost(cpu_s, max(0.0, whole_s - cpu_s), figures.get("pss_end", 0.0) / workers)
+    return found
+
+
+# --- who stays --------------------------------------------------------------------------------------------
+
+
+def logs_of(wish: TuneWish, found: Trials, wanted: Iterable[Candidate]) -> dict[str, dict[int, float]]:
+    """Return the logarithms of the objective, higher is better, by the candidate's words and block."""
+    sign = 1 if wish.higher_is_better else -1
+    return {
+        one.words: {
+            block: sign * log(figures[wish.metric])
+            for block, figures in found[one].items()
+            if figures.get(wish.metric, 0.0) > 0
+        }
+        for one in wanted
+        if one in found
+    }
+
+
+def survivors(wish: TuneWish, found: Trials) -> tuple[Candidate, ...]:
+    """Return the candidates that no other is shown to beat, and that may meet all conditions.
+
+    *Definition*: one is beaten where the interval of its pair with another that seems to meet them lies
+    wholly on the other's side, at the level that all pairs of the stage hold together (Tukey).
+    """
+    may = [one for one in found if not _surely_breaks(wish, found, one)]
+    logs = logs_of(wish, found, may)
+    fair = {one.words for one in may if _seems_to_meet(wish, found, one)}
+    beaten = set()
+    for (first, second), effect in all_pairs(logs).items():
+        low, high = effect.interval(pair_level(_LEVEL, len(logs), max(1, floor(effect.freedom))))
+        if low > 0 and second in fair:
+            beaten.add(first)
+        if high < 0 and first in fair:
+            beaten.add(second)
+    return tuple(one for one in may if one.words not in beaten and logs[one.words])
+
+
+def best_first(wish: TuneWish, found: Trials, among: Sequence[Candidate]) -> list[Candidate]:
+    """Return the candidates, best first, the incumbent left out; those that seem to break a condition at the
+    end.
+
+    *Definition*: by the lower bound of the ratio to the incumbent, one standard error below: of two that look
+    alike the one that was measured more often.
+    """
+    logs = logs_of(wish, found, dict.fromkeys((wish.incumbent, *among)))
+    base = wish.incumbent.words
+    effects = {pair: effect for pair, effect in all_pairs(logs).items() if base in pair}
+
+    def bound(one: Candidate) -> float:
+        effect = effects.get((base, one.words)) or _turned(effects.get((one.words, base)))
+        if effect is not None:
+            return effect.centre - effect.error
+        values = logs.get(one.words, {}).values()
+        return fsum(values) / len(values) if values else float("-inf")
+
+    others = [one for one in among if one != wish.incumbent]
+    return sorted(others, key=lambda one: (_seems_to_meet(wish, found, one), bound(one)), reverse=True)
+
+
+def _turned(effect: Effect | None) -> Effect | None:
+    return effect.mirrored() if effect else None
+
+
+# --- conditions -------------------------------------------------------------------------------------------
+
+
+def _metric_of(condition: Condition, blocks: Iterable[Figures]) -> str:
+    """Return the first of a condition's metrics that trials have."""
+    known = {name for figures in blocks for name in figures}
+    return next((name for name in condition.metrics if name in known), condition.metrics[0])
+
+
+def _values(condition: Condition, blocks: Mapping[int, Figures]) -> tuple[str, list[float]]:
+    name = _metric_of(condition, blocks.values())
+    return name, [figures[name] for figures in blocks.values() if name in figures]
+
+
+def _spread(condition: Condition, found: Trials) -> tuple[float, int]:
+    """Return how far logarithms of a condition's metric scatter between trials of a candidate, pooled over
+    all, and its degrees of freedom.
+    """
+    squares, freedom = 0.0, 0
+    for blocks in found.values():
+        _, values = _values(condition, blocks)
+        if len(values) < 2 or not 0 < min(values) <= max(values) < inf:
+            continue
+        logs = [log(value) for value in values]
+        mean = fsum(logs) / len(logs)
+        squares += fsum((value - mean) ** 2 for value in logs)
+        freedom += len(logs) - 1
+    return (sqrt(squares / freedom), freedom) if freedom else (0.0, 1)
+
+
+def _bounded(condition: Condition, found: Trials, one: Candidate, side: int) -> bool:
+    """Return whether a condition is met by the mean, moved by its error: 1 against it, -1 in its favour;
+    where it was not measured, it may be.
+    """
+    name, values = _values(condition, found.get(one, {}))
+    if not values:
+        # Too few requests for a percentile: fresh trials, which are longer, decide.
+        return True
+    mean = fsum(values) / len(values)
+    if 0 < min(values) <= max(values) < inf and not name.startswith("error"):
+        spread, freedom = _spread(condition, found)
+        worse = side if condition.operator.startswith("<") else -side
+        mean *= exp(worse * student_t(0.95, freedom) * spread / sqrt(len(values)))
+    return condition.met({name: mean}) is True
+
+
+def _surely_breaks(wish: TuneWish, found: Trials, one: Candidate) -> bool:
+    return not all(_bounded(condition, found, one, -1) for condition in wish.conditions)
+
+
+def _seems_to_meet(wish: TuneWish, found: Trials, one: Candidate) -> bool:
+    return all(_bounded(condition, found, one, 1) for condition in wish.conditions)
+
+
+def broken(conditions: Sequence[Condition], blocks: Mapping[int, Figures]) -> tuple[str, ...]:
+    """Return the conditions that trials do not show to be met.
+
+    *Definition*: the end of the 95 % interval of the mean over blocks must meet it, at least five of them: a
+    mean that meets it may do so by chance.
+    """
+    return tuple(condition.text for condition in conditions if not _shown_to_meet(condition, blocks))
+
+
+def _shown_to_meet(condition: Condition, blocks: Mapping[int, Figures]) -> bool:
+    name, values = _values(condition, blocks)
+    if len(values) < max(LEAST_BLOCKS, len(blocks)) or max(values) == inf:
+        return False
+    estimate: Estimate = estimate_over(values, name)
+    end = estimate.high if condition.operator.startswith("<") else estimate.low
+    return end is not None and condition.met({name: end}) is True
+
+
+# --- the answer -------------------------------------------------------------------------------------------
+
+
+def _confirmed(search: _Search) -> Generator[Stage, Reply, Recommendation]:
+    """Compare the best with the incumbent in fresh blocks; the next where it is not shown to meet a
+    condition.
+    """
+    wish, fresh = search.wish, dict[Candidate, dict[int, Figures]]()
+    order = best_first(wish, search.found, survivors(wish, search.found))
+    order = order or best_first(wish, search.found, list(search.found))
+    answer = Recommendation(Move.NOTHING, wish.incumbent, None, None, {}, search.found)
+    for place, challenger in enumerate(order[:_ATTEMPTS]):
+        pairs = (search.room - search.spent) // 2
+        if place and pairs < LEAST_BLOCKS:
+            break
+        several = len(order) > 1 and wish.conditions and not place
+        most = max(LEAST_BLOCKS, pairs * 2 // 3 if several else pairs)
+        known = yield from search.ask(
+            StageName.CONFIRMATION, (challenger,), min(most, _pairs_needed(wish, search.found, challenger))
+        )
+        fresh = {one: {**fresh.get(one, {}), **blocks} for one, blocks in known.items()}
+        answer = _judged(search, challenger, fresh)
+        if answer.advice is Move.CHANGE or not broken(wish.conditions, fresh.get(challenger, {})):
+            break
+    return answer
+
+
+def _judged(search: _Search, challenger: Candidate, fresh: Trials) -> Recommendation:
+    wish = search.wish
+    gain = _gain(wish, challenger, fresh)
+    of_incumbent = broken(wish.conditions, fresh.get(wish.incumbent, {}))
+    is_better = gain is None or (gain.low is not None and gain.low > 0)
+    is_fit = not broken(wish.conditions, fresh.get(challenger, {})) and bool(fresh.get(challenger))
+    advice = Move.NOTHING if of_incumbent else Move.KEEP
+    if is_fit and (is_better or of_incumbent):
+        advice = Move.CHANGE
+    return Recommendation(advice, wish.incumbent, challenger, gain, fresh, search.found, of_incumbent)
+
+
+def _gain(wish: TuneWish, challenger: Candidate, fresh: Trials) -> Comparison | None:
+    logs = logs_of(wish, fresh, (wish.incumbent, challenger))
+    own, base = logs.get(challenger.words, {}), logs.get(wish.incumbent.words, {})
+    ratios = [own[block] - base[block] for block in sorted(own.keys() & base.keys())]
+    return compare(ratios) if ratios else None
+
+
+def _pairs_needed(wish: TuneWish, found: Trials, challenger: Candidate) -> int:
+    """Return how many pairs show the gain, and that conditions are met, at the noise of the search.
+
+    *Definition*: the interval of the gain is some 2.5 % to each side, or a tenth of a larger gain (of its
+    logarithm); that of a condition's metric half as wide as the way from its mean to the limit.
+    """
+    pairs = all_pairs(logs_of(wish, found, found))
+    spreads = sorted(effect.spread for effect in pairs.values())
+    usual = spreads[len(spreads) // 2] if spreads else 0.0
+    gain = next(
+        (abs(one.centre) for pair, one in pairs.items() if set(pair) == _words(wish, challenger)), 0.0
+    )
+    ways = [(usual, max(_HALF_WIDTH, 0.1 * gain)), *_ways(wish, found, challenger)]
+    needed = max(1 + (2 * spread / way) ** 2 for spread, way in ways)
+    return max(LEAST_BLOCKS, min(round(needed), wish.trials))
+
+
+def _words(wish: TuneWish, challenger: Candidate) -> set[str]:
+    return {wish.incumbent.words, challenger.words}
+
+
+def _ways(wish: TuneWish, found: Trials, one: Candidate) -> Iterator[tuple[float, float]]:
+    """Yield of each condition the scatter of a candidate's figure, and half of its way to the limit."""
+    for condition in wish.conditions:
+        name, values = _values(condition, found.get(one, {}))
+        if values and 0 < min(values) <= max(values) < inf and not name.startswith("error"):
+            way = abs(log(condition.limit / geometric_mean(values)))
+            yield _spread(condition, found)[0], max(way / 2, _NEAREST)

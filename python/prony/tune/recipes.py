@@ -1,0 +1,196 @@
+"""Settings in the forms in which people keep them: a command, a configuration, a unit, a variable. Pure.
+
+>>> recipe = recipe_of(Candidate("gunicorn", 4, 8), "shop:app", "wsgi")
+>>> recipe.shell
+'gunicorn --workers 4 --threads 8 shop:app'
+>>> read_command("gunicorn -w 4 --threads=8 shop:app")
+(Candidate(server='gunicorn', workers=4, threads=8), ())
+"""
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from prony.errors import UsageError
+from prony.tune.space import Candidate
+
+PORT = 8000
+# In a container, and where a platform routes to it, loopback is reached by nobody.
+_EVERYWHERE = "0.0.0.0"  # noqa: S104 - written into what a person asks for, bound by nothing here
+
+
+@dataclass(frozen=True, slots=True)
+class _Dialect:
+    """How a server is started: its program with what is always there, and the names of its options, the first
+    of each as it is written. ``variables``: of workers and threads; ``in_arguments``: the variable that holds
+    options for which there is no other. ``bind``: what its address is written as.
+    """
+
+    program: tuple[str, ...]
+    workers: tuple[str, ...] = ()
+    threads: tuple[str, ...] = ()
+    bind: tuple[str, ...] = ("--bind", "{host}:{port}")
+    variables: tuple[str, str] = ("", "")
+    in_arguments: str = ""
+    configuration: bool = False
+    before_app: tuple[str, ...] = ()
+
+
+def _gunicorn(*words: str, threads: tuple[str, ...] = ()) -> _Dialect:
+    """Return the dialect of Gunicorn with one of its classes."""
+    return _Dialect(
+        ("gunicorn", *words),
+        ("--workers", "-w"),
+        threads,
+        variables=("WEB_CONCURRENCY", ""),
+        in_arguments="GUNICORN_CMD_ARGS",
+        configuration=True,
+    )
+
+
+_DIALECTS: Mapping[str, _Dialect] = MappingProxyType(
+    {
+        "gunicorn": _gunicorn(threads=("--threads",)),
+        "gunicorn-uvicorn": _gunicorn("--worker-class", "uvicorn_worker.UvicornWorker"),
+        "gunicorn-gevent": _gunicorn("--worker-class", "gevent"),
+        "granian": _Dialect(
+            ("granian", "--interface", "{interface}"),
+            ("--workers",),
+            ("--blocking-threads",),
+            bind=("--host", "{host}", "--port", "{port}"),
+            variables=("GRANIAN_WORKERS", "GRANIAN_BLOCKING_THREADS"),
+        ),
+        "uvicorn": _Dialect(
+            ("uvicorn",),
+            ("--workers",),
+            bind=("--host", "{host}", "--port", "{port}"),
+            variables=("WEB_CONCURRENCY", ""),
+        ),
+        "hypercorn": _Dialect(("hypercorn",), ("--workers", "-w")),
+        "uwsgi": _Dialect(
+            ("uwsgi", "--master", "--need-app"),
+            ("--processes", "--workers", "-p"),
+            ("--threads",),
+            bind=("--http11-socket", "{host}:{port}"),
+            variables=("UWSGI_PROCESSES", "UWSGI_THREADS"),
+            before_app=("--wsgi",),
+        ),
+        "waitress": _Dialect(("waitress-serve",), threads=("--threads",), bind=("--listen={host}:{port}",)),
+        "cheroot": _Dialect(("cheroot",), threads=("--threads",)),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How to start a server with chosen settings. ``bind``: the options of an address to listen on."""
+
+    command: tuple[str, ...]
+    bind: tuple[str, ...]
+    variables: Mapping[str, str] = field(default_factory=dict)
+    configuration: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def shell(self) -> str:
+        """The command line, without an address: the server's own default."""
+        return shlex.join(self.command)
+
+    def bound(self, host: str, port: str) -> tuple[str, ...]:
+        """Return the command with an address to listen on."""
+        at = [part.format(host=host, port=port) for part in self.bind]
+        return (self.command[0], *at, *self.command[1:])
+
+    def forms(self, folder: str) -> Iterator[tuple[str, str]]:
+        """Yield each form with its name. ``folder``: the app's."""
+        if self.configuration:
+            lines = (f"{key} = {value}\n" for key, value in self.configuration.items())
+            yield "gunicorn.conf.py", "".join(lines)
+        yield "Procfile", f"web: {shlex.join(self.bound(_EVERYWHERE, 'PORT')).replace('PORT', '$PORT')}\n"
+        yield "systemd", self._unit(folder)
+        yield "Dockerfile", f"CMD {json.dumps(self.bound(_EVERYWHERE, str(PORT)))}\n"
+        if self.variables:
+            lines = (f"{name}={shlex.quote(value)}\n" for name, value in self.variables.items())
+            yield "environment", "".join(lines)
+
+    def _unit(self, folder: str) -> str:
+        program, *rest = self.bound("127.0.0.1", str(PORT))
+        start = " ".join(map(_in_unit, (f"{folder.rstrip('/')}/.venv/bin/{program}", *rest)))
+        return f"[Service]\nWorkingDirectory={folder.replace('%', '%%')}\nExecStart={start}\n"
+
+
+def _in_unit(word: str) -> str:
+    """Return a word as systemd reads it: its percent and dollar signs stand for themselves."""
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return f'"{escaped}"' if escaped != word or " " in word else word
+
+
+def recipe_of(one: Candidate, target: str, interface: str) -> Recipe | None:
+    """Return how to start a candidate; null for a server whose options are known to the catalogue alone."""
+    dialect = _DIALECTS.get(one.server)
+    if dialect is None:
+        return None
+    numbers = [(dialect.workers, one.workers), (dialect.threads, one.threads)]
+    set_ones = [(names, value) for names, value in numbers if names and value is not None]
+    options = [word for names, value in set_ones for word in (names[0], str(value))]
+    program, *fixed = (part.format(interface=interface) for part in dialect.program)
+    return Recipe(
+        command=(program, *fixed, *options, *dialect.before_app, target),
+        bind=dialect.bind,
+        variables=_variables(dialect, one),
+        configuration={names[0].strip("-"): value for names, value in set_ones if value is not None}
+        if dialect.configuration
+        else {},
+    )
+
+
+def _variables(dialect: _Dialect, one: Candidate) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, names, value in zip(
+        dialect.variables, (dialect.workers, dialect.threads), (one.workers, one.threads), strict=True
+    ):
+        if value is None or not names:
+            continue
+        if name:
+            found[name] = str(value)
+        elif dialect.in_arguments:
+            found[dialect.in_arguments] = f"{names[0]} {value}"
+    return found
+
+
+def read_command(text: str) -> tuple[Candidate, tuple[str, ...]]:
+    """Return the server that a command line starts, with the numbers that it names, and the options that were
+    not read.
+
+    *Errors*: UsageError for a text that starts none of the servers whose options are known.
+    """
+    try:
+        program, *words = shlex.split(text) or [""]
+    except ValueError as error:
+        raise UsageError(f"`--current {text}`: {error}; expected a command line") from None
+    called = program.rpartition("/")[2]
+    server = _server_of(called, words)
+    if server is None:
+        known = ", ".join(dict.fromkeys(dialect.program[0] for dialect in _DIALECTS.values()))
+        raise UsageError(f"`--current {text}`: starts `{called}`; expected one of {known}")
+    dialect, others = _DIALECTS[server], list[str]()
+    counts: dict[tuple[str, ...], int] = {}
+    while words:
+        name, equals, value = words.pop(0).partition("=")
+        names = next((one for one in (dialect.workers, dialect.threads) if name in one), None)
+        if names is None:
+            others += [name] if name.startswith("-") else []
+            continue
+        value = value if equals else (words.pop(0) if words else "")
+        if not value.isdecimal() or not int(value):
+            raise UsageError(f"`--current {text}`: `{name}` is `{value}`; expected a number from 1")
+        counts[names] = int(value)
+    numbers = (counts.get(one) for one in (dialect.workers, dialect.threads))
+    return Candidate(server, *numbers), tuple(others)
+
+
+def _server_of(program: str, words: list[str]) -> str | None:
+    """Return which dialect a program is started in: the one most of whose fixed words are there."""
+    fitting = [name for name, one in _DIALECTS.items() if one.program[0] == program]
+    return max(fitting, key=lambda name: len(set(words) & set(_DIALECTS[name].program)), default=None)

@@ -1,0 +1,67 @@
+"""`prony tune` says what is wrong before anything starts, and asks for what was typed."""
+
+import pytest
+
+SHOP = ("--app", "shop:app")
+
+
+@pytest.fixture
+def tune(said, folder):
+    """Run a command in a folder with an app; nothing may start."""
+    (folder / "shop.py").write_text("def app(environ, start_response): ...\n")
+    return lambda *arguments: said("tune", *arguments)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What searches were asked for, none of which ran."""
+    wishes = []
+    monkeypatch.setattr(
+        "prony.cli.tune_search.TuneSearch.run", lambda search: wishes.append(search.wish) or 0
+    )
+    return wishes
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ((), "expected your own app"),
+        ((*SHOP, "--command", "./shop {port}"), "a program has no settings that Prony can turn"),
+        ((*SHOP, "--slo", "p99 is low"), "`--slo`: `p99 is low` is not a condition"),
+        ((*SHOP, "--rate", "100"), "at one rate all settings carry the same"),
+        ((*SHOP, "-c", "10,100"), "`-c 10,100`: expected one number of connections"),
+        ((*SHOP, "--current", "flask run"), "starts `flask`; expected one of gunicorn"),
+        ((*SHOP, "--budget", "1m"), "`--budget 1m`: has room for"),
+        ((*SHOP, "--budget", "soon"), "`--budget`: `soon` is not a duration"),
+        ((*SHOP, "--servers", "wsgiref"), "wsgiref: no number of workers or threads"),
+        ((*SHOP, "--servers", "nginx-gunicorn"), "nginx-gunicorn"),
+        ((*SHOP, "--out", "shop.py"), "`shop.py` is a file; expected a folder"),
+        ((*SHOP, "--out", "nowhere/deep"), "`nowhere` is not a writable folder"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_words(tune, folder, typed, words):
+    done = tune(*typed)
+    assert done.status == 2
+    assert words in done.err
+    assert [one.name for one in folder.iterdir() if one.suffix != ".py" and "cache" not in one.name] == []
+
+
+def test_the_settings_of_today_are_tried_with_their_server_though_others_are_named(tune, asked):
+    tune(*SHOP, "--servers", "granian", "--current", "gunicorn -w 4 shop:app")
+    [wish] = asked
+    assert [one.server for one in wish.knobs] == ["gunicorn", "granian"]
+    assert (wish.incumbent.workers, wish.incumbent.threads) == (4, 1)
+
+
+def test_without_names_only_the_usual_server_is_tried(tune, asked):
+    tune(*SHOP)
+    assert [one.server for one in asked[0].knobs] == ["gunicorn"]
+    assert [one.text for one in asked[0].conditions] == ["errors < 0.1%"]
+
+
+def test_the_objective_and_the_time_decide_what_is_asked_for(tune, asked):
+    tune(*SHOP, "--rate", "100", "--objective", "cpu", "--budget", "30m")
+    tune(*SHOP, "--budget", "15m")
+    assert (asked[0].metric, asked[0].higher_is_better) == ("cpu_ns_per_request", False)
+    assert (asked[1].metric, asked[1].higher_is_better) == ("ok_per_s", True)
+    assert asked[0].trials == pytest.approx(2 * asked[1].trials, abs=1)

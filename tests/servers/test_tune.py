@@ -1,0 +1,90 @@
+"""`prony tune` on a small app: it is stopped, goes on where it was, and its archives are ordinary ones."""
+
+import signal
+import subprocess
+
+import pytest
+
+from commands import ended, eventually
+from prony.archive import open_archive
+from prony.tune.recipes import read_command
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
+
+# Each request waits, so that threads are what helps.
+APP = """\
+import time
+
+
+def app(environ, start_response):
+    time.sleep(0.02)
+    start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", "2")])
+    return [b"hi"]
+"""
+TUNE = (
+    *("tune", "--app", "shop:app", "--servers", "waitress", "-c", "16"),
+    *("--duration", "200ms", "--warmup", "50ms", "--budget", "2m", "--out", "found"),
+)
+
+
+def keys_of(archive):
+    with open_archive(archive) as opened:
+        return {(one.trial.cell_id, one.trial.block, one.trial.started_unix_ns) for one in opened.trials()}
+
+
+def test_an_app_that_waits_gets_threads_and_an_interrupted_search_goes_on(prony, folder):
+    (folder / "shop.py").write_text(APP)
+    raced = folder / "found" / "2-race.prony"
+    with ended(prony.start(*TUNE)) as process:
+        assert eventually(lambda: raced.exists() and len(keys_of(raced)) > 2, 90)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert "interrupted; to go on, type again: `prony tune" in err
+    before = keys_of(raced)
+
+    done = prony(*TUNE, timeout_s=240)
+    assert done.status == 0, done.err
+    assert before < keys_of(raced)
+    assert "Use waitress" in done.out, done.out
+    [command] = [
+        line.strip() for line in done.out.splitlines() if line.strip().startswith("waitress-serve --th")
+    ]
+    chosen, _ = read_command(command)
+    assert chosen.threads > 4
+
+    last = max((folder / "found").iterdir(), key=lambda one: one.name)
+    assert last.name.endswith("-confirmation.prony")
+    assert prony("report", last).status == 0
+    assert prony("why", last).status == 0
+
+    again = prony(*TUNE)
+    assert again.out == done.out
+    assert keys_of(raced) == keys_of(raced)
+    other = prony(*TUNE, "--path", "/other")
+    assert other.status == 2
+    assert "holds another study" in other.err
+
+
+@pytest.mark.slow
+def test_gunicorn_reads_back_what_is_written_for_it(prony, folder):
+    from prony.tune.recipes import recipe_of
+    from prony.tune.space import Candidate
+
+    (folder / "shop.py").write_text(APP)
+    assert prony("servers", "gunicorn", "--check", timeout_s=180).status == 0
+    program = next(prony.cache.rglob("bin/gunicorn"))
+    forms = dict(recipe_of(Candidate("gunicorn", 3, 5), "shop:app", "wsgi").forms(str(folder)))
+    (folder / "gunicorn.conf.py").write_text(forms["gunicorn.conf.py"])
+    variables = dict(line.replace("'", "").split("=", 1) for line in forms["environment"].splitlines())
+    for words, environment in ((("-c", "gunicorn.conf.py"), {}), (("-c", "/dev/null"), variables)):
+        shown = subprocess.run(
+            [program, *words, "--print-config", "shop:app"],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        found = dict(line.split("=", 1) for line in shown.replace(" ", "").splitlines() if "=" in line)
+        assert (found["workers"], found["threads"]) == ("3", "5")

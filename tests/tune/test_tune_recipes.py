@@ -1,0 +1,134 @@
+"""Each form of the settings, read back by what reads it."""
+
+import ast
+import configparser
+import json
+import shlex
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prony.errors import UsageError
+from prony.survey.procfile import web_process
+from prony.tune.recipes import read_command, recipe_of
+from prony.tune.space import Candidate
+
+counts = st.integers(1, 512)
+chosen = st.one_of(
+    st.builds(Candidate, st.sampled_from(["gunicorn", "granian", "uwsgi"]), counts, counts),
+    st.builds(
+        Candidate, st.sampled_from(["uvicorn", "hypercorn", "gunicorn-uvicorn", "gunicorn-gevent"]), counts
+    ),
+    st.builds(Candidate, st.sampled_from(["waitress", "cheroot"]), st.none(), counts),
+)
+
+
+def forms(one, folder="/srv/shop"):
+    return dict(recipe_of(one, "shop:app", "wsgi").forms(folder))
+
+
+@given(chosen)
+def test_a_command_line_is_read_back(one):
+    recipe = recipe_of(one, "shop:app", "wsgi")
+    assert read_command(recipe.shell) == (one, recipe_options(one))
+
+
+def recipe_options(one):
+    """The options of a command that are no numbers."""
+    fixed = {"granian": ("--interface",), "uwsgi": ("--master", "--need-app", "--wsgi")}
+    of_class = ("--worker-class",) if one.server.startswith("gunicorn-") else ()
+    return fixed.get(one.server, of_class)
+
+
+@given(chosen)
+def test_a_procfile_is_read_back_and_listens_where_the_platform_says(one):
+    command = web_process(forms(one)["Procfile"])
+    assert read_command(str(command))[0] == one
+    assert "$PORT" in forms(one)["Procfile"]
+    assert "'$PORT" not in forms(one)["Procfile"]
+
+
+@given(chosen)
+def test_the_command_of_a_container_is_read_back(one):
+    words = json.loads(forms(one)["Dockerfile"].removeprefix("CMD "))
+    assert read_command(shlex.join(words))[0] == one
+    assert any("0.0.0.0" in word for word in words)
+
+
+@given(chosen)
+def test_a_unit_is_read_back(one):
+    unit = configparser.ConfigParser(interpolation=None)
+    unit.optionxform = str
+    unit.read_string(forms(one)["systemd"])
+    assert read_command(unit["Service"]["ExecStart"])[0] == one
+    assert unit["Service"]["WorkingDirectory"] == "/srv/shop"
+
+
+def test_a_unit_keeps_a_folder_with_signs_of_its_own():
+    unit = forms(Candidate("gunicorn", 2, 2), "/srv/50% $off")["systemd"]
+    assert "WorkingDirectory=/srv/50%% $off" in unit
+    assert 'ExecStart="/srv/50%% $$off/.venv/bin/gunicorn"' in unit
+
+
+def test_gunicorns_configuration_is_python():
+    tree = ast.parse(forms(Candidate("gunicorn", 4, 8))["gunicorn.conf.py"])
+    found = {one.targets[0].id: ast.literal_eval(one.value) for one in tree.body}
+    assert found == {"workers": 4, "threads": 8}
+
+
+@pytest.mark.parametrize(
+    ("one", "variables"),
+    [
+        (Candidate("gunicorn", 4, 8), {"WEB_CONCURRENCY": "4", "GUNICORN_CMD_ARGS": "--threads 8"}),
+        (Candidate("granian", 2, 16), {"GRANIAN_WORKERS": "2", "GRANIAN_BLOCKING_THREADS": "16"}),
+        (Candidate("granian", 2), {"GRANIAN_WORKERS": "2"}),
+        (Candidate("uvicorn", 3), {"WEB_CONCURRENCY": "3"}),
+        (Candidate("uwsgi", 3, 2), {"UWSGI_PROCESSES": "3", "UWSGI_THREADS": "2"}),
+    ],
+)
+def test_variables_are_read_back_by_a_shell(one, variables):
+    lines = shlex.split(forms(one)["environment"])
+    assert dict(line.split("=", 1) for line in lines) == variables
+
+
+def test_a_server_without_a_form_of_its_own_has_none():
+    assert recipe_of(Candidate("bjoern"), "shop:app", "wsgi") is None
+    assert "environment" not in forms(Candidate("waitress", None, 8))
+    assert "gunicorn.conf.py" not in forms(Candidate("granian", 2))
+
+
+@pytest.mark.parametrize(
+    ("text", "one", "others"),
+    [
+        ("gunicorn -w 4 shop:app", Candidate("gunicorn", 4), ()),
+        (
+            "/srv/venv/bin/gunicorn --workers=3 --timeout 30 shop:app",
+            Candidate("gunicorn", 3),
+            ("--timeout",),
+        ),
+        ("gunicorn --worker-class gevent -w 2 a:b", Candidate("gunicorn-gevent", 2), ("--worker-class",)),
+        ("uvicorn --workers 2 a:b", Candidate("uvicorn", 2), ()),
+        ("waitress-serve --threads=8 a:b", Candidate("waitress", None, 8), ()),
+        ("granian --interface wsgi a:b", Candidate("granian"), ("--interface",)),
+    ],
+)
+def test_what_is_started_today_is_read(text, one, others):
+    assert read_command(text) == (one, others)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("flask run", "starts `flask`; expected one of gunicorn"),
+        ("gunicorn -w four a:b", "`-w` is `four`; expected a number from 1"),
+        ("gunicorn -w 0 a:b", "`-w` is `0`"),
+        ("gunicorn a:b -w", "`-w` is ``"),
+        ("gunicorn 'a:b", "No closing quotation"),
+        ("", "starts ``"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_what_was_expected(text, said):
+    with pytest.raises(UsageError) as refused:
+        read_command(text)
+    assert said in str(refused.value)
