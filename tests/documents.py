@@ -28,7 +28,7 @@ from prony.listing.servers import check_json, checks_document
 from prony.model.limit import Limit, LimitKind
 from prony.model.shapes import encode
 from prony.model.subject import Interface
-from prony.model.workload import ConnectionStage, RateStage
+from prony.model.workload import ConnectionStage, RateStage, UserGroup
 from prony.reading.load import read_load
 from prony.report.compare import compare_document
 from prony.report.document import Document, Section
@@ -47,8 +47,8 @@ MS = 1_000_000
 CONDITIONS = ("p99 > 50ms", "p99.99 > 50ms", "errors > 0.1%", "rate < 2k", "max of all > 1s")
 
 
-def load(loop, ok, errors=None, censored=(), conditions=CONDITIONS, **changes):
-    workload = build.Workload(loop, build.DurationStop(build.SECOND))
+def load(loop, ok, errors=None, censored=(), conditions=CONDITIONS, users=(), **changes):
+    workload = build.Workload(loop, build.DurationStop(build.SECOND), groups=users)
     spec = {"target": {"host": "127.0.0.1", "port": 8000}, "workload": encode(workload)}
     recording = with_parts(build.recording(workload, ok, errors, censored), spec=spec, **changes)
     reading = read_load(recording, [parse_load_condition(text) for text in conditions])
@@ -126,6 +126,29 @@ def of_statuses():
     return load(build.OpenLoop(12_500.0), many, errors, statuses=statuses, distributions=whole)
 
 
+def of_groups():
+    """A load of near users, and of a few far ones of which one got no reply."""
+    users = (UserGroup("near", 3.0), UserGroup("far", 1.0, delay_ns=80 * MS))
+    times, errors = (SPREAD[:2355], [80 * MS + one for one in SPREAD[:785]]), ({}, {"reset": 1})
+    loop = build.OpenLoop(12_500.0)
+    parts = [
+        build.wire(build.Workload(loop, build.DurationStop(build.SECOND)), ok, failed, (), None, ())
+        for ok, failed in zip(times, errors, strict=True)
+    ]
+    groups = [
+        {
+            "name": one.name,
+            "connections": 8,
+            **{key: part[key] for key in ("account", "bytes", "distributions")},
+        }
+        for one, part in zip(users, parts, strict=True)
+    ]
+    for name in ("connect", "send_lag"):
+        parts[1]["distributions"][name] = distribution([])
+    bytes_of_all = {key: sum(part["bytes"][key] for part in parts) for key in parts[0]["bytes"]}
+    return load(loop, [*times[0], *times[1]], errors[1], users=users, groups=groups, bytes=bytes_of_all)
+
+
 LOADS = {
     "several generators": partial(
         load, build.OpenLoop(12_500.0), SPREAD[:3140], {"reset": 10}, machines=[*MACHINES, LOST]
@@ -149,6 +172,7 @@ LOADS = {
         connections={"added": 12_480, "taken_away": 3},
     ),
     "statuses": of_statuses,
+    "groups of users": of_groups,
     "TLS": partial(
         load,
         build.ClosedLoop(10),

@@ -96,6 +96,7 @@ PANELS = {
         "Load",
         "Requests",
         "Names and ways",
+        "Users",
         "TLS",
         "Valid replies",
         "Failing",

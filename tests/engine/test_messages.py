@@ -87,6 +87,7 @@ def test_an_honest_load_is_sent_as_it_is_but_for_the_cpus():
         ({**spec(), "threads": "1"}, "1 to 1024"),
         ({**spec(), "target": 5}, "expected an object"),
         ({**spec(), "log": "/etc/motd"}, "unknown key `log`"),
+        ({**spec(), "workload": {"groups": [{"source": "192.0.2.9"}]}}, "no source addresses of this"),
     ],
 )
 def test_a_load_to_somewhere_else_or_with_a_file_of_this_machine_is_refused(found, said):

@@ -3,7 +3,7 @@
 use crate::cpu;
 use crate::spec::{Loop, Socket, Spec};
 use crate::transport::Address;
-use crate::worker::worker_count;
+use crate::worker::{worker_count, worker_counts};
 use serde::Serialize;
 
 /// Descriptors that are not connections: epoll, standard streams, the host program's files.
@@ -80,15 +80,22 @@ fn needed(spec: &Spec) -> Limit {
             by: Bound::TimeOut,
         };
     };
-    let workers = worker_count(spec) as f64;
     let rate_per_s = rate_per_s / spec.part().workers as f64;
     let load = &spec.workload;
     let longest_ns = load.timeout_ns + load.connect_timeout_ns.unwrap_or(0);
-    let each = rate_per_s * longest_ns as f64 / 1e9 / workers;
-    // Workers share no connection, however many streams one has.
-    let of_each = (each + 6.0 * each.sqrt() + 4.0) / spec.target.wire.streams() as f64;
+    let (weights, streams) = (spec.weights(), spec.target.wire.streams() as f64);
+    let whole: f64 = weights.iter().sum();
+    // Connections are dealt out by the shares: so many that each group has enough.
+    let of_group = |(weight, workers): (&f64, usize)| {
+        let (share, workers) = (weight / whole, workers as f64);
+        let each = share * rate_per_s * longest_ns as f64 / 1e9 / workers;
+        // Workers share no connection, however many streams one has.
+        let of_each = (each + 6.0 * each.sqrt() + 4.0) / streams;
+        (workers * of_each.ceil() / share).ceil()
+    };
+    let connections = weights.iter().zip(worker_counts(spec)).map(of_group);
     Limit {
-        connections: (workers * of_each.ceil()).min(MOST) as usize,
+        connections: connections.fold(1.0, f64::max).min(MOST) as usize,
         by: Bound::TimeOut,
     }
 }

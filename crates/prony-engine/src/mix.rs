@@ -28,16 +28,22 @@ const ROUNDS: usize = 4;
 impl Draw {
     /// The whole sequence of a mix.
     pub fn new(mix: &Mix) -> Self {
-        let whole: f64 = mix.paths.iter().map(|one| one.weight).sum();
-        let sums = mix.paths.iter().scan(0.0, |sum, one| {
-            *sum += one.weight;
+        let weights: Vec<f64> = mix.paths.iter().map(|one| one.weight).collect();
+        Self::by_weights(&weights, mix.seed)
+    }
+
+    /// As [`Draw::new`], of whatever has these weights.
+    pub fn by_weights(weights: &[f64], seed: u64) -> Self {
+        let whole: f64 = weights.iter().sum();
+        let sums = weights.iter().scan(0.0, |sum, weight| {
+            *sum += weight;
             Some(*sum)
         });
         // 2^64; what is beyond the last number becomes that.
         let ends = sums.map(|sum| (sum / whole * 18_446_744_073_709_551_616.0) as u64);
         Self {
-            ends: ends.take(mix.paths.len() - 1).collect(),
-            seed: mix.seed,
+            ends: ends.take(weights.len() - 1).collect(),
+            seed,
             number: 0,
             step: 1,
         }

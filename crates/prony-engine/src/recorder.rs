@@ -38,13 +38,6 @@ pub struct Flight<Q> {
     pub sent_ns: Option<u64>,
 }
 
-impl<Q> Flight<Q> {
-    /// How long it has been under way by then; null: it was never sent.
-    fn service_ns(&self, now_ns: u64) -> Option<u64> {
-        self.sent_ns.map(|sent_ns| now_ns.saturating_sub(sent_ns))
-    }
-}
-
 /// How a request ended.
 #[derive(Debug, Clone, Copy)]
 pub struct End<'e> {
@@ -68,6 +61,8 @@ pub struct End<'e> {
     pub waited_from_ns: Option<u64>,
     /// How long it waited on its connection for a stream; null where there are none.
     pub waited_for_stream_ns: Option<u64>,
+    /// How much longer it took for its user, who is farther away; the recorder knows.
+    delay_ns: u64,
 }
 
 impl<'e> End<'e> {
@@ -84,13 +79,27 @@ impl<'e> End<'e> {
             connection: None,
             waited_from_ns: None,
             waited_for_stream_ns: None,
+            delay_ns: 0,
         }
+    }
+
+    /// The time of a request for its user, from when it was due.
+    fn response_ns<Q>(&self, flight: &Flight<Q>) -> u64 {
+        self.since(flight.intended_ns)
+    }
+
+    /// From when it was sent; null: it never was.
+    fn service_ns<Q>(&self, flight: &Flight<Q>) -> Option<u64> {
+        flight.sent_ns.map(|sent_ns| self.since(sent_ns))
     }
 
     /// How long a request waited that was never sent.
     fn wait_ns<Q>(&self, flight: &Flight<Q>) -> u64 {
-        let from_ns = self.waited_from_ns.unwrap_or(flight.intended_ns);
-        self.at_ns.saturating_sub(from_ns)
+        self.since(self.waited_from_ns.unwrap_or(flight.intended_ns))
+    }
+
+    fn since(&self, at_ns: u64) -> u64 {
+        self.at_ns.saturating_sub(at_ns) + self.delay_ns
     }
 }
 
@@ -98,6 +107,8 @@ impl<'e> End<'e> {
 #[derive(Debug)]
 pub struct Recorder {
     is_open_loop: bool,
+    /// What the way adds to each time, for users who are farther away than this machine.
+    pub delay_ns: u64,
     /// The account so far.
     pub account: Account,
     /// Bytes so far.
@@ -174,6 +185,7 @@ impl Recorder {
         };
         Self {
             is_open_loop,
+            delay_ns: 0,
             account: Account::default(),
             bytes: Bytes::default(),
             distributions,
@@ -292,6 +304,10 @@ impl Recorder {
 
     /// A request has ended.
     pub fn ended<Q: Asks>(&mut self, flight: &Flight<Q>, end: &End<'_>) {
+        let end = &End {
+            delay_ns: self.delay_ns,
+            ..*end
+        };
         let (class, now_ns) = (end.class, end.at_ns);
         self.outstanding -= 1;
         if let Some(sent_ns) = flight.sent_ns {
@@ -398,8 +414,7 @@ impl Recorder {
             body_bytes,
             ..
         } = end;
-        let response_ns = now_ns.saturating_sub(flight.intended_ns);
-        let service_ns = flight.service_ns(now_ns);
+        let (response_ns, service_ns) = (end.response_ns(flight), end.service_ns(flight));
         let is_own = self.is_own(flight);
         let latencies = &mut self.distributions;
         if class == Class::Ok {

@@ -13,9 +13,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
+mod groups;
 mod machines;
 mod statuses;
 
+pub use groups::GroupRecord;
 pub use statuses::{Status, StatusRecord, Statuses};
 
 /// The version of the JSON form.
@@ -50,6 +52,8 @@ pub struct Recording {
     pub paths: Vec<PathRecord>,
     #[serde(default, skip_serializing_if = "Statuses::is_empty")]
     pub statuses: Statuses,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<GroupRecord>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_latencies: Option<RawLatencies>,
     pub generator: Generator,
@@ -492,6 +496,7 @@ impl Recording {
             own.merge(more);
         }
         statuses::merge(&mut self.statuses, &other.statuses);
+        groups::merge(&mut self.groups, &other.groups);
         self.generator.merge(&other.generator);
         if let (Some(own), Some(more)) = (&mut self.raw_latencies, &other.raw_latencies) {
             own.rows += more.rows;
@@ -517,7 +522,7 @@ impl Recording {
     /// Computes what depends on the whole, and checks the account.
     ///
     /// # Errors
-    /// [`Error::Account`] when a request has no end or two, or when the paths of a mix, or the statuses, are not the whole.
+    /// [`Error::Account`] when a request has no end or two, or when the paths of a mix, the statuses, or the groups, are not the whole.
     pub fn finish(&mut self) -> Result<(), Error> {
         self.sum_up()?;
         self.generator.evidence = verdict::evidence(self);
@@ -534,6 +539,7 @@ impl Recording {
             ..
         } = self;
         check_paths(&self.paths, account, bytes, distributions)?;
+        groups::check(&self.groups, account, bytes, distributions)?;
         statuses::check(&self.statuses, account, bytes, distributions)
     }
 

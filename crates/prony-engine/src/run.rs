@@ -13,7 +13,8 @@ use crate::recorder::{
     raw_rows, seconds, Ledger, PathLedger, RawRows, Recorder, Seconds, StageLedger, StreamTimes,
 };
 use crate::recording::{
-    self, Answered, Completed, Connections, Engine, LoopKind, RawLatencies, Recording, Streams, Window,
+    self, Answered, Completed, Connections, Engine, GroupRecord, LoopKind, RawLatencies, Recording, Streams,
+    Window,
 };
 use crate::spec::{Pacing, Request, Socket, Spec, Stop, Target, Wire};
 use crate::tls::Client;
@@ -23,7 +24,7 @@ use crate::worker::{
 };
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::net::ToSocketAddrs;
+use std::net::{IpAddr, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::Arc;
@@ -102,10 +103,10 @@ pub fn run_with(
     on_event: &mut dyn FnMut(&Event),
     on_slice: &mut dyn FnMut(),
 ) -> Result<Recording, Error> {
-    let addresses = resolve(&spec.target)?;
+    let addresses = resolve(spec)?;
     cpu::raise_descriptor_limit();
     check_descriptors(spec)?;
-    let limits = Limits::of(spec, &addresses[0]);
+    let limits = Limits::of(spec, &addresses[0][0]);
     on_event(&Event::Started {
         limit: limits.run,
         machine: limits.machine,
@@ -360,7 +361,8 @@ fn start(crew: &Crew<'_>, security: Security, raw: Vec<RawRows>) -> Result<Vec<M
 struct Crew<'r> {
     spec: &'r Spec,
     common: &'r Common,
-    addresses: Vec<Address>,
+    /// Of each group.
+    addresses: Vec<Vec<Address>>,
     margins_ns: &'r [u64],
     control: &'r Control,
     report_to: Sender<Report>,
@@ -381,32 +383,36 @@ impl Crew<'_> {
         }
     }
 
-    /// Starts the load of the one request, or of a mix, each rendered once.
+    /// Starts the load of the one request, or of a mix, each rendered once for each group.
     fn send<P: Protocol<Request = Same> + Clone + Send + 'static, W: Drive>(
         &self,
         rendered: impl Fn(&Request) -> Result<P, Error>,
         drive: &W,
         raw: Vec<RawRows>,
     ) -> Result<Vec<Member>, Error> {
-        let load = &self.spec.workload;
-        let Some(mix) = &load.mix else {
-            return self.start(&rendered(&load.request)?, drive, raw);
+        let groups = self.spec.requests_by_group();
+        let Some(mix) = &self.spec.workload.mix else {
+            let one = groups.iter().map(|requests| rendered(&requests[0]));
+            return self.start(&one.collect::<Result<Vec<_>, _>>()?, drive, raw);
         };
-        let each: Result<Vec<P>, Error> = load.requests().iter().map(rendered).collect();
-        self.start(&Mixed::new(each?, Draw::new(mix)), drive, raw)
+        let mixed = groups.iter().map(|requests| {
+            let each: Result<Vec<P>, Error> = requests.iter().map(&rendered).collect();
+            Ok(Mixed::new(each?, Draw::new(mix)))
+        });
+        self.start(&mixed.collect::<Result<Vec<_>, Error>>()?, drive, raw)
     }
 
-    /// Each worker has one of the sides in `raw`, where there are any.
+    /// `protocols`: of each group. Each worker has one of the sides in `raw`, where there are any.
     fn start<P: Protocol + Clone + Send + 'static, W: Drive>(
         &self,
-        protocol: &P,
+        protocols: &[P],
         drive: &W,
         raw: Vec<RawRows>,
     ) -> Result<Vec<Member>, Error> {
         let mut raw = raw.into_iter();
         (0..self.common.workers)
             .map(|number| {
-                let mut own = protocol.clone();
+                let mut own = protocols[self.common.group(number)].clone();
                 own.take_share(self.common.share(number));
                 self.member(own, drive.clone(), number, raw.next())
             })
@@ -429,7 +435,7 @@ impl Crew<'_> {
             task: share,
             protocol,
             drive,
-            addresses: self.addresses.clone(),
+            addresses: self.addresses[self.common.group(number)].clone(),
             all_connections: self.common.connections,
             cpu: cpu_of(self.spec, number),
             series,
@@ -503,6 +509,11 @@ impl<P: Protocol, W: Drive> Job<P, W> {
             .driver(self.addresses, self.task.first)
             .map_err(Error::io("creating an epoll instance"))?;
         let (times, spin_margin_ns) = (self.task.times, self.task.spin_margin_ns);
+        let group = self
+            .task
+            .group
+            .map(|place| self.spec.workload.groups[place].name.clone());
+        let connections = (self.task.connections / self.task.streams) as u64;
         let shape = &self.spec.workload.shape;
         let mut recorder = Recorder::new(shape.is_open(), self.series);
         recorder.raw = self.raw;
@@ -522,7 +533,18 @@ impl<P: Protocol, W: Drive> Job<P, W> {
         let drained_ns = Monotonic.now();
         let thread = meter.thread(self.cpu, spin_margin_ns);
         worker.recorder.distributions.late_replies = meter.late_replies();
-        Ok((report(self.spec, &mut worker, thread, drained_ns), worker))
+        let mut recording = report(self.spec, &mut worker, thread, drained_ns);
+        recording.groups = group
+            .map(|name| GroupRecord {
+                name,
+                connections,
+                account: recording.account.clone(),
+                bytes: recording.bytes.clone(),
+                distributions: recording.distributions.clone(),
+            })
+            .into_iter()
+            .collect();
+        Ok((recording, worker))
     }
 
     fn settle(&self) -> Result<(), Error> {
@@ -607,6 +629,7 @@ fn report<P: Protocol, D: Driver>(
             .map_or_else(Vec::new, |stages| stages.records),
         paths: recorder.paths.take().map_or_else(Vec::new, |paths| paths.records),
         statuses: recorder.statuses.finish(),
+        groups: Vec::new(),
         generator: Generator {
             sent_in_window: recorder.sent_in_window,
             start_late_ns: recorder.start_late_ns,
@@ -833,9 +856,28 @@ fn check_descriptors(spec: &Spec) -> Result<(), Error> {
     )))
 }
 
-/// All addresses of a target; there is at least one.
-fn resolve(target: &Target) -> Result<Vec<Address>, Error> {
-    target.hosts().map(|host| resolve_one(target, host)).collect()
+/// All addresses of the target, at least one, as each group reaches them: once where all users are alike.
+fn resolve(spec: &Spec) -> Result<Vec<Vec<Address>>, Error> {
+    let target = &spec.target;
+    let hosts: Result<Vec<Address>, Error> = target.hosts().map(|host| resolve_one(target, host)).collect();
+    let hosts = hosts?;
+    if spec.workload.groups.is_empty() {
+        return Ok(vec![hosts]);
+    }
+    let each = spec.workload.groups.iter().map(|group| match group.source {
+        None => Ok(hosts.clone()),
+        Some(source) => hosts.iter().map(|host| from_source(*host, source)).collect(),
+    });
+    each.collect()
+}
+
+fn from_source(host: Address, source: IpAddr) -> Result<Address, Error> {
+    let wrong = |error: std::io::Error| {
+        Error::InvalidSpec(format!(
+            "`workload.groups.source` is `{source}`; expected an address of this machine that reaches the target: {error}"
+        ))
+    };
+    host.leaving_from(source).map_err(wrong)
 }
 
 fn resolve_one(target: &Target, host: &str) -> Result<Address, Error> {
@@ -893,7 +935,7 @@ mod tests {
         let crew = Crew {
             spec: &spec,
             common: &common,
-            addresses: resolve(&spec.target).unwrap(),
+            addresses: resolve(&spec).unwrap(),
             margins_ns: &[],
             control: &control,
             report_to,

@@ -2,11 +2,13 @@
 
 mod connections;
 mod constant;
+mod dealt;
 mod poisson;
 mod stages;
 
 pub use connections::ConnectionPlan;
 pub use constant::Constant;
+pub use dealt::Dealt;
 pub use poisson::Poisson;
 pub use stages::Stages;
 

@@ -8,6 +8,10 @@ use base64::engine::general_purpose::STANDARD;
 use base64::Engine as _;
 use serde::{Deserialize, Serialize};
 
+mod groups;
+
+pub use groups::{dealt, Group};
+
 /// Everything that a run needs to know. Times are in nanoseconds.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -435,6 +439,9 @@ pub struct Workload {
     /// How many redirects in a row a request follows, on the same server.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub follow: u32,
+    /// Who sends the requests; none: all users are alike.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Group>,
 }
 
 fn is_zero(number: &u32) -> bool {
@@ -801,6 +808,7 @@ impl Spec {
             mix.check(&load.request)?;
         }
         self.check_connections()?;
+        self.check_groups()?;
         load.expect.check()
     }
 

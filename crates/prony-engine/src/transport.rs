@@ -4,7 +4,7 @@ use crate::account::Class;
 use crate::clock::NS_PER_S;
 use crate::tls;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// Where sockets are connected to, as the kernel takes it.
@@ -14,12 +14,40 @@ pub struct Address {
     storage: libc::sockaddr_storage,
     length: libc::socklen_t,
     is_ipv4_loopback: bool,
+    source: Option<IpAddr>,
 }
 
 impl Address {
-    /// Whether it is in 127.0.0.0/8: every address there is this machine's own, as a source too.
+    /// Whether it is in 127.0.0.0/8, and connections may come from wherever they like: every address there is this machine's own, as a
+    /// source too.
     pub fn is_ipv4_loopback(&self) -> bool {
-        self.is_ipv4_loopback
+        self.is_ipv4_loopback && self.source.is_none()
+    }
+
+    /// The same, reached from this address of this machine.
+    ///
+    /// # Errors
+    /// When it is none of this machine, or of another family.
+    pub fn leaving_from(self, source: IpAddr) -> io::Result<Self> {
+        let own = Self {
+            source: Some(source),
+            ..self
+        };
+        bind(&own.socket()?, source)?;
+        Ok(own)
+    }
+
+    fn socket(&self) -> io::Result<OwnedFd> {
+        // SAFETY: no pointers are passed.
+        let raw = checked(unsafe {
+            libc::socket(
+                self.family,
+                libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC,
+                0,
+            )
+        })?;
+        // SAFETY: `raw` is a new descriptor that nothing else owns.
+        Ok(unsafe { OwnedFd::from_raw_fd(raw) })
     }
 
     /// A Unix stream socket at an absolute path.
@@ -51,6 +79,7 @@ impl Address {
             storage,
             length: size_of::<T>() as libc::socklen_t,
             is_ipv4_loopback: false,
+            source: None,
         }
     }
 }
@@ -96,20 +125,12 @@ impl std::fmt::Debug for Address {
 
 /// A new socket on its way to `address`, and whether it is connected already; `source`: null, or where it comes from.
 pub fn connect(address: &Address, source: Option<Ipv4Addr>) -> io::Result<(OwnedFd, bool)> {
-    // SAFETY: no pointers are passed.
-    let raw = checked(unsafe {
-        libc::socket(
-            address.family,
-            libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC,
-            0,
-        )
-    })?;
-    // SAFETY: `raw` is a new descriptor that nothing else owns.
-    let socket = unsafe { OwnedFd::from_raw_fd(raw) };
+    let socket = address.socket()?;
+    let raw = socket.as_raw_fd();
     if address.family != libc::AF_UNIX {
         set_option(&socket, libc::IPPROTO_TCP, libc::TCP_NODELAY)?;
     }
-    if let Some(source) = source {
+    if let Some(source) = source.map(IpAddr::V4).or(address.source) {
         bind(&socket, source)?;
     }
     // SAFETY: `storage` holds a socket address of `length` bytes.
@@ -211,9 +232,9 @@ pub fn timespec(ns: u64) -> libc::timespec {
 }
 
 /// Sets where a socket comes from. Its port is chosen when it connects: one that is taken on the way to another server is free here.
-fn bind(socket: &OwnedFd, source: Ipv4Addr) -> io::Result<()> {
+fn bind(socket: &OwnedFd, source: IpAddr) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT)?;
-    let address = Address::from(SocketAddr::V4(SocketAddrV4::new(source, 0)));
+    let address = Address::from(SocketAddr::new(source, 0));
     // SAFETY: `storage` holds a socket address of `length` bytes.
     checked(unsafe {
         libc::bind(

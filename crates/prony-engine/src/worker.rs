@@ -14,6 +14,7 @@ mod opening;
 mod pacing;
 mod plan;
 mod population;
+mod rests;
 #[cfg(test)]
 mod tests;
 mod transfer;
@@ -21,7 +22,7 @@ mod waits;
 
 pub use meter::Meter;
 pub use opening::Opening;
-pub use plan::{pacing_of, task, worker_count, Common, Task, Times};
+pub use plan::{pacing_of, task, worker_count, worker_counts, Common, Task, Times};
 
 use crate::account::Class;
 use crate::clock::Clock;
@@ -133,6 +134,8 @@ pub struct Worker<P: Protocol, D, C> {
     queue: VecDeque<Flight<P::Request>>,
     deadlines: Deadlines,
     back_offs: BinaryHeap<Reverse<(u64, usize)>>,
+    // Of far users in a closed loop: when the next request of a slot gets here.
+    rests: VecDeque<(u64, usize)>,
     ready: Vec<Ready>,
     // How many sockets were ready in the last step.
     handled: usize,
@@ -161,6 +164,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         };
         let epoch_ns = task.times.epoch_ns;
         recorder.set_window(task.times.open_ns, task.times.close_ns, 0);
+        recorder.delay_ns = task.delay_ns;
         let next_due_ns = task
             .schedule
             .as_mut()
@@ -185,6 +189,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             queue: VecDeque::with_capacity(1024),
             deadlines: Deadlines::default(),
             back_offs: BinaryHeap::new(),
+            rests: VecDeque::new(),
             ready: Vec::with_capacity(1024),
             handled: 0,
             unread: VecDeque::with_capacity(slots.max(1024)),
@@ -200,6 +205,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             worker.add_slot();
         }
         worker.park_the_unwanted();
+        worker.rest_first();
         if worker.task.times.open_ns != u64::MAX {
             worker.begin_plan();
         }
@@ -328,6 +334,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         self.expire_queue(now_ns);
         self.expire_slots(now_ns);
         self.end_back_offs(now_ns);
+        self.end_rests(now_ns);
         self.open_some();
     }
 

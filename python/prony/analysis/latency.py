@@ -23,7 +23,14 @@ from functools import cache
 from prony.analysis.account import Tally, failed, sent_and_failed, tally
 from prony.analysis.distribution import EMPTY, Histogram, Times, read_distribution
 from prony.metrics import PERCENTILES
-from prony.model.recording import Distribution, PathFigures, Recording, StatusFigures, Traffic
+from prony.model.recording import (
+    Distribution,
+    GroupFigures,
+    PathFigures,
+    Recording,
+    StatusFigures,
+    Traffic,
+)
 from prony.model.shapes import INLINE, at
 from prony.model.shown import INTERNAL, shown_as
 
@@ -196,14 +203,16 @@ def latency_summaries(
     return found
 
 
-def path_summaries(path: PathFigures, percentiles: Collection[str] = _ALL) -> dict[str, LatencySummary]:
-    """Return the summaries of one path of a mix by population: of its response times in an open loop, of its
-    service times in a closed one.
+def path_summaries(
+    part: PathFigures | GroupFigures, percentiles: Collection[str] = _ALL
+) -> dict[str, LatencySummary]:
+    """Return the summaries of one path of a mix, or of one group of users, by population: of its response
+    times in an open loop, of its service times in a closed one.
     """
-    of_open = (path.ok_response, path.carried_in_response, path.censored_response)
-    of_closed = (path.ok_service, path.carried_in_service, path.censored_service)
-    parts = of_open if path.ok_response is not None else of_closed
-    ok, every = _summaries(parts, failed(path.account), percentiles)
+    times = part.times
+    kind = "response" if "ok_response" in times else "service"
+    valid, carried, unanswered = (times.get(f"{name}_{kind}") for name in ("ok", "carried_in", "censored"))
+    ok, every = _summaries((valid, carried, unanswered), failed(part.account), percentiles)
     return {"ok": ok, "all": every}
 
 
@@ -258,6 +267,59 @@ def _path(one: PathFigures, kind: str, asked: float, whole: int) -> LoadPath:
     times, account = path_summaries(one), tally(one.account)
     share = account.requests / whole if whole else None
     return LoadPath(one.path, one.weight, asked, share, account, one.bytes, kind, times["ok"], times["all"])
+
+
+@dataclass(frozen=True, slots=True)
+class LoadGroup:
+    """A group of users of one load, its requests, and its times of one ``kind``: `response` in an open loop,
+    `service` in a closed one, with the delay of the group. All groups together are the load.
+    """
+
+    name: str
+    weight: float
+    asked: float
+    """The share that its weight asks for."""
+    share: float | None
+    """Of all requests; null where there were none."""
+    delay_ns: int
+    """What the way adds to each of its times."""
+    connections: int
+    """Exactly so many in a closed loop, at most in an open one."""
+    account: Tally = field(metadata=INLINE)
+    bytes: Traffic
+    kind: str = field(metadata=INTERNAL)
+    ok: LatencySummary = field(metadata=INTERNAL)
+    all: LatencySummary = field(metadata=INTERNAL)
+
+    @shown_as("")
+    def times(self) -> TimesOfKind:
+        """Return its times."""
+        return of_kind(self.kind, self.ok, self.all)
+
+
+def load_groups(recording: Recording) -> tuple[LoadGroup, ...]:
+    """Return the groups of users of a load, in its order; none where all are alike."""
+    load = recording.spec.workload if recording.spec else None
+    asked = load.groups if load else ()
+    weights, whole = sum(one.weight for one in asked), tally(recording.account).requests
+    kind = "response" if recording.is_open else "service"
+    return tuple(
+        LoadGroup(
+            name=one.name,
+            weight=one.weight,
+            asked=one.weight / weights,
+            share=account.requests / whole if whole else None,
+            delay_ns=one.delay_ns,
+            connections=figures.connections,
+            account=account,
+            bytes=figures.bytes,
+            kind=kind,
+            ok=times["ok"],
+            all=times["all"],
+        )
+        for one, figures in zip(asked, recording.groups, strict=False)
+        for account, times in [(tally(figures.account), path_summaries(figures))]
+    )
 
 
 @dataclass(frozen=True, slots=True)

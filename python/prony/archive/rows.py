@@ -227,7 +227,8 @@ def _read_recording(database: sqlite3.Connection, trial_id: int) -> Recording | 
 def _check_histograms(found: Recording) -> None:
     """Refuse histograms that are none, of those that are in the JSON and not in columns."""
     optional = (one for one in (found.tls, found.streams) if one is not None)
-    holders = (*found.paths, *found.stages, *found.statuses.values(), *optional)
+    of_groups = (one.distributions for one in found.groups)
+    holders = (*found.paths, *found.stages, *found.statuses.values(), *of_groups, *optional)
     for value in (getattr(holder, one.name) for holder in holders for one in fields(holder)):
         if isinstance(value, Distribution) and value.histogram is not None:
             check_histogram(value.histogram)

@@ -4,10 +4,12 @@
 (('Accept', '*/*'), ('Authorization', '<redacted>'))
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from prony.model.exchange import Request
 from prony.model.recording import Target
+from prony.model.workload import Workload
 
 REDACTED = "<redacted>"
 
@@ -31,5 +33,14 @@ def masked_target(target: Target) -> Target:
 
 def masked(request: Request) -> Request:
     """Return a request without the values of secret headers."""
-    headers = ((name, REDACTED if is_secret(name) else value) for name, value in request.headers)
-    return replace(request, headers=tuple(headers))
+    return replace(request, headers=_masked(request.headers))
+
+
+def masked_load(load: Workload) -> Workload:
+    """Return a load whose request and groups of users are without the values of secret headers."""
+    groups = tuple(replace(one, headers=_masked(one.headers)) for one in load.groups)
+    return replace(load, request=masked(load.request), groups=groups)
+
+
+def _masked(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, REDACTED if is_secret(name) else value) for name, value in headers)

@@ -19,6 +19,7 @@ from prony.cli.load_options import (
     PairOptions,
     RequestOptions,
     ResultOptions,
+    UserOptions,
     WayOptions,
 )
 from prony.cli.load_prometheus import PrometheusFile, check_prometheus
@@ -76,7 +77,17 @@ _PAIR_WARMUP = "500ms"
 # Valid replies where redirects are followed.
 _FOLLOWED = ((200, 299),)
 # What describes one load only, and options that change nothing without a second one.
-_OF_ONE_LOAD = ("fail_if", "strict", "html_to", "latencies", "hdr_log", "prometheus", "stages", "fleet")
+_OF_ONE_LOAD = (
+    "fail_if",
+    "strict",
+    "html_to",
+    "latencies",
+    "hdr_log",
+    "prometheus",
+    "stages",
+    "fleet",
+    "groups",
+)
 
 EPILOG = """\
 Examples:
@@ -115,6 +126,8 @@ Examples:
 
   prony load http://127.0.0.1:8000/ --requests-per-connection 100    as clients that come and go
 
+  prony load http://127.0.0.1:8000/ --rate 550 --groups regions.toml    users near and far
+
   prony load http://127.0.0.1:8000/ --expect-status 200,3xx --expect-body-contains 'Your cart'
 
   prony load http://127.0.0.1:8000/ --rate 550 --fail-if 'p99 > 50ms' --fail-if 'errors > 0.1%'    for CI
@@ -143,6 +156,7 @@ def load(
     pace: PaceOptions,
     request: RequestOptions,
     way: WayOptions,
+    users: UserOptions,
     tls: TlsOptions,
     check: CheckOptions,
     gate: GateOptions,
@@ -172,6 +186,9 @@ def load(
     asked = _Asked(pace, request, way.way, tls, check)
     way.way.check([asked.server(url)])
     workload, address = asked.load(url)
+    if users.groups is not None:
+        workload = _among_groups(workload, users.groups, typed)
+        pace = replace(pace, pacing=pace.pacing or _pacing_of_groups(workload))
     refuse_without_tls(typed, (address,))
     engine = _generator(typed, address, pace, several, output)
     with PrometheusFile(output.prometheus) as metrics:
@@ -228,6 +245,22 @@ def _generator(
     if output.latencies is not None:
         raise UsageError("`--latencies` does not work with `--fleet`: each generator has a clock of its own")
     return fleet_engine(several, address, _engine(pace), pace)
+
+
+def _among_groups(workload: Workload, file: Path, typed: Mapping[str, str]) -> Workload:
+    """Return the load as one of the groups of users that a file describes."""
+    from prony.cli.load_groups import user_groups
+
+    not_among = ["fleet", "latencies", "follow"]
+    if isinstance(workload.loop, ClosedLoop):
+        not_among.append("stages")
+    wrong = [typed[name] for name in not_among if name in typed]
+    if wrong:
+        of_rates = ", but for stages of rates" if wrong[0] == "--stages" else ""
+        raise UsageError(
+            f"`{wrong[0]}` does not work with `--groups`{of_rates}", hint="leave out one of them"
+        )
+    return replace(workload, groups=user_groups(file))
 
 
 # A closed loop in stages has no use for these, and its stages say how many connections it has.
@@ -497,6 +530,11 @@ def _stop(pace: PaceOptions) -> CountStop | DurationStop:
     if requests is not None:
         return CountStop(requests)
     return DurationStop(duration_of("-d", duration or "10s"))
+
+
+def _pacing_of_groups(workload: Workload) -> Pacing:
+    """Return the usual pacing of groups, each of which has a thread: more than all CPUs must not spin."""
+    return Pacing.usual(shares_cpus=len(workload.groups) >= len(os.sched_getaffinity(0)))
 
 
 def _pacing(wish: Pacing | None) -> Pacing:

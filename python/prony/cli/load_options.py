@@ -286,6 +286,22 @@ class PaceOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class UserOptions:
+    """Who sends the requests."""
+
+    PANEL: ClassVar[str] = "Users"
+
+    groups: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Groups of users, such as those of regions, from this TOML file: each with a name, a share "
+            "of the load, a delay, a source address and headers; figures by group.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
 class CheckOptions:
     """Which replies are valid."""
 

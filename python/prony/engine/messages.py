@@ -111,6 +111,9 @@ def checked_spec(order: LoadOrder, listen: str, taken: Collection[int]) -> Json:
     if target.get("port") in taken:
         raise EngineError(f"port {target['port']} of `{listen}` is another program's")
     _check_tls(target.get("tls"), order.authority)
+    load = spec.get("workload")
+    if isinstance(load, dict) and load.get("groups"):
+        raise EngineError("`spec.workload.groups`: a target may name no source addresses of this machine")
     threads = spec.get("threads")
     if not isinstance(threads, int) or not 1 <= threads <= _MOST_THREADS:
         raise EngineError(f"`spec.threads`: expected 1 to {_MOST_THREADS}")

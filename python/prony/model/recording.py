@@ -10,8 +10,8 @@ prony.model.shapes.ShapeError: recording.format: expected a whole number of at l
 """
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
 from prony.model.address import Behind, HttpVersion, Tls, Wire
@@ -472,6 +472,27 @@ class StatusFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupFigures:
+    """What became of the requests of one group of users: an account, bytes and times as of the whole.
+
+    ``connections``: exactly so many in a closed loop, at most in an open one. Times have the group's delay.
+    All groups together are the whole.
+    """
+
+    name: str
+    connections: int
+    account: Account
+    bytes: Traffic
+    distributions: Distributions
+
+    @property
+    def times(self) -> Mapping[str, Distribution]:
+        """The distributions that there are, by name."""
+        found = {one.name: getattr(self.distributions, one.name) for one in fields(Distributions)}
+        return {name: one for name, one in found.items() if one is not None}
+
+
+@dataclass(frozen=True, slots=True)
 class ReportedLatency:
     """What a tool says of its latencies where it keeps no distribution; percentiles by name (``99.9``)."""
 
@@ -653,6 +674,7 @@ class Recording:
     raw_latencies: RawLatencies | None = field(default=None, metadata=OPTIONAL)
     paths: tuple[PathFigures, ...] = field(default=(), metadata={**OPTIONAL, **INTERNAL})
     statuses: Mapping[str, StatusFigures] = field(default_factory=dict, metadata={**OPTIONAL, **INTERNAL})
+    groups: tuple[GroupFigures, ...] = field(default=(), metadata={**OPTIONAL, **INTERNAL})
     machines: tuple[GeneratorMachine, ...] = field(default=(), metadata=OPTIONAL)
 
     @property
@@ -669,6 +691,7 @@ def decode_recording(value: object) -> Recording:
     found = decode(Recording, value, "recording")
     _check_mix(found)
     _check_statuses(found)
+    _check_groups(found)
     return found
 
 
@@ -682,15 +705,31 @@ def _check_mix(found: Recording) -> None:
     asked = [(one.path, one.weight) for one in mix.paths] if mix else []
     if [(one.path, one.weight) for one in found.paths] != asked:
         raise ShapeError("the paths of the load's mix", len(found.paths), "recording", "paths")
-    parts = [_counts(one.account, one.bytes, one.times) for one in found.paths]
+    _check_sum("paths", found, found.paths)
+
+
+def _check_groups(found: Recording) -> None:
+    """Refuse groups that are not those of the load, or that do not make up the whole."""
+    if not found.groups:
+        return
+    load = found.spec.workload if found.spec else None
+    asked = [one.name for one in load.groups] if load else []
+    if [one.name for one in found.groups] != asked:
+        raise ShapeError("the groups of the load", len(found.groups), "recording", "groups")
+    _check_sum("groups", found, found.groups)
+
+
+def _check_sum(kind: str, found: Recording, each: Sequence[PathFigures] | Sequence[GroupFigures]) -> None:
+    """Refuse parts of a load that are not the whole, in anything that they have parts of."""
+    parts = [_counts(one.account, one.bytes, one.times) for one in each]
     kept = {name for part in parts for name in part}
-    times = {name: getattr(found.distributions, name) for name in _OF_PATHS}
+    times = {one.name: getattr(found.distributions, one.name) for one in fields(Distributions)}
     whole = _counts(found.account, found.bytes, {name: one for name, one in times.items() if one is not None})
-    for name in sorted(kept | {name for name in whole if name not in _OF_PATHS}):
-        sum_of_paths = sum(part[name] for part in parts)
-        if sum_of_paths != whole[name]:
-            expected = f"{whole[name]} of `{name}` in all paths, as in the whole"
-            raise ShapeError(expected, sum_of_paths, "recording", "paths")
+    for name in sorted(kept | {name for name in whole if name not in times}):
+        summed = sum(part[name] for part in parts)
+        if summed != whole[name]:
+            expected = f"{whole[name]} of `{name}` in all {kind}, as in the whole"
+            raise ShapeError(expected, summed, "recording", kind)
 
 
 def _check_statuses(found: Recording) -> None:

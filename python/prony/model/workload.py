@@ -5,7 +5,7 @@
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import ClassVar
@@ -196,6 +196,23 @@ def fault_of_mix(mix: Mix) -> tuple[str, object] | None:
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class UserGroup:
+    """Users who are alike, such as those of one region. Their share of the load is ``weight``, divided by the
+    sum of all weights.
+
+    ``headers``: of their requests, each in place of those of that name. ``source``: the address of this
+    machine that their connections come from; null: the kernel chooses. ``delay_ns``: what the way to the
+    server and back adds to the time of each request.
+    """
+
+    name: str
+    weight: float
+    headers: tuple[tuple[str, str], ...] = field(default=(), metadata=OPTIONAL)
+    source: str | None = field(default=None, metadata=OPTIONAL)
+    delay_ns: int = field(default=0, metadata=OPTIONAL)
+
+
 def _more(name: str) -> Mapping[str, object]:
     """Return metadata of a check that is left out of the JSON where nothing is checked."""
     return {**at("expect", name), **OPTIONAL}
@@ -212,7 +229,7 @@ class Workload:
     request's, which is then the first of them; null: one path. ``streams``: how many requests a connection
     has at once, more than one only over HTTP/2. A connection ends after ``connection_requests``, and with the
     first reply after ``connection_age_ns``; null: it does not. ``follow``: how many redirects in a row a
-    request follows.
+    request follows. ``groups``: who sends the requests; none: all users are alike.
     """
 
     loop: Loop
@@ -233,6 +250,7 @@ class Workload:
     connection_requests: int | None = field(default=None, metadata=OPTIONAL)
     connection_age_ns: int | None = field(default=None, metadata=OPTIONAL)
     follow: int = field(default=0, metadata=OPTIONAL)
+    groups: tuple[UserGroup, ...] = field(default=(), metadata=OPTIONAL)
 
     @property
     def longest_ns(self) -> int:
@@ -270,23 +288,28 @@ class Workload:
                 load = f"open loop, {len(stages)} stages of up to {rate_per_s:g}/s {arrivals}"
             case OpenLoop(rate_per_s, arrivals):
                 load = f"open loop, {rate_per_s:g}/s {arrivals}"
-        if self.streams > 1:
-            load = f"{load}, {self.streams} streams each"
-        if self.mix is not None:
-            load = f"{load}, mix of {len(self.mix.paths)} paths"
-        if not self.request.keep_alive:
-            load = f"{load}, a connection for each request"
-        if self.connection_requests is not None:
-            load = f"{load}, connections of {self.connection_requests} requests"
-        if self.connection_age_ns is not None:
-            load = f"{load}, connections of {seconds(self.connection_age_ns):g} s"
-        if self.follow:
-            load = f"{load}, up to {self.follow} redirects followed"
+        load = ", ".join((load, *self._details()))
         match self.stop:
             case DurationStop(duration_ns):
                 return f"{load}, {seconds(duration_ns):g} s"
             case CountStop(requests):
                 return f"{load}, {requests} requests"
+
+    def _details(self) -> Iterator[str]:
+        if self.streams > 1:
+            yield f"{self.streams} streams each"
+        if self.mix is not None:
+            yield f"mix of {len(self.mix.paths)} paths"
+        if self.groups:
+            yield f"{len(self.groups)} groups of users"
+        if not self.request.keep_alive:
+            yield "a connection for each request"
+        if self.connection_requests is not None:
+            yield f"connections of {self.connection_requests} requests"
+        if self.connection_age_ns is not None:
+            yield f"connections of {seconds(self.connection_age_ns):g} s"
+        if self.follow:
+            yield f"up to {self.follow} redirects followed"
 
 
 @dataclass(frozen=True, slots=True)

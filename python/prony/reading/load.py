@@ -4,7 +4,7 @@ Must not know words.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from math import exp, log
 
@@ -12,10 +12,12 @@ from prony.analysis.account import Carried, RequestClass, Tally, tally
 from prony.analysis.distribution import EMPTY, Times, read_distribution
 from prony.analysis.latency import (
     LatencySummary,
+    LoadGroup,
     LoadPath,
     LoadStatus,
     TimesOfKind,
     latency_summaries,
+    load_groups,
     load_paths,
     load_statuses,
     of_kind,
@@ -24,7 +26,7 @@ from prony.analysis.latency import (
 )
 from prony.analysis.load_condition import ConditionResult, LoadCondition, judge_condition
 from prony.analysis.rates import keeps_rate, rates_of
-from prony.archive.secrets import masked, masked_target
+from prony.archive.secrets import masked_load, masked_target
 from prony.model.limit import Limited
 from prony.model.recording import ErrorSample, Recording, StageFigures, Target
 from prony.model.shapes import INLINE, at
@@ -127,6 +129,8 @@ class LoadReading:
     """Of a mix, each path; else empty."""
     statuses: tuple[LoadStatus, ...] = ()
     """By the status of their reply; empty where the generator does not report them."""
+    groups: tuple[LoadGroup, ...] = ()
+    """Of a load with `--groups`; else empty."""
     conditions: tuple[ConditionResult, ...] = field(default=(), metadata=at("fail_if"))
 
     @property
@@ -146,7 +150,7 @@ class LoadReading:
         """What was asked for, without the values of secret headers; null likewise."""
         spec = self.recording.spec
         load = None if spec is None else spec.workload
-        return None if load is None else replace(load, request=masked(load.request))
+        return None if load is None else masked_load(load)
 
     @shown
     def errors(self) -> tuple[ErrorSample, ...]:
@@ -196,6 +200,7 @@ def read_load(recording: Recording, conditions: Sequence[LoadCondition] = ()) ->
         stages=tuple(_stage(one, _kind(recording)) for one in recording.stages),
         paths=load_paths(recording),
         statuses=load_statuses(recording),
+        groups=load_groups(recording),
         conditions=tuple(judge_condition(one, recording, is_limited=is_limited) for one in conditions),
     )
 

@@ -2,11 +2,11 @@
 generator.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from prony.analysis.account import Carried, RequestClass
-from prony.analysis.latency import LatencySummary, nothing_measured, summary_of
+from prony.analysis.latency import LatencySummary, LoadGroup, LoadPath, nothing_measured, summary_of
 from prony.analysis.load_condition import ConditionResult
 from prony.analysis.rates import KEPT_RATE
 from prony.diagnosis.evidence import Affected
@@ -57,7 +57,9 @@ def load_document(reading: LoadReading) -> Document:
     if reading.stages:
         sections.append(_stages(reading))
     if reading.paths:
-        sections.append(_paths(reading))
+        sections.append(_paths(reading.paths))
+    if reading.groups:
+        sections.append(_groups(reading.groups))
     # The whole says it where all ended alike.
     if len(reading.statuses) > 1:
         sections.append(statuses_section(reading))
@@ -559,11 +561,48 @@ def _stage_size(one: StageReading, at: str) -> Text:
     return text("{}", first) if first.value == last.value else text("{} to {}", first, last)
 
 
-def _paths(reading: LoadReading) -> Section:
+def _paths(paths: Sequence[LoadPath]) -> Section:
+    names = [Entry(text("{}", Quote(one.path, pointer("paths", k, "path")))) for k, one in enumerate(paths)]
+    said = f"All paths together are the whole. Latencies are {paths[0].kind} times of all."
+    return _parts("paths", paths, {Column("path", text=True): names}, said)
+
+
+def _groups(groups: Sequence[LoadGroup]) -> Section:
+    places = [pointer("groups", k) for k in range(len(groups))]
+    names, delays = zip(
+        *(
+            (
+                Entry(text("{}", Quote(one.name, at + pointer("name")))),
+                Entry(text("{}", Figure(one.delay_ns, duration, at + pointer("delay_ns")))),
+            )
+            for one, at in zip(groups, places, strict=True)
+        ),
+        strict=True,
+    )
+    kind = groups[0].kind
+    said = (
+        f"All groups together are the whole. Latencies are {kind} times of all, with the delay of each group."
+    )
+    if kind == "service":
+        said = f"{said} What is asked for is a share of the connections: who is far sends less."
+    first = {Column("group", text=True): names, Column("delay"): delays}
+    return _parts("groups", groups, first, said)
+
+
+def _parts(
+    key: str,
+    parts: Sequence[LoadPath] | Sequence[LoadGroup],
+    names: Mapping[Column, Sequence[Entry]],
+    said: str,
+) -> Section:
+    """Return the requests, errors and latencies of each part of a load; ``names``: the first columns."""
     notes = Footnotes()
-    medians = (one.all.percentiles["50"] for one in reading.paths)
+    medians = (one.all.percentiles["50"] for one in parts)
     scale = duration_scale(value for value in medians if value is not None)
-    rows = tuple(_path(reading, k, scale, notes) for k in range(len(reading.paths)))
+    rows = tuple(
+        (*first, *_part(one, pointer(key, k), scale, notes))
+        for k, (one, *first) in enumerate(zip(parts, *names.values(), strict=True))
+    )
     titles = (
         "asked",
         "requests",
@@ -573,18 +612,15 @@ def _paths(reading: LoadReading) -> Section:
         f"p99 {scale.unit}",
         f"max {scale.unit}",
     )
-    columns = (Column("path", text=True), *(Column(title) for title in titles))
-    said = f"All paths together are the whole. Latencies are {reading.paths[0].kind} times of all."
-    return Section("Paths", (Paragraph(said, Tone.QUIET), Table(columns, rows), notes.notes()))
+    columns = (*names, *(Column(title) for title in titles))
+    return Section(key.capitalize(), (Paragraph(said, Tone.QUIET), Table(columns, rows), notes.notes()))
 
 
-def _path(reading: LoadReading, number: int, scale: Scale, notes: Footnotes) -> tuple[Entry, ...]:
-    one, at = reading.paths[number], pointer("paths", number)
+def _part(one: LoadPath | LoadGroup, at: str, scale: Scale, notes: Footnotes) -> tuple[Entry, ...]:
     line = _Line(one.all, "all", at + pointer(f"{one.kind}_ns", "all"), scale, notes)
     lost = one.account.lost
     share: Part = "—" if one.share is None else Figure(one.share, percent, at + pointer("share"))
     return (
-        Entry(text("{}", Quote(one.path, at + pointer("path")))),
         Entry(text("{}", Figure(one.asked, percent, at + pointer("asked")))),
         Entry(text("{}", Figure(one.account.requests, count, at + pointer("requests")))),
         Entry(text("{}", share)),

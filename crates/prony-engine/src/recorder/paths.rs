@@ -57,8 +57,7 @@ impl PathLedger {
         } else {
             record.account.carried_in.count(end.class, end.status);
         }
-        let response_ns = end.at_ns.saturating_sub(flight.intended_ns);
-        let service_ns = flight.service_ns(end.at_ns);
+        let (response_ns, service_ns) = (end.response_ns(flight), end.service_ns(flight));
         let (responses, services) = match end.class {
             Class::Ok if is_own => (&mut record.ok_response, &mut record.ok_service),
             Class::Ok => (&mut record.carried_in_response, &mut record.carried_in_service),

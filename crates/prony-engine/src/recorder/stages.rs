@@ -48,8 +48,7 @@ impl StageLedger {
 
     /// It has ended.
     pub fn ended<Q>(&mut self, flight: &Flight<Q>, end: &End<'_>) {
-        let response_ns = end.at_ns.saturating_sub(flight.intended_ns);
-        let service_ns = flight.service_ns(end.at_ns);
+        let (response_ns, service_ns) = (end.response_ns(flight), end.service_ns(flight));
         let record = self.at(flight);
         if end.class == Class::Ok {
             record.ok += 1;

@@ -40,9 +40,9 @@ impl StatusLedger {
             _ => return,
         };
         if is_open_loop {
-            note(responses, end.at_ns.saturating_sub(flight.intended_ns));
+            note(responses, end.response_ns(flight));
         }
-        note(services, flight.service_ns(end.at_ns).unwrap_or(0));
+        note(services, end.service_ns(flight).unwrap_or(0));
     }
 
     /// All of them.

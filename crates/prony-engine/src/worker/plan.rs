@@ -7,8 +7,8 @@ use crate::expect::Expect;
 use crate::limit::SPARE_DESCRIPTORS;
 use crate::recorder::Flight;
 use crate::redirect::Redirects;
-use crate::schedule::{ConnectionPlan, Constant, Poisson, Schedule, Share, Stages};
-use crate::spec::{Arrivals, Loop, Pacing, Spec, Stop};
+use crate::schedule::{ConnectionPlan, Constant, Dealt, Poisson, Schedule, Share, Stages};
+use crate::spec::{dealt, Arrivals, Loop, Pacing, Spec, Stop};
 use std::sync::Arc;
 
 /// Absolute times of a run, CLOCK_MONOTONIC.
@@ -122,26 +122,45 @@ pub struct Task {
     pub redirects: Option<Redirects>,
     /// When connections end.
     pub lifetime: Lifetime,
+    /// Whose requests these are, by their place in the specification; null: all users are alike.
+    pub group: Option<usize>,
+    /// How much longer a request takes for them than it takes here.
+    pub delay_ns: u64,
     /// How long before a due time sleeping ends and spinning begins; null: it only sleeps.
     pub spin_margin_ns: Option<u64>,
 }
 
-/// How many workers there will be here: no worker without a connection or a request, and none with more connections than a table has
-/// descriptors.
+/// How many workers there will be here.
 pub fn worker_count(spec: &Spec) -> usize {
-    let requests = spec.own_requests().unwrap_or(u64::MAX);
-    spec.threads
-        .max(tables(spec))
-        .min(spec.own_connections().unwrap_or(usize::MAX))
-        .min(usize::try_from(requests).unwrap_or(usize::MAX))
-        .max(1)
+    worker_counts(spec).into_iter().sum()
 }
 
-/// How many tables of descriptors the connections need: each worker may have one of its own.
-fn tables(spec: &Spec) -> usize {
-    let each = cpu::descriptor_limit().saturating_sub(SPARE_DESCRIPTORS).max(1);
-    let connections = spec.own_connections().unwrap_or(1) as u64;
-    usize::try_from(connections.div_ceil(each)).unwrap_or(usize::MAX)
+/// How many workers each group has, or all users who are alike: at least one, none without a connection or a request, and none with
+/// more connections than a table has descriptors.
+pub fn worker_counts(spec: &Spec) -> Vec<usize> {
+    let weights = spec.weights();
+    let portions = |whole: Option<u64>| match whole {
+        Some(whole) => dealt(&weights, whole).into_iter().map(Some).collect(),
+        None => vec![None; weights.len()],
+    };
+    let connections = portions(spec.own_connections().map(|whole| whole as u64));
+    let requests = portions(spec.own_requests());
+    let further = spec.threads.saturating_sub(weights.len()) as u64;
+    let threads = dealt(&weights, further).into_iter().map(|threads| threads + 1);
+    let each = threads.zip(connections.into_iter().zip(requests));
+    each.map(|(threads, (connections, requests))| {
+        let workers = threads
+            .max(tables(connections.unwrap_or(1)))
+            .min(connections.unwrap_or(u64::MAX))
+            .min(requests.unwrap_or(u64::MAX));
+        workers.max(1) as usize
+    })
+    .collect()
+}
+
+/// How many tables of descriptors so many connections need: each worker may have one of its own.
+fn tables(connections: u64) -> u64 {
+    connections.div_ceil(cpu::descriptor_limit().saturating_sub(SPARE_DESCRIPTORS).max(1))
 }
 
 /// The pacing of a run; null in a closed loop, which has no due times.
@@ -162,12 +181,54 @@ pub struct Common {
     pub connections: usize,
     /// Which of all generators this one is.
     part: Share,
+    /// Of each worker.
+    seats: Vec<Seat>,
+}
+
+/// Where a worker stands: in which group, and as which of its workers.
+#[derive(Debug, Clone, Copy)]
+struct Seat {
+    group: usize,
+    own: Share,
+    /// What its group has, and the groups before it.
+    connections: u64,
+    first_connection: u64,
+    requests: Option<u64>,
+}
+
+fn seats(spec: &Spec, connections: usize) -> Vec<Seat> {
+    let weights = spec.weights();
+    let connections = dealt(&weights, connections as u64);
+    let requests = spec.own_requests().map(|whole| dealt(&weights, whole));
+    let seats = |(group, workers): (usize, usize)| {
+        let seat = Seat {
+            group,
+            own: Share {
+                worker: 0,
+                workers: workers as u64,
+            },
+            connections: connections[group],
+            first_connection: connections[..group].iter().sum(),
+            requests: requests.as_ref().map(|each| each[group]),
+        };
+        let own = move |worker| Share { worker, ..seat.own };
+        (0..seat.own.workers).map(move |worker| Seat {
+            own: own(worker),
+            ..seat
+        })
+    };
+    worker_counts(spec)
+        .into_iter()
+        .enumerate()
+        .flat_map(seats)
+        .collect()
 }
 
 impl Common {
     /// Of a run that starts at `epoch_ns`, with so many connections.
     pub fn new(spec: &Spec, epoch_ns: u64, connections: usize) -> Self {
-        let workers = worker_count(spec);
+        let seats = seats(spec, connections);
+        let workers = seats.len();
         let opening = Opening::new(spec, epoch_ns, workers);
         Self {
             times: Times::new(spec, epoch_ns, &opening),
@@ -175,29 +236,25 @@ impl Common {
             workers,
             connections,
             part: spec.part(),
+            seats,
         }
     }
 
-    /// The share of a worker in what all generators have in common: arrivals, stages, the order of a mix.
+    /// The share of a worker in what all generators have in common, as far as it is of its group: arrivals, stages, the order of a mix.
     pub fn share(&self, worker: usize) -> Share {
-        self.part.within(self.own_share(worker))
+        self.part.within(self.seats[worker].own)
     }
 
-    /// Its share of what this generator has.
-    fn own_share(&self, worker: usize) -> Share {
-        Share {
-            worker: worker as u64,
-            workers: self.workers as u64,
-        }
+    /// The place of a worker's group; 0 where all users are alike.
+    pub fn group(&self, worker: usize) -> usize {
+        self.seats[worker].group
     }
 }
 
-/// The share of one worker.
-pub fn task(spec: &Spec, common: &Common, worker: usize) -> Result<Task, crate::Error> {
+/// The arrivals of a share; null in a closed loop.
+fn arrivals(spec: &Spec, share: Share) -> Option<Box<dyn Schedule + Send>> {
     let load = &spec.workload;
-    // Counts are dealt out twice, to generators and to their workers, which comes to the same.
-    let (own, share) = (common.own_share(worker), common.share(worker));
-    let schedule: Option<Box<dyn Schedule + Send>> = match load.shape {
+    match load.shape {
         Loop::Closed { .. } => None,
         Loop::Open {
             arrivals,
@@ -222,23 +279,46 @@ pub fn task(spec: &Spec, common: &Common, worker: usize) -> Result<Task, crate::
             seed,
             ..
         } => Some(Box::new(Poisson::new(rate_per_s, seed, share))),
-    };
-    let connections = common.connections as u64;
+    }
+}
+
+/// The arrivals of a worker: its share of all, or of those that fall to its group.
+fn schedule(spec: &Spec, common: &Common, worker: usize) -> Option<Box<dyn Schedule + Send>> {
+    if spec.workload.groups.is_empty() {
+        return arrivals(spec, common.share(worker));
+    }
+    let all = arrivals(spec, common.part)?;
+    let own = common.seats[worker];
+    Some(Box::new(Dealt::new(all, &spec.weights(), own.group, own.own)))
+}
+
+/// The share of one worker.
+pub fn task(spec: &Spec, common: &Common, worker: usize) -> Result<Task, crate::Error> {
+    let load = &spec.workload;
+    // Counts are dealt out to generators, groups and workers in turn, which comes to the same.
+    let (seat, share) = (common.seats[worker], common.share(worker));
+    let group = spec.workload.groups.get(seat.group);
+    let delay_ns = group.map_or(0, |group| group.delay_ns);
+    let mut times = common.times;
+    // Who is farther away waits for the way too, and as long in all.
+    times.timeout_ns -= delay_ns;
     Ok(Task {
-        times: common.times,
+        times,
         opening: Arc::clone(&common.opening),
         streams: spec.target.wire.streams(),
-        connections: own.portion(connections) as usize * spec.target.wire.streams(),
+        connections: seat.own.portion(seat.connections) as usize * spec.target.wire.streams(),
         plan: match &load.shape {
             Loop::Closed { stages, .. } if !stages.is_empty() => Some(ConnectionPlan::new(stages, share)),
             _ => None,
         },
-        first: own.first_of(connections) as usize,
-        schedule,
-        requests: spec.own_requests().map(|requests| own.portion(requests)),
+        first: (seat.first_connection + seat.own.first_of(seat.connections)) as usize,
+        schedule: schedule(spec, common, worker),
+        requests: seat.requests.map(|requests| seat.own.portion(requests)),
         expect: Expect::new(&load.expect)?,
         redirects: Redirects::of(spec)?,
         lifetime: Lifetime::of(spec),
+        group: group.map(|_| seat.group),
+        delay_ns,
         spin_margin_ns: (pacing_of(spec) == Some(Pacing::Precise)).then_some(margin::LEAST_NS),
     })
 }

@@ -607,11 +607,13 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         self.connections[slot].state = State::Closed;
     }
 
-    /// The slot has no request any more: on to the next one, with the next step where that takes a new connection, unless the plan of the
-    /// load took it away meanwhile.
+    /// The slot has no request any more: on to the next one, with the next step where that takes a new connection, or after a rest, unless
+    /// the plan of the load took it away meanwhile.
     pub(super) fn free(&mut self, slot: usize, now_ns: u64) {
         if !self.is_wanted(slot) {
             self.park(slot);
+        } else if self.has_rests() {
+            self.rest(slot, now_ns);
         } else if self.connections[slot].state == State::Closed {
             self.closed.push_back(slot);
         } else if self.is_open_loop() {

@@ -117,6 +117,11 @@ impl Load {
         self.with("/workload/request/path", first)
     }
 
+    pub fn groups(mut self, groups: Value) -> Self {
+        self.0["workload"]["groups"] = groups;
+        self
+    }
+
     pub fn wire(self, wire: Value) -> Self {
         self.with("/target/wire", wire)
     }
@@ -303,14 +308,19 @@ pub fn read_request(stream: &mut TcpStream) -> bool {
 }
 
 pub fn read_request_from(stream: &mut impl Read) -> bool {
+    read_head(stream).is_some()
+}
+
+/// The head of a request; null at the end of the stream.
+pub fn read_head(stream: &mut impl Read) -> Option<String> {
     let (mut seen, mut byte) = (Vec::new(), [0]);
     while !seen.ends_with(b"\r\n\r\n") {
         match stream.read(&mut byte) {
             Ok(1) => seen.push(byte[0]),
-            _ => return false,
+            _ => return None,
         }
     }
-    true
+    String::from_utf8(seen).ok()
 }
 
 pub fn reply(stream: &mut TcpStream) {
