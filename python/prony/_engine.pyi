@@ -50,7 +50,7 @@ class EngineError(RuntimeError):
 
 def run(
     spec: str,
-    on_event: Callable[[str], object] | None = None,
+    on_event: Callable[[str], Sequence[str] | None] | None = None,
     latencies: str | PathLike[str] | None = None,
 ) -> str: ...
 def merge_recordings(recordings: Sequence[str], ahead_ns: Sequence[int]) -> str: ...

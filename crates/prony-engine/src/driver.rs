@@ -1,11 +1,13 @@
 //! How bytes reach the kernel: one slot a connection.
 
+mod addresses;
 mod epoll;
 mod http2;
 mod sources;
 mod tls;
 mod tunnel;
 
+pub use addresses::Addresses;
 pub use epoll::Epoll;
 pub use http2::{Fault, Figures, Http2};
 pub use sources::{Sources, PER_SOURCE};

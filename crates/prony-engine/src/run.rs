@@ -2,7 +2,7 @@
 
 use crate::clock::{Clock, Monotonic, NS_PER_S};
 use crate::cpu;
-use crate::driver::{self, Driver, Epoll, Tls, Tunnel};
+use crate::driver::{self, Addresses, Driver, Epoll, Tls, Tunnel};
 use crate::error::Error;
 use crate::event::{Event, LastSecond, Phase};
 use crate::generator::{Generator, Thread};
@@ -39,6 +39,7 @@ pub struct Control(Arc<Flags>);
 struct Flags {
     cancelled: AtomicBool,
     aborted: AtomicBool,
+    addresses: Addresses,
 }
 
 impl Control {
@@ -56,6 +57,22 @@ impl Control {
     pub fn abort(&self) {
         self.0.aborted.store(true, Ordering::Relaxed);
         self.cancel();
+    }
+
+    /// New connections go to these hosts of the target in turn from now on; those that are open stay.
+    ///
+    /// # Errors
+    /// [`Error::Resolve`] for a host without an address.
+    pub fn connect_to<'h>(
+        &self,
+        target: &Target,
+        hosts: impl Iterator<Item = &'h String>,
+    ) -> Result<(), Error> {
+        let resolved = |host: &'h String| Ok((host.clone(), resolve_one(target, host)?));
+        self.0
+            .addresses
+            .set(hosts.map(resolved).collect::<Result<_, Error>>()?);
+        Ok(())
     }
 
     fn is_cancelled(&self) -> bool {
@@ -103,10 +120,11 @@ pub fn run_with(
     on_event: &mut dyn FnMut(&Event),
     on_slice: &mut dyn FnMut(),
 ) -> Result<Recording, Error> {
-    let addresses = resolve(spec)?;
+    control.connect_to(&spec.target, spec.target.hosts())?;
+    check_sources(spec)?;
     cpu::raise_descriptor_limit();
     check_descriptors(spec)?;
-    let limits = Limits::of(spec, &addresses[0][0]);
+    let limits = Limits::of(spec, &resolve_one(&spec.target, &spec.target.host)?);
     on_event(&Event::Started {
         limit: limits.run,
         machine: limits.machine,
@@ -127,7 +145,6 @@ pub fn run_with(
     let crew = Crew {
         spec,
         common: &common,
-        addresses,
         margins_ns: &margins_ns,
         control,
         report_to,
@@ -242,7 +259,7 @@ trait Drive: Clone + Send + 'static {
     type Driver: Driver;
 
     /// Of the worker whose first slot is the `first` of all.
-    fn driver(self, addresses: Vec<Address>, first: usize) -> std::io::Result<Self::Driver>;
+    fn driver(self, addresses: Addresses, first: usize) -> std::io::Result<Self::Driver>;
 }
 
 #[derive(Clone)]
@@ -251,7 +268,7 @@ struct Plain;
 impl Drive for Plain {
     type Driver = Epoll;
 
-    fn driver(self, addresses: Vec<Address>, first: usize) -> std::io::Result<Epoll> {
+    fn driver(self, addresses: Addresses, first: usize) -> std::io::Result<Epoll> {
         Epoll::to(addresses, first)
     }
 }
@@ -259,7 +276,7 @@ impl Drive for Plain {
 impl Drive for Client {
     type Driver = Tls<Epoll>;
 
-    fn driver(self, addresses: Vec<Address>, first: usize) -> std::io::Result<Tls<Epoll>> {
+    fn driver(self, addresses: Addresses, first: usize) -> std::io::Result<Tls<Epoll>> {
         Ok(Tls::new(Epoll::to(addresses, first)?, self))
     }
 }
@@ -274,7 +291,7 @@ struct Tunnelled {
 impl Drive for Tunnelled {
     type Driver = Tls<Tunnel<Epoll>>;
 
-    fn driver(self, addresses: Vec<Address>, first: usize) -> std::io::Result<Self::Driver> {
+    fn driver(self, addresses: Addresses, first: usize) -> std::io::Result<Self::Driver> {
         let sockets = Epoll::to(addresses, first)?;
         Ok(Tls::new(Tunnel::new(sockets, self.asking), self.client))
     }
@@ -324,7 +341,7 @@ impl<W> Multiplexed<W> {
 impl<W: Drive> Drive for Multiplexed<W> {
     type Driver = driver::Http2<W::Driver>;
 
-    fn driver(self, addresses: Vec<Address>, first: usize) -> std::io::Result<Self::Driver> {
+    fn driver(self, addresses: Addresses, first: usize) -> std::io::Result<Self::Driver> {
         let inner = self.inner.driver(addresses, first)?;
         Ok(driver::Http2::new(inner, Monotonic, self.streams, self.is_head))
     }
@@ -361,8 +378,6 @@ fn start(crew: &Crew<'_>, security: Security, raw: Vec<RawRows>) -> Result<Vec<M
 struct Crew<'r> {
     spec: &'r Spec,
     common: &'r Common,
-    /// Of each group.
-    addresses: Vec<Vec<Address>>,
     margins_ns: &'r [u64],
     control: &'r Control,
     report_to: Sender<Report>,
@@ -435,7 +450,6 @@ impl Crew<'_> {
             task: share,
             protocol,
             drive,
-            addresses: self.addresses[self.common.group(number)].clone(),
             all_connections: self.common.connections,
             cpu: cpu_of(self.spec, number),
             series,
@@ -462,7 +476,6 @@ struct Job<P, W> {
     task: Task,
     protocol: P,
     drive: W,
-    addresses: Vec<Address>,
     all_connections: usize,
     cpu: Option<usize>,
     series: Seconds,
@@ -504,9 +517,11 @@ impl<P: Protocol, W: Drive> Job<P, W> {
 
     fn load(self) -> Result<Loaded<P, W>, Error> {
         self.settle()?;
+        let source = self.task.group.and_then(|place| self.spec.workload.groups[place].source);
+        let addresses = self.control.0.addresses.leaving_from(source);
         let driver = self
             .drive
-            .driver(self.addresses, self.task.first)
+            .driver(addresses.clone(), self.task.first)
             .map_err(Error::io("creating an epoll instance"))?;
         let (times, spin_margin_ns) = (self.task.times, self.task.spin_margin_ns);
         let group = self
@@ -534,6 +549,7 @@ impl<P: Protocol, W: Drive> Job<P, W> {
         let thread = meter.thread(self.cpu, spin_margin_ns);
         worker.recorder.distributions.late_replies = meter.late_replies();
         let mut recording = report(self.spec, &mut worker, thread, drained_ns);
+        recording.connections.by_address = by_address(&addresses, worker.opened_to());
         recording.groups = group
             .map(|name| GroupRecord {
                 name,
@@ -567,7 +583,6 @@ fn report<P: Protocol, D: Driver>(
     let followed = std::mem::take(&mut worker.followed);
     let ends_connections =
         spec.workload.connection_requests.is_some() || spec.workload.connection_age_ns.is_some();
-    let by_address = by_address(&spec.target, worker.opened_to());
     let queue = worker.queue_figures();
     let has_plan = worker.has_plan();
     let redirected_to = worker.redirected_to();
@@ -610,7 +625,7 @@ fn report<P: Protocol, D: Driver>(
             added: has_plan.then_some(worker.counts.added),
             taken_away: has_plan.then_some(worker.counts.taken_away),
             retired: ends_connections.then_some(worker.counts.retired),
-            by_address,
+            by_address: BTreeMap::new(),
             answered,
         },
         bytes: recorder.bytes.clone(),
@@ -644,11 +659,12 @@ fn report<P: Protocol, D: Driver>(
 }
 
 /// The connections to each of several addresses; none where there is one.
-fn by_address(target: &Target, opened: &[u64]) -> BTreeMap<String, u64> {
-    if target.others.is_empty() {
+fn by_address(addresses: &Addresses, opened: &[u64]) -> BTreeMap<String, u64> {
+    let names = addresses.names();
+    if names.len() == 1 {
         return BTreeMap::new();
     }
-    target.hosts().cloned().zip(opened.iter().copied()).collect()
+    names.into_iter().zip(opened.iter().copied()).collect()
 }
 
 /// A count's window is made of its own requests; a duration's takes whatever ends in it.
@@ -856,28 +872,18 @@ fn check_descriptors(spec: &Spec) -> Result<(), Error> {
     )))
 }
 
-/// All addresses of the target, at least one, as each group reaches them: once where all users are alike.
-fn resolve(spec: &Spec) -> Result<Vec<Vec<Address>>, Error> {
-    let target = &spec.target;
-    let hosts: Result<Vec<Address>, Error> = target.hosts().map(|host| resolve_one(target, host)).collect();
-    let hosts = hosts?;
-    if spec.workload.groups.is_empty() {
-        return Ok(vec![hosts]);
+/// Refuses a group whose source is no address of this machine that reaches the target.
+fn check_sources(spec: &Spec) -> Result<(), Error> {
+    for source in spec.workload.groups.iter().filter_map(|group| group.source) {
+        for host in spec.target.hosts() {
+            resolve_one(&spec.target, host)?.check_source(source).map_err(|error| {
+                Error::InvalidSpec(format!(
+                    "`workload.groups.source` is `{source}`; expected an address of this machine that reaches the target: {error}"
+                ))
+            })?;
+        }
     }
-    let each = spec.workload.groups.iter().map(|group| match group.source {
-        None => Ok(hosts.clone()),
-        Some(source) => hosts.iter().map(|host| from_source(*host, source)).collect(),
-    });
-    each.collect()
-}
-
-fn from_source(host: Address, source: IpAddr) -> Result<Address, Error> {
-    let wrong = |error: std::io::Error| {
-        Error::InvalidSpec(format!(
-            "`workload.groups.source` is `{source}`; expected an address of this machine that reaches the target: {error}"
-        ))
-    };
-    host.leaving_from(source).map_err(wrong)
+    Ok(())
 }
 
 fn resolve_one(target: &Target, host: &str) -> Result<Address, Error> {
@@ -935,7 +941,6 @@ mod tests {
         let crew = Crew {
             spec: &spec,
             common: &common,
-            addresses: resolve(&spec).unwrap(),
             margins_ns: &[],
             control: &control,
             report_to,

@@ -25,16 +25,18 @@ impl Address {
     }
 
     /// The same, reached from this address of this machine.
+    #[must_use]
+    pub fn with_source(self, source: IpAddr) -> Self {
+        let source = Some(source);
+        Self { source, ..self }
+    }
+
+    /// Whether it can be reached from there.
     ///
     /// # Errors
     /// When it is none of this machine, or of another family.
-    pub fn leaving_from(self, source: IpAddr) -> io::Result<Self> {
-        let own = Self {
-            source: Some(source),
-            ..self
-        };
-        bind(&own.socket()?, source)?;
-        Ok(own)
+    pub fn check_source(&self, source: IpAddr) -> io::Result<()> {
+        bind(&self.socket()?, source)
     }
 
     fn socket(&self) -> io::Result<OwnedFd> {

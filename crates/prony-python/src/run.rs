@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::thread::available_parallelism;
 
 use prony_engine::account::CLASSES;
+use prony_engine::spec::Target;
 use prony_engine::{run_with, Control, Event, Recording, Spec};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
@@ -20,7 +21,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(merge_recordings, module)?)
 }
 
-/// Run a specification and return its Recording, both as JSON; each event goes to `on_event` as JSON.
+/// Run a specification and return its Recording, both as JSON; each event goes to `on_event` as JSON. Where that returns hosts, new
+/// connections go to these in turn from then on.
 ///
 /// The first Ctrl-C ends the load, and the Recording says `interrupted`; the second one raises KeyboardInterrupt. Anything else
 /// that `on_event` raises ends the run and is raised.
@@ -42,6 +44,7 @@ fn run(
         let control = Control::new();
         let host = RefCell::new(Host {
             on_event,
+            target: &spec.target,
             control: control.clone(),
             interrupted: false,
             raised: None,
@@ -80,15 +83,16 @@ fn merge_recordings(py: Python<'_>, recordings: Vec<String>, ahead_ns: Vec<i64>)
 }
 
 /// The Python program around a run.
-struct Host {
+struct Host<'s> {
     on_event: Option<Py<PyAny>>,
+    target: &'s Target,
     control: Control,
     interrupted: bool,
     /// What ended the run.
     raised: Option<PyErr>,
 }
 
-impl Host {
+impl Host<'_> {
     fn report(&mut self, event: &Event) {
         if self.raised.is_some() {
             return;
@@ -101,9 +105,16 @@ impl Host {
 
     fn call(&self, py: Python<'_>, event: &Event) -> PyResult<()> {
         match &self.on_event {
-            Some(on_event) => on_event.call1(py, (to_json(event)?,)).map(drop),
+            Some(on_event) => self.turn(py, on_event.call1(py, (to_json(event)?,))?.extract(py)?),
             None => Ok(()),
         }
+    }
+
+    /// New connections go to other hosts from now on, where there are any.
+    fn turn(&self, py: Python<'_>, hosts: Option<Vec<String>>) -> PyResult<()> {
+        let hosts = hosts.unwrap_or_default();
+        let turned = self.control.connect_to(self.target, hosts.iter());
+        turned.map_err(|error| to_python(py, &error))
     }
 
     fn look_for_signals(&mut self) {

@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -58,7 +59,7 @@ from prony.model.workload import (
     RateStage,
     Workload,
 )
-from prony.units import SECOND_NS
+from prony.units import SECOND_NS, seconds
 
 if TYPE_CHECKING:
     from prony.analysis.load_condition import LoadCondition
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     from prony.reading.load import LoadReading
 
 Size = TypeVar("Size", int, float)
+Fresh = Callable[[], Sequence[str] | None]
 
 # The engine's most: each stage has latencies of its own.
 MAX_STAGES = 100
@@ -87,6 +89,7 @@ _OF_ONE_LOAD = (
     "stages",
     "fleet",
     "groups",
+    "re_resolve",
 )
 
 EPILOG = """\
@@ -190,8 +193,11 @@ def load(
         workload = _among_groups(workload, users.groups, typed)
         pace = replace(pace, pacing=pace.pacing or _pacing_of_groups(workload))
     refuse_without_tls(typed, (address,))
-    engine = _generator(typed, address, pace, several, output)
-    with PrometheusFile(output.prometheus) as metrics:
+    with (
+        _looked_up(url, asked, way.re_resolve, address) as fresh,
+        PrometheusFile(output.prometheus) as metrics,
+    ):
+        engine = _generator(typed, address, pace, several, output, fresh)
         recording = _measured(workload, address, engine, metrics)
     metrics.finish(recording)
     status = _shown(recording, conditions, output)
@@ -225,6 +231,25 @@ class _Asked:
         self.request.check_wire(address.wire)
         return _checked(_workload(target, self.pace, self.request), self.check), address
 
+    def addresses(self, url: str) -> tuple[str, ...]:
+        """Return where connections go now, as far as that is allowed."""
+        found = target_of(url).address(self.request.allow_host or (), form=self.request.form, way=self.way)
+        return (found.host, *found.others)
+
+
+@contextmanager
+def _looked_up(url: str, asked: _Asked, every: str | None, address: Address) -> Iterator[Fresh]:
+    """Yield what knows the addresses of new connections while the name is looked up again."""
+    if every is None:
+        yield lambda: None
+        return
+    from prony.engine.renewal import Renewal
+
+    name = target_of(url).looked_up(asked.way)
+    first, every_s = (address.host, *address.others), seconds(duration_of("--re-resolve", every))
+    with Renewal(name, first, lambda: asked.addresses(url), every_s, say) as renewal:
+        yield renewal.fresh
+
 
 def _generator(
     typed: Mapping[str, str],
@@ -232,6 +257,7 @@ def _generator(
     pace: PaceOptions,
     several: FleetOptions,
     output: ResultOptions,
+    fresh: Fresh,
 ) -> "Engine":
     if several.fleet is None:
         wrong = [typed[name] for name in ("fleet_certificates", "on_loss") if name in typed]
@@ -239,9 +265,11 @@ def _generator(
             raise UsageError(f"`{wrong[0]}` only works with `--fleet`", hint="add --fleet, or leave it out")
         from prony.engine.local import LocalEngine
 
-        return LocalEngine(_engine(pace), output.latencies)
+        return LocalEngine(_engine(pace), output.latencies, fresh)
     from prony.cli.load_fleet import fleet_engine
 
+    if "re_resolve" in typed:
+        raise UsageError("`--re-resolve` does not work with `--fleet`: each generator would look for itself")
     if output.latencies is not None:
         raise UsageError("`--latencies` does not work with `--fleet`: each generator has a clock of its own")
     return fleet_engine(several, address, _engine(pace), pace)

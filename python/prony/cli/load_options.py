@@ -187,6 +187,12 @@ class WayOptions:
             "repeated.",
         ),
     ] = None
+    re_resolve: Annotated[
+        str | None,
+        typer.Option(
+            help="Look the name up again so often, such as 30s: new connections go to its addresses of then."
+        ),
+    ] = None
     proxy: Annotated[
         str | None,
         typer.Option(
@@ -209,9 +215,10 @@ class WayOptions:
         """
         if self.proxy is None and self.proxy_user is not None:
             raise UsageError("`--proxy-user` only works with `--proxy`", hint="add --proxy http://HOST:PORT")
-        if self.proxy is not None and (self.resolve or self.connect_to):
+        if self.proxy is not None and (self.resolve or self.connect_to or self.re_resolve):
             raise UsageError(
-                "`--proxy` excludes `--resolve` and `--connect-to`: the proxy looks up where to connect to",
+                "`--proxy` excludes `--resolve`, `--connect-to` and `--re-resolve`: the proxy looks up where "
+                "to connect to",
                 hint="leave out one of them",
             )
         proxy = None if self.proxy is None else proxy_of(self.proxy, self.proxy_user)

@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from prony.engine.ways import is_address
 from prony.errors import HostError, UsageError
 from prony.model.address import Address, AddressKind
 
@@ -116,7 +117,7 @@ class _Guard:
     def may_be_allowed(self) -> bool:
         """Whether it must be resolved to know: no name is looked up for nothing."""
         named = is_loopback(self.host) or self._is_named
-        return named or (not _is_address(self.host) and any(map(_is_address, self.allowed)))
+        return named or (not is_address(self.host) and any(map(is_address, self.allowed)))
 
     @property
     def _is_named(self) -> bool:
@@ -166,21 +167,13 @@ def _address(host: str, port: int) -> Address:
     return Address(host, port, AddressKind.TCP6 if ":" in host else AddressKind.TCP4)
 
 
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _is_loopback_address(text: str) -> bool:
-    return _is_address(text) and ipaddress.ip_address(text).is_loopback
+    return is_address(text) and ipaddress.ip_address(text).is_loopback
 
 
 def _is_allowed(address: str, allowed: Sequence[str]) -> bool:
     bare = _bare(address)
-    return _is_address(bare) and any(_is_same(bare, _bare(one)) for one in allowed)
+    return is_address(bare) and any(_is_same(bare, _bare(one)) for one in allowed)
 
 
 def _bare(address: str) -> str:
@@ -189,4 +182,4 @@ def _bare(address: str) -> str:
 
 
 def _is_same(one: str, other: str) -> bool:
-    return _is_address(other) and ipaddress.ip_address(one) == ipaddress.ip_address(other)
+    return is_address(other) and ipaddress.ip_address(one) == ipaddress.ip_address(other)

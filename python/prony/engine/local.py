@@ -6,6 +6,7 @@ Must not know trials.
 """
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,12 +24,19 @@ if TYPE_CHECKING:
 class LocalEngine:
     """See ``Engine``. It uses only the CPUs of the seat; without CPUs, workers are not pinned.
 
-    ``latencies``: a file that gets a row for each request of the window, while the load runs.
+    ``latencies``: a file that gets a row for each request of the window, while the load runs. ``fresh``: is
+    asked at each event for the addresses of new connections; null: they stay.
     """
 
-    def __init__(self, choice: EngineChoice, latencies: Path | None = None) -> None:
+    def __init__(
+        self,
+        choice: EngineChoice,
+        latencies: Path | None = None,
+        fresh: "Callable[[], Sequence[str] | None]" = lambda: None,
+    ) -> None:
         self._choice = choice
         self._latencies = latencies
+        self._fresh = fresh
 
     def run(self, workload: Workload, address: Address, seat: "EngineSeat", on_event: OnEvent) -> "Recording":
         """Run the load to its end, in the caller's thread, and return the Recording.
@@ -39,9 +47,13 @@ class LocalEngine:
         # Imported where it is used: archives can be read without it.
         from prony import _engine
 
+        def heard(event: str) -> Sequence[str] | None:
+            on_event(json.loads(event))
+            return self._fresh()
+
         spec = to_spec(workload, address, self._choice, seat.cpus or None)
         try:
-            told = _engine.run(json.dumps(spec), lambda event: on_event(json.loads(event)), self._latencies)
+            told = _engine.run(json.dumps(spec), heard, self._latencies)
         except _engine.EngineError as error:
             kind = UsageError if error.kind == "invalid_spec" else EngineError
             raise kind(str(error)) from error

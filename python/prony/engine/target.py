@@ -11,7 +11,7 @@ from types import MappingProxyType
 from urllib.parse import SplitResult, urlsplit
 
 from prony.engine.allowed_hosts import address_of, check_behind, is_loopback, typed_address
-from prony.engine.ways import Proxy, Way, credentials, without_credentials
+from prony.engine.ways import Proxy, Way, credentials, is_address, without_credentials
 from prony.errors import UsageError
 from prony.model.address import Address, AddressKind, Behind, HttpVersion, Tls, Wire
 from prony.model.exchange import as_sent
@@ -118,6 +118,20 @@ class LoadTarget:
         """Return the target as it is asked for on this way: by the URL's name, wherever connections go."""
         is_elsewhere = bool(way.resolve or way.connect_to) and not self.is_unix
         return replace(self, name=self.name or self.authority) if is_elsewhere else self
+
+    def looked_up(self, way: Way) -> str:
+        """Return the name that has to be looked up on this way.
+
+        *Errors*: UsageError where there is none.
+        """
+        place = way.place(self.host, self.port)
+        if self.is_unix or place.addresses or is_address(place.host.partition("%")[0]):
+            where = f"unix:{self.host}" if self.is_unix else ", ".join(place.addresses) or place.host
+            raise UsageError(
+                f"`--re-resolve` has no name to look up: connections go to `{where}`",
+                hint="leave it out, or load the server by its name",
+            )
+        return place.host
 
     @property
     def headers(self) -> tuple[tuple[str, str], ...]:

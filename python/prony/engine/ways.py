@@ -113,7 +113,7 @@ def resolve_of(text: str) -> Resolved:
     """
     found = _RESOLVE.fullmatch(text)
     addresses = [_bare(one.strip()) for one in found[3].split(",")] if found else []
-    if not found or not found[1] or not all(map(_is_address, addresses)):
+    if not found or not found[1] or not all(map(is_address, addresses)):
         raise UsageError(
             f"`--resolve {text}`: expected `HOST:PORT:ADDRESS`, such as `shop.example:443:127.0.0.1`"
         )
@@ -227,7 +227,8 @@ def _bare(text: str) -> str:
     return text.removeprefix("[").removesuffix("]")
 
 
-def _is_address(text: str) -> bool:
+def is_address(text: str) -> bool:
+    """Return whether a text is an address of IPv4 or IPv6, which needs no look-up."""
     try:
         ipaddress.ip_address(text)
     except ValueError:

@@ -1,5 +1,6 @@
 //! epoll, edge-triggered: a socket is registered once, when it is made, and never again.
 
+use super::addresses::{Addresses, Known};
 use super::{Driver, Ready, Received, Sources, RECEIVE_BYTES};
 use crate::transport::{self, Address};
 use std::io;
@@ -9,8 +10,9 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 #[derive(Debug)]
 pub struct Epoll {
     poll: OwnedFd,
-    addresses: Vec<Address>,
-    // By address, as they stand there.
+    addresses: Addresses,
+    known: Known,
+    // By address, as they are known.
     opened: Vec<u64>,
     first: usize,
     sources: Sources,
@@ -23,6 +25,8 @@ pub struct Epoll {
 #[derive(Debug, Default)]
 struct Slot {
     socket: Option<OwnedFd>,
+    // The number of the address that it is connected to.
+    place: usize,
     // An event of a socket that was closed and replaced within one batch must not be taken for one of the new socket.
     generation: u32,
 }
@@ -36,14 +40,14 @@ impl Epoll {
     /// # Errors
     /// When the kernel gives no epoll descriptor.
     pub fn new(address: impl Into<Address>, first: usize) -> io::Result<Self> {
-        Self::to(vec![address.into()], first)
+        Self::to(Addresses::from(address.into()), first)
     }
 
     /// As [`Epoll::new`], to several addresses: each connection has the next one.
     ///
     /// # Errors
     /// As [`Epoll::new`].
-    pub fn to(addresses: Vec<Address>, first: usize) -> io::Result<Self> {
+    pub fn to(addresses: Addresses, first: usize) -> io::Result<Self> {
         // SAFETY: no pointers are passed.
         let raw = transport::checked(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
         // SAFETY: `raw` is a new descriptor that nothing else owns.
@@ -51,8 +55,9 @@ impl Epoll {
         let events = vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS_PER_WAIT];
         Ok(Self {
             poll,
-            sources: Sources::new(addresses.iter().all(Address::is_ipv4_loopback), first),
-            opened: vec![0; addresses.len()],
+            sources: Sources::new(false, first),
+            opened: Vec::new(),
+            known: Known::default(),
             addresses,
             first,
             slots: Vec::new(),
@@ -88,8 +93,15 @@ impl Epoll {
         Ok(())
     }
 
-    fn place(&self, slot: usize) -> usize {
-        (self.first + slot) % self.addresses.len()
+    /// The number of the address of a slot's next connection.
+    fn place(&mut self, slot: usize) -> usize {
+        if let Some(known) = self.addresses.after(&self.known) {
+            self.sources = Sources::new(known.is_ipv4_loopback(), self.first);
+            self.opened.resize(known.all.len(), 0);
+            self.known = known;
+        }
+        let current = &self.known.current;
+        current[(self.first + slot) % current.len()]
     }
 
     fn socket(&self, slot: usize) -> io::Result<&OwnedFd> {
@@ -146,17 +158,17 @@ impl Driver for Epoll {
         }
         self.close(slot);
         let place = self.place(slot);
-        let (socket, connected) = self.sources.connect(&self.addresses[place], slot)?;
+        let (socket, connected) = self.sources.connect(&self.known.all[place].1, slot)?;
         self.register(&socket, slot)?;
         self.slots[slot].socket = Some(socket);
+        self.slots[slot].place = place;
         self.opened[place] += u64::from(connected);
         Ok(connected)
     }
 
     fn connect_result(&mut self, slot: usize) -> io::Result<()> {
         transport::connect_result(self.socket(slot)?)?;
-        let place = self.place(slot);
-        self.opened[place] += 1;
+        self.opened[self.slots[slot].place] += 1;
         Ok(())
     }
 

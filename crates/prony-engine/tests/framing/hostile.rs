@@ -64,7 +64,7 @@ fn hostile_heads_are_malformed() {
     );
     assert_malformed(
         "the version is not HTTP/1.0 or HTTP/1.1",
-        &["HTTP/1.2 200 OK\r\n\r\n", "HTTP/1.x 200 OK\r\n\r\n"],
+        &["HTTP/1.20 200 OK\r\n\r\n", "HTTP/1.x 200 OK\r\n\r\n"],
     );
     assert_malformed("the status code is below 100", &["HTTP/1.1 099 OK\r\n\r\n"]);
     assert_malformed(

@@ -19,6 +19,7 @@ enum State {
     DataCr,
     DataLf,
     TrailerStart,
+    TrailerNext,
     TrailerName,
     TrailerValue,
     TrailerLf,
@@ -122,12 +123,16 @@ impl ChunkedBody {
 
     fn step_trailer(&mut self, byte: u8) -> Result<State, &'static str> {
         match (self.state, byte) {
-            (State::TrailerStart, b'\r') => Ok(State::LastLf),
+            (State::TrailerStart | State::TrailerNext, b'\r') => Ok(State::LastLf),
+            // A folded line (RFC 9112 section 5.2).
+            (State::TrailerNext, b' ' | b'\t') => Ok(State::TrailerValue),
             (State::TrailerName, b':') => Ok(State::TrailerValue),
-            (State::TrailerStart | State::TrailerName, _) if is_token(byte) => Ok(State::TrailerName),
+            (State::TrailerStart | State::TrailerNext | State::TrailerName, _) if is_token(byte) => {
+                Ok(State::TrailerName)
+            }
             (State::TrailerValue, b'\r') => Ok(State::TrailerLf),
             (State::TrailerValue, _) if is_text(byte) => Ok(State::TrailerValue),
-            (State::TrailerLf, b'\n') => Ok(State::TrailerStart),
+            (State::TrailerLf, b'\n') => Ok(State::TrailerNext),
             (State::LastLf, b'\n') => Ok(State::End),
             _ => Err("the trailers of a chunked body are not header fields"),
         }

@@ -8,6 +8,7 @@ use httparse::{Header, ParserConfig, Response, Status};
 /// How many headers are parsed at the first attempt, and at the second.
 const USUAL_HEADERS: usize = 64;
 const MOST_HEADERS: usize = 1024;
+const LATEST: &[u8] = b"HTTP/1.1";
 
 /// How the end of a body is found (RFC 9112 section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,9 +36,21 @@ pub(super) fn parse_head(
 ) -> Result<Head, &'static str> {
     let head = match parse_with::<USUAL_HEADERS>(bytes, asked, is_head_request) {
         Err(httparse::Error::TooManyHeaders) => parse_with::<MOST_HEADERS>(bytes, asked, is_head_request),
+        // A later minor version is read as the one that is known (RFC 9110 section 2.5).
+        Err(httparse::Error::Version) if is_later(bytes) => {
+            let known = [LATEST, &bytes[LATEST.len()..]].concat();
+            return parse_head(&known, asked, is_head_request);
+        }
         other => other,
     };
     head.unwrap_or_else(|error| Err(describe(error)))
+}
+
+fn is_later(bytes: &[u8]) -> bool {
+    matches!(
+        bytes,
+        [b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'2'..=b'9', b' ', ..]
+    )
 }
 
 type Meaning = Result<Head, &'static str>;
