@@ -627,8 +627,14 @@ def test_a_quota_is_as_few_cpus():
             claim(ClaimKind.VALUE, needs=Needs(connections=5000)),
             "needs 5,000 connections; the most here are 100",
         ),
-        (claim(ClaimKind.VALUE, needs=Needs(server_cpus=4)), "needs 4 CPUs for the server; it has 2; `--share-cpus` gives it 4"),
-        (claim(ClaimKind.VALUE, needs=Needs(generator_cpus=4)), "needs 4 CPUs for the generator; it has 2; `--share-cpus` gives it 4"),
+        (
+            claim(ClaimKind.VALUE, needs=Needs(server_cpus=4)),
+            "needs 4 CPUs for the server; it has 2; `--share-cpus` gives it 4",
+        ),
+        (
+            claim(ClaimKind.VALUE, needs=Needs(generator_cpus=4)),
+            "needs 4 CPUs for the generator; it has 2; `--share-cpus` gives it 4",
+        ),
     ],
 )
 def test_what_it_needs_and_does_not_have_makes_a_claim_untestable(asked, reason):

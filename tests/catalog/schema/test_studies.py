@@ -561,7 +561,8 @@ def test_each_claim_can_be_decided_on_two_cpus_in_some_profile(study):
     """Where server and generator share both, or have one each: but for one that is about more than two cores."""
     catalog = load_catalog()
     plans = [
-        plan_of_study(study, catalog, PlanOptions(profile=name)) for name in read_study(study).document.profiles
+        plan_of_study(study, catalog, PlanOptions(profile=name))
+        for name in read_study(study).document.profiles
     ]
     cpus = {True: Cpus(2, 2, 2), False: Cpus(1, 1, 2)}
     what = [planned(plan, cpus[plan.sandbox.share_cpus]) for plan in plans]
