@@ -18,7 +18,9 @@ from prony.study.named import plan_of_study
 
 
 def read_now(archive: Archive, figures: Sequence[TrialFigures] | None = None) -> Reading:
-    """Return what an archive says; of a study of one's own, by its own claims. ``figures``: in place of its trials."""
+    """Return what an archive says; of a study of one's own, by its own claims. ``figures``: in place of its
+    trials.
+    """
     plan = _as_of_now(archive.plan())
     if figures is None:
         return read_archive(archive, plan=plan)

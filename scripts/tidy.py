@@ -1,9 +1,9 @@
 """A study's trials as a table that is small enough for a repository: one value a row, compressed.
 
-Columns: `table` (plan, cell, run, subject, trial, curve), `row` in it, `path` of the value in that row, and `value` as
-JSON. A trial's paths are those of `prony.analysis.summary.TrialFigures`: `metrics/ok_per_s` is its valid replies per
-second. Numbers have nine digits, paths of the machine are shortened, logs are left out. Claims and pictures can be made
-from it, but not what needs the samples of trials: findings and diagnoses.
+Columns: `table` (plan, cell, run, subject, trial, curve), `row` in it, `path` of the value in that row, and
+`value` as JSON. A trial's paths are those of `prony.analysis.summary.TrialFigures`: `metrics/ok_per_s` is its
+valid replies per second. Numbers have nine digits, paths of the machine are shortened, logs are left out.
+Claims and pictures can be made from it, but not what needs the samples of trials: findings and diagnoses.
 """
 
 import csv
@@ -38,6 +38,9 @@ VERBATIM = ("meta", "plan", "cell", "run", "subject")
 ASKED = "workload_json"
 DIGITS = 9
 
+Take = Callable[[Archive, tuple[TrialFigures, ...]], Reading]
+"""Reads a study from an archive without trials, and from their figures."""
+
 
 # --- writing ----------------------------------------------------------------------------------------------
 
@@ -63,14 +66,14 @@ def _verbatim(archive: Path) -> Iterator[tuple[str, int, str, str]]:
     database.row_factory = sqlite3.Row
     for table in VERBATIM:
         for number, row in enumerate(database.execute(f"SELECT * FROM {table}")):  # noqa: S608 - table is ours
-            for name in row.keys():
-                value = without_paths(row[name]) if isinstance(row[name], str) and name != ASKED else row[name]
-                yield table, number, name, json.dumps(value, ensure_ascii=False)
+            for name, value in dict(row).items():
+                kept = without_paths(value) if isinstance(value, str) and name != ASKED else value
+                yield table, number, name, json.dumps(kept, ensure_ascii=False)
     database.close()
 
 
-def plain(value: object) -> Any:
-    """Return a value as JSON: a class of requests by its two parts, any other dataclass as an object of its fields."""
+def plain(value: object) -> Any:  # noqa: PLR0911 - a kind of value each
+    """Return a value as JSON: a class of requests by its two parts, another dataclass as its fields."""
     match value:
         case bool() | int() | None:
             return value
@@ -93,7 +96,8 @@ def plain(value: object) -> Any:
 
 def _rows(table: str, row: int, value: Any, path: str = "") -> Iterator[tuple[str, int, str, str]]:
     """Yield a row for each value within ``value``, and one for each that holds nothing."""
-    within = list(value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ())
+    pairs = enumerate(value) if isinstance(value, list) else ()
+    within = list(value.items() if isinstance(value, dict) else pairs)
     for key, one in within:
         name = str(key).replace("~", "~0").replace("/", "~1")
         yield from _rows(table, row, one, f"{path}/{name}" if path else name)
@@ -104,15 +108,15 @@ def _rows(table: str, row: int, value: Any, path: str = "") -> Iterator[tuple[st
 # --- reading ----------------------------------------------------------------------------------------------
 
 
-def read(file: Path, take: Callable[[Archive, tuple[TrialFigures, ...]], Reading]) -> tuple[Reading, Traces, str]:
-    """Return what a table says, its curves, and its archive's digest. ``take``: reads a study from an archive without
-    trials, and from their figures.
-    """
+def read(file: Path, take: Take) -> tuple[Reading, Traces, str]:
+    """Return what a table says, its curves, and its archive's digest."""
     found: dict[str, dict[int, dict[str, Any]]] = {}
     for row in csv.DictReader(io.StringIO(lzma.decompress(file.read_bytes()).decode())):
-        found.setdefault(row["table"], {}).setdefault(int(row["row"]), {})[row["path"]] = json.loads(row["value"])
+        place = found.setdefault(row["table"], {}).setdefault(int(row["row"]), {})
+        place[row["path"]] = json.loads(row["value"])
     trials = tuple(typed(TrialFigures, _nested(one)) for one in found.get("trial", {}).values())
-    curves = {cell: typed(tuple[PercentileCurve, ...], _nested(one)) for cell, one in found.get("curve", {}).items()}
+    lines = found.get("curve", {})
+    curves = {cell: typed(tuple[PercentileCurve, ...], _nested(one)) for cell, one in lines.items()}
     with TemporaryDirectory() as folder, open_archive(_rebuilt(Path(folder) / "a.prony", found)) as archive:
         reading = take(archive, trials)
     return reading, Traces(curves), str(found["archive"][0]["sha256"])
@@ -121,11 +125,13 @@ def read(file: Path, take: Callable[[Archive, tuple[TrialFigures, ...]], Reading
 def _rebuilt(file: Path, found: Mapping[str, Mapping[int, Mapping[str, Any]]]) -> Path:
     """Return an archive with the plan, its cells, the runs and the subjects, and without trials."""
     with closing(sqlite3.connect(":memory:")) as database:
-        database.executescript(f"{schema()}; PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT_VERSION};")
+        database.executescript(schema())
+        database.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        database.execute(f"PRAGMA user_version={FORMAT_VERSION}")
         for table in VERBATIM:
             for row in found.get(table, {}).values():
-                marks = ",".join("?" * len(row))
-                database.execute(f"INSERT INTO {table} ({','.join(row)}) VALUES ({marks})", tuple(row.values()))  # noqa: S608
+                into = f"INSERT INTO {table} ({','.join(row)}) VALUES ({','.join('?' * len(row))})"  # noqa: S608
+                database.execute(into, tuple(row.values()))
         database.commit()
         file.write_bytes(database.serialize())
     return file

@@ -24,7 +24,7 @@ from prony.model.workload import CountStop, DurationStop
 from prony.plan import PlanOptions, make_plan
 from prony.study.extent import extent_of
 from prony.study.generators import to_leave_out
-from prony.study.named import checks_of_study
+from prony.study.named import checks_of_study, plan_of_study
 from prony.study_document import Generator
 
 SECOND = 1_000_000_000
@@ -558,7 +558,7 @@ def test_the_studies_of_the_guide_are_grids_of_a_quarter_of_an_hour(file, plan_o
 
 @pytest.mark.parametrize("study", sorted(STUDIES))
 def test_each_claim_can_be_decided_on_two_cpus_in_some_profile(study):
-    """Where server and generator share both, or have one each: but for one that is about more than two cores."""
+    """Where server and generator share both, or have one each; one is about more than two cores."""
     catalog = load_catalog()
     plans = [
         plan_of_study(study, catalog, PlanOptions(profile=name))
