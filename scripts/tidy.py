@@ -36,7 +36,7 @@ COLUMNS = ("table", "row", "path", "value")
 VERBATIM = ("meta", "plan", "cell", "run", "subject")
 # What requests ask for looks like a path of the machine.
 ASKED = "workload_json"
-DIGITS = 9
+DIGITS, LONGEST = 9, 2**24
 
 Take = Callable[[Archive, tuple[TrialFigures, ...]], Reading]
 """Reads a study from an archive without trials, and from their figures."""
@@ -111,6 +111,8 @@ def _rows(table: str, row: int, value: Any, path: str = "") -> Iterator[tuple[st
 def read(file: Path, take: Take) -> tuple[Reading, Traces, str]:
     """Return what a table says, its curves, and its archive's digest."""
     found: dict[str, dict[int, dict[str, Any]]] = {}
+    # A plan's published figures stand in one field.
+    csv.field_size_limit(LONGEST)
     for row in csv.DictReader(io.StringIO(lzma.decompress(file.read_bytes()).decode())):
         place = found.setdefault(row["table"], {}).setdefault(int(row["row"]), {})
         place[row["path"]] = json.loads(row["value"])
