@@ -3,22 +3,34 @@
 Claims are corrected, and an archive of hours shall not be lost by that. For scripts that write docs/studies.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from prony.analysis.summary import TrialFigures
 from prony.archive import Archive
 from prony.catalog.schema.loader import load_catalog
 from prony.catalog.schema.studies import built_in_studies
+from prony.model.plan import Plan
+from prony.model.trial import TrialRole
 from prony.plan import PlanOptions
-from prony.reading.study import Reading, read_archive
+from prony.reading.study import Reading, read_archive, read_figures
 from prony.study.named import plan_of_study
 
 
-def read_now(archive: Archive) -> Reading:
-    """Return what an archive says; of a study of one's own, by its own claims."""
-    plan = archive.plan()
+def read_now(archive: Archive, figures: Sequence[TrialFigures] | None = None) -> Reading:
+    """Return what an archive says; of a study of one's own, by its own claims. ``figures``: in place of its
+    trials.
+    """
+    plan = _as_of_now(archive.plan())
+    if figures is None:
+        return read_archive(archive, plan=plan)
+    added = {role: archive.cells(role) for role in TrialRole if role is not TrialRole.SUBJECT}
+    return read_figures(plan, archive.runs(), archive.subjects(), figures, added)
+
+
+def _as_of_now(plan: Plan) -> Plan:
     if plan.name not in built_in_studies():
-        return read_archive(archive)
+        return plan
     now = plan_of_study(plan.name, load_catalog(), PlanOptions(profile=plan.profile, blocks=plan.blocks))
     # The notes say beside which metric a published figure stands.
-    current = replace(plan, claims=now.claims, originals=now.originals, notes=now.notes)
-    return read_archive(archive, plan=current)
+    return replace(plan, claims=now.claims, originals=now.originals, notes=now.notes)

@@ -96,6 +96,8 @@ def make_plan(
     ``only`` that matches no subject, or ``connections`` that no load has.
     """
     profile_name, profile = document.profile(options.profile)
+    if profile.share_cpus:
+        options = replace(options, sandbox=replace(options.sandbox, share_cpus=True))
     cells = tuple(_cells(document, profile_name, catalog, options))
     plan = Plan(
         name=document.name,

@@ -377,6 +377,7 @@ class ProfileDocument(_Lengths):
     ``as_published``: how often the original measured, in words, where that differs from ``blocks``.
     ``pilot``: how long a warm-up to look for before the first block at most; ``0s``: do not look.
     ``of_the_time``: measure the subjects ``as_of`` too. ``cross_check``: unless others are typed.
+    ``share_cpus``: the server may use all CPUs, the generator's too.
     """
 
     blocks: PositiveInt
@@ -386,6 +387,7 @@ class ProfileDocument(_Lengths):
     timeout: Duration = 10 * SECOND_NS
     pilot: Wait | None = None
     of_the_time: bool = False
+    share_cpus: bool = False
     cross_check: CrossCheckDocument | None = None
     connections: Counts | None = None
     rate: Rates | None = None

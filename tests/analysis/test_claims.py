@@ -584,7 +584,10 @@ def test_a_single_core_is_at_most_100_per_cent_where_there_are_more():
     assert verdict(asked, cell("a", around(99), metric="cpu_percent")) is HOLDS
     assert verdict(asked, cell("a", around(150), metric="cpu_percent")) is NOT
     found = evaluate(asked, [cell("a", around(99), metric="cpu_percent", cpus=Placement((0,), (1,)))])
-    assert (found.verdict, found.reason) == (UNTESTABLE, "needs 2 CPUs for the server; it has 1")
+    assert (found.verdict, found.reason) == (
+        UNTESTABLE,
+        "needs 2 CPUs for the server; it has 1; `--share-cpus` gives it 2",
+    )
 
 
 def test_a_generators_single_core_needs_cpus_of_the_generator_and_not_of_the_server():
@@ -594,7 +597,10 @@ def test_a_generators_single_core_needs_cpus_of_the_generator_and_not_of_the_ser
     found = evaluate(
         asked, [cell("a", around(99), metric="generator_cpu_percent", cpus=Placement((0, 1), (2,)))]
     )
-    assert (found.verdict, found.reason) == (UNTESTABLE, "needs 2 CPUs for the generator; it has 1")
+    assert (found.verdict, found.reason) == (
+        UNTESTABLE,
+        "needs 2 CPUs for the generator; it has 1; `--share-cpus` gives it 3",
+    )
 
 
 def test_a_roles_cpu_cannot_be_told_where_no_sample_shows_whose_some_of_it_was():
@@ -627,8 +633,14 @@ def test_a_quota_is_as_few_cpus():
             claim(ClaimKind.VALUE, needs=Needs(connections=5000)),
             "needs 5,000 connections; the most here are 100",
         ),
-        (claim(ClaimKind.VALUE, needs=Needs(server_cpus=4)), "needs 4 CPUs for the server; it has 2"),
-        (claim(ClaimKind.VALUE, needs=Needs(generator_cpus=4)), "needs 4 CPUs for the generator; it has 2"),
+        (
+            claim(ClaimKind.VALUE, needs=Needs(server_cpus=4)),
+            "needs 4 CPUs for the server; it has 2; `--share-cpus` gives it 4",
+        ),
+        (
+            claim(ClaimKind.VALUE, needs=Needs(generator_cpus=4)),
+            "needs 4 CPUs for the generator; it has 2; `--share-cpus` gives it 4",
+        ),
     ],
 )
 def test_what_it_needs_and_does_not_have_makes_a_claim_untestable(asked, reason):

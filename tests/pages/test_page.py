@@ -3,6 +3,7 @@
 import base64
 import gzip
 import hashlib
+import html
 import json
 import re
 from pathlib import Path
@@ -335,6 +336,26 @@ def test_the_library_in_pages_is_that_of_the_package_that_draws():
 
 
 # --- files --------------------------------------------------------------------------------------------------
+
+
+def drawn_names(spec):
+    """Return the subjects that a chart has figures of; those of facets are in their headers."""
+    return {row["name"] for row in spec["data"]["values"] if len(row) > 1 and "name" in row}
+
+
+@pytest.mark.parametrize("name", ["grid_study", "study_two", "generators_study"])
+def test_a_picture_says_what_it_shows_of_whom_under_which_load_and_how_often(name):
+    from prony.page.figure import svg
+    from prony.page.pictures import chapters_alone
+
+    reading, traces = studies.read(name)
+    for chapter in chapters_alone(reading, traces):
+        for one in chapter.charts:
+            text = html.unescape(" ".join(re.findall(r">([^<]+)</t(?:ext|span)>", svg(one.spec))))
+            assert {name for name in drawn_names(one.spec) if name[:20] not in text} == set(), one.key
+            said = f"{one.title} {chapter.heading} {reading.plan.name},"
+            assert set(said.split()) <= set(text.split()), one.key
+            assert f"n = {reading.blocks}" in text, one.key
 
 
 def test_every_chart_becomes_a_picture_that_names_its_subjects():

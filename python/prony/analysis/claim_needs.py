@@ -5,7 +5,7 @@
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from prony.analysis.claim_cells import is_claimed, is_rival
@@ -41,10 +41,11 @@ class UnmetNeed:
 
 @dataclass(frozen=True, slots=True)
 class Cpus:
-    """How many CPUs server and generator have: the fewest of all trials."""
+    """How many CPUs server and generator have, and both together: the fewest of all trials."""
 
     server: float
     generator: float
+    together: float = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,9 @@ def _too_few_cpus(claim: Claim, own: Sequence[Cell], what: Tested) -> UnmetNeed 
         # What is not known is at least one.
         if wanted > min(found, default=1):
             has = f"it has {min(found):g}" if found else "the number here is unknown"
-            return UnmetNeed(f"{wanted} CPUs for the {side}; {has}", Lack.MACHINE)
+            shared = min((cpus.together for cpus in known), default=0)
+            cure = f"; `--share-cpus` gives it {shared:g}" if shared >= wanted else ""
+            return UnmetNeed(f"{wanted} CPUs for the {side}; {has}{cure}", Lack.MACHINE)
     return None
 
 
@@ -174,10 +177,13 @@ def _of_trials(cell: CellSummary) -> Cpus | None:
         return None
     server = min(len(one.server_cpus) for one in found)
     generator = min(len(one.generator_cpus) for one in found)
-    return _limited(Cpus(server, generator), cell.cell.sandbox)
+    together = min(len({*one.server_cpus, *one.generator_cpus}) for one in found)
+    return _limited(Cpus(server, generator, together), cell.cell.sandbox)
 
 
 def _limited(cpus: Cpus, sandbox: SandboxChoice) -> Cpus:
     """Return the CPUs with those of the server at most its quota."""
     quota = sandbox.cpu_quota
-    return cpus if quota is None else Cpus(min(cpus.server, quota), cpus.generator)
+    if quota is None:
+        return cpus
+    return replace(cpus, server=min(cpus.server, quota), together=min(cpus.together, quota))

@@ -224,7 +224,9 @@ def shaped(look: Style) -> Json:
 
 def _named(look: Style, found: list[str]) -> Json:
     scale = {"domain": list(look.names), "range": found}
-    return {"field": "name", "type": "nominal", "scale": scale, "legend": {} if look.legend else None}
+    # In all layers of a chart: one without a legend leaves it without. Bands are pale, their key is not.
+    legend = {"symbolOpacity": 1} if look.legend else None
+    return {"field": "name", "type": "nominal", "scale": scale, "legend": legend}
 
 
 def quantity(name: str, title: str | None = None, *, zero: bool = False, **more: object) -> Json:

@@ -362,7 +362,6 @@ def read(  # noqa: PLR0913 - what an archive holds
     ``added``: cells that are none of the plan's, by the reason why they were measured. ``takes_unsteady``:
     subjects whose pace was not steady enter verdicts too, as they do when the study was measured by force.
     """
-    takes_unsteady |= any(run.facts.forced for run in runs)
     own_cells = {cell.id: cell for cell in plan.cells}
     session = _Numbered(plan, stretches(runs))
     taken: list[TrialFigures] = []
@@ -394,11 +393,36 @@ def read(  # noqa: PLR0913 - what an archive holds
         if key not in diagnosed or trial.attempt >= diagnosed[key].attempt:
             evidence = Evidence(cell, trial, subjects.get(cell.subject.name))
             diagnosed[key] = _Diagnosed(cell.subject.name, trial.attempt, observe(evidence))
+    reading = read_figures(plan, runs, subjects, taken, added, takes_unsteady=takes_unsteady)
+    diagnoses = with_unequal_work(reading.groups, _concluded(diagnosed, closely))
+    return replace(
+        reading,
+        groups=tuple(replace(one, diagnoses=diagnoses) for one in reading.groups),
+        findings=_merged(diagnosed.values()),
+        diagnoses=diagnoses,
+        asked=tuple(asked.values()),
+        tried=tuple(tried.values()),
+        warm_ups=warm_ups(plan, looks),
+    )
+
+
+def read_figures(  # noqa: PLR0913 - what an archive holds
+    plan: Plan,
+    runs: tuple[Run, ...],
+    subjects: Mapping[str, SubjectRecord],
+    taken: Sequence[TrialFigures],
+    added: Mapping[TrialRole, Sequence[Cell]] | None = None,
+    *,
+    takes_unsteady: bool = False,
+) -> Reading:
+    """Return the Reading of the figures of trials, as ``read`` does: without what needs their samples, so
+    without findings, diagnoses, searches and pilots.
+    """
+    takes_unsteady |= any(run.facts.forced for run in runs)
+    own_cells = {cell.id for cell in plan.cells}
     own = [one for one in taken if one.role is TrialRole.SUBJECT and one.cell_id in own_cells]
     agreed = agreed_terms(plan, own)
-    alike = groups_of(plan, own, agreed, takes_unsteady=takes_unsteady)
-    diagnoses = with_unequal_work(alike, _concluded(diagnosed, closely))
-    groups = tuple(replace(one, diagnoses=diagnoses) for one in _with_subjects(alike, subjects))
+    groups = _with_subjects(groups_of(plan, own, agreed, takes_unsteady=takes_unsteady), subjects)
     cells = _cells(groups)
     claims = _claims(plan, cells, agreed)
 
@@ -411,16 +435,13 @@ def read(  # noqa: PLR0913 - what an archive holds
         fingerprint=runs[0].fingerprint if runs else Fingerprint(),
         subjects=subjects,
         groups=groups,
-        findings=_merged(diagnosed.values()),
-        diagnoses=diagnoses,
+        findings=(),
         placements=tuple(dict.fromkeys(trial.placement for trial in own if trial.placement is not None)),
-        asked=tuple(asked.values()),
+        asked=(),
         trials=tuple(taken),
         claims=claims,
         then=_then(plan, claims, cells, agreed),
         dependence=dependence_of(groups),
-        tried=tuple(tried.values()),
-        warm_ups=warm_ups(plan, looks),
         sweeps=sweeps_of(groups, subjects, agreed_in),
         machines=senders(one.machines for one in latest_attempts(own)),
         added={

@@ -99,7 +99,7 @@ def _layers(scene: Scene, over: str, x: Json, up: Json) -> list[Json]:
         return {**up, "field": name}
 
     said = tooltip(name="subject", load=over, said="mean", n="trials")
-    quiet = coloured(look) | {"legend": None}
+    quiet = coloured(look)
     published = {"transform": [{"filter": "isValid(datum.published)"}]}
     return [
         {
@@ -124,7 +124,7 @@ def _layers(scene: Scene, over: str, x: Json, up: Json) -> list[Json]:
             **published,
             "mark": {"type": "point", "size": 32, "filled": False},
             "encoding": {
-                **{"x": x, "y": y("published"), "color": quiet, "shape": shaped(look) | {"legend": None}},
+                **{"x": x, "y": y("published"), "color": quiet, "shape": shaped(look)},
                 "tooltip": tooltip(name="subject", load=over, said="published"),
             },
         },

@@ -54,7 +54,7 @@ def _layers(scene: Scene) -> list[Json]:
     }
     y = quantity("change", "% from its cell's mean", axis=axis())
     said = tooltip(name="subject", metric="metric", said="difference", place="trial", block="block")
-    quiet = coloured(look) | {"legend": None}
+    quiet = coloured(look)
     own = f"datum.name == '{_CALIBRATION}'"
     return [
         {
@@ -71,6 +71,15 @@ def _layers(scene: Scene) -> list[Json]:
                 "point": {"color": "#57606a", "size": 16},
             },
             "encoding": {"x": x, "y": y, "tooltip": said},
+        },
+        {
+            "transform": [
+                {"filter": f"{own} && isValid(datum.change)"},
+                {"joinaggregate": [{"op": "max", "field": "place", "as": "last"}]},
+                {"filter": "datum.place == datum.last"},
+            ],
+            "mark": {"type": "text", "align": "right", "dy": -9, "color": "#57606a"},
+            "encoding": {"x": x, "y": y, "text": {"field": "name"}},
         },
         {
             "transform": [{"filter": f"!({own}) && isValid(datum.change)"}],

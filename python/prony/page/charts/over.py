@@ -77,7 +77,7 @@ def _lines(look: Style, axis_of: Editions, unit: str) -> list[Json]:
     labels = {"labelAngle": _LEANING if len(editions) > 3 else 0, "labelLimit": 110, "grid": False}
     x = {"field": "edition", "type": "ordinal", "sort": editions, "title": None, "axis": labels}
     y = quantity("value", unit or None, zero=True, axis=axis())
-    quiet = coloured(look) | {"legend": None}
+    quiet = coloured(look)
     titles = {"edition": axis_of.kind, "day": "measured on", "version": "version"}
     said = tooltip(name="subject", **titles, said="mean", n="trials")
     return [

@@ -120,7 +120,7 @@ def _layers(look: Style, rows: list[Json], scale: Scale) -> list[Json]:
             ],
             "mark": {"type": "line", "strokeWidth": 1.6, "clip": True},
             "encoding": {
-                **{"x": x, "y": y, "color": coloured(look) | {"legend": None}, "strokeDash": dash},
+                **{"x": x, "y": y, "color": coloured(look), "strokeDash": dash},
                 "detail": {"field": "line"},
             },
         },

@@ -63,7 +63,7 @@ def _layers(scene: Scene, rows: list[Json], titles: list[str], units: list[str])
     look = scene.look
     x = _axis(rows, "x", f"{titles[0]}, {units[0]}")
     y = _axis(rows, "y", f"{titles[1]}, {units[1]}")
-    quiet = coloured(look) | {"legend": None}
+    quiet = coloured(look)
     said = tooltip(name="subject", said_x=titles[0], said_y=titles[1], said_size=titles[2])
     return [
         {

@@ -16,8 +16,8 @@ from prony.report.words import group_words
 from prony.units import KIB, MIB, Scale
 
 _CONTEXT = (
-    "Published figures come from another machine and older versions. They are context: no claim is tested "
-    "on an absolute figure."
+    "Published figures come from another machine and older versions. They are context: a claim is tested on "
+    "an absolute figure only where it states one."
 )
 
 # A published figure beside the new one, and where the report's JSON has both.
