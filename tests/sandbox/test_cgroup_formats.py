@@ -633,3 +633,14 @@ def test_what_an_open_tree_is_asked_to_open_again_stays(kernel: StandIn) -> None
         tree.create("server")
         assert "already" in refused(kernel).reason
         assert (tree.places[0] / "part-server").is_dir()
+
+
+def test_groups_in_groups_are_looked_through_whatever_their_depth(kernel: StandIn) -> None:
+    place = kernel.mount_v2(*ALL)
+    for _ in range(1500):
+        place /= "d"
+        place.mkdir()
+    (place / "cgroup.procs").write_text("77\n")
+    (kernel.top / str(GONE)).mkdir()
+    assert clear_subtrees(kernel.proc, kernel) == []
+    assert 77 in members(kernel, [kernel.top])
