@@ -24,8 +24,8 @@ _MAINTAINED = (3, 10)
 class EnvironmentProgress:
     """The state of one request, ``seconds`` after it was started.
 
-    ``why``: why it is built again, if it is. ``unmaintained``: the CPython that nobody maintains any more, while
-    something is built for it.
+    ``why``: why it is built again, if it is. ``unmaintained``: the CPython that nobody maintains any more, for which
+    it is built.
     """
 
     key: str
