@@ -169,7 +169,7 @@ def test_a_finished_page_with_something_that_was_taken_out_is_not_written(
     planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = sys.modules.get("prony.page.study") or __import__("prony.page.study", fromlist=["page"])
-    monkeypatch.setattr(page, "page_of_study", lambda *_values, host: f"{host} /home/al0/pro/f0 ")
+    monkeypatch.setattr(page, "page_of_study", lambda *_values, **_options: HOST)
     with pytest.raises(HostError, match="nothing is written"):
         report([planted], html_to=str(tmp_path / "page.html"), redact=True)
     assert list(tmp_path.iterdir()) == []

@@ -11,7 +11,7 @@ from prony.errors import ArchiveError
 
 
 @with_patience
-def work(file: Path, seconds: float = 60.0) -> str:
+def work(file: Path, seconds: float = 60.0, html_to: str | None = None) -> str:
     ends_s = time.thread_time() + seconds
     while time.thread_time() < ends_s:
         sum(range(1000))
@@ -29,6 +29,13 @@ def test_a_command_gives_up_where_an_archive_costs_more_than_any_of_its_size(tmp
         work(tmp_path / "a.prony")
     assert time.process_time() - started_s < 2
     assert "PRONY_READING_S" in str(refused.value.hint)
+
+
+def test_what_a_command_writes_gives_it_no_time(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_bytes(bytes(6 << 20))
+    with pytest.raises(ArchiveError, match="takes more than 0 s of CPU time"):
+        work(tmp_path / "a.prony", 1.5, html_to=str(page))
 
 
 def test_time_in_which_nothing_is_computed_does_not_count(tmp_path: Path) -> None:

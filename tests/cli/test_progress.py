@@ -4,10 +4,15 @@ import contextlib
 import os
 import subprocess
 import sys
+from queue import Queue
 
 import pytest
 
 from golden import build
+from prony.catalog.install import prepare
+from prony.catalog.install.environment import EnvironmentRequest, Unavailable
+from prony.catalog.install.prepare import EnvironmentProgress
+from prony.catalog.schema.loader import load_catalog
 from prony.cli.load_progress import LoadLine, LoadProgress
 from prony.cli.progress import StudyProgress
 from prony.model.plan import Cell
@@ -19,6 +24,33 @@ from prony.model.workload import ConnectionStage, CountStop
 def cell():
     workload = build.Workload(build.ClosedLoop(1), build.DurationStop(build.SECOND))
     return Cell(1, build.subject("gunicorn+falcon-hello"), workload)
+
+
+def test_who_builds_for_a_cpython_that_nobody_maintains_is_warned(capsys):
+    with StudyProgress(1, 1.0) as progress:
+        for python in ("2.7", ""):
+            progress.environment(EnvironmentProgress(f"on-{python}", "building", unmaintained=python))
+    shown = [line for line in capsys.readouterr().err.splitlines() if "known weaknesses" in line]
+    assert [line.partition(":")[0] for line in shown] == ["on-2.7"]
+
+
+@pytest.mark.parametrize("version, warned", [("2.7", "2.7"), ("3.9", "3.9"), ("3.10", ""), (None, "")])
+def test_a_cpython_that_is_still_maintained_is_known(version, warned):
+    server = load_catalog().server("gunicorn")
+    old = server.model_copy(update={"install": server.install.model_copy(update={"python": version})})
+    states = {}
+
+    class Built:
+        def environment(self, _request, on_build):
+            on_build("")
+            return Unavailable("x", "", "")
+
+    waiting = Queue()
+    prepare._prepare_one(Built(), EnvironmentRequest("x", old), waiting)
+    while not waiting.empty():
+        one = waiting.get()
+        states[one.state] = one.unmaintained
+    assert states == {"building": warned, "failed": ""}
 
 
 def test_trials_that_are_repeated_are_counted_as_they_come(cell, capsys):

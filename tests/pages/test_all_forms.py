@@ -81,4 +81,4 @@ def test_its_page_is_whole_and_true(name):
 
 @pytest.mark.parametrize("name", studies.ODD)
 def test_its_page_to_pass_on_is_made(name):
-    assert "<h1>" in page_of_study(*studies.read(name), host="host-of-mine")
+    assert "<h1>" in page_of_study(*studies.read(name), passed_on=True)

@@ -288,9 +288,9 @@ def test_hostile_names_reach_no_expression_of_a_chart():
     assert [one for one in found if "alert" in one or "<b>" in one] == []
 
 
-def test_a_page_to_pass_on_has_no_paths_no_host_no_logs_and_no_facts_of_the_machine():
+def test_a_page_to_pass_on_has_no_logs_and_no_facts_of_the_machine():
     reading, traces = studies.read("study_two")
-    whole, passed_on = studies.page_of("study_two"), page_of_study(reading, traces, host="host-of-mine")
+    whole, passed_on = studies.page_of("study_two"), page_of_study(reading, traces, passed_on=True)
     assert 'class="log"' not in passed_on
     assert "AMD EPYC 7B13</td>" in whole
     assert "AMD EPYC 7B13</td>" not in passed_on

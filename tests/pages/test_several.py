@@ -15,6 +15,7 @@ from prony.page.several import page_of_sessions, page_of_trend
 from prony.page.site import Listed, index_page
 from prony.reading.study import read_archive, read_over, read_sessions
 from prony.reading.trend import trend_of
+from prony.report.publication import Redaction
 
 
 def study_of(path, started, rate, names=("a+x", "b+x"), connections=20):
@@ -120,7 +121,7 @@ def test_a_page_of_several_to_pass_on_names_no_host(trend):
     (first, *others) = trend.editions
     named = replace(trend, editions=(replace(first, name="on-my-host"), *others))
     assert "on-my-host" in page_of_trend(named)
-    assert "on-my-host" not in page_of_trend(named, host="on-my-host")
+    assert "on-my-host" not in page_of_trend(Redaction("on-my-host")(named))
 
 
 def test_a_site_has_a_page_for_each_archive_and_an_index_that_links_them(said, folder):

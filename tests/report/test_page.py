@@ -14,15 +14,14 @@ from prony.model.facts import Fingerprint
 from prony.page.study import page_of_study
 from prony.reading.study import read_archive
 from prony.reading.traces import primary_cells, traces
-from prony.report.document import Column, Document, Notes, Paragraph, Section, Table
-from prony.report.redaction import redacted, without_paths
+from prony.report.publication import Redaction, redaction_for
 from prony.report.study import full_page
-from prony.report.text import Quote, Text
 
 
 def page_of(path, host="bench-7"):
     with open_archive(path) as archive:
-        return markdown(redacted(full_page(read_archive(archive)), host))
+        reading = read_archive(archive)
+    return markdown(full_page(redaction_for([reading.plan], host)(reading)))
 
 
 @pytest.mark.parametrize(
@@ -44,16 +43,7 @@ def page_of(path, host="bench-7"):
     ],
 )
 def test_paths_are_cut_to_their_last_part(said, shown):
-    assert without_paths(said) == shown
-
-
-def test_the_name_of_the_machine_is_cut_out_of_logs_alone():
-    document = Document(
-        "t", (Section("", (Paragraph("server"), Notes((("  |", "server.example server: x"),)))),)
-    )
-    text = markdown(redacted(document, "server"))
-    assert "\nserver\n" in text
-    assert "HOST.example HOST: x" in text
+    assert Redaction("bench-7", frozenset({"/api/items"}))(said) == shown
 
 
 def test_a_log_with_paths_and_the_machines_name_gives_a_page_without(tmp_path):
@@ -79,22 +69,12 @@ def test_reasons_commands_and_pages_name_neither_paths_nor_users_nor_the_machine
         database.execute("UPDATE subject SET command_line = ?", (command,))
     with open_archive(path) as archive:
         reading = read_archive(archive)
-        page = page_of_study(
-            reading, traces(reading, archive.trials(), primary_cells(reading.groups)), host="bench-7"
-        )
-    for text in (markdown(redacted(full_page(reading), "bench-7")), page):
+        found = traces(reading, archive.trials(), primary_cells(reading.groups))
+    reading, found = redaction_for([reading.plan], "bench-7")((reading, found))
+    for text in (markdown(full_page(reading)), page_of_study(reading, found, passed_on=True)):
         assert "…/serve.py" in text
         assert "--bind HOST:80" in text
         assert not [one for one in ("alice", "acme", "bench-7", "zanzibar") if one in text]
-
-
-def test_headings_of_columns_name_neither_paths_nor_the_machine():
-    named = Text((Quote("bench-7", "/editions/0/name"),))
-    table = Table((Column("subject"), Column(named, group="/home/alice/zanzibar")), ())
-    (section,) = redacted(Document("", (Section("", (table,)),)), "bench-7").sections
-    (shown,) = section.blocks
-    titles = [(str(one.title), str(one.group)) for one in shown.columns]
-    assert titles == [("subject", ""), ("HOST", "…/zanzibar")]
 
 
 @pytest.mark.parametrize("study", [studies.grid_study, studies.count_study, generators.generators_study])

@@ -29,7 +29,7 @@ from prony.reading.study import read_archive
 from prony.reading.trend import trend_of
 from prony.report.brief import brief_report
 from prony.report.document import Bars, Command, Judgements, Notes, Paragraph, Table
-from prony.report.redaction import redacted
+from prony.report.publication import Redaction
 from prony.report.study import full_page, study_report
 from prony.report.text import Figure, Name, Quote, Text, text
 from prony.report.trend import trend_document
@@ -289,13 +289,11 @@ def test_a_name_with_a_digit_is_in_the_json_or_a_named_constant(report):
     assert {one for one in numbered if not is_named(one, known)} == set()
 
 
-def test_the_numbers_of_a_page_for_others_keep_their_pointers(study):
+def test_the_numbers_of_a_report_for_others_keep_their_pointers(study):
     document, _ = study
     own = sorted(part.pointer for part in parts(document) if isinstance(part, Figure))
-    page = redacted(document, "bench-7")
-    kept = sorted(part.pointer for part in parts(page) if isinstance(part, Figure))
-    # The heading of the first section becomes another.
-    assert kept == own
+    passed_on = Redaction("bench-7")(document)
+    assert sorted(part.pointer for part in parts(passed_on) if isinstance(part, Figure)) == own
 
 
 def test_what_failed_has_its_test_in_the_json(tmp_path):
@@ -349,8 +347,6 @@ MAKERS = {
     "checks_document": "servers, checked",
     "advice_document": "doctor",
 }
-# A page for others is made of a study's report, and has its numbers (see above). No other has no JSON.
-WITHOUT_JSON = {"redacted"}
 
 
 def makers():
@@ -362,6 +358,6 @@ def makers():
                     yield name
 
 
-def test_every_document_is_held_against_its_json_but_those_that_have_none():
-    assert set(makers()) == MAKERS.keys() | WITHOUT_JSON
+def test_every_document_is_held_against_its_json():
+    assert set(makers()) == MAKERS.keys()
     assert set(MAKERS.values()) <= REPORTS.keys()

@@ -19,6 +19,7 @@ from prony.sandbox.cgroup.scope import open_cgroups
 from prony.sandbox.cgroup.sources import parse_flat
 from prony.sandbox.identity import Identity, boot_id
 from prony.sandbox.remains import clear_subtrees
+from prony.trees import remove_tree
 
 # What Linux 6.1 (v2) and 6.18 (v1) put into a group, as far as it is used.
 OF_V2 = {
@@ -633,3 +634,15 @@ def test_what_an_open_tree_is_asked_to_open_again_stays(kernel: StandIn) -> None
         tree.create("server")
         assert "already" in refused(kernel).reason
         assert (tree.places[0] / "part-server").is_dir()
+
+
+def test_groups_in_groups_are_looked_through_whatever_their_depth(kernel: StandIn) -> None:
+    place = top = kernel.mount_v2(*ALL)
+    for _ in range(1500):
+        place /= "d"
+        place.mkdir()
+    (place / "cgroup.procs").write_text("77\n")
+    assert clear_subtrees(kernel.proc, kernel) == []
+    assert 77 in members(kernel, [top])
+    # pytest's own way to remove folders calls itself for each.
+    remove_tree(top / "d")

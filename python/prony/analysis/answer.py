@@ -294,7 +294,12 @@ def ranked_cells(cells: Sequence[CellSummary], metric: str, terms: Terms) -> Ran
     of = {cell.name: cell for cell in cells}
     frail = {cell.name for cell in cells if is_frail(cell, metric)}
 
+    bounds = {cell.name for cell in cells if cell.at_least}
+
     def heed(pair: Pair, found: Comparison) -> Comparison:
+        # Pairs are many, bounds few.
+        if bounds.isdisjoint(pair):
+            return found
         return heeded(found, metric, bounded_by(of[pair[0]], of[pair[1]], metric), terms.margin)
 
     return ranking(logs, places, METRICS[metric].better, terms, heed=heed, frail=frail)

@@ -21,6 +21,7 @@ True
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import exp, expm1, fsum, log, sqrt
 
 from prony.analysis.dependence import widenings
@@ -80,7 +81,9 @@ class Effect:
     @property
     def p_value(self) -> float:
         """The two-sided p-value against no effect."""
-        return min(1.0, 2 * min(self.p_above(0.0), self.mirrored().p_above(0.0)))
+        if self.error == 0:
+            return 0.0 if self.centre else 1.0
+        return min(1.0, 2 * tail(abs(self.centre) / self.error, self.freedom))
 
     def p_within(self, bound: float) -> float:
         """Return the p-value of the claim that the effect lies within +-``bound`` (two one-sided tests)."""
@@ -91,6 +94,7 @@ class Effect:
         return Effect(self.count, -self.centre, self.error, self.freedom, self.method)
 
 
+@lru_cache(maxsize=4096)
 def student_t(probability: float, freedom: float) -> float:
     """Return the quantile of Student's t distribution.
 

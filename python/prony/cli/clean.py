@@ -30,6 +30,7 @@ def clean(
     from prony.runas import resolve_user
     from prony.sandbox.journal import clear_remains
     from prony.sandbox.remains import clear_groups
+    from prony.temporary import clear_temporary
 
     user = resolve_user(run_as)
     for remains in clear_remains(user):
@@ -41,6 +42,8 @@ def clean(
         show(f"run {remains.run}: {kept}")
     for told in clear_groups():
         show(told)
+    if cleared := clear_temporary():
+        show(f"removed {cleared} temporary folders of processes that were killed")
     if everything:
         _free(user)
     else:

@@ -43,7 +43,7 @@ def _page(file: Path, *, redact: bool, force: bool) -> "tuple[str, Reading, Reda
         return page_of_study(reading, found), reading, None
     redaction = redaction_of([reading.plan])
     reading, found = redaction((reading, found))
-    page = page_of_study(reading, found, host=redaction.host)
+    page = page_of_study(reading, found, passed_on=True)
     return proved(page, redaction), reading, redaction
 
 

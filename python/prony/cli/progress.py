@@ -55,6 +55,9 @@ class StudyProgress(StudyListener):
         """Show the progress of an environment's build."""
         if progress.why:
             self.notice(f"{progress.key} is built again: {progress.why}")
+        if progress.unmaintained:
+            old = f"CPython {progress.unmaintained} and packages of its time"
+            self.notice(f"{progress.key}: {old} have known weaknesses that nobody corrects")
         if progress.state in ("ready", "failed") and progress.seconds >= 1:
             self.notice(f"  {progress.key}: {progress.state} after {progress.seconds:.0f} s")
         else:

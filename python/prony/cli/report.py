@@ -7,9 +7,8 @@ The one place where that is decided; what is shown is the same in every form.
 
 import json
 import shlex
-import socket
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -59,11 +58,11 @@ class SeveralShown:
 
 @dataclass(frozen=True, slots=True)
 class _Several:
-    """Several archives in each form. ``page``: by the machine's name, null for one that is not redacted."""
+    """Several archives in each form."""
 
     document: "Document"
     data: "Callable[[], Json]"
-    page: Callable[[str | None], str]
+    page: Callable[[], str]
     sheets: "Callable[[], tuple[Sheet, ...]]"
     pictures: Callable[[], Iterator[tuple[str, bytes]]]
 
@@ -76,7 +75,12 @@ def report_several(files: Sequence[Path], output: SeveralShown) -> None:
     differ = _differences(files)
     if differ:
         say("\n  ".join(differ))
-    several = (_same_cells if differ else _one_plan)(files, output)
+    read = _same_cells if differ else _one_plan
+    several = read(files, output)
+    if output.markdown_to is not None:
+        # Markdown is to pass on.
+        passed_on = several if output.redact else read(files, replace(output, redact=True))
+        _write_document(passed_on.document, output.markdown_to)
     if not _write(several, output):
         _print(several, as_json=output.as_json)
 
@@ -84,16 +88,11 @@ def report_several(files: Sequence[Path], output: SeveralShown) -> None:
 def _write(several: _Several, output: SeveralShown) -> bool:
     """Write the files that are asked for; return whether there were any."""
     from prony.faces.csv_files import write_sheets
-    from prony.faces.markdown import markdown
-    from prony.report.redaction import redacted
 
-    host = socket.gethostname()
     if output.csv_to is not None:
         write_sheets(several.sheets(), output.csv_to)
-    if output.markdown_to is not None:
-        write_output(markdown(redacted(several.document, host)).rstrip("\n"), output.markdown_to)
     if output.html_to is not None:
-        write_html(several.page(host if output.redact else None), output.html_to)
+        write_html(several.page(), output.html_to)
     if output.figures_to is not None:
         write_pictures(several.pictures(), output.figures_to)
     asked = (output.csv_to, output.markdown_to, output.html_to, output.figures_to)
@@ -143,7 +142,7 @@ def _one_plan(files: Sequence[Path], output: SeveralShown) -> _Several:
     return _Several(
         sessions_report(title, found),
         lambda: document_json(found, title=title),
-        lambda host: page_of_sessions(title, found, host=host),
+        lambda: page_of_sessions(title, found),
         lambda: session_sheets(found),
         lambda: pictures_of_sessions(found),
     )
@@ -184,7 +183,7 @@ def _same_cells(files: Sequence[Path], output: SeveralShown) -> _Several:
     return _Several(
         trend_document(trend),
         lambda: document_json(trend),
-        lambda host: page_of_trend(trend, host=host),
+        lambda: page_of_trend(trend),
         lambda: trend_sheets(trend),
         lambda: pictures_of_trend(trend),
     )
@@ -343,12 +342,13 @@ def _page_of(full: bool) -> "Callable[[Reading], Document]":
 
 
 def _write_markdown(file: Path, out: str, page_of: "Callable[[Reading], Document]", *, force: bool) -> None:
-    from prony.cli.options import write_output
-    from prony.faces.markdown import markdown
-    from prony.report.redaction import redacted
+    _write_document(page_of(_reading(file, force=force, redact=True)), out)
 
-    page = redacted(page_of(_reading(file, force=force, redact=True)), socket.gethostname())
-    write_output(markdown(page).rstrip("\n"), out)
+
+def _write_document(document: "Document", out: str) -> None:
+    from prony.faces.markdown import markdown
+
+    write_output(markdown(document).rstrip("\n"), out)
 
 
 def _write_csv(file: Path, folder: Path, *, force: bool, redact: bool) -> None:

@@ -22,12 +22,13 @@ import tarfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile
+from tempfile import TemporaryFile
 
 from prony.engine.fleet.address import PIPE
 from prony.engine.pipe import Pipe
 from prony.itself import own_command
 from prony.model.shapes import Json
+from prony.temporary import temporary_folder
 from prony.version import prony_version
 
 # In the home folder here: the archive of a study whose asker was gone when it ended.
@@ -48,8 +49,7 @@ def main() -> int:
     packed = None if order is None else asker.lines.block(order["bytes"], _SILENCE_S)
     if order is None or packed is None:
         return 1
-    with TemporaryDirectory(prefix="prony-target-") as folder:
-        place = Path(folder)
+    with temporary_folder("target") as place:
         # Servers run as another user.
         place.chmod(0o755)
         _unpack(packed, place / "app")

@@ -8,36 +8,30 @@ from prony.model.facts import Fingerprint
 from prony.model.records import Run, SubjectRecord
 from prony.page.chart import Chart
 from prony.page.markup import page, safe
-from prony.report.redaction import without_traces
 
 _CODE = re.compile("`([^`]*)`")
 
 
-def setups_html(records: Iterable[SubjectRecord], *, host: str | None) -> str:
-    """Return every subject's command line, version, settings, packages and limits, as archived. ``host``: as
-    `page_of_study`.
-    """
-    return "\n".join(_setup(one, host) for one in records)
+def setups_html(records: Iterable[SubjectRecord]) -> str:
+    """Return every subject's command line, version, settings, packages and limits, as archived."""
+    return "\n".join(map(_setup, records))
 
 
-def _setup(one: SubjectRecord, host: str | None) -> str:
-    def shown(words: str) -> str:
-        return safe(words if host is None else without_traces(words, host))
-
+def _setup(one: SubjectRecord) -> str:
     versions = [f"{safe(name)} {safe(version)}" for name, version in sorted(one.packages.items())]
     parts = [
         _fact("version", safe(one.server_version or "not known")),
-        _fact("interpreter", shown(one.interpreter)) if one.interpreter else "",
-        _fact("not measured", shown(one.unavailable)) if one.unavailable else "",
+        _fact("interpreter", safe(one.interpreter)) if one.interpreter else "",
+        _fact("not measured", safe(one.unavailable)) if one.unavailable else "",
         _fact(
             "settings",
-            ", ".join(f"{safe(name)} = {shown(str(value))}" for name, value in one.settings.items()),
+            ", ".join(f"{safe(name)} = {safe(str(value))}" for name, value in one.settings.items()),
         ),
         _fact("packages", ", ".join(versions)),
         _fact("limits", ", ".join(_limits(one))),
     ]
     command = one.command_line
-    code = f'<pre class="command"><code>{shown(command)}</code></pre>' if command else ""
+    code = f'<pre class="command"><code>{safe(command)}</code></pre>' if command else ""
     return f"<details><summary>{safe(one.name)}</summary>{code}<dl>{''.join(parts)}</dl></details>"
 
 

@@ -1,7 +1,6 @@
 """The page of several archives: the sessions of one plan, or the same cells over versions or days."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from prony.page.chart import Chapter, Style, palette
 from prony.page.charts.over import Editions, Step, over_editions
@@ -13,23 +12,21 @@ from prony.reading.across import Sessions
 from prony.reading.trend import Trend
 from prony.report.document import Document
 from prony.report.forms import day
-from prony.report.redaction import redacted, without_traces
 from prony.report.text import pointer
 from prony.report.trend import sessions_report, trend_document
 from prony.report.words import workload_words
 
 
-def page_of_sessions(title: str, found: Sessions, *, host: str | None = None) -> str:
-    """Return the page of the sessions of one plan. ``title``: of the plan; ``host``: as `page_of_study`."""
+def page_of_sessions(title: str, found: Sessions) -> str:
+    """Return the page of the sessions of one plan. ``title``: of the plan."""
     look = _look_of_sessions(found)
-    return _page(sessions_report(title, found), look, tuple(session_chapters(found, look, "")), host)
+    return _page(sessions_report(title, found), look, tuple(session_chapters(found, look, "")))
 
 
-def page_of_trend(trend: Trend, *, host: str | None = None) -> str:
-    """Return the page of archives of different plans. ``host``: as `page_of_study`."""
+def page_of_trend(trend: Trend) -> str:
+    """Return the page of archives of different plans."""
     look = _look_of_trend(trend)
-    named = trend if host is None else _without_host(trend, host)
-    return _page(trend_document(named), look, tuple(_trend_chapters(named, look)), host)
+    return _page(trend_document(trend), look, tuple(_trend_chapters(trend, look)))
 
 
 def chapters_of_sessions(found: Sessions, *, legend: bool = False) -> Iterator[Chapter]:
@@ -54,13 +51,7 @@ def _trend_chapters(trend: Trend, look: Style) -> Iterator[Chapter]:
     return (_chapter(trend, look, place) for place in range(len(trend.loads)))
 
 
-def _without_host(trend: Trend, host: str) -> Trend:
-    editions = (replace(one, name=without_traces(one.name, host)) for one in trend.editions)
-    return replace(trend, editions=tuple(editions))
-
-
-def _page(document: Document, look: Style, chapters: Sequence[Chapter], host: str | None) -> str:
-    document = document if host is None else redacted(document, host)
+def _page(document: Document, look: Style, chapters: Sequence[Chapter]) -> str:
     shown = [chapter for chapter in chapters if chapter.charts]
     first, *others = document.sections
     content = (

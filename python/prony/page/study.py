@@ -14,29 +14,28 @@ from prony.reading.study import Reading
 from prony.reading.traces import Traces
 from prony.report.brief import ON_A_PAGE, brief_sections
 from prony.report.document import Block, Notes, Section
-from prony.report.redaction import redacted_section
 from prony.report.sections.brief_table import shared_app
 from prony.report.study import study_parts
 
 
-def page_of_study(reading: Reading, traces: Traces, *, host: str | None = None) -> str:
-    """Return the page of a study. ``host``: the machine's name, of a page to pass on: then paths, that name,
-    logs and the machine's facts are left out.
+def page_of_study(reading: Reading, traces: Traces, *, passed_on: bool = False) -> str:
+    """Return the page of a study. ``passed_on``: without logs and the machine's facts; what was read is
+    redacted before.
     """
     scene = scene_of(reading, traces)
     found = tuple(chapter for chapter in chapters(scene) if chapter.charts)
     charts = [chart for chapter in found for chart in chapter.charts]
     plan = reading.plan
     lead = f'<p class="lead">{safe(plan.question)}</p>' if plan.question else ""
-    return page_with_terms(plan.title or plan.name, _content(scene, found, host), charts, lead=lead)
+    return page_with_terms(plan.title or plan.name, _content(scene, found, passed_on), charts, lead=lead)
 
 
-def _content(scene: Scene, found: tuple[Chapter, ...], host: str | None) -> Iterator[str]:
+def _content(scene: Scene, found: tuple[Chapter, ...], passed_on: bool) -> Iterator[str]:
     reading, marks = scene.reading, _marks(scene)
     parts = study_parts(reading)
 
     def shown(sections: tuple[Section, ...], level: int = 2) -> str:
-        html = (section_html(_without(section, host), level) for section in sections)
+        html = (section_html(_without_logs(section) if passed_on else section, level) for section in sections)
         return _marked("\n".join(html), marks)
 
     answer = shown(brief_sections(reading, ON_A_PAGE), 3)
@@ -51,19 +50,15 @@ def _content(scene: Scene, found: tuple[Chapter, ...], host: str | None) -> Iter
     yield f'<section id="measured">{shown((replace(parts.head, heading="What was measured"),))}</section>'
     figures = shown((parts.answer, *parts.figures), 3)
     yield f'<section id="figures"><details><summary>All figures</summary>{figures}</details></section>'
-    redact = host is not None
-    setups = setups_html(reading.subjects.values(), host=host)
+    setups = setups_html(reading.subjects.values())
     yield f'<section id="setups"><h2>How each was set up</h2>{setups}</section>'
     yield '<section id="machine"><details><summary>The machine and the runs</summary>'
-    yield f"{machine_html(reading.fingerprint, reading.runs, redact=redact)}</details></section>"
+    yield f"{machine_html(reading.fingerprint, reading.runs, redact=passed_on)}</details></section>"
 
 
-def _without(section: Section, host: str | None) -> Section:
-    """Return the section as it may be passed on, or unchanged without a ``host``."""
-    if host is None:
-        return section
+def _without_logs(section: Section) -> Section:
     kept = (block for block in section.blocks if not (isinstance(block, Notes) and _is_log(block)))
-    return redacted_section(replace(section, blocks=tuple(map(_without_log, kept))), host)
+    return replace(section, blocks=tuple(map(_without_log, kept)))
 
 
 def _without_log(block: Block) -> Block:

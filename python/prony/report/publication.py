@@ -4,27 +4,43 @@ Values are redacted, before any form is made of them: so no form can forget one,
 name that is also a word of a page. What was taken out is remembered, and a finished file can be proved to
 have none of it. Pure.
 
+System paths stay: they show what to change, and are the same on every machine. An archive does not hold the
+name of its machine, so the name is that of the machine which makes the report.
+
 >>> redaction = Redaction("bench-7", kept=frozenset({"/api/items"}))
 >>> redaction(("as /home/me/shop on bench-7", "/api/items", 3))
 ('as …/shop on HOST', '/api/items', 3)
+>>> redaction("File /home/me/shop/env/lib/app.py, line 3; see /proc/sys/net/core/somaxconn")
+'File …/app.py, line 3; see /proc/sys/net/core/somaxconn'
 >>> redaction.left_in("<p>/home/me/shop</p>"), redaction.left_in("<p>shop</p>")
 ('/home/me/shop', None)
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from typing import TypeVar, cast
 
 from prony.model.plan import Plan
-from prony.report.redaction import is_owned, paths_in, without_traces
 
 _T = TypeVar("_T")
 # Places in the report's JSON, which look like paths.
 _OWN = frozenset({"pointer"})
 # A name of a machine that is a plain word, such as `server`, stands in a page for something else, too.
 _A_WORD = re.compile(r"[a-zA-Z]*")
+_PART = r"[\w.@+~-]+"
+# Folders in which people keep what is theirs: what lies in one is a path however short it is.
+_ROOTS = "home|Users|root|srv|opt|mnt|media|data|var|tmp|private|Volumes|export|workspace|work|builds?"
+# Elsewhere from two folders on: what requests ask for is known.
+_PATH = re.compile(
+    rf"""file://(?:/{_PART})+/?
+    | (?<=[`'"])/(?:{_ROOTS})/[^`'"\n]*(?=[`'"])
+    | (?<![\w./…~-])(?:~[\w-]*(?:/{_PART})+ | /(?:{_ROOTS})(?:/{_PART})+ | (?:/{_PART}){{2,}})/?""",
+    re.VERBOSE,
+)
+_SYSTEM = ("/proc/", "/sys/", "/dev/", "/usr/", "/etc/", "/bin/", "/lib/", "/sbin/")
+_OWNED = re.compile(rf"/(?:home|Users)(?:/{_PART})?|/(?:{_ROOTS})(?:/{_PART})?$|~[\w-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +88,10 @@ class Redaction:
     def _text(self, text: str) -> str:
         if text in self.kept:
             return text
-        removed = [path for path in paths_in(text) if path not in self.kept]
-        self._removed.update(removed)
+        self._removed.update(path for path in _paths_in(text) if path not in self.kept)
         if self.host in text and not _A_WORD.fullmatch(self.host):
             self._removed.add(self.host)
-        return without_traces(text, self.host, self.kept)
+        return _without_traces(text, self.host, self.kept)
 
 
 def redaction_for(plans: Iterable[Plan], host: str) -> Redaction:
@@ -84,7 +99,7 @@ def redaction_for(plans: Iterable[Plan], host: str) -> Redaction:
     found = tuple(plans)
     requests = [request for plan in found for cell in plan.cells for request in cell.workload.requests]
     kept = {part for request in requests for part in (request.path, request.path.partition("?")[0])}
-    bare = Redaction(host, frozenset(kept) - {path for path in kept if is_owned(path)})
+    bare = Redaction(host, frozenset(kept) - {path for path in kept if _OWNED.match(path)})
     names: dict[str, str] = {}
     for name in {subject.name: None for plan in found for subject in plan.subjects()}:
         new = bare(name)
@@ -96,3 +111,26 @@ def redaction_for(plans: Iterable[Plan], host: str) -> Redaction:
 
 def _stands_in(removed: str, finished: str) -> bool:
     return removed in finished and bool(re.search(rf"(?<![\w.-]){re.escape(removed)}(?![\w-])", finished))
+
+
+def _paths_in(text: str) -> list[str]:
+    found = [match.group(0).removeprefix("file://") for match in _PATH.finditer(text)]
+    return [path for path in found if not path.startswith(_SYSTEM)]
+
+
+def _without_traces(text: str, host: str, requests: Set[str]) -> str:
+    """Return text with each path shortened to its last part, but for ``requests``, and without the machine's
+    name; an empty ``host`` is not looked for. Of somebody's own folder nothing is left.
+    """
+    kept = _PATH.sub(lambda match: match[0] if match[0] in requests else _shortened(match), text)
+    if not host or host == "localhost":
+        return kept
+    return re.sub(rf"(?<![\w.-]){re.escape(host)}(?![\w-])", "HOST", kept)
+
+
+def _shortened(match: re.Match[str]) -> str:
+    path = match.group(0).removeprefix("file://").rstrip("/")
+    if path.startswith(_SYSTEM):
+        return match.group(0)
+    below = _OWNED.sub("", path, count=1) if _OWNED.match(path) else path
+    return "…/" + below.rpartition("/")[2] if below else "…"

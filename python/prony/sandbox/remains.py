@@ -78,15 +78,13 @@ def clear_subtrees(proc: Path = _PROC, files: CgroupFiles = _KERNEL) -> list[Cle
 
 def _subtrees(files: CgroupFiles, top: Path) -> Iterator[Path]:
     """Yield the subtrees below a group; one inside of another belongs to the outer one."""
-    try:
-        names = files.folders(top)
-    except OSError:
-        return
-    for name in names:
-        if parse_mark(name) is not None:
-            yield top / name
-        else:
-            yield from _subtrees(files, top / name)
+    waiting = [top]
+    while waiting:
+        place = waiting.pop()
+        with contextlib.suppress(OSError):
+            below = [place / name for name in files.folders(place)]
+            yield from (one for one in below if parse_mark(one.name) is not None)
+            waiting += [one for one in below if parse_mark(one.name) is None]
 
 
 def _clear(files: CgroupFiles, name: str, places: Iterable[Path]) -> Cleared | None:

@@ -102,6 +102,15 @@ def test_the_sources_are_not_written_to(file: Path, user: RunAs) -> None:
     assert sorted(one.name for one in (file.parent / "mine").iterdir()) == ["make.sh", "text"]
 
 
+def test_what_a_step_leaves_among_its_sources_is_removed_whatever_its_depth(file: Path, user: RunAs) -> None:
+    deep = "i=0; while [ $i -lt 1500 ]; do mkdir d; cd d; i=$((i+1)); done"
+    (file.parent / "mine" / "make.sh").write_text(f'{MAKE}cd "$1"; {deep}\n')
+    found, _ = prepared(file, user)
+    assert isinstance(found, Environment), found
+    assert found.build is not None
+    assert not (found.build.parent / "source").exists()
+
+
 def test_a_step_that_fails_is_told_and_leaves_nothing(file: Path, user: RunAs) -> None:
     (file.parent / "mine" / "make.sh").write_text('echo "no such header" >&2; exit 3\n')
     found, _ = prepared(file, user)

@@ -9,6 +9,7 @@ from prony.catalog.schema.apps import app_files, is_built_in
 from prony.errors import HostError, UsageError
 from prony.model.subject import App
 from prony.runas import RunAs
+from prony.trees import walk
 
 
 def materialise_app(app: App, user: RunAs) -> Path:
@@ -35,13 +36,19 @@ def _first_closed_file(folder: Path, user: RunAs) -> Path | None:
     return next((file for file in app_files(folder) if first_unreadable(file, user)), None)
 
 
+def _copy(folder: Path, draft: Path) -> None:
+    for parent, folders, names in walk(folder):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        place = draft / Path(parent).relative_to(folder)
+        place.mkdir(exist_ok=True)
+        for name in names:
+            shutil.copy(Path(parent, name), place)
+
+
 def _copied(folder: Path, digest: str, user: RunAs) -> Path:
     target = user.cache / "apps" / f"{folder.name}-{digest[:16]}"
-    skipped = shutil.ignore_patterns("__pycache__")
     try:
-        return sealed_copy(
-            target, lambda draft: shutil.copytree(folder, draft, dirs_exist_ok=True, ignore=skipped)
-        )
+        return sealed_copy(target, lambda draft: _copy(folder, draft))
     except (OSError, shutil.Error) as error:
         raise HostError(
             f"cannot copy the app `{folder.name}` to `{target}`: {error.strerror or error}",

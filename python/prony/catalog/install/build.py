@@ -353,8 +353,12 @@ def _fetched(venv: Path, lock_file: Path, recipe: _Recipe) -> bool:
         "0",
         str(venv / "lib"),
     ]
-    children = uv.children
-    children.tried(BuildTask(compile_all, {"PATH": os.defpath}, venv, (venv,)), by=children.keeper)
+    children, task = uv.children, BuildTask(compile_all, {"PATH": os.defpath}, venv, (venv,))
+    # What a stranger's lock names could cost the compiler any memory and time; the sandbox costs a start.
+    if recipe.lock.own:
+        children.run(task.command, task.environment, task.folder, by=children.keeper)
+    else:
+        children.tried(task, by=children.keeper)
     return True
 
 

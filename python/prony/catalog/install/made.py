@@ -22,7 +22,7 @@ from prony.catalog.schema.entry import Build, ProcessEntry
 from prony.catalog.schema.template import fill
 from prony.runas import RunAs, own_folder
 from prony.sandbox.building import BuildTask
-from prony.trees import content, walk
+from prony.trees import content, remove_tree, walk
 from prony.units import GIB, format_bytes
 
 # Part of every product's name: increase it when products are made in another way.
@@ -114,7 +114,8 @@ def _made(making: Making, folder: Path, children: Children) -> NotMade | None:
         return NotMade(
             f"`{making.entry.name}` cannot be built: the commands did not create `{making.build.product}`", ""
         )
-    shutil.rmtree(source)
+    # What its steps made there may be of any depth.
+    remove_tree(source)
     write_mark(folder, {"made_from": making.made_from}, seal(out, builder.uid))
     return None
 

@@ -16,17 +16,23 @@ from prony.runas import RunAs
 _POLL_S = 0.1
 
 
+# Source: Python's developer guide, Status of Python versions: 3.9 ended in October 2025.
+_MAINTAINED = (3, 10)
+
+
 @dataclass(frozen=True, slots=True)
 class EnvironmentProgress:
     """The state of one request, ``seconds`` after it was started.
 
-    ``why``: why it is built again, if it is.
+    ``why``: why it is built again, if it is. ``unmaintained``: the CPython that nobody maintains any more, for which
+    it is built.
     """
 
     key: str
     state: Literal["queued", "building", "ready", "failed"]
     seconds: float = 0.0
     why: str = ""
+    unmaintained: str = ""
 
 
 def prepare(
@@ -68,12 +74,17 @@ def _prepare_one(
     found = builder.environment(
         request,
         on_build=lambda why: progress.put(
-            EnvironmentProgress(request.key, "building", monotonic() - start, why)
+            EnvironmentProgress(request.key, "building", monotonic() - start, why, _unmaintained(request))
         ),
     )
     state: Literal["ready", "failed"] = "ready" if isinstance(found, Environment) else "failed"
     progress.put(EnvironmentProgress(request.key, state, monotonic() - start))
     return found
+
+
+def _unmaintained(request: EnvironmentRequest) -> str:
+    python = getattr(request.server.install, "python", None) or ""
+    return python if python and tuple(map(int, python.split("."))) < _MAINTAINED else ""
 
 
 def _report(

@@ -35,12 +35,14 @@ _NAME = re.compile(r"\s*[A-Za-z0-9][A-Za-z0-9._-]*(\s*\[[^\]]*\])?")
 class Lock:
     """Exact versions of all packages. ``hashed``: with hashes, which are then required.
 
-    ``project``: the folder in which its relative paths begin, where it may have any.
+    ``project``: the folder in which its relative paths begin, where it may have any; ``own``: it comes with
+    Prony.
     """
 
     text: str
     hashed: bool
     project: Path | None = None
+    own: bool = False
 
     @property
     def digest(self) -> str:
@@ -117,7 +119,7 @@ def committed_lock(server: ProcessEntry, app_requirements: Sequence[str]) -> Loc
     file = LOCKS / f"{server.name}.txt"
     if not file.is_file() or not set(app_requirements) <= set(shared_requirements(server)):
         return None
-    return Lock(file.read_text(), hashed=True)
+    return Lock(file.read_text(), hashed=True, own=True)
 
 
 def resolve_lock(uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted) -> Lock | Unresolved:

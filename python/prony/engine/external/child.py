@@ -56,7 +56,7 @@ def main() -> int:
 
 
 def _run(run: Json, below: str | None) -> Json:
-    with TemporaryDirectory(prefix="prony-engine-", dir=below) as folder:
+    with TemporaryDirectory(prefix="tool-", dir=below) as folder:
         for name, content in run["files"].items():
             (Path(folder) / name).write_bytes(b64decode(content))
         told = [_tool(command, run, folder, first=not at) for at, command in enumerate(run["commands"])]

@@ -13,10 +13,9 @@ import subprocess
 import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from tempfile import TemporaryDirectory
 
 from prony.engine.base import OnEvent
 from prony.engine.child_process import SPARE_NS, Child, ChildResult
@@ -30,6 +29,7 @@ from prony.model.workload import DurationStop, EngineChoice, Workload
 from prony.runas import SUBJECT_PATH
 from prony.seat import EngineSeat
 from prony.specification import hard_limit_ns, to_spec
+from prony.temporary import temporary_folder
 from prony.units import MICROSECOND_NS, MILLISECOND_NS
 
 
@@ -133,14 +133,14 @@ def _seated(seat: EngineSeat) -> Iterator[EngineSeat]:
     if seat.folder is not None:
         yield seat
         return
-    try:
-        made = TemporaryDirectory(prefix="prony-engine-", ignore_cleanup_errors=True)
-    except OSError as error:
-        raise EngineError(f"cannot create a folder for the generator: {refused_by(error)}") from error
-    with made as folder:
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(temporary_folder("engine"))
+        except OSError as error:
+            raise EngineError(f"cannot create a folder for the generator: {refused_by(error)}") from error
         if seat.uid is not None:
             os.chown(folder, seat.uid, -1)
-        yield replace(seat, folder=folder)
+        yield replace(seat, folder=str(folder))
 
 
 def _exact(told: ChildResult, window: Window) -> GeneratorProcesses:

@@ -25,7 +25,6 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from prony.engine.fleet.address import CERTIFICATE, KEY, NEEDS, ROOT, Fleet
@@ -38,6 +37,7 @@ from prony.engine.seat import cancel_at_end_of_stdin, take_seat
 from prony.errors import EngineError, HostError, PronyError
 from prony.model.shapes import Json
 from prony.sandbox import linux
+from prony.temporary import temporary_folder
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -547,7 +547,8 @@ async def _serve(order: Json, generator: Generator) -> None:
     distributed = _distributed()
     security = _security(distributed, order["files"])
     # Dask makes folders there, and nothing is spilled to them: they go before anything is waited for.
-    with TemporaryDirectory(prefix="prony-fleet-", dir=order.get("folder")) as folder:
+    below = order.get("folder")
+    with temporary_folder("fleet", below and Path(below)) as folder:
         worker = distributed.Worker(
             order["url"],
             name=order["name"],
@@ -555,7 +556,7 @@ async def _serve(order: Json, generator: Generator) -> None:
             memory_limit=0,
             host=order["host"],
             security=security,
-            local_directory=folder,
+            local_directory=str(folder),
         )
     # From here on this process ends at once when nobody waits for it any more.
     cancel_at_end_of_stdin()

@@ -140,10 +140,10 @@ def _remove_tree(files: CgroupFiles, top: Path) -> str | None:
 
 
 def _with_all_below(files: CgroupFiles, tops: Iterable[Path]) -> Iterator[Path]:
-    for top in tops:
+    # A subject with groups of its own may make them as deep as it likes.
+    waiting = [*tops]
+    while waiting:
+        top = waiting.pop()
         yield top
-        try:
-            names = files.folders(top)
-        except OSError:
-            continue
-        yield from _with_all_below(files, [top / name for name in names])
+        with contextlib.suppress(OSError):
+            waiting += [top / name for name in files.folders(top)]
