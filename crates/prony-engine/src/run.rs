@@ -7,15 +7,15 @@ use crate::error::Error;
 use crate::event::{Event, LastSecond, Phase};
 use crate::generator::{Generator, Thread};
 use crate::limit::{Limits, SPARE_DESCRIPTORS};
-use crate::mix::Draw;
-use crate::protocol::{FastCgi, Http1, Http2, Mixed, Protocol, Same, Scgi, Uwsgi};
+use crate::protocol::{FastCgi, Http1, Http2, Protocol, Rendered, Scgi, Sessions, Uwsgi};
 use crate::recorder::{
     raw_rows, seconds, Ledger, PathLedger, RawRows, Recorder, Seconds, StageLedger, StreamTimes,
 };
 use crate::recording::{
     self, Answered, Completed, Connections, Engine, LoopKind, RawLatencies, Recording, Streams, Window,
 };
-use crate::spec::{Pacing, Request, Socket, Spec, Stop, Target, Wire};
+use crate::requests::Book;
+use crate::spec::{Pacing, Socket, Spec, Stop, Target, Wire};
 use crate::tls::Client;
 use crate::transport::Address;
 use crate::worker::{
@@ -88,20 +88,30 @@ const PROGRESS_EVERY_NS: u64 = 250_000_000;
 /// # Errors
 /// See [`Error`]. Failed requests are not errors: they are in the account.
 pub fn run(spec: &Spec, control: &Control, on_event: &mut dyn FnMut(&Event)) -> Result<Recording, Error> {
-    run_with(spec, control, None, on_event, &mut || {})
+    run_with(spec, control, Files::default(), on_event, &mut || {})
 }
 
-/// As [`run`]; each request of the window becomes a row of `latencies`, while the load runs. `on_slice` is called at least every 100 ms on the calling thread, so that a host program can look at its signals.
+/// The open files beside a specification.
+#[derive(Debug, Default)]
+pub struct Files {
+    /// Each request of the window becomes a row of it, while the load runs.
+    pub latencies: Option<File>,
+    /// The requests, where `workload.mix.file` asks for it.
+    pub requests: Option<File>,
+}
+
+/// As [`run`], with files. `on_slice` is called at least every 100 ms on the calling thread, so that a host program can look at its signals.
 ///
 /// # Errors
 /// As [`run`].
 pub fn run_with(
     spec: &Spec,
     control: &Control,
-    latencies: Option<File>,
+    files: Files,
     on_event: &mut dyn FnMut(&Event),
     on_slice: &mut dyn FnMut(),
 ) -> Result<Recording, Error> {
+    let book = book(spec, files.requests)?;
     let addresses = resolve(&spec.target)?;
     cpu::raise_descriptor_limit();
     check_descriptors(spec)?;
@@ -113,7 +123,7 @@ pub fn run_with(
     let security = Security::of(&spec.target)?;
     let margins_ns = spin_margins(spec)?;
     let common = Common::new(spec, start_of(spec), limits.run.connections);
-    let (writer, sides) = match latencies {
+    let (writer, sides) = match files.latencies {
         Some(file) => {
             let starting = Error::io("starting the writer of latencies");
             let (writer, sides) = raw_rows(file, common.workers).map_err(starting)?;
@@ -126,6 +136,7 @@ pub fn run_with(
     let crew = Crew {
         spec,
         common: &common,
+        book,
         addresses,
         margins_ns: &margins_ns,
         control,
@@ -147,6 +158,18 @@ pub fn run_with(
     watch.finish(&recording.window, on_event);
     recording.finish()?;
     Ok(recording)
+}
+
+/// The requests of a load that has them in a file.
+fn book(spec: &Spec, file: Option<File>) -> Result<Option<Arc<Book>>, Error> {
+    match (spec.workload.request_file(), file) {
+        (None, _) => Ok(None),
+        (Some(asked), Some(mut file)) => Book::read(&mut file, asked).map(|book| Some(Arc::new(book))),
+        (Some(asked), None) => Err(Error::InvalidSpec(format!(
+            "`workload.mix.file` is `{}`; expected that file beside the specification",
+            asked.sha256
+        ))),
+    }
 }
 
 /// Starts the workers, which alone can report from then on: so it is known when one has ended without.
@@ -307,7 +330,6 @@ impl Security {
 struct Multiplexed<W> {
     inner: W,
     streams: usize,
-    is_head: bool,
 }
 
 impl<W> Multiplexed<W> {
@@ -315,7 +337,6 @@ impl<W> Multiplexed<W> {
         Self {
             inner,
             streams: spec.target.wire.streams(),
-            is_head: spec.workload.request.method == "HEAD",
         }
     }
 }
@@ -325,34 +346,25 @@ impl<W: Drive> Drive for Multiplexed<W> {
 
     fn driver(self, addresses: Vec<Address>, first: usize) -> std::io::Result<Self::Driver> {
         let inner = self.inner.driver(addresses, first)?;
-        Ok(driver::Http2::new(inner, Monotonic, self.streams, self.is_head))
+        Ok(driver::Http2::new(inner, Monotonic, self.streams))
     }
 }
 
 fn start(crew: &Crew<'_>, security: Security, raw: Vec<RawRows>) -> Result<Vec<Member>, Error> {
-    let (target, body) = (&crew.spec.target, crew.spec.request_body()?);
-    let body = body.as_deref();
-    match target.wire {
-        Wire::Http { version } => {
-            let authority = target.authority();
-            let rendered =
-                |request: &Request| Ok(Http1::new(version, &target.asked(request), body, &authority));
-            match security {
-                Security::None => crew.send(rendered, &Plain, raw),
-                Security::Tls(client) => crew.send(rendered, &client, raw),
-                Security::Tunnel(through) => crew.send(rendered, &through, raw),
-            }
-        }
-        Wire::Http2 { .. } => {
-            let rendered = |request: &Request| Http2::new(request, body, target);
-            crew.multiplex(rendered, security, raw)
-        }
-        Wire::Fastcgi {} => crew.send(|request| FastCgi::new(request, body, target), &Plain, raw),
-        Wire::Uwsgi { modifier1 } => {
-            let rendered = |request: &Request| Uwsgi::new(request, body, target, modifier1);
-            crew.send(rendered, &Plain, raw)
-        }
-        Wire::Scgi {} => crew.send(|request| Scgi::new(request, body, target), &Plain, raw),
+    match crew.spec.target.wire {
+        Wire::Http { .. } => match security {
+            Security::None => crew.send::<Http1, _>(&Plain, raw),
+            Security::Tls(client) => crew.send::<Http1, _>(&client, raw),
+            Security::Tunnel(through) => crew.send::<Http1, _>(&through, raw),
+        },
+        Wire::Http2 { .. } => match security {
+            Security::None => crew.send::<Http2, _>(&Multiplexed::new(Plain, crew.spec), raw),
+            Security::Tls(client) => crew.send::<Http2, _>(&Multiplexed::new(client, crew.spec), raw),
+            Security::Tunnel(through) => crew.send::<Http2, _>(&Multiplexed::new(through, crew.spec), raw),
+        },
+        Wire::Fastcgi {} => crew.send::<FastCgi, _>(&Plain, raw),
+        Wire::Uwsgi { .. } => crew.send::<Uwsgi, _>(&Plain, raw),
+        Wire::Scgi {} => crew.send::<Scgi, _>(&Plain, raw),
     }
 }
 
@@ -360,6 +372,7 @@ fn start(crew: &Crew<'_>, security: Security, raw: Vec<RawRows>) -> Result<Vec<M
 struct Crew<'r> {
     spec: &'r Spec,
     common: &'r Common,
+    book: Option<Arc<Book>>,
     addresses: Vec<Address>,
     margins_ns: &'r [u64],
     control: &'r Control,
@@ -367,33 +380,24 @@ struct Crew<'r> {
 }
 
 impl Crew<'_> {
-    /// Starts the load over HTTP/2.
-    fn multiplex(
-        &self,
-        rendered: impl Fn(&Request) -> Result<Http2, Error>,
-        security: Security,
-        raw: Vec<RawRows>,
-    ) -> Result<Vec<Member>, Error> {
-        match security {
-            Security::None => self.send(rendered, &Multiplexed::new(Plain, self.spec), raw),
-            Security::Tls(client) => self.send(rendered, &Multiplexed::new(client, self.spec), raw),
-            Security::Tunnel(through) => self.send(rendered, &Multiplexed::new(through, self.spec), raw),
-        }
-    }
-
-    /// Starts the load of the one request, or of a mix, each rendered once.
-    fn send<P: Protocol<Request = Same> + Clone + Send + 'static, W: Drive>(
-        &self,
-        rendered: impl Fn(&Request) -> Result<P, Error>,
-        drive: &W,
-        raw: Vec<RawRows>,
-    ) -> Result<Vec<Member>, Error> {
+    /// Starts the load of the one request, of a mix, or of a file.
+    fn send<P, W: Drive>(&self, drive: &W, raw: Vec<RawRows>) -> Result<Vec<Member>, Error>
+    where
+        P: Rendered + Clone + Send + Sync + 'static,
+    {
         let load = &self.spec.workload;
-        let Some(mix) = &load.mix else {
-            return self.start(&rendered(&load.request)?, drive, raw);
-        };
-        let each: Result<Vec<P>, Error> = load.requests().iter().map(rendered).collect();
-        self.start(&Mixed::new(each?, Draw::new(mix)), drive, raw)
+        match (&load.mix, &self.book) {
+            (None, _) => {
+                let body = self.spec.request_body()?;
+                let one = P::rendered(&load.request, body.as_deref(), &self.spec.target)?;
+                self.start(&one, drive, raw)
+            }
+            (Some(mix), None) => self.start(&Sessions::<P>::of_mix(self.spec, mix)?, drive, raw),
+            (Some(mix), Some(book)) => {
+                let sessions = Sessions::<P>::of_book(self.spec, mix, Arc::clone(book))?;
+                self.start(&sessions, drive, raw)
+            }
+        }
     }
 
     /// Each worker has one of the sides in `raw`, where there are any.
@@ -423,6 +427,9 @@ impl Crew<'_> {
         let (series, ledger) = seconds(self.common.times.open_ns);
         let gauges = Arc::new(Gauges::default());
         let mut share = task(self.spec, self.common, number)?;
+        if let Some(book) = &self.book {
+            share.expect = share.expect.with_statuses(book.statuses());
+        }
         share.spin_margin_ns = self.margins_ns.get(number).copied();
         let job = Job {
             spec: self.spec.clone(),
@@ -891,6 +898,7 @@ mod tests {
         let common = Common::new(&spec, Monotonic.now(), 2);
         let (report_to, reports) = mpsc::channel();
         let crew = Crew {
+            book: None,
             spec: &spec,
             common: &common,
             addresses: resolve(&spec.target).unwrap(),

@@ -37,6 +37,7 @@ from prony.cli.options import (
 )
 from prony.cli.paths import expected_of, paths_of
 from prony.cli.process_list import overwrite_words
+from prony.cli.request_files import FileOptions, RequestFiles
 from prony.cli.talk import ending_as_signalled, say, show
 from prony.cli.tls_options import TlsOptions, refuse_without_tls, tls_of
 from prony.engine.target import LoadTarget, target_of
@@ -107,6 +108,10 @@ Examples:
 
   prony load http://127.0.0.1:8000/ --path /=9 --path /cart=1     a mix of paths, by their weights
 
+  prony load http://127.0.0.1:8000/ --requests-from urls.csv      the requests of a file
+
+  prony load http://127.0.0.1:8000/ --path '/items/{{id}}' --data ids.csv    values from a file
+
   prony load http://shop.example/ --resolve shop.example:80:127.0.0.1    this machine, by the server's name
 
   prony load http://me:secret@127.0.0.1:8000/ --follow 3      a password; redirects followed
@@ -142,6 +147,7 @@ def load(
     ],
     pace: PaceOptions,
     request: RequestOptions,
+    files: FileOptions,
     way: WayOptions,
     tls: TlsOptions,
     check: CheckOptions,
@@ -152,28 +158,31 @@ def load(
 ) -> int:
     """Load one address: closed loop, open loop or a fixed count, with an account of every request."""
     typed = given(context)
+    files.check(typed, request.is_mix)
+    is_drawn = request.is_mix or files.names_a_file
     if pair.compare is None:
         # The seed of a mix is of use in any loop.
-        of_loop = {name: option for name, option in typed.items() if name != "seed" or not request.is_mix}
+        of_loop = {name: option for name, option in typed.items() if name != "seed" or not is_drawn}
         refuse_closed_loop_options(of_loop)
         _refuse_beside_connection_stages(of_loop, pace)
     _check_outputs(output)
     overwrite_words(_passwords(url, pair, way))
+    own = RequestFiles(files, pace.seed)
     if pair.compare is not None:
         _refuse_of_one_load(typed)
-        asked = _Asked(pace, request, way.way, tls, check)
+        asked = _Asked(pace, request, own, way.way, tls, check, "method" in typed)
         sides = tuple(_side(one, asked) for one in (url, pair.compare))
         way.way.check([asked.server(one) for one in (url, pair.compare)])
         refuse_without_tls(typed, [side.address for side in sides])
-        return _compared(sides, pair.pairs, pace, output)
+        return _compared(sides, pair.pairs, pace, output, own)
     if "pairs" in typed:
         raise UsageError("`--pairs` only works with `--compare`", hint="add --compare URL, or leave it out")
     conditions = tuple(_condition(text) for text in gate.fail_if or ())
-    asked = _Asked(pace, request, way.way, tls, check)
+    asked = _Asked(pace, request, own, way.way, tls, check, "method" in typed)
     way.way.check([asked.server(url)])
     workload, address = asked.load(url)
     refuse_without_tls(typed, (address,))
-    engine = _generator(typed, address, pace, several, output)
+    engine = _generator(typed, address, pace, several, output, own)
     with PrometheusFile(output.prometheus) as metrics:
         recording = _measured(workload, address, engine, metrics)
     metrics.finish(recording)
@@ -193,9 +202,11 @@ class _Asked:
 
     pace: PaceOptions
     request: RequestOptions
+    files: RequestFiles
     way: Way
     tls: TlsOptions
     check: CheckOptions
+    method_is_typed: bool
 
     def server(self, url: str) -> tuple[str, int]:
         target = target_of(url)
@@ -206,7 +217,10 @@ class _Asked:
         hosts, form = self.request.allow_host or (), self.request.form
         address = target.address(hosts, tls_of(self.tls), form, say, self.way)
         self.request.check_wire(address.wire)
-        return _checked(_workload(target, self.pace, self.request), self.check), address
+        load = _workload(target, self.pace, self.request)
+        asked = self.files.with_form(load.request, self.method_is_typed)
+        paths = _paths(target, self.request)
+        return _checked(self.files.of(replace(load, request=asked), paths), self.check), address
 
 
 def _generator(
@@ -215,6 +229,7 @@ def _generator(
     pace: PaceOptions,
     several: FleetOptions,
     output: ResultOptions,
+    own: RequestFiles,
 ) -> "Engine":
     if several.fleet is None:
         wrong = [typed[name] for name in ("fleet_certificates", "on_loss") if name in typed]
@@ -222,7 +237,7 @@ def _generator(
             raise UsageError(f"`{wrong[0]}` only works with `--fleet`", hint="add --fleet, or leave it out")
         from prony.engine.local import LocalEngine
 
-        return LocalEngine(_engine(pace), output.latencies)
+        return LocalEngine(_engine(pace), output.latencies, own.open_files)
     from prony.cli.load_fleet import fleet_engine
 
     if output.latencies is not None:
@@ -266,15 +281,16 @@ def _side(url: str, asked: _Asked) -> "LoadSide":
     return LoadSide(without_credentials(url), workload, address)
 
 
-def _compared(sides: "Sequence[LoadSide]", pairs: int, pace: PaceOptions, output: ResultOptions) -> int:
+def _compared(
+    sides: "Sequence[LoadSide]", pairs: int, pace: PaceOptions, output: ResultOptions, own: RequestFiles
+) -> int:
     from prony.analysis.load_pairs import PairedLoads
     from prony.cli.load_pairs import compare_loads
     from prony.engine.local import LocalEngine
 
     first, second = sides
-    return compare_loads(
-        PairedLoads(first, second, pairs, pace.seed), LocalEngine(_engine(pace)), output.json_to
-    )
+    engine = LocalEngine(_engine(pace), requests=own.open_files)
+    return compare_loads(PairedLoads(first, second, pairs, pace.seed), engine, output.json_to)
 
 
 def _pair_window_ns(loop: Loop) -> int:

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.engine.base import OnEvent, recording_of
+from prony.engine.base import NO_REQUESTS, OnEvent, RequestDescriptors, descriptor_of, recording_of
 from prony.errors import EngineError, UsageError
 from prony.model.address import Address
 from prony.model.workload import EngineChoice, Workload
@@ -23,12 +23,16 @@ if TYPE_CHECKING:
 class LocalEngine:
     """See ``Engine``. It uses only the CPUs of the seat; without CPUs, workers are not pinned.
 
-    ``latencies``: a file that gets a row for each request of the window, while the load runs.
+    ``latencies``: a file that gets a row for each request of the window, while the load runs; ``requests``:
+    descriptors of files with requests, by their digests.
     """
 
-    def __init__(self, choice: EngineChoice, latencies: Path | None = None) -> None:
+    def __init__(
+        self, choice: EngineChoice, latencies: Path | None = None, requests: RequestDescriptors = NO_REQUESTS
+    ) -> None:
         self._choice = choice
         self._latencies = latencies
+        self._requests = requests
 
     def run(self, workload: Workload, address: Address, seat: "EngineSeat", on_event: OnEvent) -> "Recording":
         """Run the load to its end, in the caller's thread, and return the Recording.
@@ -41,7 +45,10 @@ class LocalEngine:
 
         spec = to_spec(workload, address, self._choice, seat.cpus or None)
         try:
-            told = _engine.run(json.dumps(spec), lambda event: on_event(json.loads(event)), self._latencies)
+            descriptor = descriptor_of(workload, self._requests)
+            told = _engine.run(
+                json.dumps(spec), lambda event: on_event(json.loads(event)), self._latencies, descriptor
+            )
         except _engine.EngineError as error:
             kind = UsageError if error.kind == "invalid_spec" else EngineError
             raise kind(str(error)) from error
