@@ -37,7 +37,7 @@ def test_a_load_may_name_no_file_of_requests(file):
     found = spec()
     mix = {"seed": 1, "paths": [{"path": "/", "weight": 1}], "file": file}
     sent = order({**found, "workload": {**found["workload"], "mix": mix}})
-    with pytest.raises(EngineError, match="mix.file`: a target may name no file of this machine"):
+    with pytest.raises(EngineError, match="a target may name no file of this machine"):
         checked_spec(sent, HERE, ())
 
 

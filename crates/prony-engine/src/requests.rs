@@ -381,7 +381,9 @@ pub(crate) mod tests {
         let end = bytes.len() as u64;
         let head = json!({"kinds": kinds, "is_weighted": false, "is_drawn": false}).to_string();
         bytes.extend([offsets, numbers, head.clone().into_bytes()].concat());
-        [end, rows.len() as u64, head.len() as u64].map(|number| bytes.extend(number.to_le_bytes()));
+        for number in [end, rows.len() as u64, head.len() as u64] {
+            bytes.extend(number.to_le_bytes());
+        }
         bytes
     }
 

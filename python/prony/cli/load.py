@@ -37,7 +37,7 @@ from prony.cli.options import (
 )
 from prony.cli.paths import expected_of, paths_of
 from prony.cli.process_list import overwrite_words
-from prony.cli.request_files import FileOptions, RequestFiles
+from prony.cli.request_files import FileOptions, RequestFiles, with_form
 from prony.cli.talk import ending_as_signalled, say, show
 from prony.cli.tls_options import TlsOptions, refuse_without_tls, tls_of
 from prony.engine.target import LoadTarget, target_of
@@ -159,6 +159,8 @@ def load(
     """Load one address: closed loop, open loop or a fixed count, with an account of every request."""
     typed = given(context)
     files.check(typed, request.is_mix)
+    if request.form_fields and request.body is not None:
+        raise UsageError("`--form` and `--body` exclude each other: a request has one body")
     is_drawn = request.is_mix or files.names_a_file
     if pair.compare is None:
         # The seed of a mix is of use in any loop.
@@ -168,6 +170,7 @@ def load(
     _check_outputs(output)
     overwrite_words(_passwords(url, pair, way))
     own = RequestFiles(files, pace.seed)
+    context.call_on_close(own.close)
     if pair.compare is not None:
         _refuse_of_one_load(typed)
         asked = _Asked(pace, request, own, way.way, tls, check, "method" in typed)
@@ -218,7 +221,9 @@ class _Asked:
         address = target.address(hosts, tls_of(self.tls), form, say, self.way)
         self.request.check_wire(address.wire)
         load = _workload(target, self.pace, self.request)
-        asked = self.files.with_form(load.request, self.method_is_typed)
+        asked, form = load.request, self.request.form_fields
+        if form:
+            asked = with_form(asked, form, self.method_is_typed)
         paths = _paths(target, self.request)
         return _checked(self.files.of(replace(load, request=asked), paths), self.check), address
 

@@ -13,7 +13,8 @@ import typer
 from prony.cli.options import given_content
 from prony.errors import UsageError
 from prony.model.exchange import Request
-from prony.model.workload import CountStop, MixPath, Order, Workload
+from prony.model.plan import Plan
+from prony.model.workload import CountStop, EngineChoice, MixPath, Order, Workload
 
 
 class OrderOption(StrEnum):
@@ -58,13 +59,6 @@ class FileOptions:
             "the file), or weighted (usual where lines have a weight; else in-order)."
         ),
     ] = None
-    form: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="Send a field of a multipart form, by POST; NAME=@FILE sends a file; may be repeated.",
-        ),
-    ] = None
 
     @property
     def names_a_file(self) -> bool:
@@ -80,8 +74,6 @@ class FileOptions:
             raise UsageError(
                 "`--order` only works with `--requests-from` or `--data`", hint="add one of them"
             )
-        if self.form and "body" in typed:
-            raise UsageError("`--form` and `--body` exclude each other: a request has one body")
         if self.requests_from is not None:
             wrong = ["--data"] if self.data else ["--path"] if "path" in typed else []
             if wrong:
@@ -101,7 +93,7 @@ class FileOptions:
             raise UsageError("`--order once` does not work with several paths, which share the rows of data")
 
 
-_NOT_YET = ("follow", "fleet")
+_NOT_YET = ("follow", "fleet", "target")
 _NOT_ONCE = ("requests", "duration", "stages", "warmup")
 
 
@@ -118,15 +110,10 @@ class RequestFiles:
         """Descriptors by digest."""
         return {sha256: file.fileno() for sha256, file in self._files.items()}
 
-    def with_form(self, request: Request, method_is_typed: bool) -> Request:
-        """Return the request with the form as its body."""
-        if not self.options.form:
-            return request
-        body, content_type = multipart(self.options.form)
-        typed = tuple(one for one in request.headers if one[0].lower() != "content-type")
-        method = request.method if method_is_typed else "POST"
-        headers = (*typed, ("Content-Type", content_type))
-        return replace(request, method=method, headers=headers, body=body)
+    def close(self) -> None:
+        """Close the files, which are gone then."""
+        for file in self._files.values():
+            file.close()
 
     def of(self, load: Workload, paths: Sequence[MixPath]) -> Workload:
         """Return the load with the requests of the files.
@@ -145,13 +132,47 @@ class RequestFiles:
                 found = of_data(path.name, file, load.request, paths)
         else:
             return load
-        self._files[found.compiled.sha256] = found.compiled.file
+        known = self._files.setdefault(found.compiled.sha256, found.compiled.file)
+        if known is not found.compiled.file:
+            found.compiled.file.close()
         wish = self.options.order
         mix = found.mix(wish.order if wish else None, self.seed)
         stop = CountStop(found.compiled.rows) if wish is OrderOption.ONCE else load.stop
         request = replace(found.request, keep_alive=load.request.keep_alive)
         warmup_ns = 0 if wish is OrderOption.ONCE else load.warmup_ns
         return replace(load, request=request, mix=mix, stop=stop, warmup_ns=warmup_ns)
+
+
+def with_form(request: Request, form: Sequence[str], method_is_typed: bool) -> Request:
+    """Return the request with the form as its body."""
+    body, content_type = multipart(form)
+    typed = tuple(one for one in request.headers if one[0].lower() != "content-type")
+    method = request.method if method_is_typed else "POST"
+    return replace(request, method=method, headers=(*typed, ("Content-Type", content_type)), body=body)
+
+
+def in_plan(plan: Plan, files: RequestFiles, is_checked: bool) -> Plan:
+    """Return the plan with the requests of the files in each of its loads. Bodies of replies are those of the
+    app's own request, and not checked, unless the user says what they are: ``is_checked``.
+
+    *Errors*: UsageError as `RequestFiles.of`, and for generators that send none.
+    """
+    if not files.options.names_a_file:
+        return plan
+    if files.options.order is OrderOption.ONCE:
+        raise UsageError("`--order once` only works with `prony load`: windows of a study have one length")
+    if other := next((one for one in plan.cells if one.engine.name != EngineChoice().name), None):
+        raise UsageError(f"`{other.engine.name}` sends no requests from a file; only Prony's own engine does")
+    cells = tuple(replace(cell, workload=_in_cell(cell.workload, files, is_checked)) for cell in plan.cells)
+    return replace(plan, cells=cells)
+
+
+def _in_cell(load: Workload, files: RequestFiles, is_checked: bool) -> Workload:
+    paths = load.mix.paths if load.mix else (MixPath(load.request.path),)
+    found = files.of(load, paths)
+    if is_checked:
+        return found
+    return replace(found, expect_body=None, expect_body_contains=(), expect_body_sha256=None)
 
 
 def opened(option: str, path: Path) -> BinaryIO:

@@ -17,6 +17,7 @@ from prony.cli.load_options import CheckOptions
 from prony.cli.measure import Ending, cpus_of, dry_run, end, run_and_report
 from prony.cli.options import check_output, connections_of, duration_of, optional, pacing_of, studies_to
 from prony.cli.protocol import cross_checks_of, with_length, with_protocol
+from prony.cli.request_files import FileOptions, RequestFiles, in_plan
 from prony.cli.run_checks import (
     archive_to_write,
     check_files,
@@ -68,6 +69,8 @@ Examples:
 
   prony run --app shop:app --servers gunicorn,uwsgi --path /=9 --path /cart=1    a mix of paths
 
+  prony run --app shop:app --servers gunicorn,uwsgi --requests-from paths.csv    the requests of a file
+
   prony run --app shop:app --servers gunicorn --set gunicorn.workers=4 --dry-run
 
   prony run --app shop:app --servers gunicorn --set gunicorn.workers=2,4,8 --set gunicorn.threads=1,8
@@ -94,6 +97,7 @@ def run(
     what: WhatOptions,
     own: AppOptions,
     load: LoadOptions,
+    files: FileOptions,
     check: CheckOptions,
     sure: SureOptions,
     sandbox: SandboxOptions,
@@ -109,6 +113,7 @@ def run(
     from prony.catalog.schema.loader import load_catalog
 
     options = RunOptions(given(context), study, what, own, load, check, sure, sandbox, output)
+    files.check(options.typed, is_mix=False)
     check_output(output.json_to)
     known = load_catalog(tuple(what.catalog or ()))
     ending = Ending(output.json_to, output.strict, output.full, not output.no_html)
@@ -122,7 +127,9 @@ def run(
         return end(out, ending, 0 if status == ExitCode.COULD_NOT_MEASURE else status)
     refuse_options_of_another_run(options, known.apps)
     refuse_masked(own.env or (), load.header or ())
-    return _do(_study(options, known), ending, output.show_only)
+    requests = RequestFiles(files, seed=1)
+    context.call_on_close(requests.close)
+    return _do(_study(options, known, requests), ending, output.show_only)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +182,7 @@ def _do(task: "Study", ending: Ending, show_only: bool) -> int:
     return run_and_report(task, ending)
 
 
-def _study(options: RunOptions, known: "Catalog") -> "Study":
+def _study(options: RunOptions, known: "Catalog", requests: RequestFiles) -> "Study":
     """Return the study that the options describe, checked for this machine.
 
     *Errors*: UsageError for wrong options, HostError for what this machine lacks.
@@ -208,6 +215,7 @@ def _study(options: RunOptions, known: "Catalog") -> "Study":
     plan = with_protocol(plan, options.sure, options.load.find_rate)
     plan = _without_doubles(plan, check_settings(asked.settings, plan, known, cpus_of(plan)))
     check_threads(plan, options.load.engine_threads)
+    plan = in_plan(plan, requests, any(name.startswith("expect_body") for name in options.typed))
     check_mix(plan, options.load.engine)
     check_streams(plan, known, options.load.streams)
     check_files(options.own, user)
@@ -230,6 +238,7 @@ def _study(options: RunOptions, known: "Catalog") -> "Study":
         resumes=goes_on(out, plan, checks),
         fitness=partial(kept_fitness, user.cache),
         fleet=fleet,
+        requests=requests.open_files,
     )
 
 
