@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from prony.errors import UsageError
 from prony.escapes import shortened
-from prony.model.exchange import Request, as_sent, fault_of, is_header_value, status_ranges
+from prony.model.exchange import Request, as_sent, fault_of, is_header_value, is_path, status_ranges
 from prony.model.workload import OTHERS, Mix, MixPath, Order, RequestFile, is_weight
 from prony.requests_from.compiled import Compiled, Field, Kind, Text, Writer
 from prony.requests_from.records import Record, records
@@ -65,8 +65,16 @@ def of_list(name: str, file: BinaryIO, base: Request) -> Requests:
     with Writer(is_weighted) as writer:
         line = _line(first, base, origins)
         request = line.request
-        writer.row(writer.kind(line.kind()), line.label, line.fields(), line.weight)
+        number = writer.kind(line.kind())
+        writer.row(number, line.label, line.fields(), line.weight)
+        is_plain = first.values.keys() == {"path"} and base.body is None
         for record in lines:
+            path = record.values.get("path")
+            # A million plain paths: what `_line` makes of them, at a tenth of its time.
+            if is_plain and len(record.values) == 1 and isinstance(path, str) and is_path(path):
+                sent = as_sent(path)
+                writer.row(number, sent, (sent.encode(),))
+                continue
             if ("weight" in record.values) != is_weighted:
                 raise record.fault("expected a `weight` in each line, or in none")
             line = _line(record, base, origins)
