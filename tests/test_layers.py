@@ -18,7 +18,8 @@ LAYERS = (
     *("schedule", "factors", "study_document", "workloads", "plan", "cross_check"),
     *("analysis", "diagnosis", "archive", "reading", "report", "tune"),
     # Measuring.
-    *("survey", "host", "certificates", "sandbox", "catalog", "monitor", "engine", "assembly"),
+    *("survey", "host", "certificates", "requests_from", "sandbox", "catalog", "monitor"),
+    *("engine", "assembly"),
     *("alone", "trial", "study", "check", "calibration"),
     # Showing.
     *("listing", "page", "faces", "data", "cli", "__main__"),

@@ -32,6 +32,15 @@ def order(found, authority=None, limit_ns=SECOND_NS):
     return LoadOrder(1, found, limit_ns, authority)
 
 
+@pytest.mark.parametrize("file", ["/etc/passwd", {"sha256": "0" * 64}, {}])
+def test_a_load_may_name_no_file_of_requests(file):
+    found = spec()
+    mix = {"seed": 1, "paths": [{"path": "/", "weight": 1}], "file": file}
+    sent = order({**found, "workload": {**found["workload"], "mix": mix}})
+    with pytest.raises(EngineError, match="a target may name no file of this machine"):
+        checked_spec(sent, HERE, ())
+
+
 def test_each_message_is_read():
     assert read_message({"hello": "1", "listen": HERE}) == Hello("1", HERE)
     assert read_message({"cancel": 3}) == Cancel(3)

@@ -68,7 +68,7 @@ impl Stream {
         target.check()?;
         request.check()?;
         let body = request.decoded_body()?;
-        let mut protocol = Http2::new(request, body.as_deref(), target)?;
+        let protocol = Http2::new(request, body.as_deref(), target)?;
         let (head, body) = parts(protocol.bytes(Same));
         let mut connection = Connection::new();
         let id = connection.begin(0, head, request.method == "HEAD", body.is_empty());

@@ -7,7 +7,7 @@
 //!
 //! let asked = Expectation { statuses: vec![(200, 204)], ..Expectation::default() };
 //! let expect = Expect::new(&asked).unwrap();
-//! assert_eq!(expect.judge(404, None, &mut expect.seen()).class, Class::BadStatus(404));
+//! assert_eq!(expect.judge(0, 404, None, &mut expect.seen()).class, Class::BadStatus(404));
 //! ```
 
 mod needle;
@@ -23,7 +23,8 @@ use std::sync::Arc;
 /// What a run expects of each reply.
 #[derive(Debug, Clone)]
 pub struct Expect {
-    statuses: Vec<RangeInclusive<u16>>,
+    /// Those of the load, then those of each kind of a file.
+    statuses: Vec<Vec<RangeInclusive<u16>>>,
     headers: Option<Arc<[ExpectedHeader]>>,
     body: Option<Vec<u8>>,
     needles: Vec<Needle>,
@@ -109,13 +110,24 @@ impl Expect {
             statuses.push(200..=399);
         }
         Ok(Self {
-            statuses,
+            statuses: vec![statuses],
             whys: Whys::of(&headers, &needles),
             headers: (!headers.is_empty()).then(|| headers.into()),
             body: asked.decoded_body()?,
             needles: needles.iter().map(|needle| Needle::new(needle)).collect(),
             sha256: asked.decoded_sha256()?,
         })
+    }
+
+    /// Beside the statuses of the load, further sets that requests name by number, from 1; one that is empty is that of the load.
+    pub fn with_statuses<'s>(mut self, sets: impl Iterator<Item = &'s [(u16, u16)]>) -> Self {
+        for set in sets {
+            let own: Vec<_> = set.iter().map(|&(low, high)| low..=high).collect();
+            let usual = &self.statuses[0];
+            let next = if own.is_empty() { usual.clone() } else { own };
+            self.statuses.push(next);
+        }
+        self
     }
 
     /// The fields that heads must have; null: any head will do.
@@ -153,9 +165,9 @@ impl Expect {
         }
     }
 
-    /// The verdict on a complete reply; `unmet`: the expected field that its head does not have.
-    pub fn judge(&self, status: u16, unmet: Option<u16>, seen: &mut Seen) -> Verdict {
-        if !self.statuses.iter().any(|range| range.contains(&status)) {
+    /// The verdict on a complete reply; `asked`: which set of statuses its request has; `unmet`: the expected field that its head does not have.
+    pub fn judge(&self, asked: usize, status: u16, unmet: Option<u16>, seen: &mut Seen) -> Verdict {
+        if !self.statuses[asked].iter().any(|range| range.contains(&status)) {
             return Verdict {
                 class: Class::BadStatus(status),
                 why: None,
@@ -263,7 +275,7 @@ mod tests {
         pieces
             .iter()
             .for_each(|piece| expect.see(&mut seen, piece.as_bytes()));
-        expect.judge(status, None, &mut seen)
+        expect.judge(0, status, None, &mut seen)
     }
 
     fn judged(expect: &Expect, status: u16, pieces: &[&str]) -> Class {
@@ -336,7 +348,7 @@ mod tests {
         for body in ["hello", "hell", "hello", "o", "hello"] {
             seen.reset();
             expect.see(&mut seen, body.as_bytes());
-            let class = expect.judge(200, None, &mut seen).class;
+            let class = expect.judge(0, 200, None, &mut seen).class;
             assert_eq!(class == Class::Ok, body == "hello", "{body}");
         }
     }
@@ -368,7 +380,7 @@ mod tests {
             let head = format!("HTTP/1.1 200 OK\r\n{fields}\r\n");
             assert_eq!(unmet_header(&headers, head.as_bytes()), unmet, "{fields}");
         }
-        let sample = |place| expect.judge(200, Some(place), &mut expect.seen()).why.unwrap();
+        let sample = |place| expect.judge(0, 200, Some(place), &mut expect.seen()).why.unwrap();
         assert_eq!(&*sample(0), "no header `content-type: text/html`");
         assert_eq!(&*sample(1), "no header `ETag`");
     }

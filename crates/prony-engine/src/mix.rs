@@ -2,7 +2,7 @@
 
 use crate::random;
 use crate::schedule::Share;
-use crate::spec::Mix;
+use std::sync::Arc;
 
 /// The paths of one worker's requests, by their numbers in the mix.
 ///
@@ -15,7 +15,7 @@ use crate::spec::Mix;
 #[derive(Debug, Clone)]
 pub struct Draw {
     /// Where the part of each path but the last one ends, in 2^64ths.
-    ends: Box<[u64]>,
+    ends: Arc<[u64]>,
     seed: u64,
     number: u64,
     step: u64,
@@ -26,23 +26,17 @@ const HALF_BITS: u32 = BLOCK_BITS / 2;
 const ROUNDS: usize = 4;
 
 impl Draw {
-    /// The whole sequence of a mix.
-    pub fn new(mix: &Mix) -> Self {
-        let weights: Vec<f64> = mix.paths.iter().map(|one| one.weight).collect();
-        Self::by_weights(&weights, mix.seed)
-    }
-
-    /// As [`Draw::new`], of whatever has these weights.
-    pub fn by_weights(weights: &[f64], seed: u64) -> Self {
-        let whole: f64 = weights.iter().sum();
-        let sums = weights.iter().scan(0.0, |sum, weight| {
+    /// The whole sequence of paths with these weights.
+    pub fn new(weights: impl Iterator<Item = f64> + Clone, seed: u64) -> Self {
+        let (whole, count) = (weights.clone().sum::<f64>(), weights.clone().count());
+        let sums = weights.scan(0.0, |sum, weight| {
             *sum += weight;
             Some(*sum)
         });
         // 2^64; what is beyond the last number becomes that.
         let ends = sums.map(|sum| (sum / whole * 18_446_744_073_709_551_616.0) as u64);
         Self {
-            ends: ends.take(weights.len() - 1).collect(),
+            ends: ends.take(count - 1).collect(),
             seed,
             number: 0,
             step: 1,
@@ -85,18 +79,12 @@ fn shuffled(place: u64, keys: &[u64; ROUNDS]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::MixPath;
     use proptest::prelude::*;
 
     const BLOCK: usize = 1 << BLOCK_BITS;
 
     fn draw(seed: u64, weights: &[f64]) -> Draw {
-        let path = |(place, &weight): (usize, &f64)| MixPath {
-            path: format!("/{place}"),
-            weight,
-        };
-        let paths = weights.iter().enumerate().map(path).collect();
-        Draw::new(&Mix { seed, paths })
+        Draw::new(weights.iter().copied(), seed)
     }
 
     fn paths(mut draw: Draw, count: usize) -> Vec<usize> {

@@ -4,20 +4,22 @@ mod cgi;
 pub mod fastcgi;
 pub mod http1;
 pub mod http2;
-mod mixed;
 pub mod scgi;
+mod sessions;
 pub(crate) mod typed;
 pub mod uwsgi;
 
 pub use fastcgi::FastCgi;
 pub use http2::Http2;
-pub use mixed::Mixed;
 pub use scgi::Scgi;
+pub use sessions::{Session, Sessions};
 pub use uwsgi::Uwsgi;
 
+use crate::error::Error;
 use crate::expect::ExpectedHeader;
+use crate::requests::{length_mark, Kind, Piece, Template};
 use crate::schedule::Share;
-use crate::spec::{HttpVersion, Request};
+use crate::spec::{HttpVersion, Request, Target};
 use std::sync::Arc;
 
 /// Where a reply is after [`Reader::feed`].
@@ -76,6 +78,8 @@ pub trait Reader {
     fn location(&self) -> Option<&[u8]> {
         None
     }
+    /// Whether the next request is HEAD: its reply then ends with its head.
+    fn answers_head(&mut self, is_head: bool);
     /// Sets the fields that final heads must have.
     fn expect_headers(&mut self, expected: Option<Arc<[ExpectedHeader]>>);
     /// The first of them that this reply's head does not have; null before the head is complete.
@@ -95,20 +99,49 @@ pub trait Protocol {
     fn take_share(&mut self, _: Share) {}
     /// The next request that is begun.
     fn next(&mut self) -> Self::Request;
-    /// The bytes of a request: the same for the same value.
-    fn bytes(&mut self, request: Self::Request) -> &[u8];
+    /// Makes a slot ready for a request that is begun on it. True: the request is in the slot's buffer now; false: it is one of those that
+    /// [`Protocol::bytes`] has.
+    fn begin(&self, _: Self::Request, _: &mut Self::Reader, _: &mut Vec<u8>) -> bool {
+        false
+    }
+    /// The bytes of a request that is in no buffer: the same for the same value.
+    fn bytes(&self, request: Self::Request) -> &[u8];
     /// Whether it may be sent a second time when a connection ends before its reply began (RFC 9110 section 9.2.2).
     fn is_idempotent(&self, request: Self::Request) -> bool;
     /// A reader for a new connection.
     fn reader(&self) -> Self::Reader;
-    /// Whether a connection may be used for another request.
-    fn keeps_alive(&self) -> bool;
+    /// Whether its connection may be used for another request.
+    fn keeps_alive(&self, request: Self::Request) -> bool;
+}
+
+/// A protocol of one request, which can be rendered from a specification's: with holes too, where it has templates.
+pub trait Rendered: Protocol<Request = Same> + Sized {
+    /// Whether it renders requests with holes.
+    const HAS_TEMPLATES: bool = false;
+    /// The request as it is sent there.
+    ///
+    /// # Errors
+    /// [`Error::InvalidSpec`] for what the protocol does not have.
+    fn rendered(request: &Request, body: Option<&[u8]>, target: &Target) -> Result<Self, Error>;
+    /// The request of a kind, whose holes are marked, as far as it can be rendered.
+    ///
+    /// # Errors
+    /// [`Error::InvalidSpec`] for what the protocol does not have.
+    fn template(_: &Request, _: &Kind, _: &Target) -> Result<Template, Error> {
+        Err(Error::InvalidSpec("`target.wire` has no templates".to_owned()))
+    }
+    /// A reader for a new connection, of no request yet.
+    fn new_reader(target: &Target) -> Self::Reader;
 }
 
 /// A request, as it is kept while it is in progress.
 pub trait Asks: Copy + std::fmt::Debug {
     /// The number of its path in the mix; without a mix there is one.
     fn path(self) -> usize;
+    /// The number of the statuses that are a success of it.
+    fn expectation(self) -> usize {
+        0
+    }
 }
 
 /// A request that is the same as all others.
@@ -118,13 +151,6 @@ pub struct Same;
 impl Asks for Same {
     fn path(self) -> usize {
         0
-    }
-}
-
-/// A request of a mix is the number of its path.
-impl Asks for usize {
-    fn path(self) -> usize {
-        self
     }
 }
 
@@ -165,7 +191,7 @@ impl Protocol for Http1 {
         Same
     }
 
-    fn bytes(&mut self, _: Same) -> &[u8] {
+    fn bytes(&self, _: Same) -> &[u8] {
         &self.request
     }
 
@@ -177,8 +203,41 @@ impl Protocol for Http1 {
         self.is_idempotent
     }
 
-    fn keeps_alive(&self) -> bool {
+    fn keeps_alive(&self, _: Same) -> bool {
         self.keep_alive
+    }
+}
+
+impl Rendered for Http1 {
+    const HAS_TEMPLATES: bool = true;
+
+    fn rendered(request: &Request, body: Option<&[u8]>, target: &Target) -> Result<Self, Error> {
+        let asked = target.asked(request);
+        Ok(Self::new(
+            target.wire.version(),
+            &asked,
+            body,
+            &target.authority(),
+        ))
+    }
+
+    fn template(request: &Request, kind: &Kind, target: &Target) -> Result<Template, Error> {
+        let (whole, open) = (kind.whole_body(), kind.open_body());
+        let mut asked = target.asked(request);
+        if open.is_some() {
+            asked.headers.push(("Content-Length".to_owned(), length_mark()));
+        }
+        let (version, authority) = (target.wire.version(), target.authority());
+        let bytes = http1::render_request(version, &asked, whole.as_deref(), &authority);
+        // Only the head has marks: a body may have any byte.
+        let end = memchr::memmem::find(&bytes, b"\r\n\r\n").map_or(bytes.len(), |end| end + 4);
+        let (head, rest) = bytes.split_at(end);
+        let body = open.unwrap_or_else(|| vec![Piece::Bytes(rest.to_vec())]);
+        Ok(Template::of(head, body))
+    }
+
+    fn new_reader(target: &Target) -> Self::Reader {
+        http1::ReplyReader::new(target.wire.version(), false)
     }
 }
 
@@ -213,6 +272,10 @@ impl Reader for http1::ReplyReader {
 
     fn location(&self) -> Option<&[u8]> {
         self.location()
+    }
+
+    fn answers_head(&mut self, is_head: bool) {
+        self.answers_head(is_head);
     }
 
     fn expect_headers(&mut self, expected: Option<Arc<[ExpectedHeader]>>) {

@@ -7,8 +7,7 @@ use crate::error::Error;
 use crate::event::{Event, LastSecond, Phase};
 use crate::generator::{Generator, Thread};
 use crate::limit::{Limits, SPARE_DESCRIPTORS};
-use crate::mix::Draw;
-use crate::protocol::{FastCgi, Http1, Http2, Mixed, Protocol, Same, Scgi, Uwsgi};
+use crate::protocol::{FastCgi, Http1, Http2, Protocol, Rendered, Scgi, Sessions, Uwsgi};
 use crate::recorder::{
     raw_rows, seconds, Ledger, PathLedger, RawRows, Recorder, Seconds, StageLedger, StreamTimes,
 };
@@ -16,7 +15,8 @@ use crate::recording::{
     self, Answered, Completed, Connections, Engine, GroupRecord, LoopKind, RawLatencies, Recording, Streams,
     Window,
 };
-use crate::spec::{Pacing, Request, Socket, Spec, Stop, Target, Wire};
+use crate::requests::Book;
+use crate::spec::{Pacing, Socket, Spec, Stop, Target, Wire};
 use crate::tls::Client;
 use crate::transport::Address;
 use crate::worker::{
@@ -106,20 +106,30 @@ const PROGRESS_EVERY_NS: u64 = 250_000_000;
 /// # Errors
 /// See [`Error`]. Failed requests are not errors: they are in the account.
 pub fn run(spec: &Spec, control: &Control, on_event: &mut dyn FnMut(&Event)) -> Result<Recording, Error> {
-    run_with(spec, control, None, on_event, &mut || {})
+    run_with(spec, control, Files::default(), on_event, &mut || {})
 }
 
-/// As [`run`]; each request of the window becomes a row of `latencies`, while the load runs. `on_slice` is called at least every 100 ms on the calling thread, so that a host program can look at its signals.
+/// The open files beside a specification.
+#[derive(Debug, Default)]
+pub struct Files {
+    /// Each request of the window becomes a row of it, while the load runs.
+    pub latencies: Option<File>,
+    /// The requests, where `workload.mix.file` asks for it.
+    pub requests: Option<File>,
+}
+
+/// As [`run`], with files. `on_slice` is called at least every 100 ms on the calling thread, so that a host program can look at its signals.
 ///
 /// # Errors
 /// As [`run`].
 pub fn run_with(
     spec: &Spec,
     control: &Control,
-    latencies: Option<File>,
+    files: Files,
     on_event: &mut dyn FnMut(&Event),
     on_slice: &mut dyn FnMut(),
 ) -> Result<Recording, Error> {
+    let book = book(spec, files.requests)?;
     control.connect_to(&spec.target, spec.target.hosts())?;
     check_sources(spec)?;
     cpu::raise_descriptor_limit();
@@ -132,7 +142,7 @@ pub fn run_with(
     let security = Security::of(&spec.target)?;
     let margins_ns = spin_margins(spec)?;
     let common = Common::new(spec, start_of(spec), limits.run.connections);
-    let (writer, sides) = match latencies {
+    let (writer, sides) = match files.latencies {
         Some(file) => {
             let starting = Error::io("starting the writer of latencies");
             let (writer, sides) = raw_rows(file, common.workers).map_err(starting)?;
@@ -145,6 +155,7 @@ pub fn run_with(
     let crew = Crew {
         spec,
         common: &common,
+        book,
         margins_ns: &margins_ns,
         control,
         report_to,
@@ -165,6 +176,18 @@ pub fn run_with(
     watch.finish(&recording.window, on_event);
     recording.finish()?;
     Ok(recording)
+}
+
+/// The requests of a load that has them in a file.
+fn book(spec: &Spec, file: Option<File>) -> Result<Option<Arc<Book>>, Error> {
+    match (spec.workload.request_file(), file) {
+        (None, _) => Ok(None),
+        (Some(asked), Some(mut file)) => Book::read(&mut file, asked).map(|book| Some(Arc::new(book))),
+        (Some(asked), None) => Err(Error::InvalidSpec(format!(
+            "`workload.mix.file` is `{}`; expected that file beside the specification",
+            asked.sha256
+        ))),
+    }
 }
 
 /// Starts the workers, which alone can report from then on: so it is known when one has ended without.
@@ -325,7 +348,6 @@ impl Security {
 struct Multiplexed<W> {
     inner: W,
     streams: usize,
-    is_head: bool,
 }
 
 impl<W> Multiplexed<W> {
@@ -333,7 +355,6 @@ impl<W> Multiplexed<W> {
         Self {
             inner,
             streams: spec.target.wire.streams(),
-            is_head: spec.workload.request.method == "HEAD",
         }
     }
 }
@@ -343,34 +364,25 @@ impl<W: Drive> Drive for Multiplexed<W> {
 
     fn driver(self, addresses: Addresses, first: usize) -> std::io::Result<Self::Driver> {
         let inner = self.inner.driver(addresses, first)?;
-        Ok(driver::Http2::new(inner, Monotonic, self.streams, self.is_head))
+        Ok(driver::Http2::new(inner, Monotonic, self.streams))
     }
 }
 
 fn start(crew: &Crew<'_>, security: Security, raw: Vec<RawRows>) -> Result<Vec<Member>, Error> {
-    let (target, body) = (&crew.spec.target, crew.spec.request_body()?);
-    let body = body.as_deref();
-    match target.wire {
-        Wire::Http { version } => {
-            let authority = target.authority();
-            let rendered =
-                |request: &Request| Ok(Http1::new(version, &target.asked(request), body, &authority));
-            match security {
-                Security::None => crew.send(rendered, &Plain, raw),
-                Security::Tls(client) => crew.send(rendered, &client, raw),
-                Security::Tunnel(through) => crew.send(rendered, &through, raw),
-            }
-        }
-        Wire::Http2 { .. } => {
-            let rendered = |request: &Request| Http2::new(request, body, target);
-            crew.multiplex(rendered, security, raw)
-        }
-        Wire::Fastcgi {} => crew.send(|request| FastCgi::new(request, body, target), &Plain, raw),
-        Wire::Uwsgi { modifier1 } => {
-            let rendered = |request: &Request| Uwsgi::new(request, body, target, modifier1);
-            crew.send(rendered, &Plain, raw)
-        }
-        Wire::Scgi {} => crew.send(|request| Scgi::new(request, body, target), &Plain, raw),
+    match crew.spec.target.wire {
+        Wire::Http { .. } => match security {
+            Security::None => crew.send::<Http1, _>(&Plain, raw),
+            Security::Tls(client) => crew.send::<Http1, _>(&client, raw),
+            Security::Tunnel(through) => crew.send::<Http1, _>(&through, raw),
+        },
+        Wire::Http2 { .. } => match security {
+            Security::None => crew.send::<Http2, _>(&Multiplexed::new(Plain, crew.spec), raw),
+            Security::Tls(client) => crew.send::<Http2, _>(&Multiplexed::new(client, crew.spec), raw),
+            Security::Tunnel(through) => crew.send::<Http2, _>(&Multiplexed::new(through, crew.spec), raw),
+        },
+        Wire::Fastcgi {} => crew.send::<FastCgi, _>(&Plain, raw),
+        Wire::Uwsgi { .. } => crew.send::<Uwsgi, _>(&Plain, raw),
+        Wire::Scgi {} => crew.send::<Scgi, _>(&Plain, raw),
     }
 }
 
@@ -378,43 +390,35 @@ fn start(crew: &Crew<'_>, security: Security, raw: Vec<RawRows>) -> Result<Vec<M
 struct Crew<'r> {
     spec: &'r Spec,
     common: &'r Common,
+    book: Option<Arc<Book>>,
     margins_ns: &'r [u64],
     control: &'r Control,
     report_to: Sender<Report>,
 }
 
 impl Crew<'_> {
-    /// Starts the load over HTTP/2.
-    fn multiplex(
-        &self,
-        rendered: impl Fn(&Request) -> Result<Http2, Error>,
-        security: Security,
-        raw: Vec<RawRows>,
-    ) -> Result<Vec<Member>, Error> {
-        match security {
-            Security::None => self.send(rendered, &Multiplexed::new(Plain, self.spec), raw),
-            Security::Tls(client) => self.send(rendered, &Multiplexed::new(client, self.spec), raw),
-            Security::Tunnel(through) => self.send(rendered, &Multiplexed::new(through, self.spec), raw),
-        }
-    }
-
-    /// Starts the load of the one request, or of a mix, each rendered once for each group.
-    fn send<P: Protocol<Request = Same> + Clone + Send + 'static, W: Drive>(
-        &self,
-        rendered: impl Fn(&Request) -> Result<P, Error>,
-        drive: &W,
-        raw: Vec<RawRows>,
-    ) -> Result<Vec<Member>, Error> {
+    /// Starts the load of the one request, of a mix, or of a file, each rendered once for each group.
+    fn send<P, W: Drive>(&self, drive: &W, raw: Vec<RawRows>) -> Result<Vec<Member>, Error>
+    where
+        P: Rendered + Clone + Send + Sync + 'static,
+    {
         let groups = self.spec.requests_by_group();
-        let Some(mix) = &self.spec.workload.mix else {
-            let one = groups.iter().map(|requests| rendered(&requests[0]));
-            return self.start(&one.collect::<Result<Vec<_>, _>>()?, drive, raw);
-        };
-        let mixed = groups.iter().map(|requests| {
-            let each: Result<Vec<P>, Error> = requests.iter().map(&rendered).collect();
-            Ok(Mixed::new(each?, Draw::new(mix)))
-        });
-        self.start(&mixed.collect::<Result<Vec<_>, Error>>()?, drive, raw)
+        let groups = groups.iter().map(Vec::as_slice);
+        match (&self.spec.workload.mix, &self.book) {
+            (None, _) => {
+                let body = self.spec.request_body()?;
+                let one = groups.map(|requests| P::rendered(&requests[0], body.as_deref(), &self.spec.target));
+                self.start(&one.collect::<Result<Vec<P>, _>>()?, drive, raw)
+            }
+            (Some(mix), None) => {
+                let mixed = groups.map(|requests| Sessions::<P>::of_mix(self.spec, mix, requests));
+                self.start(&mixed.collect::<Result<Vec<_>, _>>()?, drive, raw)
+            }
+            (Some(mix), Some(book)) => {
+                let sessions = Sessions::<P>::of_book(self.spec, mix, Arc::clone(book))?;
+                self.start(&[sessions], drive, raw)
+            }
+        }
     }
 
     /// `protocols`: of each group. Each worker has one of the sides in `raw`, where there are any.
@@ -444,6 +448,9 @@ impl Crew<'_> {
         let (series, ledger) = seconds(self.common.times.open_ns);
         let gauges = Arc::new(Gauges::default());
         let mut share = task(self.spec, self.common, number)?;
+        if let Some(book) = &self.book {
+            share.expect = share.expect.with_statuses(book.statuses());
+        }
         share.spin_margin_ns = self.margins_ns.get(number).copied();
         let job = Job {
             spec: self.spec.clone(),
@@ -939,6 +946,7 @@ mod tests {
         let common = Common::new(&spec, Monotonic.now(), 2);
         let (report_to, reports) = mpsc::channel();
         let crew = Crew {
+            book: None,
             spec: &spec,
             common: &common,
             margins_ns: &[],

@@ -459,6 +459,35 @@ pub struct Mix {
     pub seed: u64,
     /// At least two, no two of them equal.
     pub paths: Vec<MixPath>,
+    /// Where the requests are; `paths` are then the rows that they are counted in. Null: they differ in their path alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<RequestFile>,
+}
+
+/// A compiled file of requests, which is given beside the specification.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct RequestFile {
+    /// What it was made of, in words.
+    pub name: String,
+    /// Of all its bytes.
+    pub sha256: String,
+    /// How many rows it has.
+    pub requests: u64,
+    /// In which order they are sent.
+    pub order: Order,
+}
+
+/// The order in which the rows of a file are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// As they stand, and from the beginning again.
+    InOrder,
+    /// Each once in an order that the seed sets, and in that order again.
+    Shuffled,
+    /// By their weights, as the paths of a mix.
+    Weighted,
 }
 
 /// A path of a mix.
@@ -679,11 +708,11 @@ fn sha256_of(text: &str) -> Option<[u8; 32]> {
     }))
 }
 
-fn is_token(text: &str) -> bool {
+pub(crate) fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':')
 }
 
-fn is_on_one_line(value: &str) -> bool {
+pub(crate) fn is_on_one_line(value: &str) -> bool {
     !value.contains(['\r', '\n', '\0'])
 }
 
@@ -827,7 +856,14 @@ impl Spec {
             require(is_alone, field, age_ns, "none with HTTP/2")?;
         }
         let fits = load.follow == 0 || (load.follow <= MOST_HOPS && matches!(wire, Wire::Http { .. }));
-        require(fits, "workload.follow", load.follow, "at most 100, and HTTP/1")
+        require(fits, "workload.follow", load.follow, "at most 100, and HTTP/1")?;
+        let fits = load.follow == 0 || load.request_file().is_none();
+        require(
+            fits,
+            "workload.follow",
+            load.follow,
+            "0 beside a file of requests",
+        )
     }
 
     /// HTTP/1.0 has no transfer codings (RFC 9112 section 6.1).
@@ -877,6 +913,9 @@ impl Mix {
     /// # Errors
     /// [`Error::InvalidSpec`] with the field, its value and what was expected.
     fn check(&self, request: &Request) -> Result<(), Error> {
+        if self.file.is_some() {
+            return self.check_rows();
+        }
         let (count, field) = (self.paths.len(), format!("{MIX}.paths"));
         require(MIX_PATHS.contains(&count), &field, count, "2 to 100 paths")?;
         for (place, one) in self.paths.iter().enumerate() {
@@ -895,9 +934,27 @@ impl Mix {
         let expected = "the first path of the mix";
         require(is_first, "workload.request.path", &request.path, expected)
     }
+
+    /// Of a file, whose requests may be counted in one row.
+    fn check_rows(&self) -> Result<(), Error> {
+        let (count, field) = (self.paths.len(), format!("{MIX}.paths"));
+        require((1..=*MIX_PATHS.end()).contains(&count), &field, count, "1 to 100")?;
+        for one in &self.paths {
+            let fits = !one.path.is_empty() && is_on_one_line(&one.path);
+            require(fits, &format!("{field}.path"), &one.path, "a name on one line")?;
+            let fits = one.weight > 0.0 && one.weight.is_finite();
+            require(fits, &format!("{field}.weight"), one.weight, "more than 0")?;
+        }
+        Ok(())
+    }
 }
 
 impl Workload {
+    /// The file that has the requests; null: they are in the specification.
+    pub fn request_file(&self) -> Option<&RequestFile> {
+        self.mix.as_ref().and_then(|mix| mix.file.as_ref())
+    }
+
     /// The requests that are sent: one of each path.
     pub fn requests(&self) -> Vec<Request> {
         let asking = |path: &str| Request {
@@ -973,12 +1030,7 @@ impl Request {
     /// # Errors
     /// [`Error::InvalidSpec`] with the field, its value and what was expected.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        require(
-            is_token(&self.method),
-            "workload.request.method",
-            &self.method,
-            "a method such as GET",
-        )?;
+        check_method(&self.method)?;
         check_path("workload.request.path", &self.path)?;
         for (name, value) in &self.headers {
             let fits = is_token(name) && is_on_one_line(value);
@@ -994,7 +1046,12 @@ impl Request {
     }
 }
 
-fn check_path(field: &str, path: &str) -> Result<(), Error> {
+pub(crate) fn check_method(method: &str) -> Result<(), Error> {
+    let expected = "a method such as GET";
+    require(is_token(method), "workload.request.method", method, expected)
+}
+
+pub(crate) fn check_path(field: &str, path: &str) -> Result<(), Error> {
     let fits = path.starts_with('/') && path.bytes().all(|byte| byte > b' ' && byte != 0x7f);
     require(fits, field, path, "a path that starts with / and has no blanks")
 }

@@ -2,12 +2,13 @@
 
 use std::cell::RefCell;
 use std::fs::File;
+use std::os::fd::{BorrowedFd, RawFd};
 use std::path::PathBuf;
 use std::thread::available_parallelism;
 
 use prony_engine::account::CLASSES;
 use prony_engine::spec::Target;
-use prony_engine::{run_with, Control, Event, Recording, Spec};
+use prony_engine::{run_with, Control, Event, Files, Recording, Spec};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -29,17 +30,23 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 ///
 /// `latencies`: a file that gets a row for each request of the window, while the load runs; an old one is replaced.
 ///
+/// `requests`: the descriptor of an open file with the requests, where the specification names one by its digest; it stays open.
+///
 /// Raises EngineError when the run failed, OSError when the file cannot be opened.
 #[pyfunction]
-#[pyo3(signature = (spec, on_event=None, latencies=None))]
+#[pyo3(signature = (spec, on_event=None, latencies=None, requests=None))]
 fn run(
     py: Python<'_>,
     spec: &str,
     on_event: Option<Py<PyAny>>,
     latencies: Option<PathBuf>,
+    requests: Option<RawFd>,
 ) -> PyResult<String> {
     let spec = Spec::from_json(spec).map_err(|error| to_python(py, &error))?;
-    let latencies = latencies.map(File::create).transpose()?;
+    let files = Files {
+        latencies: latencies.map(File::create).transpose()?,
+        requests: requests.map(duplicate).transpose()?,
+    };
     let (written, raised) = py.detach(|| {
         let control = Control::new();
         let host = RefCell::new(Host {
@@ -52,7 +59,7 @@ fn run(
         let outcome = run_with(
             &spec,
             &control,
-            latencies,
+            files,
             &mut |event| host.borrow_mut().report(event),
             &mut || host.borrow_mut().look_for_signals(),
         );
@@ -67,6 +74,14 @@ fn run(
         Some(exception) => Err(exception),
         None => written.map_err(|error| to_python(py, &error))?,
     }
+}
+
+/// The file of a descriptor that is the caller's, and stays so.
+fn duplicate(descriptor: RawFd) -> std::io::Result<File> {
+    // A path by which the kernel opens nothing anew could not be had: the file has no name.
+    // SAFETY: it is borrowed for this call only; one that is not open fails with EBADF.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
+    borrowed.try_clone_to_owned().map(File::from)
 }
 
 /// Return the Recordings of several machines as one, all as JSON: in a tree, by all CPUs that there are.

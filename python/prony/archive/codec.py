@@ -98,7 +98,7 @@ def decode_workload(value: Json) -> Workload:
 def _check_mix(mix: Mix, request: Request) -> None:
     if fault := fault_of_mix(mix):
         raise ShapeError(*fault, "workload", "mix")
-    if request.path != mix.paths[0].path:
+    if mix.file is None and request.path != mix.paths[0].path:
         raise ShapeError("the first path of the mix", request.path, "workload", "request", "path")
 
 

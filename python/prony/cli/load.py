@@ -39,6 +39,7 @@ from prony.cli.options import (
 )
 from prony.cli.paths import expected_of, paths_of
 from prony.cli.process_list import overwrite_words
+from prony.cli.request_files import FileOptions, RequestFiles, with_form
 from prony.cli.talk import ending_as_signalled, say, show
 from prony.cli.tls_options import TlsOptions, refuse_without_tls, tls_of
 from prony.engine.target import LoadTarget, target_of
@@ -121,6 +122,10 @@ Examples:
 
   prony load http://127.0.0.1:8000/ --path /=9 --path /cart=1     a mix of paths, by their weights
 
+  prony load http://127.0.0.1:8000/ --requests-from urls.csv      the requests of a file
+
+  prony load http://127.0.0.1:8000/ --path '/items/{{id}}' --data ids.csv    values from a file
+
   prony load http://shop.example/ --resolve shop.example:80:127.0.0.1    this machine, by the server's name
 
   prony load http://me:secret@127.0.0.1:8000/ --follow 3      a password; redirects followed
@@ -158,6 +163,7 @@ def load(
     ],
     pace: PaceOptions,
     request: RequestOptions,
+    files: FileOptions,
     way: WayOptions,
     users: UserOptions,
     tls: TlsOptions,
@@ -169,24 +175,30 @@ def load(
 ) -> int:
     """Load one address: closed loop, open loop or a fixed count, with an account of every request."""
     typed = given(context)
+    files.check(typed, request.is_mix)
+    if request.form_fields and request.body is not None:
+        raise UsageError("`--form` and `--body` exclude each other: a request has one body")
+    is_drawn = request.is_mix or files.names_a_file
     if pair.compare is None:
         # The seed of a mix is of use in any loop.
-        of_loop = {name: option for name, option in typed.items() if name != "seed" or not request.is_mix}
+        of_loop = {name: option for name, option in typed.items() if name != "seed" or not is_drawn}
         refuse_closed_loop_options(of_loop)
         _refuse_beside_connection_stages(of_loop, pace)
     _check_outputs(output)
     overwrite_words(_passwords(url, pair, way))
+    own = RequestFiles(files, pace.seed)
+    context.call_on_close(own.close)
     if pair.compare is not None:
         _refuse_of_one_load(typed)
-        asked = _Asked(pace, request, way.way, tls, check)
+        asked = _Asked(pace, request, own, way.way, tls, check, "method" in typed)
         sides = tuple(_side(one, asked) for one in (url, pair.compare))
         way.way.check([asked.server(one) for one in (url, pair.compare)])
         refuse_without_tls(typed, [side.address for side in sides])
-        return _compared(sides, pair.pairs, pace, output)
+        return _compared(sides, pair.pairs, pace, output, own)
     if "pairs" in typed:
         raise UsageError("`--pairs` only works with `--compare`", hint="add --compare URL, or leave it out")
     conditions = tuple(_condition(text) for text in gate.fail_if or ())
-    asked = _Asked(pace, request, way.way, tls, check)
+    asked = _Asked(pace, request, own, way.way, tls, check, "method" in typed)
     way.way.check([asked.server(url)])
     workload, address = asked.load(url)
     if users.groups is not None:
@@ -197,7 +209,7 @@ def load(
         _looked_up(url, asked, way.re_resolve, address) as fresh,
         PrometheusFile(output.prometheus) as metrics,
     ):
-        engine = _generator(typed, address, pace, several, output, fresh)
+        engine = _generator(typed, address, pace, several, output, own, fresh)
         recording = _measured(workload, address, engine, metrics)
     metrics.finish(recording)
     status = _shown(recording, conditions, output)
@@ -216,9 +228,11 @@ class _Asked:
 
     pace: PaceOptions
     request: RequestOptions
+    files: RequestFiles
     way: Way
     tls: TlsOptions
     check: CheckOptions
+    method_is_typed: bool
 
     def server(self, url: str) -> tuple[str, int]:
         target = target_of(url)
@@ -229,7 +243,12 @@ class _Asked:
         hosts, form = self.request.allow_host or (), self.request.form
         address = target.address(hosts, tls_of(self.tls), form, say, self.way)
         self.request.check_wire(address.wire)
-        return _checked(_workload(target, self.pace, self.request), self.check), address
+        load = _workload(target, self.pace, self.request)
+        asked, form = load.request, self.request.form_fields
+        if form:
+            asked = with_form(asked, form, self.method_is_typed)
+        paths = _paths(target, self.request)
+        return _checked(self.files.of(replace(load, request=asked), paths), self.check), address
 
     def addresses(self, url: str) -> tuple[str, ...]:
         """Return where connections go now, as far as that is allowed."""
@@ -257,6 +276,7 @@ def _generator(
     pace: PaceOptions,
     several: FleetOptions,
     output: ResultOptions,
+    files: RequestFiles,
     fresh: Fresh,
 ) -> "Engine":
     if several.fleet is None:
@@ -265,7 +285,7 @@ def _generator(
             raise UsageError(f"`{wrong[0]}` only works with `--fleet`", hint="add --fleet, or leave it out")
         from prony.engine.local import LocalEngine
 
-        return LocalEngine(_engine(pace), output.latencies, fresh)
+        return LocalEngine(_engine(pace), output.latencies, fresh, files.open_files)
     from prony.cli.load_fleet import fleet_engine
 
     if "re_resolve" in typed:
@@ -279,7 +299,7 @@ def _among_groups(workload: Workload, file: Path, typed: Mapping[str, str]) -> W
     """Return the load as one of the groups of users that a file describes."""
     from prony.cli.load_groups import user_groups
 
-    not_among = ["fleet", "latencies", "follow"]
+    not_among = ["fleet", "latencies", "follow", "requests_from", "data"]
     if isinstance(workload.loop, ClosedLoop):
         not_among.append("stages")
     wrong = [typed[name] for name in not_among if name in typed]
@@ -327,15 +347,16 @@ def _side(url: str, asked: _Asked) -> "LoadSide":
     return LoadSide(without_credentials(url), workload, address)
 
 
-def _compared(sides: "Sequence[LoadSide]", pairs: int, pace: PaceOptions, output: ResultOptions) -> int:
+def _compared(
+    sides: "Sequence[LoadSide]", pairs: int, pace: PaceOptions, output: ResultOptions, own: RequestFiles
+) -> int:
     from prony.analysis.load_pairs import PairedLoads
     from prony.cli.load_pairs import compare_loads
     from prony.engine.local import LocalEngine
 
     first, second = sides
-    return compare_loads(
-        PairedLoads(first, second, pairs, pace.seed), LocalEngine(_engine(pace)), output.json_to
-    )
+    engine = LocalEngine(_engine(pace), requests=own.open_files)
+    return compare_loads(PairedLoads(first, second, pairs, pace.seed), engine, output.json_to)
 
 
 def _pair_window_ns(loop: Loop) -> int:

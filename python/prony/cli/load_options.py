@@ -49,6 +49,14 @@ class RequestOptions:
     method: Method = "GET"
     header: Header = None
     body: Body = None
+    form_fields: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--form",
+            metavar="NAME=VALUE",
+            help="Send a field of a multipart form, by POST; NAME=@FILE sends a file; may be repeated.",
+        ),
+    ] = None
     keep_alive: Annotated[
         bool | None,
         typer.Option(

@@ -19,7 +19,15 @@ from prony.catalog import DATA
 from prony.cli.talk import show, show_page
 from prony.drafts import write_whole
 from prony.errors import UsageError
-from prony.model.exchange import Request, as_sent, is_header_name, is_header_value, is_method, is_path
+from prony.model.exchange import (
+    Request,
+    as_sent,
+    is_header_name,
+    is_header_value,
+    is_method,
+    is_path,
+    status_ranges,
+)
 from prony.model.workload import MAX_CONNECTIONS, MAX_RATE_PER_S, ConnectionStage, Pacing, RateStage
 from prony.units import DAY_NS, MIB, parse_bytes, parse_duration, parse_rate
 
@@ -223,13 +231,13 @@ def statuses_of(option: str, text: str) -> tuple[tuple[int, int], ...]:
 
     *Errors*: UsageError naming the option.
     """
-    parts = [part.strip() for part in text.split(",")]
-    if not all(re.fullmatch(r"[1-9][0-9]{2}|[1-9]xx", part) for part in parts):
+    ranges = status_ranges(text)
+    if ranges is None:
         raise UsageError(
             f"`{option} {text}`: expected statuses from 100 to 999 and classes of them, such as `200`, "
             "`200,204` or `2xx,304`"
         )
-    return tuple((int(part.replace("x", "0")), int(part.replace("x", "9"))) for part in parts)
+    return ranges
 
 
 def expected_header_of(text: str) -> tuple[str, str | None]:

@@ -18,6 +18,7 @@ from prony.cli.load_options import CheckOptions
 from prony.cli.measure import Ending, cpus_of, dry_run, end, run_and_report
 from prony.cli.options import check_output, connections_of, duration_of, optional, pacing_of, studies_to
 from prony.cli.protocol import cross_checks_of, with_length, with_protocol
+from prony.cli.request_files import FileOptions, RequestFiles, in_plan
 from prony.cli.run_checks import (
     archive_to_write,
     check_files,
@@ -70,6 +71,8 @@ Examples:
 
   prony run --app shop:app --servers gunicorn,uwsgi --path /=9 --path /cart=1    a mix of paths
 
+  prony run --app shop:app --servers gunicorn,uwsgi --requests-from paths.csv    the requests of a file
+
   prony run --app shop:app --servers gunicorn --set gunicorn.workers=4 --dry-run
 
   prony run --app shop:app --servers gunicorn --set gunicorn.workers=2,4,8 --set gunicorn.threads=1,8
@@ -96,6 +99,7 @@ def run(
     what: WhatOptions,
     own: AppOptions,
     load: LoadOptions,
+    files: FileOptions,
     check: CheckOptions,
     sure: SureOptions,
     sandbox: SandboxOptions,
@@ -111,6 +115,7 @@ def run(
     from prony.catalog.schema.loader import load_catalog
 
     options = RunOptions(given(context), study, what, own, load, check, sure, sandbox, output)
+    files.check(options.typed, is_mix=False)
     check_output(output.json_to)
     known = load_catalog(tuple(what.catalog or ()))
     ending = Ending(output.json_to, output.strict, output.full, not output.no_html)
@@ -125,7 +130,9 @@ def run(
     refuse_options_of_another_run(options, known.apps)
     options = _in_folder_of_app(options)
     refuse_masked(own.env or (), load.header or ())
-    return _do(study_of(options, known), ending, output.show_only)
+    requests = RequestFiles(files, seed=1)
+    context.call_on_close(requests.close)
+    return _do(_study(options, known, requests), ending, output.show_only)
 
 
 def _in_folder_of_app(options: RunOptions) -> RunOptions:
@@ -192,7 +199,7 @@ def _do(task: "Study", ending: Ending, show_only: bool) -> int:
     return run_and_report(task, ending)
 
 
-def study_of(options: RunOptions, known: "Catalog") -> "Study":
+def study_of(options: RunOptions, known: "Catalog", requests: RequestFiles | None = None) -> "Study":
     """Return the study that the options describe, checked for this machine.
 
     *Errors*: UsageError for wrong options, HostError for what this machine lacks.
@@ -225,6 +232,7 @@ def study_of(options: RunOptions, known: "Catalog") -> "Study":
     plan = with_protocol(plan, options.sure, options.load.find_rate)
     plan = _without_doubles(plan, check_settings(asked.settings, plan, known, cpus_of(plan)))
     check_threads(plan, options.load.engine_threads)
+    plan = in_plan(plan, requests, any(name.startswith("expect_body") for name in options.typed))
     check_mix(plan, options.load.engine)
     check_streams(plan, known, options.load.streams)
     check_files(options.own, user)
@@ -249,6 +257,7 @@ def study_of(options: RunOptions, known: "Catalog") -> "Study":
         resumes=goes_on(out, plan, checks),
         fitness=partial(kept_fitness, user.cache),
         fleet=fleet,
+        requests=requests.open_files,
     )
 
 

@@ -6,8 +6,9 @@ Must not know how a generator works.
 'Engine'
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from prony.errors import EngineError
@@ -23,6 +24,24 @@ if TYPE_CHECKING:
     from prony.seat import EngineSeat
 
 OnEvent = Callable[[Json], None]
+RequestDescriptors = Mapping[str, int]
+"""Descriptors of open files with requests, by the digests by which loads name them."""
+NO_REQUESTS: RequestDescriptors = MappingProxyType({})
+
+
+def descriptor_of(workload: Workload, requests: RequestDescriptors) -> int | None:
+    """Return the descriptor of the file that a load has its requests in; null: it has none.
+
+    *Errors*: EngineError where that is not there.
+    """
+    file = workload.mix.file if workload.mix else None
+    if file is None:
+        return None
+    if file.sha256 not in requests:
+        raise EngineError(
+            f"the requests of `{file.name}` are not here; expected a generator of this machine alone"
+        )
+    return requests[file.sha256]
 
 
 def recording_of(reported: object) -> "Recording":
@@ -44,12 +63,14 @@ class Means:
     """What a trial has for its generator.
 
     ``ceiling_per_s``: what the built-in one can reach on this machine under its load, if known; ``machines``:
-    of the generator ``fleet``; ``group``: makes a control group of a name, where there are groups.
+    of the generator ``fleet``; ``group``: makes a control group of a name, where there are groups;
+    ``requests``: of loads that have theirs in a file.
     """
 
     ceiling_per_s: float | None = None
     machines: "Fleet | None" = None
     group: "Callable[[str], ControlGroup] | None" = None
+    requests: RequestDescriptors = field(default_factory=dict)
 
 
 class Engine(Protocol):

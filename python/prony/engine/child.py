@@ -1,9 +1,10 @@
 """The generator of one trial, as a process of its own in the subject's network.
 
 ``python -m prony.engine.child``. A line of JSON on stdin for each run, ``{"spec": ..., "seat": ...}``, with
-one seat for all; on stdout the engine's events as lines of JSON, then ``{"event": "recording", "recording":
-...}``, or at last ``{"event": "error", "kind": ..., "message": ...}``. The end of stdin, SIGTERM and SIGINT
-cancel the run. Must not know trials.
+one seat for all; ``requests``: null, or the descriptor of an open file with the requests. On stdout the
+engine's events as lines of JSON, then ``{"event": "recording", "recording": ...}``, or at last ``{"event":
+"error", "kind": ..., "message": ...}``. The end of stdin, SIGTERM and SIGINT cancel the run. Must not know
+trials.
 
 >>> main.__name__
 'main'
@@ -28,7 +29,8 @@ def main() -> int:
         take_seat(order["seat"], parent)
         orders = cancel_at_end_of_stdin()
         while True:
-            recording = _engine.run(json.dumps(order["spec"]), lambda event: say_line(event.encode()))
+            spec, requests = json.dumps(order["spec"]), order.get("requests")
+            recording = _engine.run(spec, lambda event: say_line(event.encode()), None, requests)
             say_line(b'{"event":"recording","recording":' + recording.encode() + b"}")
             order = json.loads(orders.get())
     except KeyboardInterrupt:

@@ -57,7 +57,8 @@ class Child:
     """Runs ``module``'s ``main`` in a process of its own. One run at a time.
 
     ``is_generator``: whether the process itself sends the load, or another one that it starts; ``packages``:
-    the folders of what it imports besides Prony; ``variables``: of its environment.
+    the folders of what it imports besides Prony; ``variables``: of its environment;
+    ``descriptors``: open files that it has too, by the same numbers.
     """
 
     def __init__(
@@ -66,11 +67,13 @@ class Child:
         is_generator: bool = True,
         packages: Sequence[str] = (),
         variables: Mapping[str, str] = _NOTHING,
+        descriptors: Sequence[int] = (),
     ) -> None:
         self._module = module
         self._is_generator = is_generator
         self._packages = packages
         self._variables = variables
+        self._descriptors = tuple(descriptors)
         self._process: subprocess.Popen[bytes] | None = None
         self._waiting: subprocess.Popen[bytes] | None = None
         self._staying: subprocess.Popen[bytes] | None = None
@@ -83,14 +86,14 @@ class Child:
     @contextlib.contextmanager
     def started(self) -> Iterator[None]:
         """Start the child of the next run already: within the block this process may give up its rights."""
-        with _started(self.command(), self._variables) as process:
+        with _started(self.command(), self._variables, self._descriptors) as process:
             self._waiting = process
             yield
 
     @contextlib.contextmanager
     def staying(self) -> Iterator[None]:
         """Within the block all runs are one process's."""
-        with _started(self.command(), self._variables) as process:
+        with _started(self.command(), self._variables, self._descriptors) as process:
             self._staying = process
             try:
                 yield
@@ -126,7 +129,7 @@ class Child:
         waiting, self._waiting = self._staying or self._waiting, None
         if waiting is not None:
             return contextlib.nullcontext(waiting)
-        return _started(self.command(), self._variables)
+        return _started(self.command(), self._variables, self._descriptors)
 
     def _watched(
         self, process: "subprocess.Popen[bytes]", order: Json, limit_ns: int, on_event: OnEvent
@@ -189,7 +192,9 @@ def _event(line: bytes) -> Json:
 
 
 @contextlib.contextmanager
-def _started(command: list[str], variables: Mapping[str, str]) -> "Iterator[subprocess.Popen[bytes]]":
+def _started(
+    command: list[str], variables: Mapping[str, str], descriptors: Sequence[int]
+) -> "Iterator[subprocess.Popen[bytes]]":
     """Yield a child; afterwards it is gone, whatever happened."""
     try:
         process = subprocess.Popen(
@@ -201,6 +206,7 @@ def _started(command: list[str], variables: Mapping[str, str]) -> "Iterator[subp
             cwd="/",
             # Only Prony handles Ctrl-C in the terminal.
             start_new_session=True,
+            pass_fds=descriptors,
         )
     except OSError as error:
         raise EngineError(f"cannot start the generator `{command[0]}`: {error.strerror}") from error

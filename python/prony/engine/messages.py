@@ -111,15 +111,22 @@ def checked_spec(order: LoadOrder, listen: str, taken: Collection[int]) -> Json:
     if target.get("port") in taken:
         raise EngineError(f"port {target['port']} of `{listen}` is another program's")
     _check_tls(target.get("tls"), order.authority)
-    load = spec.get("workload")
-    if isinstance(load, dict) and load.get("groups"):
-        raise EngineError("`spec.workload.groups`: a target may name no source addresses of this machine")
+    _check_workload(spec.get("workload"))
     threads = spec.get("threads")
     if not isinstance(threads, int) or not 1 <= threads <= _MOST_THREADS:
         raise EngineError(f"`spec.threads`: expected 1 to {_MOST_THREADS}")
     if not 0 < order.limit_ns <= _LONGEST_NS:
         raise EngineError("`limit_ns`: expected at most a week")
     return {**spec, "cpus": None}
+
+
+def _check_workload(workload: object) -> None:
+    """Refuse requests from a file, and source addresses: those of this machine are no target's."""
+    if isinstance(workload, dict) and workload.get("groups"):
+        raise EngineError("`spec.workload.groups`: a target may name no source addresses of this machine")
+    mix = workload.get("mix") if isinstance(workload, dict) else None
+    if isinstance(mix, dict) and mix.get("file") is not None:
+        raise EngineError("`spec.workload.mix.file`: a target may name no file of this machine")
 
 
 def _check_tls(tls: object, authority: str | None) -> None:

@@ -9,7 +9,7 @@ Must not know trials.
 from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 
-from prony.engine.base import OnEvent, recording_of
+from prony.engine.base import NO_REQUESTS, OnEvent, RequestDescriptors, descriptor_of, recording_of
 from prony.engine.child_process import SPARE_NS, Child
 from prony.model.address import Address
 from prony.model.recording import Recording
@@ -23,12 +23,17 @@ class ProcessEngine:
     """See ``Engine``. One run at a time."""
 
     def __init__(
-        self, choice: EngineChoice, spare_ns: int = SPARE_NS, ceiling_per_s: float | None = None
+        self,
+        choice: EngineChoice,
+        spare_ns: int = SPARE_NS,
+        ceiling_per_s: float | None = None,
+        requests: RequestDescriptors = NO_REQUESTS,
     ) -> None:
         self._choice = choice
         self._spare_ns = spare_ns
         self._ceiling_per_s = ceiling_per_s
-        self._child = Child("prony.engine.child")
+        self._requests = requests
+        self._child = Child("prony.engine.child", descriptors=tuple(requests.values()))
 
     def command(self) -> list[str]:
         """Return the command that starts the child, wherever Prony is installed."""
@@ -56,7 +61,8 @@ class ProcessEngine:
     def _order(self, workload: Workload, address: Address, seat: EngineSeat) -> tuple[Json, int]:
         """Return the order to the child, and how long it may take."""
         spec = to_spec(workload, address, self._choice, seat.cpus, self._ceiling_per_s)
-        return {"spec": spec, "seat": asdict(seat)}, hard_limit_ns(workload) + self._spare_ns
+        order = {"spec": spec, "seat": asdict(seat), "requests": descriptor_of(workload, self._requests)}
+        return order, hard_limit_ns(workload) + self._spare_ns
 
     def cancel(self) -> None:
         """Stop the running load, from any thread."""

@@ -22,7 +22,7 @@ _WITHOUT = Means()
 def _prony(choice: EngineChoice, means: Means) -> Engine:
     from prony.engine.process import ProcessEngine
 
-    return ProcessEngine(choice, ceiling_per_s=means.ceiling_per_s)
+    return ProcessEngine(choice, ceiling_per_s=means.ceiling_per_s, requests=means.requests)
 
 
 def _external(choice: EngineChoice, means: Means) -> Engine:

@@ -79,6 +79,18 @@ def is_path(text: str) -> bool:
     return _PATH.fullmatch(text) is not None
 
 
+def status_ranges(text: str) -> tuple[tuple[int, int], ...] | None:
+    """Return the ranges of statuses in a list such as ``200,204,3xx``, both ends included; null: it is none.
+
+    >>> status_ranges("200,3xx"), status_ranges("99")
+    (((200, 200), (300, 399)), None)
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if not all(re.fullmatch(r"[1-9][0-9]{2}|[1-9]xx", part) for part in parts):
+        return None
+    return tuple((int(part.replace("x", "0")), int(part.replace("x", "9"))) for part in parts)
+
+
 def is_method(text: str) -> bool:
     """Return whether a text is one word."""
     return _METHOD.fullmatch(text) is not None

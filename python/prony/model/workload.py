@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import ClassVar
 
-from prony.model.exchange import Request, is_path
+from prony.model.exchange import Request, is_header_value, is_path
 from prony.model.shapes import OPTIONAL, at
 from prony.units import SECOND_NS, seconds
 
@@ -128,6 +128,8 @@ Stop = DurationStop | CountStop
 
 MAX_PATHS = 100
 """The engine's most: each path has latencies of its own."""
+OTHERS = "others"
+"""What requests of a file count as whose paths are beyond the most."""
 _WEIGHTS = (1e-4, 1e8)
 _PATHS_SHOWN = 4
 
@@ -149,14 +151,42 @@ class MixPath:
         return f"{self.path}{' ' if '?' in self.path else ''}={self.weight:.6g}"
 
 
+class Order(StrEnum):
+    """The order in which the requests of a file are sent."""
+
+    IN_ORDER = "in_order"
+    SHUFFLED = "shuffled"
+    WEIGHTED = "weighted"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFile:
+    """Where the requests of a load are: compiled from what ``name`` says, so many, with this digest."""
+
+    name: str
+    sha256: str
+    requests: int
+    order: Order
+
+    def describe(self) -> str:
+        """Return the file in a few words.
+
+        >>> RequestFile("urls.csv", "", 1000, Order.IN_ORDER).describe()
+        '1000 requests from urls.csv, in order'
+        """
+        how = {Order.IN_ORDER: "in order", Order.SHUFFLED: "shuffled", Order.WEIGHTED: "by their weights"}
+        return f"{self.requests} requests from {self.name}, {how[self.order]}"
+
+
 @dataclass(frozen=True, slots=True)
 class Mix:
     """The paths that the requests of a load ask for, in an order that ``seed`` sets: the same for every
-    subject, whatever it answers.
+    subject, whatever it answers. With a ``file``, they are what its requests are counted as.
     """
 
     paths: tuple[MixPath, ...]
     seed: int = 1
+    file: RequestFile | None = field(default=None, metadata=OPTIONAL)
 
     def share(self, path: MixPath) -> float:
         """Return the share of the requests that ask for a path.
@@ -172,6 +202,8 @@ class Mix:
         >>> Mix(tuple(MixPath(f"/{n}") for n in range(6))).describe()
         '/0=1 /1=1 /2=1 /3=1 and 2 more'
         """
+        if self.file is not None:
+            return self.file.describe()
         shown = " ".join(one.typed for one in self.paths[:_PATHS_SHOWN])
         more = len(self.paths) - _PATHS_SHOWN
         return f"{shown} and {more} more" if more > 0 else shown
@@ -184,6 +216,8 @@ def fault_of_mix(mix: Mix) -> tuple[str, object] | None:
     ('a weight from 0.0001 to 100000000', 0)
     """
     paths = [one.path for one in mix.paths]
+    if mix.file is not None:
+        return _fault_of_file(mix.file, mix.paths)
     if not 2 <= len(paths) <= MAX_PATHS:
         return f"2 to {MAX_PATHS} paths", len(paths)
     for number, one in enumerate(mix.paths):
@@ -191,7 +225,7 @@ def fault_of_mix(mix: Mix) -> tuple[str, object] | None:
             return "a path that starts with `/`, without blanks", one.path
         if one.path in paths[:number]:
             return "each path once", one.path
-        if not _WEIGHTS[0] <= one.weight <= _WEIGHTS[1]:
+        if not is_weight(one.weight):
             return "a weight from 0.0001 to 100000000", one.weight
     return None
 
@@ -211,6 +245,25 @@ class UserGroup:
     headers: tuple[tuple[str, str], ...] = field(default=(), metadata=OPTIONAL)
     source: str | None = field(default=None, metadata=OPTIONAL)
     delay_ns: int = field(default=0, metadata=OPTIONAL)
+
+
+def is_weight(value: float) -> bool:
+    """Return whether a path, or a request of a file, may have this weight."""
+    return _WEIGHTS[0] <= value <= _WEIGHTS[1]
+
+
+def _fault_of_file(file: RequestFile, paths: Sequence[MixPath]) -> tuple[str, object] | None:
+    """As `fault_of_mix`, of what the requests of a file are counted as."""
+    if not 1 <= len(paths) <= MAX_PATHS or len({one.path for one in paths}) < len(paths):
+        return f"1 to {MAX_PATHS} names, each once", len(paths)
+    for one in paths:
+        if not one.path or not is_header_value(one.path):
+            return "a name on one line", one.path
+        if not 0 < one.weight < float("inf"):
+            return "a weight above 0", one.weight
+    if not re.fullmatch(r"[0-9a-f]{64}", file.sha256):
+        return "64 hexadecimal digits", file.sha256
+    return None if file.requests >= 1 and file.name else ("a name, and at least one request", file.requests)
 
 
 def _more(name: str) -> Mapping[str, object]:
@@ -263,8 +316,8 @@ class Workload:
 
     @property
     def requests(self) -> tuple[Request, ...]:
-        """The requests that are sent, one of each path."""
-        if self.mix is None:
+        """The requests that are sent, one of each path; of a file the first."""
+        if self.mix is None or self.mix.file is not None:
             return (self.request,)
         return tuple(replace(self.request, path=one.path) for one in self.mix.paths)
 
@@ -275,6 +328,8 @@ class Workload:
 
     def describe_request(self) -> str:
         """Return what is asked for, such as ``GET /``, or of a mix ``GET /=9 /cart=1``."""
+        if self.mix and self.mix.file:
+            return self.mix.describe()
         return f"{self.request.method} {self.mix.describe() if self.mix else self.request.path}"
 
     def describe(self) -> str:
@@ -299,7 +354,8 @@ class Workload:
         if self.streams > 1:
             yield f"{self.streams} streams each"
         if self.mix is not None:
-            yield f"mix of {len(self.mix.paths)} paths"
+            file = self.mix.file
+            yield file.describe() if file else f"mix of {len(self.mix.paths)} paths"
         if self.groups:
             yield f"{len(self.groups)} groups of users"
         if not self.request.keep_alive:

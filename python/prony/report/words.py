@@ -152,6 +152,10 @@ def workload_words(workload: Workload, at: str) -> Text:
 
 def mix_words(mix: Mix, at: str) -> Text:
     """Return a mix with its weights, such as ``mix of 2 paths (/=9 /cart=1)``; ``at`` as before."""
+    if mix.file is not None:
+        requests = Figure(mix.file.requests, count, at + pointer("mix", "file", "requests"))
+        words = mix.file.describe().partition(" ")[2]
+        return text("{} {}", requests, Name(escaped(words)))
     number = Figure(len(mix.paths), count, at + pointer("mix", "paths"))
     return text("mix of {} paths ({})", number, Name(escaped(mix.describe())))
 

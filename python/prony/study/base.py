@@ -7,13 +7,14 @@ Must not know how a study is run.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from prony.catalog.install.environment import Declared
 from prony.catalog.install.prepare import EnvironmentProgress
 from prony.catalog.schema.loader import Catalog
+from prony.engine.base import RequestDescriptors
 from prony.engine.fleet.address import Fleet
 from prony.model.facts import Fingerprint, GeneratorFitness
 from prony.model.plan import Cell, Plan
@@ -44,7 +45,8 @@ class Study:
     trial that the machine disturbed is repeated; none where the disturbance is planted. ``cross_checks``:
     cells of other generators, measured in each block in addition to the plan's. ``resumes``: ``out`` already
     holds a part of the study. ``fitness``: the load engine's calibration on a machine, null where there is
-    none. ``fleet``: the machines of the generator ``fleet``.
+    none. ``fleet``: the machines of the generator ``fleet``. ``requests``: of loads that have theirs
+    in a file.
     """
 
     plan: Plan
@@ -63,6 +65,7 @@ class Study:
     resumes: bool = False
     fitness: Callable[[Fingerprint], GeneratorFitness | None] = _unknown
     fleet: Fleet | None = None
+    requests: RequestDescriptors = field(default_factory=dict)
 
 
 class StudyListener(Protocol):

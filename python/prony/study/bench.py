@@ -168,7 +168,7 @@ def _ceiling(fitness: GeneratorFitness | None, cell: Cell) -> float | None:
 def _means(bench: StudyBench, cell: Cell) -> Means:
     groups = bench.bench.groups
     group = groups.tree.create if groups else None
-    return Means(_ceiling(bench.fitness, cell), bench.study.fleet, group)
+    return Means(_ceiling(bench.fitness, cell), bench.study.fleet, group, bench.study.requests)
 
 
 def measure(bench: StudyBench, turn: Turn, listener: StudyListener) -> Trial:

@@ -17,7 +17,6 @@ pub struct Http2<D, C = Monotonic> {
     inner: D,
     clock: C,
     per_connection: usize,
-    is_head: bool,
     slots: Vec<Slot>,
     groups: Vec<Group>,
     // By the slots of the inner driver.
@@ -308,13 +307,12 @@ impl Link {
 }
 
 impl<D: Driver, C: Clock> Http2<D, C> {
-    /// Over a driver without sockets, with so many slots on each of its connections; `is_head`: all requests are HEAD.
-    pub fn new(inner: D, clock: C, per_connection: usize, is_head: bool) -> Self {
+    /// Over a driver without sockets, with so many slots on each of its connections.
+    pub fn new(inner: D, clock: C, per_connection: usize) -> Self {
         Self {
             inner,
             clock,
             per_connection,
-            is_head,
             slots: Vec::new(),
             groups: Vec::new(),
             links: Vec::new(),
@@ -719,7 +717,7 @@ impl<D: Driver, C: Clock> Http2<D, C> {
         };
         slot.heard = link.heard;
         let before = link.connection.pending().len();
-        let (stream, taken) = link.connection.begin_rendered(place, request, self.is_head);
+        let (stream, taken) = link.connection.begin_rendered(place, request);
         slot.stream = stream;
         slot.sent += (link.connection.pending().len() - before) as u64;
         self.owe(number);

@@ -4,7 +4,7 @@
 
 use super::cgi::{self, Variables};
 use super::http1::{self, Grammar};
-use super::{is_idempotent, EndOfStream, Progress, Protocol, Reader, Same};
+use super::{is_idempotent, EndOfStream, Progress, Protocol, Reader, Rendered, Same};
 use crate::error::Error;
 use crate::expect::ExpectedHeader;
 use crate::spec::{Request, Target};
@@ -57,7 +57,7 @@ impl Protocol for FastCgi {
         Same
     }
 
-    fn bytes(&mut self, _: Same) -> &[u8] {
+    fn bytes(&self, _: Same) -> &[u8] {
         &self.request
     }
 
@@ -69,8 +69,18 @@ impl Protocol for FastCgi {
         self.is_idempotent
     }
 
-    fn keeps_alive(&self) -> bool {
+    fn keeps_alive(&self, _: Same) -> bool {
         self.keep_alive
+    }
+}
+
+impl Rendered for FastCgi {
+    fn rendered(request: &Request, body: Option<&[u8]>, target: &Target) -> Result<Self, Error> {
+        Self::new(request, body, target)
+    }
+
+    fn new_reader(_: &Target) -> ReplyReader {
+        ReplyReader::new(false)
     }
 }
 
@@ -306,6 +316,11 @@ impl Reader for ReplyReader {
         self.has_begun
     }
 
+    fn answers_head(&mut self, is_head: bool) {
+        self.is_head_request = is_head;
+        self.reply.answers_head(is_head);
+    }
+
     fn expect_headers(&mut self, expected: Option<Arc<[ExpectedHeader]>>) {
         self.reply.expect_headers(expected);
     }
@@ -380,7 +395,7 @@ mod tests {
     fn the_request_holds_the_variables_and_knows_whether_the_connection_is_kept() {
         let kept = FastCgi::new(&request("GET", "/p?q", &[]), None, &target()).unwrap();
         assert_eq!(
-            (kept.request[10], kept.keeps_alive(), kept.is_idempotent(Same)),
+            (kept.request[10], kept.keeps_alive(Same), kept.is_idempotent(Same)),
             (1, true, true)
         );
         let text = String::from_utf8_lossy(&kept.request).into_owned();
@@ -396,7 +411,7 @@ mod tests {
         assert_eq!(
             (
                 closing.request[10],
-                closing.keeps_alive(),
+                closing.keeps_alive(Same),
                 closing.is_idempotent(Same)
             ),
             (0, false, false)

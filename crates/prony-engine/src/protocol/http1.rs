@@ -145,6 +145,11 @@ impl ReplyReader {
         self.head.and_then(|_| self.heads.field("location"))
     }
 
+    /// Whether the next request is HEAD.
+    pub fn answers_head(&mut self, is_head: bool) {
+        self.heads.answers_head(is_head);
+    }
+
     /// Sets the fields that final heads must have.
     pub fn expect_headers(&mut self, expected: Option<Arc<[ExpectedHeader]>>) {
         self.heads.expect(expected);

@@ -34,8 +34,9 @@ pub use frame::Code;
 pub use reply::ReplyReader;
 
 use super::http1::whole_headers;
-use super::{is_idempotent, Protocol, Same};
+use super::{is_idempotent, Protocol, Rendered, Same};
 use crate::error::Error;
+use crate::requests::{has_marks, length_mark, split, Kind, Piece, Template, Text};
 use crate::spec::{Request, Target};
 
 /// HTTP/2 with one request.
@@ -66,7 +67,7 @@ impl Protocol for Http2 {
         Same
     }
 
-    fn bytes(&mut self, _: Same) -> &[u8] {
+    fn bytes(&self, _: Same) -> &[u8] {
         &self.request
     }
 
@@ -78,8 +79,46 @@ impl Protocol for Http2 {
         ReplyReader::default()
     }
 
-    fn keeps_alive(&self) -> bool {
+    fn keeps_alive(&self, _: Same) -> bool {
         true
+    }
+}
+
+impl Rendered for Http2 {
+    const HAS_TEMPLATES: bool = true;
+
+    fn rendered(request: &Request, body: Option<&[u8]>, target: &Target) -> Result<Self, Error> {
+        Self::new(request, body, target)
+    }
+
+    fn template(request: &Request, kind: &Kind, target: &Target) -> Result<Template, Error> {
+        refuse_tunnel(request)?;
+        let (whole, open) = (kind.whole_body(), kind.open_body());
+        let mut asked = request.clone();
+        if open.is_some() {
+            asked.headers.push(("Content-Length".to_owned(), length_mark()));
+        }
+        let mut template = Template {
+            counted: Some(if request.method == "HEAD" { HEAD_BIT } else { 0 }),
+            head: Vec::new(),
+            body: open.unwrap_or_else(|| vec![Piece::Bytes(whole.clone().unwrap_or_default())]),
+        };
+        each_field(&asked, whole.as_deref(), target, &mut |name, value| {
+            let mut block = Vec::new();
+            if has_marks(value) {
+                hpack::encode_name(name, &mut block);
+                template.head.push(Text::Plain(Piece::Bytes(block)));
+                template.head.push(Text::Counted(split(value.as_bytes())));
+            } else {
+                hpack::encode(name, value, &mut block);
+                template.head.push(Text::Plain(Piece::Bytes(block)));
+            }
+        })?;
+        Ok(template)
+    }
+
+    fn new_reader(_: &Target) -> ReplyReader {
+        ReplyReader::default()
     }
 }
 
@@ -95,40 +134,74 @@ fn free_if_large(buffer: &mut Vec<u8>) {
 
 const LENGTH_BYTES: usize = 4;
 
+/// In the length of a coded head: its request is HEAD. No head is so long.
+const HEAD_BIT: u32 = 1 << 31;
+
 /// A request as it is kept: the length of its coded head, that head, and the body. No stream of it is known yet, and what fits into a
 /// frame the server says.
 fn render(request: &Request, body: Option<&[u8]>, target: &Target) -> Result<Vec<u8>, Error> {
+    refuse_tunnel(request)?;
+    let mut block = Vec::new();
+    each_field(request, body, target, &mut |name, value| {
+        hpack::encode(name, value, &mut block);
+    })?;
+    let bit = if request.method == "HEAD" { HEAD_BIT } else { 0 };
+    let length = (block.len() as u32 | bit).to_be_bytes();
+    Ok([&length[..], &block, body.unwrap_or_default()].concat())
+}
+
+fn refuse_tunnel(request: &Request) -> Result<(), Error> {
     if request.method == "CONNECT" {
         return Err(Error::InvalidSpec(
             "`workload.request.method` is `CONNECT`; expected another: over HTTP/2 that has no path"
                 .to_owned(),
         ));
     }
-    let block = coded_head(request, body, target)?;
-    let length = (block.len() as u32).to_be_bytes();
-    Ok([&length[..], &block, body.unwrap_or_default()].concat())
+    Ok(())
 }
 
 /// The coded head of a rendered request, and its body.
 pub fn parts(rendered: &[u8]) -> (&[u8], &[u8]) {
     let (length, rest) = rendered.split_at(LENGTH_BYTES.min(rendered.len()));
-    rest.split_at((frame::number_at(length, 0) as usize).min(rest.len()))
+    rest.split_at(((frame::number_at(length, 0) & !HEAD_BIT) as usize).min(rest.len()))
 }
 
-fn coded_head(request: &Request, body: Option<&[u8]>, target: &Target) -> Result<Vec<u8>, Error> {
+/// Whether it is HEAD, and its fields.
+#[cfg(test)]
+pub(super) fn fields_of(rendered: &[u8]) -> (bool, Vec<(String, String)>) {
+    let mut fields = Vec::new();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let taken = hpack::Decoder::new(0).decode(parts(rendered).0, &mut |name, value| {
+        fields.push((text(name), text(value)));
+    });
+    assert!(taken.is_ok());
+    (is_head(rendered), fields)
+}
+
+/// Whether a rendered request is HEAD.
+fn is_head(rendered: &[u8]) -> bool {
+    rendered.len() >= LENGTH_BYTES && frame::number_at(rendered, 0) & HEAD_BIT != 0
+}
+
+/// The fields of a head, in order.
+fn each_field(
+    request: &Request,
+    body: Option<&[u8]>,
+    target: &Target,
+    take: &mut impl FnMut(&str, &str),
+) -> Result<(), Error> {
     let default_host = target.authority();
     let fields = whole_headers(&request.method, &request.headers, body, None, &default_host);
     let host = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
     let authority = host.map_or(default_host.as_str(), |(_, value)| value);
     let scheme = if target.tls.is_some() { "https" } else { "http" };
-    let mut block = Vec::new();
     for (name, value) in [
         (":method", request.method.as_str()),
         (":scheme", scheme),
         (":path", &request.path),
         (":authority", authority),
     ] {
-        hpack::encode(name, value, &mut block);
+        take(name, value);
     }
     for (name, value) in &fields {
         let name = name.to_ascii_lowercase();
@@ -139,10 +212,10 @@ fn coded_head(request: &Request, body: Option<&[u8]>, target: &Target) -> Result
             )));
         }
         if name != "host" {
-            hpack::encode(&name, value.trim(), &mut block);
+            take(&name, value.trim());
         }
     }
-    Ok(block)
+    Ok(())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use super::cgi::{self, Variables};
 use super::http1::{Grammar, ReplyReader};
-use super::{is_idempotent, Protocol, Same};
+use super::{is_idempotent, Protocol, Rendered, Same};
 use crate::error::Error;
 use crate::spec::{Request, Target};
 
@@ -39,7 +39,7 @@ impl Protocol for Scgi {
         Same
     }
 
-    fn bytes(&mut self, _: Same) -> &[u8] {
+    fn bytes(&self, _: Same) -> &[u8] {
         &self.request
     }
 
@@ -51,8 +51,18 @@ impl Protocol for Scgi {
         self.is_idempotent
     }
 
-    fn keeps_alive(&self) -> bool {
+    fn keeps_alive(&self, _: Same) -> bool {
         false
+    }
+}
+
+impl Rendered for Scgi {
+    fn rendered(request: &Request, body: Option<&[u8]>, target: &Target) -> Result<Self, Error> {
+        Self::new(request, body, target)
+    }
+
+    fn new_reader(_: &Target) -> ReplyReader {
+        reader(false)
     }
 }
 
@@ -108,6 +118,6 @@ mod tests {
         let (length, headers) = scgi.request.split_at(4);
         assert_eq!(length, format!("{}:", headers.len() - 1).as_bytes());
         assert!(headers.starts_with(b"CONTENT_LENGTH\x000\0SCGI\x001\0REQUEST_METHOD\0GET\0SCRIPT_NAME\0\0"));
-        assert!(!scgi.keeps_alive());
+        assert!(!scgi.keeps_alive(Same));
     }
 }

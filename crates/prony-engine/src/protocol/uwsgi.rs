@@ -4,9 +4,9 @@
 
 use super::cgi::{self, Variables};
 use super::http1::ReplyReader;
-use super::{is_idempotent, scgi, Protocol, Same};
+use super::{is_idempotent, scgi, Protocol, Rendered, Same};
 use crate::error::Error;
-use crate::spec::{Request, Target};
+use crate::spec::{Request, Target, Wire};
 
 /// uwsgi with one request.
 #[derive(Debug, Clone)]
@@ -44,7 +44,7 @@ impl Protocol for Uwsgi {
         Same
     }
 
-    fn bytes(&mut self, _: Same) -> &[u8] {
+    fn bytes(&self, _: Same) -> &[u8] {
         &self.request
     }
 
@@ -56,8 +56,22 @@ impl Protocol for Uwsgi {
         self.is_idempotent
     }
 
-    fn keeps_alive(&self) -> bool {
+    fn keeps_alive(&self, _: Same) -> bool {
         false
+    }
+}
+
+impl Rendered for Uwsgi {
+    fn rendered(request: &Request, body: Option<&[u8]>, target: &Target) -> Result<Self, Error> {
+        let modifier1 = match target.wire {
+            Wire::Uwsgi { modifier1 } => modifier1,
+            _ => 0,
+        };
+        Self::new(request, body, target, modifier1)
+    }
+
+    fn new_reader(_: &Target) -> ReplyReader {
+        scgi::reader(false)
     }
 }
 
@@ -121,6 +135,6 @@ mod tests {
     fn a_request_is_of_one_connection() {
         let uwsgi = Uwsgi::new(&request("GET", "/", &[]), None, &target(), 0).unwrap();
         assert_eq!(uwsgi.request[0], 0);
-        assert!(!uwsgi.keeps_alive() && uwsgi.is_idempotent(Same));
+        assert!(!uwsgi.keeps_alive(Same) && uwsgi.is_idempotent(Same));
     }
 }

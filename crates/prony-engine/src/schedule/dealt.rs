@@ -19,7 +19,7 @@ impl Dealt {
     pub fn new(all: Box<dyn Schedule + Send>, weights: &[f64], group: usize, share: Share) -> Self {
         Self {
             all,
-            draw: Draw::by_weights(weights, SEED),
+            draw: Draw::new(weights.iter().copied(), SEED),
             group,
             number: 0,
             share,

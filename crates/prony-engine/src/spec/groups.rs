@@ -99,6 +99,8 @@ impl Spec {
             "none with groups",
         )?;
         require(load.follow == 0, "workload.follow", load.follow, "0 with groups")?;
+        let has_file = load.mix.as_ref().is_some_and(|mix| mix.file.is_some());
+        require(!has_file, "workload.mix.file", "a file", "none with groups")?;
         require(self.share.is_none(), "share", "...", "null with groups")
     }
 

@@ -3,7 +3,7 @@
 use super::plan::Lifetime;
 use crate::account::Class;
 use crate::expect::{Expect, Seen, Verdict};
-use crate::protocol::{EndOfStream, Progress, Reader};
+use crate::protocol::{Asks, EndOfStream, Progress, Reader};
 use crate::recorder::Flight;
 use crate::recording::SAMPLE_BYTES;
 use crate::redirect::Hop;
@@ -60,6 +60,10 @@ pub struct Connection<R, Q> {
     pub carried: u64,
     /// What its reply has of what is expected.
     pub seen: Seen,
+    /// Its request, where that is not one of those that are always the same: `is_buffered`.
+    pub buffer: Vec<u8>,
+    /// Likewise.
+    pub is_buffered: bool,
     /// Bytes of the request that the kernel has taken.
     pub written: usize,
     /// Whether it has taken all of them.
@@ -134,6 +138,8 @@ impl<R, Q> Connection<R, Q> {
             opened_ns: 0,
             carried: 0,
             seen,
+            buffer: Vec::new(),
+            is_buffered: false,
             written: 0,
             is_sent: false,
             was_sent: false,
@@ -176,7 +182,7 @@ impl<R, Q> Connection<R, Q> {
     }
 }
 
-impl<R: Reader, Q> Connection<R, Q> {
+impl<R: Reader, Q: Asks> Connection<R, Q> {
     /// Takes a piece of the reply. Its first bytes are kept unless the reply is complete and as expected.
     /// `is_over`: the peer has said that nothing follows.
     pub fn take(&mut self, piece: &[u8], is_over: bool, expect: &Expect) -> Step {
@@ -213,7 +219,11 @@ impl<R: Reader, Q> Connection<R, Q> {
     /// What a complete reply is.
     pub fn judge(&mut self, expect: &Expect) -> Verdict {
         let (status, unmet) = (self.reader.status(), self.reader.unmet_header());
-        expect.judge(status, unmet, &mut self.seen)
+        let asked = self
+            .flight
+            .as_ref()
+            .map_or(0, |flight| flight.request.expectation());
+        expect.judge(asked, status, unmet, &mut self.seen)
     }
 
     /// Keeps the beginning of what came, for a sample of a failure.

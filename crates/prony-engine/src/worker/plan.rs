@@ -328,7 +328,6 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::mix::Draw;
-    use crate::spec::{Mix, MixPath};
     use proptest::prelude::*;
     use serde_json::{json, Value};
 
@@ -420,8 +419,7 @@ mod tests {
 
         #[test]
         fn request_k_asks_for_the_same_path_whichever_generator_has_it(seed: u64, weight in 0.1f64..10.0, threads in proptest::collection::vec(1usize..4, 1..7)) {
-            let paths = ["/", "/cart"].map(|path| MixPath { path: path.into(), weight: if path == "/" { weight } else { 1.0 } });
-            let mix = Draw::new(&Mix { seed, paths: paths.into() });
+            let mix = Draw::new([weight, 1.0].into_iter(), seed);
             let mut whole = mix.clone();
             let alone: Vec<usize> = (0..600).map(|_| whole.next_path()).collect();
             let load = json!({"kind": "closed", "connections": 100});

@@ -11,7 +11,7 @@ use crate::clock::{Clock, Simulated};
 use crate::distribution::Distribution;
 use crate::mix::Draw;
 use crate::protocol::http1::ReplyReader;
-use crate::protocol::{Http1, Mixed, Protocol, Same};
+use crate::protocol::{Asks, Http1, Protocol, Rendered, Same, Sessions};
 use crate::recorder::{seconds, PathLedger, Recorder, StageLedger};
 use crate::recording::check_paths;
 use crate::schedule::{ConnectionPlan, Share};
@@ -203,7 +203,7 @@ struct Run<P: Protocol = Http1> {
 }
 
 fn run(case: &Case) -> Run {
-    let mut protocol = Http1::new(HttpVersion::V1_1, &case.spec().workload.request, None, "x");
+    let protocol = Http1::new(HttpVersion::V1_1, &case.spec().workload.request, None, "x");
     let requests = vec![protocol.bytes(Same).to_vec()];
     run_of(case, protocol, requests)
 }
@@ -516,20 +516,29 @@ impl Numbered {
     }
 }
 
+#[derive(Debug, Clone, Copy)]
+struct Number(usize);
+
+impl Asks for Number {
+    fn path(self) -> usize {
+        self.0
+    }
+}
+
 impl Protocol for Numbered {
     type Reader = ReplyReader;
-    type Request = usize;
+    type Request = Number;
 
-    fn next(&mut self) -> usize {
+    fn next(&mut self) -> Number {
         self.next += 1;
-        self.next - 1
+        Number(self.next - 1)
     }
 
-    fn bytes(&mut self, request: usize) -> &[u8] {
-        &self.requests[request]
+    fn bytes(&self, request: Number) -> &[u8] {
+        &self.requests[request.0]
     }
 
-    fn is_idempotent(&self, _: usize) -> bool {
+    fn is_idempotent(&self, _: Number) -> bool {
         true
     }
 
@@ -537,7 +546,7 @@ impl Protocol for Numbered {
         ReplyReader::new(HttpVersion::V1_1, false)
     }
 
-    fn keeps_alive(&self) -> bool {
+    fn keeps_alive(&self, _: Number) -> bool {
         true
     }
 }
@@ -565,17 +574,15 @@ proptest! {
 }
 
 /// A load of a mix.
-fn run_mix(case: &Case) -> Run<Mixed<Http1>> {
-    let load = case.spec().workload;
-    let requests = load.requests();
-    let each: Vec<Http1> = requests
-        .iter()
-        .map(|one| Http1::new(HttpVersion::V1_1, one, None, "x"))
-        .collect();
-    let rendered = each.iter().cloned().map(|mut one| one.bytes(Same).to_vec());
-    let rendered = rendered.collect();
-    let draw = Draw::new(load.mix.as_ref().unwrap());
-    run_of(case, Mixed::new(each, draw), rendered)
+fn run_mix(case: &Case) -> Run<Sessions<Http1>> {
+    let spec = case.spec();
+    let requests = spec.workload.requests();
+    let rendered = requests.iter().map(|one| {
+        let whole = Http1::rendered(one, None, &spec.target).unwrap();
+        whole.bytes(Same).to_vec()
+    });
+    let sessions = Sessions::of_mix(&spec, spec.workload.mix.as_ref().unwrap(), &spec.workload.requests()).unwrap();
+    run_of(case, sessions, rendered.collect())
 }
 
 proptest! {
@@ -610,7 +617,7 @@ proptest! {
         let rate_per_s = case.rate_per_s.or(Some(900));
         let case = Case { mix: vec![3.0, 1.0, 1.0], warmup_ns: 0, stages: Vec::new(), rate_per_s, ..case };
         let run = run_mix(&case);
-        let mut draw = Draw::new(case.spec().workload.mix.as_ref().unwrap());
+        let mut draw = Draw::new(case.mix.iter().copied(), 7);
         let account = &run.worker.recorder.account;
         let mut expected = [0u64; 3];
         (0..account.scheduled).for_each(|_| expected[draw.next_path()] += 1);

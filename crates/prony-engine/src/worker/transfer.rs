@@ -195,6 +195,8 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         connection.state = State::Busy;
         connection.flight = Some(flight);
         connection.reader.reset();
+        let Connection { reader, buffer, .. } = connection;
+        connection.is_buffered = self.protocol.begin(flight.request, reader, buffer);
         connection.seen.reset();
         connection.first_bytes.clear();
         connection.coding = None;
@@ -222,6 +224,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         }
         let before = connection.written;
         let bytes = match &connection.hop {
+            None if connection.is_buffered => &connection.buffer,
             None => self.protocol.bytes(flight.request),
             Some(hop) => hop.bytes(),
         };
@@ -435,8 +438,10 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let connection = &mut self.connections[slot];
         // The rest of a request that was answered early would be taken for the next one, where it is no stream of its own.
         let is_whole = connection.is_sent || !self.driver.wants_rest(slot);
-        let goes_on =
-            connection.reader.keeps_alive() && self.protocol.keeps_alive() && is_whole && !must_close;
+        let keeps_alive = connection
+            .flight
+            .is_none_or(|flight| self.protocol.keeps_alive(flight.request));
+        let goes_on = connection.reader.keeps_alive() && keeps_alive && is_whole && !must_close;
         connection.has_answered = true;
         connection.carried += 1;
         let stays = goes_on && !connection.is_worn(&self.task.lifetime, now_ns);

@@ -69,7 +69,7 @@ type Tested = Http2<Sockets, Simulated>;
 
 /// With a connection whose settings are there, on which these slots are.
 fn opened(per_connection: usize, most_streams: u32, slots: &[usize]) -> Tested {
-    let mut driver = Http2::new(Sockets::default(), Simulated::default(), per_connection, false);
+    let mut driver = Http2::new(Sockets::default(), Simulated::default(), per_connection);
     for &slot in slots {
         assert!(driver.connect(slot).unwrap());
     }
@@ -192,7 +192,7 @@ fn a_connection_that_ends_as_soon_as_it_is_there_was_open_and_says_why() {
             has_ended: true,
             ..Sockets::default()
         };
-        let mut driver: Tested = Http2::new(sockets, Simulated::default(), 2, false);
+        let mut driver: Tested = Http2::new(sockets, Simulated::default(), 2);
         assert!(!driver.connect(0).unwrap());
         driver.inner.inbound[0].extend_from_slice(inbound);
         driver.inner.events.push(Ready {

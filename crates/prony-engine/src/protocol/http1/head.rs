@@ -78,6 +78,13 @@ impl HeadReader {
         })
     }
 
+    pub(super) fn answers_head(&mut self, is_head: bool) {
+        // The same head means another body then.
+        if std::mem::replace(&mut self.is_head_request, is_head) != is_head {
+            self.meaning = None;
+        }
+    }
+
     pub(super) fn expect(&mut self, expected: Option<Arc<[ExpectedHeader]>>) {
         self.expected = expected;
         self.meaning = None;

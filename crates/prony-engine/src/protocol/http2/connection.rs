@@ -313,9 +313,9 @@ impl Connection {
     }
 
     /// Begins the stream of a request as [`super::Http2`] renders it, and takes what fits of its body: how many bytes of the request.
-    pub fn begin_rendered(&mut self, key: usize, request: &[u8], is_head: bool) -> (Option<u32>, usize) {
+    pub fn begin_rendered(&mut self, key: usize, request: &[u8]) -> (Option<u32>, usize) {
         let (head, body) = super::parts(request);
-        let id = self.begin(key, head, is_head, body.is_empty());
+        let id = self.begin(key, head, super::is_head(request), body.is_empty());
         let mut taken = request.len() - body.len();
         if let Some(id) = id.filter(|_| !body.is_empty()) {
             taken += self.send(id, body);

@@ -88,18 +88,22 @@ const CODED: (u8, u32) = (0x80, 7);
 
 /// Appends a field, without a dynamic table.
 pub fn encode(name: &str, value: &str, out: &mut Vec<u8>) {
-    let named = STATIC.iter().position(|(known, _)| *known == name);
-    let whole = STATIC.iter().position(|field| *field == (name, value));
-    match (whole, named) {
-        (Some(place), _) => push_number(INDEXED, place + 1, out),
-        (None, Some(place)) => {
-            push_number(PLAIN, place + 1, out);
+    match STATIC.iter().position(|field| *field == (name, value)) {
+        Some(place) => push_number(INDEXED, place + 1, out),
+        None => {
+            encode_name(name, out);
             push_string(value, out);
         }
-        (None, None) => {
+    }
+}
+
+/// Appends a field as far as its value, a string literal.
+pub fn encode_name(name: &str, out: &mut Vec<u8>) {
+    match STATIC.iter().position(|(known, _)| *known == name) {
+        Some(place) => push_number(PLAIN, place + 1, out),
+        None => {
             push_number(PLAIN, 0, out);
             push_string(name, out);
-            push_string(value, out);
         }
     }
 }

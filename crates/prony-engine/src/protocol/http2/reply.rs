@@ -94,6 +94,9 @@ impl Reader for ReplyReader {
         self.body_bytes
     }
 
+    /// The driver knows it: it has framed the reply.
+    fn answers_head(&mut self, _: bool) {}
+
     fn expect_headers(&mut self, expected: Option<Arc<[ExpectedHeader]>>) {
         self.expected = expected;
     }

@@ -371,7 +371,7 @@ fn run_with(spec: &Spec, body: Option<&[u8]>, settings: Act, plan: Plan) -> Run 
     };
     let mut worker = Worker::new(
         Http2::new(&spec.workload.request, body, &spec.target).unwrap(),
-        driver::Http2::new(wires, clock.clone(), streams, false),
+        driver::Http2::new(wires, clock.clone(), streams),
         clock.clone(),
         task(spec, &common, 0).unwrap(),
         recorder,

@@ -540,7 +540,7 @@ fn run(case: &Case, over: Over) -> Run {
         Over::Http2 => ran(
             &spec,
             Http2::new(request, None, &spec.target).unwrap(),
-            driver::Http2::new(tls, clock.clone(), 3, false),
+            driver::Http2::new(tls, clock.clone(), 3),
             &clock,
         ),
     };

@@ -1,0 +1,233 @@
+"""From the options that name files of requests, or data for templates, to a load."""
+
+import hashlib
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, BinaryIO, ClassVar
+
+import typer
+
+from prony.cli.options import given_content
+from prony.errors import UsageError
+from prony.model.exchange import Request
+from prony.model.plan import Plan
+from prony.model.workload import CountStop, EngineChoice, MixPath, Order, Workload
+
+
+class OrderOption(StrEnum):
+    """What may be typed for ``--order``."""
+
+    IN_ORDER = "in-order"
+    SHUFFLED = "shuffled"
+    ONCE = "once"
+    WEIGHTED = "weighted"
+
+    @property
+    def order(self) -> Order:
+        """The order of the requests; ``once`` is a matter of the end."""
+        return Order.IN_ORDER if self is OrderOption.ONCE else Order(self.value.replace("-", "_"))
+
+
+@dataclass(frozen=True, slots=True)
+class FileOptions:
+    """Requests, and values for them, that are in files."""
+
+    PANEL: ClassVar[str] = "Requests from files"
+
+    requests_from: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Send the requests of this file: a path or URL a line, JSON lines, or CSV.",
+        ),
+    ] = None
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Fill {{name}} in paths, headers and bodies from this file: CSV with a header line, or JSON "
+            "lines.",
+        ),
+    ] = None
+    order: Annotated[
+        OrderOption | None,
+        typer.Option(
+            help="The order of a file's requests: in-order, shuffled (by --seed), once (the load ends with "
+            "the file), or weighted (usual where lines have a weight; else in-order)."
+        ),
+    ] = None
+
+    @property
+    def names_a_file(self) -> bool:
+        """Whether the requests of the load come from a file."""
+        return self.requests_from is not None or self.data is not None
+
+    def check(self, typed: Mapping[str, str], is_mix: bool) -> None:
+        """Refuse options that do not fit together.
+
+        *Errors*: UsageError naming the option.
+        """
+        if self.order is not None and not self.names_a_file:
+            raise UsageError(
+                "`--order` only works with `--requests-from` or `--data`", hint="add one of them"
+            )
+        if self.requests_from is not None:
+            wrong = ["--data"] if self.data else ["--path"] if "path" in typed else []
+            if wrong:
+                raise UsageError(
+                    f"`--requests-from` and `{wrong[0]}` exclude each other: its lines say what is asked for"
+                )
+        if self.names_a_file and (wrong := [typed[name] for name in _NOT_YET if name in typed]):
+            raise UsageError(f"`{wrong[0]}` does not work with requests from a file yet")
+        if self.order is OrderOption.ONCE and (wrong := [typed[one] for one in _NOT_ONCE if one in typed]):
+            raise UsageError(
+                f"`--order once` ends the load after the last request of the file; it excludes `{wrong[0]}`",
+                hint=f"leave out {wrong[0]}; or take --order in-order, which begins again",
+            )
+        if self.order is OrderOption.WEIGHTED and self.data is not None:
+            raise UsageError("`--order weighted` only works with `--requests-from`: rows of data are equal")
+        if is_mix and self.order is OrderOption.ONCE:
+            raise UsageError("`--order once` does not work with several paths, which share the rows of data")
+
+
+_NOT_YET = ("follow", "fleet", "target")
+_NOT_ONCE = ("requests", "duration", "stages", "warmup")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFiles:
+    """Compiles what the options name. ``open_files`` are the files for the engine, by their digests."""
+
+    options: FileOptions
+    seed: int
+    _files: dict[str, BinaryIO] = field(default_factory=dict)
+
+    @property
+    def open_files(self) -> Mapping[str, int]:
+        """Descriptors by digest."""
+        return {sha256: file.fileno() for sha256, file in self._files.items()}
+
+    def close(self) -> None:
+        """Close the files, which are gone then."""
+        for file in self._files.values():
+            file.close()
+
+    def of(self, load: Workload, paths: Sequence[MixPath]) -> Workload:
+        """Return the load with the requests of the files.
+
+        *Errors*: UsageError with file, line, and column.
+        """
+        from prony.requests_from.build import of_data, of_list
+
+        if self.options.requests_from is not None:
+            path = self.options.requests_from
+            with opened("--requests-from", path) as file:
+                found = of_list(path.name, file, load.request)
+        elif self.options.data is not None:
+            path = self.options.data
+            with opened("--data", path) as file:
+                found = of_data(path.name, file, load.request, paths)
+        else:
+            return load
+        known = self._files.setdefault(found.compiled.sha256, found.compiled.file)
+        if known is not found.compiled.file:
+            found.compiled.file.close()
+        wish = self.options.order
+        mix = found.mix(wish.order if wish else None, self.seed)
+        stop = CountStop(found.compiled.rows) if wish is OrderOption.ONCE else load.stop
+        request = replace(found.request, keep_alive=load.request.keep_alive)
+        warmup_ns = 0 if wish is OrderOption.ONCE else load.warmup_ns
+        return replace(load, request=request, mix=mix, stop=stop, warmup_ns=warmup_ns)
+
+
+def with_form(request: Request, form: Sequence[str], method_is_typed: bool) -> Request:
+    """Return the request with the form as its body."""
+    body, content_type = multipart(form)
+    typed = tuple(one for one in request.headers if one[0].lower() != "content-type")
+    method = request.method if method_is_typed else "POST"
+    return replace(request, method=method, headers=(*typed, ("Content-Type", content_type)), body=body)
+
+
+def in_plan(plan: Plan, files: RequestFiles, is_checked: bool) -> Plan:
+    """Return the plan with the requests of the files in each of its loads. Bodies of replies are those of the
+    app's own request, and not checked, unless the user says what they are: ``is_checked``.
+
+    *Errors*: UsageError as `RequestFiles.of`, and for generators that send none.
+    """
+    if not files.options.names_a_file:
+        return plan
+    if files.options.order is OrderOption.ONCE:
+        raise UsageError("`--order once` only works with `prony load`: windows of a study have one length")
+    if other := next((one for one in plan.cells if one.engine.name != EngineChoice().name), None):
+        raise UsageError(f"`{other.engine.name}` sends no requests from a file; only Prony's own engine does")
+    cells = tuple(replace(cell, workload=_in_cell(cell.workload, files, is_checked)) for cell in plan.cells)
+    return replace(plan, cells=cells)
+
+
+def _in_cell(load: Workload, files: RequestFiles, is_checked: bool) -> Workload:
+    paths = load.mix.paths if load.mix else (MixPath(load.request.path),)
+    found = files.of(load, paths)
+    if is_checked:
+        return found
+    return replace(found, expect_body=None, expect_body_contains=(), expect_body_sha256=None)
+
+
+def opened(option: str, path: Path) -> BinaryIO:
+    """Return the file that an option names, or a pipe of the shell.
+
+    *Errors*: UsageError for what cannot be read, or has no end.
+    """
+    typed = f"{option} {path}"
+    try:
+        kind = path.stat().st_mode
+        if not stat.S_ISREG(kind) and path.parent != Path("/dev/fd"):
+            raise UsageError(f"`{typed}`: `{path}` is not an ordinary file")
+        return path.open("rb")
+    except OSError as error:
+        raise UsageError(f"`{typed}`: cannot read `{path}`: {error.strerror}") from None
+
+
+_QUOTED = {'"': "%22", "\r": "%0D", "\n": "%0A"}
+
+
+def multipart(fields: Sequence[str]) -> tuple[bytes, str]:
+    """Return the body of a form (RFC 7578), and its ``Content-Type``.
+
+    >>> body, content_type = multipart(["a=1"])
+    >>> body.split(b"\\r\\n")[1:4]
+    [b'Content-Disposition: form-data; name="a"', b'', b'1']
+
+    *Errors*: UsageError for what is no field, and for a file that cannot be read.
+    """
+    parts = [_part(text) for text in fields]
+    number = 0
+    while True:
+        digest = hashlib.sha256(b"".join(head + content for head, content in parts) + bytes([number]))
+        boundary = f"prony-{digest.hexdigest()[:32]}"
+        if not any(boundary.encode() in content for _, content in parts):
+            break
+        number += 1
+    lines = [
+        b"--" + boundary.encode() + b"\r\n" + head + b"\r\n" + content + b"\r\n" for head, content in parts
+    ]
+    return b"".join(lines) + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
+
+
+def _part(text: str) -> tuple[bytes, bytes]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise UsageError(f"`--form {text}`: expected NAME=VALUE, or NAME=@FILE")
+    head = f'Content-Disposition: form-data; name="{_quoted(name)}"'
+    if not value.startswith("@"):
+        return f"{head}\r\n".encode(errors="surrogateescape"), value.encode(errors="surrogateescape")
+    path = Path(value[1:])
+    content = given_content(f"--form {text}", path)
+    head += f'; filename="{_quoted(path.name)}"\r\nContent-Type: application/octet-stream'
+    return f"{head}\r\n".encode(errors="surrogateescape"), content
+
+
+def _quoted(name: str) -> str:
+    return "".join(_QUOTED.get(one, one) for one in name)
