@@ -91,10 +91,14 @@ def test_the_help_of_a_main_command_ends_with_the_terms_that_it_uses(help_of, na
 
 
 PANELS = {
-    "run": ["What to measure", "Your own app", "Load", "Valid replies", "How sure", "Sandbox", "Output"],
+    "run": [
+        *("What to measure", "Your own app", "Load", "Requests from files", "Valid replies", "How sure"),
+        *("Sandbox", "Output"),
+    ],
     "load": [
         "Load",
         "Requests",
+        "Requests from files",
         "Names and ways",
         "Users",
         "TLS",

@@ -407,7 +407,8 @@ impl Crew<'_> {
         match (&self.spec.workload.mix, &self.book) {
             (None, _) => {
                 let body = self.spec.request_body()?;
-                let one = groups.map(|requests| P::rendered(&requests[0], body.as_deref(), &self.spec.target));
+                let one =
+                    groups.map(|requests| P::rendered(&requests[0], body.as_deref(), &self.spec.target));
                 self.start(&one.collect::<Result<Vec<P>, _>>()?, drive, raw)
             }
             (Some(mix), None) => {
@@ -524,7 +525,10 @@ impl<P: Protocol, W: Drive> Job<P, W> {
 
     fn load(self) -> Result<Loaded<P, W>, Error> {
         self.settle()?;
-        let source = self.task.group.and_then(|place| self.spec.workload.groups[place].source);
+        let source = self
+            .task
+            .group
+            .and_then(|place| self.spec.workload.groups[place].source);
         let addresses = self.control.0.addresses.leaving_from(source);
         let driver = self
             .drive

@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar
 
 import typer
 
 from prony.cli.options import given_content
 from prony.errors import UsageError
 from prony.model.exchange import Request
-from prony.model.plan import Plan
 from prony.model.workload import CountStop, EngineChoice, MixPath, Order, Workload
+
+if TYPE_CHECKING:
+    from prony.model.plan import Plan
 
 
 class OrderOption(StrEnum):
@@ -151,7 +153,7 @@ def with_form(request: Request, form: Sequence[str], method_is_typed: bool) -> R
     return replace(request, method=method, headers=(*typed, ("Content-Type", content_type)), body=body)
 
 
-def in_plan(plan: Plan, files: RequestFiles, is_checked: bool) -> Plan:
+def in_plan(plan: "Plan", files: RequestFiles, is_checked: bool) -> "Plan":
     """Return the plan with the requests of the files in each of its loads. Bodies of replies are those of the
     app's own request, and not checked, unless the user says what they are: ``is_checked``.
 

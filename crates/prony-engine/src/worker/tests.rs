@@ -581,7 +581,12 @@ fn run_mix(case: &Case) -> Run<Sessions<Http1>> {
         let whole = Http1::rendered(one, None, &spec.target).unwrap();
         whole.bytes(Same).to_vec()
     });
-    let sessions = Sessions::of_mix(&spec, spec.workload.mix.as_ref().unwrap(), &spec.workload.requests()).unwrap();
+    let sessions = Sessions::of_mix(
+        &spec,
+        spec.workload.mix.as_ref().unwrap(),
+        &spec.workload.requests(),
+    )
+    .unwrap();
     run_of(case, sessions, rendered.collect())
 }
 
