@@ -198,7 +198,7 @@ def costs_of(light: Trials) -> dict[str, Cost]:
         figures = next(iter(blocks.values()))
         cpu_s, whole_s = (
             seconds(round(figures.get("cpu_ns_per_request", 0.0))),
-            1 / max(figures["ok_per_s"], 1e-9),
+            1 / max(figures["ok_per_s"], 1e-4),
         )
         if cpu_s > 0:
             workers = (one.workers or 1) + 1
