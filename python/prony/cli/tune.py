@@ -39,7 +39,7 @@ Examples:
 
   prony tune --app shop:app --servers gunicorn,granian     which server too
 
-  prony tune --app shop:app --current 'gunicorn -w 4 shop:app'
+  prony tune --app shop:app --current 'gunicorn shop:app'
 
   prony tune --app shop:app --rate 200 --objective cpu     the least CPU at this rate
 

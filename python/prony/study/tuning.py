@@ -114,7 +114,7 @@ def window_s(rate_per_s: float, conditions: Sequence[Condition]) -> float:
     each, and as many again for trials that are slower; 0 where there are none.
     """
     shares = [1 - int(found[1]) / 10 ** len(found[1]) for one in conditions if (found := _percentile(one))]
-    return max((20 / share / max(rate_per_s, 1e-9) for share in shares), default=0.0)
+    return max((20 / share / max(rate_per_s, 1e-4) for share in shares), default=0.0)
 
 
 def expected_rate(trials: Trials, stage: Stage, cpus: float) -> float:

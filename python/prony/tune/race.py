@@ -25,6 +25,7 @@ from prony.analysis.objective import Condition
 from prony.analysis.studentized import pair_level
 from prony.analysis.summary import Estimate, estimate_over
 from prony.tune.space import Candidate, Cost, Knobs, Machine, first_candidates, neighbours
+from prony.units import seconds
 
 Figures = Mapping[str, float]
 """Metrics of one trial that counts, by name, in the units of METRICS."""
@@ -195,7 +196,10 @@ def costs_of(light: Trials) -> dict[str, Cost]:
     found = {}
     for one, blocks in light.items():
         figures = next(iter(blocks.values()))
-        cpu_s, whole_s = figures.get("cpu_ns_per_request", 0.0) / 1e9, 1 / max(figures["ok_per_s"], 1e-9)
+        cpu_s, whole_s = (
+            seconds(round(figures.get("cpu_ns_per_request", 0.0))),
+            1 / max(figures["ok_per_s"], 1e-4),
+        )
         if cpu_s > 0:
             workers = (one.workers or 1) + 1
             found[one.server] = Cost(cpu_s, max(0.0, whole_s - cpu_s), figures.get("pss_end", 0.0) / workers)

@@ -97,7 +97,7 @@ class Machine:
 
 def slots_needed(cost: Cost, cpus: float) -> float:
     """Return how many requests must be worked on at once to fill the CPUs."""
-    return cpus * (1 + max(0.0, cost.wait_s) / max(cost.cpu_s, 1e-9))
+    return cpus * (1 + max(0.0, cost.wait_s) / max(cost.cpu_s, 1e-7))
 
 
 def documented(knobs: Knobs, machine: Machine) -> tuple[Candidate, ...]:
