@@ -24,8 +24,8 @@ _MAINTAINED = (3, 10)
 class EnvironmentProgress:
     """The state of one request, ``seconds`` after it was started.
 
-    ``why``: why it is built again, if it is. ``unmaintained``: the CPython that nobody maintains any more, for which
-    it is built.
+    ``why``: why it is built again, if it is. ``unmaintained``: the CPython for which it is
+    built, if nobody maintains that any more.
     """
 
     key: str
