@@ -29,7 +29,7 @@ from prony.archive.schema import schema
 from prony.model.observation import LogTail
 from prony.reading.study import Reading
 from prony.reading.traces import PercentileCurve, Traces, traces
-from prony.report.redaction import without_paths
+from prony.report.publication import Redaction, redaction_for
 
 ENDING = ".csv.xz"
 COLUMNS = ("table", "row", "path", "value")
@@ -53,21 +53,22 @@ def write(archive: Path, reading: Reading, file: Path) -> None:
     lines = csv.writer(out, lineterminator="\n")
     lines.writerow(COLUMNS)
     lines.writerow(("archive", 0, "sha256", json.dumps(sha256(archive.read_bytes()).hexdigest())))
-    lines.writerows(_verbatim(archive))
+    redaction = redaction_for([reading.plan], "")
+    lines.writerows(_verbatim(archive, redaction))
     for number, trial in enumerate(reading.trials):
-        lines.writerows(_rows("trial", number, plain(replace(trial, log=LogTail("")))))
+        lines.writerows(_rows("trial", number, plain(redaction(replace(trial, log=LogTail(""))))))
     for cell, found in curves.items():
-        lines.writerows(_rows("curve", cell, [plain(one) for one in found]))
+        lines.writerows(_rows("curve", cell, [plain(redaction(one)) for one in found]))
     file.write_bytes(lzma.compress(out.getvalue().encode(), preset=9 | lzma.PRESET_EXTREME))
 
 
-def _verbatim(archive: Path) -> Iterator[tuple[str, int, str, str]]:
+def _verbatim(archive: Path, redaction: Redaction) -> Iterator[tuple[str, int, str, str]]:
     database = sqlite3.connect(f"{archive.absolute().as_uri()}?mode=ro", uri=True)
     database.row_factory = sqlite3.Row
     for table in VERBATIM:
         for number, row in enumerate(database.execute(f"SELECT * FROM {table}")):  # noqa: S608 - table is ours
             for name, value in dict(row).items():
-                kept = without_paths(value) if isinstance(value, str) and name != ASKED else value
+                kept = value if name == ASKED else redaction(value)
                 yield table, number, name, json.dumps(kept, ensure_ascii=False)
     database.close()
 
@@ -82,7 +83,7 @@ def plain(value: object) -> Any:  # noqa: PLR0911 - a kind of value each
         case Enum():
             return value.value
         case str():
-            return without_paths(value)
+            return value
         case RequestClass(name, status):
             return f"{name} {status or ''}"
         case Mapping():

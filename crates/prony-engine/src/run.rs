@@ -24,7 +24,7 @@ use crate::worker::{
 };
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::net::{IpAddr, ToSocketAddrs};
+use std::net::ToSocketAddrs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::Arc;

@@ -103,8 +103,8 @@ _NOT_ONCE = ("requests", "duration", "stages", "warmup")
 class RequestFiles:
     """Compiles what the options name. ``open_files`` are the files for the engine, by their digests."""
 
-    options: FileOptions
-    seed: int
+    options: FileOptions = field(default_factory=FileOptions)
+    seed: int = 1
     _files: dict[str, BinaryIO] = field(default_factory=dict)
 
     @property

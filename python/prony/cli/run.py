@@ -130,9 +130,9 @@ def run(
     refuse_options_of_another_run(options, known.apps)
     options = _in_folder_of_app(options)
     refuse_masked(own.env or (), load.header or ())
-    requests = RequestFiles(files, seed=1)
+    requests = RequestFiles(files)
     context.call_on_close(requests.close)
-    return _do(_study(options, known, requests), ending, output.show_only)
+    return _do(study_of(options, known, requests), ending, output.show_only)
 
 
 def _in_folder_of_app(options: RunOptions) -> RunOptions:
@@ -199,7 +199,7 @@ def _do(task: "Study", ending: Ending, show_only: bool) -> int:
     return run_and_report(task, ending)
 
 
-def study_of(options: RunOptions, known: "Catalog", requests: RequestFiles | None = None) -> "Study":
+def study_of(options: RunOptions, known: "Catalog", requests: RequestFiles) -> "Study":
     """Return the study that the options describe, checked for this machine.
 
     *Errors*: UsageError for wrong options, HostError for what this machine lacks.

@@ -14,6 +14,7 @@ from prony.cli.flat import flattened
 from prony.cli.load_options import Body, CheckOptions, Header, Method, RequestTimeout
 from prony.cli.measure import cpus_of
 from prony.cli.options import duration_of
+from prony.cli.request_files import RequestFiles
 from prony.cli.run import study_of
 from prony.cli.run_options import AppOptions, LoadOptions, OutputOptions, RunOptions, SureOptions, WhatOptions
 from prony.cli.sandbox_options import SandboxOptions
@@ -142,7 +143,9 @@ def tune(
     conditions = _conditions(wanted.slo)
     incumbent = _current(wanted.current)
     own = replace(own, servers=_servers(own, incumbent[0] if incumbent else None))
-    template = _narrowed(study_of(_as_run(typed, own, wanted, load, check, sandbox), known), own)
+    template = _narrowed(
+        study_of(_as_run(typed, own, wanted, load, check, sandbox), known, RequestFiles()), own
+    )
     return _search(template, wanted, conditions, incumbent, load.duration is not None).run()
 
 
