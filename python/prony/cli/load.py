@@ -244,9 +244,9 @@ class _Asked:
         address = target.address(hosts, tls_of(self.tls), form, say, self.way)
         self.request.check_wire(address.wire)
         load = _workload(target, self.pace, self.request)
-        asked, form = load.request, self.request.form_fields
-        if form:
-            asked = with_form(asked, form, self.method_is_typed)
+        asked, fields = load.request, self.request.form_fields
+        if fields:
+            asked = with_form(asked, fields, self.method_is_typed)
         paths = _paths(target, self.request)
         return _checked(self.files.of(replace(load, request=asked), paths), self.check), address
 

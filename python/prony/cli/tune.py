@@ -74,13 +74,6 @@ class TuneOptions:
         Aim,
         typer.Option(help="The most requests per second, or the least CPU time a request, or memory."),
     ] = Aim.RATE
-    current: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COMMAND",
-            help="How you start it today, 'gunicorn -w 4 shop:app' (the default of the first server).",
-        ),
-    ] = None
     budget: Annotated[str, typer.Option(help="How long it may take, without builds.")] = "15m"
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random order.")] = 1
     out: Annotated[
@@ -141,8 +134,9 @@ def tune(
     _refuse(own, wanted, load)
     refuse_masked(own.env or (), load.header or ())
     conditions = _conditions(wanted.slo)
-    incumbent = _current(wanted.current)
-    own = replace(own, servers=_servers(own, incumbent[0] if incumbent else None))
+    incumbent = _current(own)
+    servers = _servers(own, incumbent[0] if incumbent else None)
+    own = replace(own, servers=servers, current=None, no_current=True)
     template = _narrowed(
         study_of(_as_run(typed, own, wanted, load, check, sandbox), known, RequestFiles()), own
     )
@@ -243,7 +237,7 @@ def _before(knobs: "tuple[Knobs, ...]", cpus: float, unread: tuple[str, ...]) ->
     """Return the remarks that are known before the first trial."""
     found = [f"The server had {cpus:g} CPU{'s' if cpus != 1 else ''} of this machine, the generator others."]
     if unread:
-        found.append(f"Of --current these were not used: {', '.join(unread)}.")
+        found.append(f"Of your command these were not used: {', '.join(unread)}.")
     if len(knobs) == 1:
         found.append(f"Only {knobs[0].server} was tried; --servers names others.")
     return tuple(found)
@@ -274,10 +268,25 @@ def _conditions(text: str) -> "tuple[Condition, ...]":
         raise UsageError(f"`--slo`: {error}") from None
 
 
-def _current(text: str | None) -> "tuple[Candidate, tuple[str, ...]] | None":
+def _current(own: AppOptions) -> "tuple[Candidate, tuple[str, ...]] | None":
+    """Return the settings of today: of the command that is typed, else of what the folder's files start, as
+    far as that is read.
+    """
+    from prony.study.found import current_of
+    from prony.survey.current import ReadingAid
     from prony.tune.recipes import read_command
 
-    return None if text is None else read_command(text)
+    if own.current is not None or own.no_current:
+        return None if own.current is None else read_command(own.current)
+    found = current_of(own.folder, ReadingAid("", {}, os.cpu_count() or 1)).current
+    if found is None:
+        return None
+    try:
+        current = read_command(found.text)
+    except UsageError:
+        return None
+    say(f"yours: {found.text}, from {found.source}")
+    return current
 
 
 def _servers(own: AppOptions, current: "Candidate | None") -> str | None:
