@@ -18,6 +18,11 @@ HOSTILE = "a\x1b[2K\r\x9b31mb\x1b]0;c\x07\u202ed\x08\x7f"
 # What each command makes of a name that it does not know.
 CALLS = {
     "run": [(HOSTILE,), ("--app", HOSTILE), ("--app", "hello", "--servers", HOSTILE)],
+    "tune": [
+        ("--app", HOSTILE),
+        ("--app", "hello", "--slo", HOSTILE),
+        ("--app", "hello", "--budget", HOSTILE),
+    ],
     "load": [
         (HOSTILE,),
         ("http://127.0.0.1:1/", "-H", HOSTILE),

@@ -241,7 +241,6 @@ def test_a_file_of_variables_that_is_not_there_is_told(refused):
         ("shop:apps", "`shop:apps`: `shop.py` defines no `apps`"),
         ("shop:", "does not name an application"),
         (":app", "does not name an application"),
-        ("shop:app()", "does not name an application"),
         ("../shop:app", "does not name an application"),
         ("store:app", "has no module `store`: neither `store.py` nor a package"),
         ("store:app", "with `--dir`"),

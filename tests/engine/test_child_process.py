@@ -37,14 +37,14 @@ ADDRESS = Address("127.0.0.1", 8000)
 
 WAITS = """
 import time
-def run(spec, on_event):
+def run(spec, on_event, *_):
     on_event('{"event": "started"}')
     time.sleep(600)
 """
 
 WAITS_AND_RECORDS = """
 import json, time
-def run(spec, on_event):
+def run(spec, on_event, *_):
     try:
         on_event('{"event": "started"}')
         time.sleep(600)
@@ -77,7 +77,7 @@ def test_events_come_in_order_and_the_recording_last(
 ) -> None:
     body = """
 import json, os
-def run(spec, on_event):
+def run(spec, on_event, *_):
     on_event('{"event": "started"}')
     on_event('{"event": "window_open", "monotonic_ns": 7}')
     where = {"name": str(sorted(os.sched_getaffinity(0))), "version": "x" * 3_000_000}
@@ -96,7 +96,7 @@ def run(spec, on_event):
 def test_an_error_of_the_engine_is_said_in_its_words(
     engine: Callable[..., ProcessEngine], seat: EngineSeat
 ) -> None:
-    body = "def run(spec, on_event): raise ValueError('`rate_per_s` is 0; expected more')"
+    body = "def run(spec, on_event, *_): raise ValueError('`rate_per_s` is 0; expected more')"
     with pytest.raises(EngineError, match="`rate_per_s` is 0; expected more"):
         engine(body).run(WORKLOAD, ADDRESS, seat, ignore)
 
@@ -104,7 +104,7 @@ def test_an_error_of_the_engine_is_said_in_its_words(
 def test_an_engine_that_dies_is_named_with_its_end(
     engine: Callable[..., ProcessEngine], seat: EngineSeat
 ) -> None:
-    body = "import os\ndef run(spec, on_event): os.abort()"
+    body = "import os\ndef run(spec, on_event, *_): os.abort()"
     with pytest.raises(EngineError, match=r"ended without a recording \(killed by signal 6\)"):
         engine(body).run(WORKLOAD, ADDRESS, seat, ignore)
 
@@ -112,9 +112,7 @@ def test_an_engine_that_dies_is_named_with_its_end(
 def test_an_engine_that_hangs_is_killed_at_the_hard_deadline(
     engine: Callable[..., ProcessEngine], seat: EngineSeat
 ) -> None:
-    body = (
-        "import time, signal\ndef run(spec, on_event):\n  signal.signal(15, signal.SIG_IGN); time.sleep(600)"
-    )
+    body = "import time, signal\ndef run(*_):\n  signal.signal(15, signal.SIG_IGN); time.sleep(600)"
     with pytest.raises(EngineError, match="did not finish within 300 ms and was killed"):
         engine(body, spare_ns=300_000_000).run(WORKLOAD, ADDRESS, seat, ignore)
 
@@ -171,7 +169,7 @@ def test_the_end_of_its_stdin_cancels_it(engine: Callable[..., ProcessEngine], s
 def test_it_gives_up_its_privileges(engine: Callable[..., ProcessEngine], seat: EngineSeat) -> None:
     body = """
 import json, os
-def run(spec, on_event):
+def run(spec, on_event, *_):
     ids = [*os.getresuid(), *os.getresgid()], os.getgroups()
     return json.dumps({**IDLE, "engine": {"name": str(ids)}})
 """
@@ -182,7 +180,7 @@ def run(spec, on_event):
 
 BURNS = """
 import json, time
-def run(spec, on_event):
+def run(spec, on_event, *_):
     on_event('{"event": "started"}')
     on_event('{"event": "window_open", "monotonic_ns": 1}')
     end = time.process_time() + 0.4
@@ -208,7 +206,7 @@ def test_its_own_cpu_and_memory_are_seen_over_the_window(
 COUNTS_ITS_RUNS = """
 import json, os
 runs = 0
-def run(spec, on_event):
+def run(spec, on_event, *_):
     global runs
     runs += 1
     return json.dumps({**IDLE, "engine": {**IDLE["engine"], "version": f"{os.getpid()}:{runs}"}})

@@ -359,5 +359,6 @@ def makers():
 
 
 def test_every_document_is_held_against_its_json():
-    assert set(makers()) == MAKERS.keys()
+    # `prony tune` has no JSON.
+    assert set(makers()) - {"answer_document"} == MAKERS.keys()
     assert set(MAKERS.values()) <= REPORTS.keys()

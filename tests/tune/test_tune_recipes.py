@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prony.errors import UsageError
-from prony.survey.procfile import web_process
+from prony.survey.sources import Folder
+from prony.survey.written import written_commands
 from prony.tune.recipes import read_command, recipe_of
 from prony.tune.space import Candidate
 
@@ -43,8 +44,9 @@ def recipe_options(one):
 
 @given(chosen)
 def test_a_procfile_is_read_back_and_listens_where_the_platform_says(one):
-    command = web_process(forms(one)["Procfile"])
-    assert read_command(str(command))[0] == one
+    files = {"Procfile": forms(one)["Procfile"]}
+    (command,) = written_commands(Folder(files.get, lambda path: [] if path else list(files)))
+    assert read_command(command.text)[0] == one
     assert "$PORT" in forms(one)["Procfile"]
     assert "'$PORT" not in forms(one)["Procfile"]
 

@@ -13,7 +13,7 @@ import typer
 from prony.cli.options import given_content
 from prony.errors import UsageError
 from prony.model.exchange import Request
-from prony.model.workload import CountStop, EngineChoice, MixPath, Order, Workload
+from prony.model.workload import CountStop, EngineChoice, MixPath, RequestOrder, Workload
 
 if TYPE_CHECKING:
     from prony.model.plan import Plan
@@ -28,9 +28,11 @@ class OrderOption(StrEnum):
     WEIGHTED = "weighted"
 
     @property
-    def order(self) -> Order:
+    def order(self) -> RequestOrder:
         """The order of the requests; ``once`` is a matter of the end."""
-        return Order.IN_ORDER if self is OrderOption.ONCE else Order(self.value.replace("-", "_"))
+        return (
+            RequestOrder.IN_ORDER if self is OrderOption.ONCE else RequestOrder(self.value.replace("-", "_"))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +128,11 @@ class RequestFiles:
 
         if self.options.requests_from is not None:
             path = self.options.requests_from
-            with opened("--requests-from", path) as file:
+            with read_from("--requests-from", path) as file:
                 found = of_list(path.name, file, load.request)
         elif self.options.data is not None:
             path = self.options.data
-            with opened("--data", path) as file:
+            with read_from("--data", path) as file:
                 found = of_data(path.name, file, load.request, paths)
         else:
             return load
@@ -177,7 +179,7 @@ def _in_cell(load: Workload, files: RequestFiles, is_checked: bool) -> Workload:
     return replace(found, expect_body=None, expect_body_contains=(), expect_body_sha256=None)
 
 
-def opened(option: str, path: Path) -> BinaryIO:
+def read_from(option: str, path: Path) -> BinaryIO:
     """Return the file that an option names, or a pipe of the shell.
 
     *Errors*: UsageError for what cannot be read, or has no end.

@@ -18,6 +18,7 @@ from prony.diagnosis.shared import OF_THE_WAITING
 from prony.diagnosis.thread_time import ThreadState, thread_time
 from prony.model.facts import SubjectFacts
 from prony.model.trial import Ok
+from prony.units import MILLISECOND_NS
 
 NO_BLOCKING = Experiment(
     "a page that blocks nothing", "measure with a call that can be awaited, or in a thread; throughput rises"
@@ -78,7 +79,7 @@ _LEAST_WAITING, _MOST_OF_SLOTS = 1.5, 0.6
 _MOST_CPU = 0.7
 _MOST_READY = 0.3
 # A shorter time is mostly the way to the server and back.
-_LEAST_ALONE_NS = 2_000_000
+_LEAST_ALONE_NS = 2 * MILLISECOND_NS
 # Of one request in each process: a loop that is blocked does a little beside it. Of its time in a wait for
 # events.
 _ONE_EACH, _MOST_EVENTS = (0.7, 1.35), 0.5

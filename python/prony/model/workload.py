@@ -151,7 +151,7 @@ class MixPath:
         return f"{self.path}{' ' if '?' in self.path else ''}={self.weight:.6g}"
 
 
-class Order(StrEnum):
+class RequestOrder(StrEnum):
     """The order in which the requests of a file are sent."""
 
     IN_ORDER = "in_order"
@@ -166,15 +166,19 @@ class RequestFile:
     name: str
     sha256: str
     requests: int
-    order: Order
+    order: RequestOrder
 
     def describe(self) -> str:
         """Return the file in a few words.
 
-        >>> RequestFile("urls.csv", "", 1000, Order.IN_ORDER).describe()
+        >>> RequestFile("urls.csv", "", 1000, RequestOrder.IN_ORDER).describe()
         '1000 requests from urls.csv, in order'
         """
-        how = {Order.IN_ORDER: "in order", Order.SHUFFLED: "shuffled", Order.WEIGHTED: "by their weights"}
+        how = {
+            RequestOrder.IN_ORDER: "in order",
+            RequestOrder.SHUFFLED: "shuffled",
+            RequestOrder.WEIGHTED: "by their weights",
+        }
         return f"{self.requests} requests from {self.name}, {how[self.order]}"
 
 

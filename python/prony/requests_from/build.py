@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 from prony.errors import UsageError
 from prony.escapes import shortened
 from prony.model.exchange import Request, as_sent, fault_of, is_header_value, is_path, status_ranges
-from prony.model.workload import OTHERS, Mix, MixPath, Order, RequestFile, is_weight
-from prony.requests_from.compiled import Compiled, Field, Kind, Text, Writer
+from prony.model.workload import OTHERS, Mix, MixPath, RequestFile, RequestOrder, is_weight
+from prony.requests_from.compiled import Compiled, Field, RequestKind, Text, Writer
 from prony.requests_from.records import Record, records
-from prony.requests_from.templates import Hole, Place, holes_of, place_of_body, template, written
+from prony.requests_from.templates import Hole, HolePlace, filled_in, holes_of, parts_of, place_of_body
 
 _OF_LINES = ("method", "path", "url", "headers", "body", "weight", "expect_status", "name")
 _HEADER = "header:"
@@ -34,18 +34,18 @@ class Requests:
     name: str
     request: Request
 
-    def mix(self, order: Order | None, seed: int) -> Mix:
+    def mix(self, order: RequestOrder | None, seed: int) -> Mix:
         """Return the requests as the mix of a load. Without an order: by their weights, or as they stand.
 
         *Errors*: UsageError for weights that there are not.
         """
         found = self.compiled
-        if order is Order.WEIGHTED and not found.is_weighted:
+        if order is RequestOrder.WEIGHTED and not found.is_weighted:
             raise UsageError(
                 f"`{self.name}` has no weights to go by",
                 hint='give lines a "weight", or choose another --order',
             )
-        usual = Order.WEIGHTED if found.is_weighted else Order.IN_ORDER
+        usual = RequestOrder.WEIGHTED if found.is_weighted else RequestOrder.IN_ORDER
         file = RequestFile(self.name, found.sha256, found.rows, order or usual)
         paths = zip(found.labels, found.weights, strict=True)
         return Mix(tuple(MixPath(*one) for one in paths), seed, file)
@@ -103,7 +103,7 @@ class _Line:
         body = () if found.body is None else (found.body,)
         return (found.path.encode(), *(value.encode(errors="surrogateescape") for value in headers), *body)
 
-    def kind(self) -> Kind:
+    def kind(self) -> RequestKind:
         """Return the request without it."""
         found, count = self.request, 1
         headers: list[tuple[str, Text]] = []
@@ -112,7 +112,7 @@ class _Line:
             count += self._is_field(name)
         body: Text | None = None if found.body is None else (Field(count),)
         count += body is not None
-        return Kind(found.method, (Field(0),), tuple(headers), body, self.statuses, count)
+        return RequestKind(found.method, (Field(0),), tuple(headers), body, self.statuses, count)
 
 
 class _Origins:
@@ -259,20 +259,20 @@ class _Template:
         of_body = place_of_body(next(types, ""))
         return cls(
             request,
-            template(request.path, Place.PATH),
-            tuple((name, template(value, Place.HEADER)) for name, value in request.headers),
-            None if body is None else template(body, of_body),
+            parts_of(request.path, HolePlace.PATH),
+            tuple((name, parts_of(value, HolePlace.HEADER)) for name, value in request.headers),
+            None if body is None else parts_of(body, of_body),
         )
 
     def holes(self) -> Iterator[Hole]:
         for parts in (self.path, *(value for _, value in self.headers), self.body or ()):
             yield from holes_of(parts)
 
-    def kind(self, fields: Mapping[Hole, int]) -> Kind:
+    def kind(self, fields: Mapping[Hole, int]) -> RequestKind:
         def text(parts: Sequence[str | Hole]) -> Text:
             return tuple(Field(fields[part]) if isinstance(part, Hole) else part for part in parts)
 
-        return Kind(
+        return RequestKind(
             self.request.method,
             text(self.path),
             tuple((name, text(value)) for name, value in self.headers),
@@ -348,7 +348,7 @@ def _value(record: Record, hole: Hole) -> str:
                 f"`{hole.column}` is `{shortened(json.dumps(other))}`; expected a text or a number"
             )
     try:
-        return written(value, hole.place)
+        return filled_in(value, hole.place)
     except ValueError as error:
         why, number = error.args
         raise record.fault(f"column `{hole.column}`, character {number}: {why}") from None

@@ -1,7 +1,7 @@
 """The file that the engine reads requests from, without a name on the disk: docs/reference/engine-wire.md.
 
 >>> with Writer() as writer:
-...     number = writer.kind(Kind("GET", (Field(0),)))
+...     number = writer.kind(RequestKind("GET", (Field(0),)))
 ...     writer.row(number, "/a", (b"/a",))
 ...     compiled = writer.finish()
 >>> compiled.rows, compiled.labels
@@ -42,7 +42,7 @@ Text = tuple[str | Field, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class RequestKind:
     """A request with holes. ``body``: with the surrogates of bytes that are no UTF-8; null: none."""
 
     method: str
@@ -75,7 +75,7 @@ class Writer:
         self._file: BinaryIO = TemporaryFile(prefix="prony-requests-")  # noqa: SIM115 (handed on)
         self._digest = hashlib.sha256()
         self._written = 0
-        self._kinds: dict[Kind, int] = {}
+        self._kinds: dict[RequestKind, int] = {}
         self._labels: dict[str, int] = {}
         self._label_weights = [0.0] * MAX_PATHS
         self._has_others = False
@@ -91,7 +91,7 @@ class Writer:
         if kind is not None:
             self._file.close()
 
-    def kind(self, kind: Kind) -> int:
+    def kind(self, kind: RequestKind) -> int:
         """Return the number of a kind of request.
 
         *Errors*: UsageError where there are too many.
@@ -174,7 +174,7 @@ class Writer:
         self._written += len(data)
 
 
-def _encoded(kind: Kind) -> Mapping[str, object]:
+def _encoded(kind: RequestKind) -> Mapping[str, object]:
     body = None if kind.body is None else [_part(one, is_body=True) for one in kind.body]
     return {
         "method": kind.method,

@@ -14,8 +14,9 @@ from typing import BinaryIO
 
 from prony.errors import UsageError
 from prony.escapes import shortened
+from prony.units import MIB
 
-_LONGEST_LINE_BYTES = 16 * 1024 * 1024
+_LONGEST_LINE_BYTES = 16 * MIB
 
 
 @dataclass(frozen=True, slots=True)

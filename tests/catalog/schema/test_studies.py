@@ -101,10 +101,12 @@ class TestEachStudy:
         assert all(claim.place for claim in read_study(name).document.claims)
 
     def test_every_claim_is_testable_in_the_original_on_a_large_machine(self, name, plan_of):
-        plan = plan_of(name, "original")
-        for claim in plan.claims:
+        # What the article tried beside its own table, such as numbers of workers, is a profile of its own.
+        profiles = ["original", *({*read_study(name).document.profiles} - {"original"})]
+        plans = [plan_of(name, profile) for profile in profiles]
+        for claim in plans[0].claims:
             assert claim.metric in METRICS
-            assert unmet(claim, planned(plan, Cpus(8, 8))) is None, claim.name
+            assert any(unmet(claim, planned(plan, Cpus(8, 8))) is None for plan in plans), claim.name
 
     @pytest.mark.parametrize("profile", PROFILES)
     def test_no_claim_on_failures_is_decided_by_a_short_window_or_time_out(self, name, profile, plan_of):
@@ -454,8 +456,8 @@ def test_every_published_figure_of_processes_is_of_a_role_where_others_run_besid
 
 def test_the_figures_of_load_scripts_are_the_published_ones():
     reference = "reference-30ms+hello"
-    assert figure("load-scripts", reference, "ok_per_s", "python-threads", connections=200) == 368
-    crossed = {"engine": "python-asyncio-processes", "connections": 480}
+    assert figure("load-scripts", reference, "ok_per_s", "printed-threads", connections=200) == 368
+    crossed = {"engine": "printed-asyncio-processes", "connections": 480}
     assert figure("load-scripts", reference, "ok_per_s", threads=6, **crossed) == 2402
     assert figure("load-scripts", reference, "ok_per_s", threads=4, **crossed) == 2409
     assert len(read_study("load-scripts").originals) == 15

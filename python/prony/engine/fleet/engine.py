@@ -46,7 +46,15 @@ _LEAD_NS, _LEAD_EACH_NS = SECOND_NS, 10 * MILLISECOND_NS
 # Until a worker has taken up its order, and beats.
 _TAKE_UP_NS = 5 * SECOND_NS
 # A machine's own line needs two percentiles: all the histograms of a thousand machines take seconds to read.
-_NO_TIMES: Json = {"series": [], "stages": [], "paths": [], "statuses": {}, "tls": None, "streams": None}
+_NO_TIMES: Json = {
+    "series": [],
+    "stages": [],
+    "paths": [],
+    "statuses": {},
+    "groups": [],
+    "tls": None,
+    "streams": None,
+}
 _OWN_TIMES = ("ok_response", "ok_service")
 _OWN_PERCENTILES = ("50", "99")
 # From the last beat until the Recording is here: that of an hour is some megabytes.
