@@ -78,7 +78,7 @@ fn run(
 
 /// The file of a descriptor that is the caller's, and stays so.
 fn duplicate(descriptor: RawFd) -> std::io::Result<File> {
-    // A path by which the kernel opens nothing anew is not there: the file has no name.
+    // A path by which the kernel opens the same file is not there: the file has no name.
     // SAFETY: it is borrowed for this call only; one that is not open fails with EBADF.
     let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
     borrowed.try_clone_to_owned().map(File::from)

@@ -4,8 +4,8 @@
 ...     number = writer.kind(RequestKind("GET", (Field(0),)))
 ...     writer.row(number, "/a", (b"/a",))
 ...     compiled = writer.finish()
->>> compiled.rows, compiled.labels
-(1, ('/a',))
+>>> compiled.rows, compiled.labels, compiled.file.close()
+(1, ('/a',), None)
 """
 
 import hashlib

@@ -80,7 +80,7 @@ class Session:
         # What the other side may send: for a new stream, for each; and how far a behaviour is.
         self.granted_first, self.granted = FULL_WINDOW, {}
         self.shrunk = self.settled = self.limited = False
-        self.last = 0
+        self.last = self.settings_known = 0
 
     def run(self):
         assert self.peer.exactly(len(PREFACE)) == PREFACE
@@ -104,6 +104,7 @@ class Session:
             case 8:
                 self.take_room(stream, int.from_bytes(payload))
             case _ if flags & ACK:
+                self.settings_known += kind == SETTINGS
                 self.behaviour.acknowledged(self, kind)
         if kind in (0, 1) and flags & END_STREAM:
             self.behaviour.answer(self, stream)
@@ -336,7 +337,8 @@ def _shrinks(session, stream, size):
 
 
 def _settles(session, kind):
-    if kind == SETTINGS and session.shrunk and not session.settled:
+    # The first are those of the opening, which a client may acknowledge behind its first requests.
+    if kind == SETTINGS and session.settings_known == 2:
         session.settled, session.granted_first = True, 0
         for stream in session.open:
             session.granted[stream] -= FULL_WINDOW
