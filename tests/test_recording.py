@@ -116,8 +116,8 @@ def values(kind):
 
 
 def _of_field(name, kind):
-    # Paths and statuses are sums: tests/test_recording_paths.py, tests/test_recording_statuses.py.
-    apart = {"mix": st.none(), "paths": st.just(()), "statuses": st.just({})}
+    # Paths, statuses and groups are sums: tests/test_recording_paths.py and the like.
+    apart = {"mix": st.none(), "paths": st.just(()), "statuses": st.just({}), "groups": st.just(())}
     return apart[name] if name in apart else values(kind)
 
 
