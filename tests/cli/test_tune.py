@@ -30,7 +30,10 @@ def asked(monkeypatch):
         ((*SHOP, "--slo", "p99 is low"), "`--slo`: `p99 is low` is not a condition"),
         ((*SHOP, "--rate", "100"), "at one rate all settings carry the same"),
         ((*SHOP, "-c", "10,100"), "`-c 10,100`: expected one number of connections"),
-        ((*SHOP, "--current", "flask run"), "starts `flask`; expected one of gunicorn"),
+        (
+            (*SHOP, "--current", "flask run"),
+            "`--current flask run`: starts no server whose number of processes is known",
+        ),
         ((*SHOP, "--budget", "1m"), "`--budget 1m`: has room for"),
         ((*SHOP, "--budget", "soon"), "`--budget`: `soon` is not a duration"),
         ((*SHOP, "--servers", "wsgiref"), "wsgiref: no number of workers or threads"),
@@ -51,6 +54,15 @@ def test_the_settings_of_today_are_tried_with_their_server_though_others_are_nam
     [wish] = asked
     assert [one.server for one in wish.knobs] == ["gunicorn", "granian"]
     assert (wish.incumbent.workers, wish.incumbent.threads) == (4, 1)
+
+
+def test_the_settings_of_today_are_found_in_the_folder(tune, asked, folder):
+    (folder / "Procfile").write_text("web: gunicorn -c conf.py --threads 2 --max-requests 900 shop:app")
+    (folder / "conf.py").write_text("workers = 3")
+    tune(*SHOP)
+    assert (asked[-1].incumbent.workers, asked[-1].incumbent.threads) == (3, 2)
+    tune(*SHOP, "--no-current")
+    assert (asked[-1].incumbent.workers, asked[-1].incumbent.threads) == (1, 1)
 
 
 def test_without_names_only_the_usual_server_is_tried(tune, asked):

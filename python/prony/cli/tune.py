@@ -20,7 +20,7 @@ from prony.cli.run_options import AppOptions, LoadOptions, OutputOptions, RunOpt
 from prony.cli.sandbox_options import SandboxOptions
 from prony.cli.talk import say
 from prony.cli.tune_search import DURATION, FOR_TRIALS, TuneSearch, room
-from prony.cli.variables import refuse_masked
+from prony.cli.variables import refuse_masked, variables
 from prony.errors import UsageError
 from prony.units import seconds
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from prony.analysis.objective import Condition
+    from prony.catalog.schema.loader import Catalog
     from prony.study import Study
     from prony.tune.space import Candidate, Knobs
 
@@ -60,6 +61,7 @@ class Aim(StrEnum):
     MEMORY = "memory"
 
 
+_NUMBERS = ("--workers", "--processes", "--threads", "--blocking-threads")
 _METRICS = {Aim.RATE: "ok_per_s", Aim.CPU: "cpu_ns_per_request", Aim.MEMORY: "pss_end"}
 
 
@@ -134,7 +136,7 @@ def tune(
     _refuse(own, wanted, load)
     refuse_masked(own.env or (), load.header or ())
     conditions = _conditions(wanted.slo)
-    incumbent = _current(own)
+    incumbent = _current(own, known)
     servers = _servers(own, incumbent[0] if incumbent else None)
     own = replace(own, servers=servers, current=None, no_current=True)
     template = _narrowed(
@@ -199,9 +201,12 @@ def _search(
 
 
 def _incumbent(knobs: "tuple[Knobs, ...]", current: "Candidate | None") -> "Candidate":
-    """Return the settings of today, with defaults where none are typed."""
+    """Return the settings of today, as far as the server has them, with defaults where none are typed."""
     own = next((one for one in knobs if current is not None and one.server == current.server), knobs[0])
-    return own.default if current is None else current.filled(own.default)
+    if current is None:
+        return own.default
+    workers, threads = current.workers if own.workers else None, current.threads if own.threads else None
+    return replace(current, workers=workers, threads=threads).filled(own.default)
 
 
 def _folder(folder: Path) -> Path:
@@ -268,25 +273,32 @@ def _conditions(text: str) -> "tuple[Condition, ...]":
         raise UsageError(f"`--slo`: {error}") from None
 
 
-def _current(own: AppOptions) -> "tuple[Candidate, tuple[str, ...]] | None":
-    """Return the settings of today: of the command that is typed, else of what the folder's files start, as
-    far as that is read.
+def _current(own: AppOptions, known: "Catalog") -> "tuple[Candidate, tuple[str, ...]] | None":
+    """Return the numbers of the command that runs today, typed or in a file of the folder, and its options
+    that are not used; null: there is none, or none that the catalogue knows.
+
+    *Errors*: UsageError for a typed command of which they are not known.
     """
+    from prony.study.equal_share import processes_and_threads
     from prony.study.found import current_of
     from prony.survey.current import ReadingAid
-    from prony.tune.recipes import read_command
+    from prony.tune.space import Candidate
 
-    if own.current is not None or own.no_current:
-        return None if own.current is None else read_command(own.current)
-    found = current_of(own.folder, ReadingAid("", {}, os.cpu_count() or 1)).current
-    if found is None:
+    if own.no_current:
         return None
-    try:
-        current = read_command(found.text)
-    except UsageError:
-        return None
+    passed = variables(own.env or (), own.env_file)
+    found = current_of(own.folder, ReadingAid(own.current or "", passed, os.cpu_count() or 1)).current
+    processes, threads = processes_and_threads(found, known) if found else (None, None)
+    if found is None or not found.server or processes is None:
+        if own.current is None:
+            return None
+        raise UsageError(
+            f"`--current {own.current}`: starts no server whose number of processes is known",
+            hint="name one of the catalogue, such as --current 'gunicorn -w 4 shop:app'",
+        )
     say(f"yours: {found.text}, from {found.source}")
-    return current
+    unused = tuple(name for name in found.options if name not in _NUMBERS)
+    return Candidate(found.server, processes, threads), unused
 
 
 def _servers(own: AppOptions, current: "Candidate | None") -> str | None:

@@ -41,7 +41,7 @@ def equal_share(
     """Return the settings that give each of ``servers`` the processes and threads of ``current``, where it
     has them; what was ``typed``, or what a variant is made of, stays.
     """
-    processes, threads = _counted(current, known)
+    processes, threads = processes_and_threads(current, known)
     if processes is None:
         return EqualShare(
             remark="how many processes it starts is not known: the others keep their own numbers"
@@ -63,8 +63,10 @@ def equal_share(
     return EqualShare(settings, "; ".join([f"the others get {said}, as yours has", *lacking]))
 
 
-def _counted(current: "Current", known: "Catalog") -> tuple[int | None, int | None]:
-    """Return processes and threads; null: not known, or it has no pool of threads."""
+def processes_and_threads(current: "Current", known: "Catalog") -> tuple[int | None, int | None]:
+    """Return how many processes, and threads in each, a command starts; null: not known, or it has no pool of
+    threads.
+    """
     if not current.server:
         workers = current.options.get("--workers", "1")
         return (int(workers) if workers.isdecimal() else None), None

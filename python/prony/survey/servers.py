@@ -37,7 +37,8 @@ _HOST_AND_PORT = ("--host", "{host}", "--port", "{port}")
 PATHS = options_named("chdir config pythonpath env-file log-config app-dir working-dir")
 
 # *Source*: each server's manual on its command's options; gunicorn/config.py, uvicorn/main.py, hypercorn/
-# __main__.py, granian/cli.py, waitress/adjustments.py, daphne/cli.py, uWSGI documentation, Options.
+# __main__.py, granian/cli.py, waitress/adjustments.py, cheroot/cli.py, daphne/cli.py, uWSGI documentation,
+# Options.
 SERVERS: Mapping[str, ServerCommand] = {
     "gunicorn": ServerCommand(
         entry="gunicorn",
@@ -113,6 +114,11 @@ SERVERS: Mapping[str, ServerCommand] = {
         ),
         replaced=options_named("listen host port unix-socket unix-socket-perms ipv4 ipv6"),
         factory=options_named("call"),
+    ),
+    "cheroot": ServerCommand(
+        entry="cheroot",
+        bind=("--bind", "{host}:{port}"),
+        replaced=options_named("bind"),
     ),
     "daphne": ServerCommand(
         entry="daphne",

@@ -3,8 +3,6 @@
 >>> recipe = recipe_of(Candidate("gunicorn", 4, 8), "shop:app", "wsgi")
 >>> recipe.shell
 'gunicorn --workers 4 --threads 8 shop:app'
->>> read_command("gunicorn -w 4 --threads=8 shop:app")
-(Candidate(server='gunicorn', workers=4, threads=8), ())
 """
 
 import json
@@ -13,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from prony.errors import UsageError
 from prony.tune.space import Candidate
 
 PORT = 8000
@@ -23,14 +20,14 @@ _EVERYWHERE = "0.0.0.0"  # noqa: S104 - written into what a person asks for, bou
 
 @dataclass(frozen=True, slots=True)
 class _Dialect:
-    """How a server is started: its program with what is always there, and the names of its options, the first
-    of each as it is written. ``variables``: of workers and threads; ``in_arguments``: the variable that holds
-    options for which there is no other. ``bind``: what its address is written as.
+    """How a server is started: its program with what is always there, and the names of its options.
+    ``variables``: of workers and threads; ``in_arguments``: the variable that holds options for which there
+    is no other. ``bind``: what its address is written as.
     """
 
     program: tuple[str, ...]
-    workers: tuple[str, ...] = ()
-    threads: tuple[str, ...] = ()
+    workers: str = ""
+    threads: str = ""
     bind: tuple[str, ...] = ("--bind", "{host}:{port}")
     variables: tuple[str, str] = ("", "")
     in_arguments: str = ""
@@ -38,11 +35,11 @@ class _Dialect:
     before_app: tuple[str, ...] = ()
 
 
-def _gunicorn(*words: str, threads: tuple[str, ...] = ()) -> _Dialect:
+def _gunicorn(*words: str, threads: str = "") -> _Dialect:
     """Return the dialect of Gunicorn with one of its classes."""
     return _Dialect(
         ("gunicorn", *words),
-        ("--workers", "-w"),
+        "--workers",
         threads,
         variables=("WEB_CONCURRENCY", ""),
         in_arguments="GUNICORN_CMD_ARGS",
@@ -52,33 +49,33 @@ def _gunicorn(*words: str, threads: tuple[str, ...] = ()) -> _Dialect:
 
 _DIALECTS: Mapping[str, _Dialect] = MappingProxyType(
     {
-        "gunicorn": _gunicorn(threads=("--threads",)),
+        "gunicorn": _gunicorn(threads="--threads"),
         "gunicorn-uvicorn": _gunicorn("--worker-class", "uvicorn_worker.UvicornWorker"),
         "gunicorn-gevent": _gunicorn("--worker-class", "gevent"),
         "granian": _Dialect(
             ("granian", "--interface", "{interface}"),
-            ("--workers",),
-            ("--blocking-threads",),
+            "--workers",
+            "--blocking-threads",
             bind=("--host", "{host}", "--port", "{port}"),
             variables=("GRANIAN_WORKERS", "GRANIAN_BLOCKING_THREADS"),
         ),
         "uvicorn": _Dialect(
             ("uvicorn",),
-            ("--workers",),
+            "--workers",
             bind=("--host", "{host}", "--port", "{port}"),
             variables=("WEB_CONCURRENCY", ""),
         ),
-        "hypercorn": _Dialect(("hypercorn",), ("--workers", "-w")),
+        "hypercorn": _Dialect(("hypercorn",), "--workers"),
         "uwsgi": _Dialect(
             ("uwsgi", "--master", "--need-app"),
-            ("--processes", "--workers", "-p"),
-            ("--threads",),
+            "--processes",
+            "--threads",
             bind=("--http11-socket", "{host}:{port}"),
             variables=("UWSGI_PROCESSES", "UWSGI_THREADS"),
             before_app=("--wsgi",),
         ),
-        "waitress": _Dialect(("waitress-serve",), threads=("--threads",), bind=("--listen={host}:{port}",)),
-        "cheroot": _Dialect(("cheroot",), threads=("--threads",)),
+        "waitress": _Dialect(("waitress-serve",), threads="--threads", bind=("--listen={host}:{port}",)),
+        "cheroot": _Dialect(("cheroot",), threads="--threads"),
     }
 )
 
@@ -132,14 +129,14 @@ def recipe_of(one: Candidate, target: str, interface: str) -> Recipe | None:
     if dialect is None:
         return None
     numbers = [(dialect.workers, one.workers), (dialect.threads, one.threads)]
-    set_ones = [(names, value) for names, value in numbers if names and value is not None]
-    options = [word for names, value in set_ones for word in (names[0], str(value))]
+    set_ones = {name: value for name, value in numbers if name and value is not None}
+    options = [word for name, value in set_ones.items() for word in (name, str(value))]
     program, *fixed = (part.format(interface=interface) for part in dialect.program)
     return Recipe(
         command=(program, *fixed, *options, *dialect.before_app, target),
         bind=dialect.bind,
         variables=_variables(dialect, one),
-        configuration={names[0].strip("-"): value for names, value in set_ones if value is not None}
+        configuration={name.strip("-"): value for name, value in set_ones.items()}
         if dialect.configuration
         else {},
     )
@@ -147,50 +144,13 @@ def recipe_of(one: Candidate, target: str, interface: str) -> Recipe | None:
 
 def _variables(dialect: _Dialect, one: Candidate) -> dict[str, str]:
     found: dict[str, str] = {}
-    for name, names, value in zip(
+    for name, option, value in zip(
         dialect.variables, (dialect.workers, dialect.threads), (one.workers, one.threads), strict=True
     ):
-        if value is None or not names:
+        if value is None or not option:
             continue
         if name:
             found[name] = str(value)
         elif dialect.in_arguments:
-            found[dialect.in_arguments] = f"{names[0]} {value}"
+            found[dialect.in_arguments] = f"{option} {value}"
     return found
-
-
-def read_command(text: str) -> tuple[Candidate, tuple[str, ...]]:
-    """Return the server that a command line starts, with the numbers that it names, and the options that were
-    not read.
-
-    *Errors*: UsageError for a text that starts none of the servers whose options are known.
-    """
-    try:
-        program, *words = shlex.split(text) or [""]
-    except ValueError as error:
-        raise UsageError(f"`--current {text}`: {error}; expected a command line") from None
-    called = program.rpartition("/")[2]
-    server = _server_of(called, words)
-    if server is None:
-        known = ", ".join(dict.fromkeys(dialect.program[0] for dialect in _DIALECTS.values()))
-        raise UsageError(f"`--current {text}`: starts `{called}`; expected one of {known}")
-    dialect, others = _DIALECTS[server], list[str]()
-    counts: dict[tuple[str, ...], int] = {}
-    while words:
-        name, equals, value = words.pop(0).partition("=")
-        names = next((one for one in (dialect.workers, dialect.threads) if name in one), None)
-        if names is None:
-            others += [name] if name.startswith("-") else []
-            continue
-        value = value if equals else (words.pop(0) if words else "")
-        if not value.isdecimal() or not int(value):
-            raise UsageError(f"`--current {text}`: `{name}` is `{value}`; expected a number from 1")
-        counts[names] = int(value)
-    numbers = (counts.get(one) for one in (dialect.workers, dialect.threads))
-    return Candidate(server, *numbers), tuple(others)
-
-
-def _server_of(program: str, words: list[str]) -> str | None:
-    """Return which dialect a program is started in: the one most of whose fixed words are there."""
-    fitting = [name for name, one in _DIALECTS.items() if one.program[0] == program]
-    return max(fitting, key=lambda name: len(set(words) & set(_DIALECTS[name].program)), default=None)
