@@ -61,16 +61,26 @@ class Pool:
 def pool_of(evidence: Evidence) -> Pool | None:
     """Return the connections of a trial to others; null: none, or hardly anybody was seen to wait for one."""
     counters, recording = evidence.trial.counters, evidence.trial.recording
-    window = [one.gauges for one in window_samples(evidence.trial.samples)]
-    seen = [one for one in window if one.get("downstream.connections", 0) and "downstream.port" in one]
+    outgoing = outgoing_of(evidence)
     looks, waited = counters.get("threads.looks", 0), counters.get("threads.downstream", 0)
     length_ns = recording.window.length_ns if recording else None
-    if not seen or waited < _LEAST_WAITED or looks < _LEAST_LOOKS or not length_ns:
+    if outgoing is None or waited < _LEAST_WAITED or looks < _LEAST_LOOKS or not length_ns:
         return None
-    connections = fmean(one["downstream.connections"] for one in seen)
+    connections, port = outgoing
     threads = counters.get("threads.alive_ns", 0) / length_ns
     busy = min(waited / looks * threads / connections, 1.0)
-    return Pool(connections, busy, seen[-1]["downstream.port"])
+    return Pool(connections, busy, port)
+
+
+def outgoing_of(evidence: Evidence) -> tuple[float, int] | None:
+    """Return how many connections to others there were on average, and the port of the peer that most of them
+    had at last; null: none was seen.
+    """
+    window = [one.gauges for one in window_samples(evidence.trial.samples)]
+    seen = [one for one in window if one.get("downstream.connections", 0) and "downstream.port" in one]
+    if not seen:
+        return None
+    return fmean(one["downstream.connections"] for one in seen), seen[-1]["downstream.port"]
 
 
 # Runtimes in which one process runs one thread of the application's code at a time.

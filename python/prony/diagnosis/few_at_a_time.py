@@ -6,10 +6,7 @@ lock, one writer. How many they are says which.
 *Source*: J. D. C. Little, Operations Research 9 (1961); AnyIO, CapacityLimiter: total_tokens is 40.
 """
 
-from statistics import fmean
-
-from prony.analysis.resources import window_samples
-from prony.diagnosis.consumption import Consumption, Resource, consumption_of
+from prony.diagnosis.consumption import Consumption, Resource, consumption_of, outgoing_of
 from prony.diagnosis.downstream import RAISE_POOL
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Sentence, Symptom, Traits
@@ -148,11 +145,9 @@ def _cause(
     at_a_time = usage.at_a_time or 0.0
     if _is_blocked(evidence, usage):
         return LOOP_BLOCKED, AWAIT, {}, _blocks(usage)
-    window = [one.gauges for one in window_samples(evidence.trial.samples)]
-    seen = [one for one in window if one.get("downstream.connections", 0) and "downstream.port" in one]
-    connections = fmean(one["downstream.connections"] for one in seen) if seen else 0.0
-    if seen and _is_near(connections, at_a_time):
-        numbers = {"connections": float(round(connections)), "port": float(seen[-1]["downstream.port"])}
+    outgoing = outgoing_of(evidence)
+    if outgoing is not None and _is_near(outgoing[0], at_a_time):
+        numbers = {"connections": float(round(outgoing[0])), "port": float(outgoing[1])}
         return POOL_SMALL, RAISE_POOL, numbers, {}
     threads = _threads(evidence) / _processes(evidence)
     is_anyio = threads > _ANYIO_THREADS and _is_near(_ANYIO_THREADS * _processes(evidence), at_a_time)
