@@ -173,6 +173,8 @@ class World:
         monkeypatch.setattr(preflight, "watch_machine", lambda: Activity({}, {}, 0))
         monkeypatch.setattr("prony.study.run.calibrated_sharing", lambda _placement, _listener: None)
         monkeypatch.setattr("prony.study.quiet.Patience.wait", lambda *_: True)
+        # The servers here know one load after another.
+        monkeypatch.setattr("prony.trial.alone", lambda *_: {})
         # Windows of no length say nothing of the machine.
         monkeypatch.setattr("prony.analysis.validity.environment_fault", self._fault)
         monkeypatch.setitem(

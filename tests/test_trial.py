@@ -134,12 +134,12 @@ def trial_of(bench, on_event=lambda event: None):
     return stay_of(bench, on_event).trial
 
 
-def stay_of(bench, on_event=lambda event: None, **others):
+def stay_of(bench, on_event=lambda event: None, role=TrialRole.PILOT, **others):
     app = App("hello", "Hello", "/apps/hello", {Interface.WSGI: "hello:app"}, contract=CONTRACT)
     subject = Subject("wsgiref+hello", "wsgiref", app, Interface.WSGI)
     task = Task(
         cell=Cell(3, subject, WORKLOAD),
-        position=Position(block=1, position=2, attempt=4, role=TrialRole.PILOT),
+        position=Position(block=1, position=2, attempt=4, role=role),
         launch=LAUNCH,
         contract=CONTRACT,
         sandbox=bench,
@@ -167,6 +167,25 @@ def test_a_trial_that_nobody_watches_has_a_recording_alone():
     assert (trial.outcome, trial.recording) == (Ok(), recording())
     assert (trial.samples, trial.threads, trial.events) == ((), (), ())
     assert [event["event"] for event in heard] == ["started", "window_open", "progress", "window_close"]
+
+
+@pytest.mark.parametrize(
+    ("role", "is_asked"),
+    [(TrialRole.SUBJECT, True), (TrialRole.CONFIRMATION, True), (TrialRole.FIND_RATE, False)],
+)
+def test_one_connection_asks_after_the_window_of_what_is_diagnosed(monkeypatch, role, is_asked):
+    bench = Bench()
+
+    def alone(engine, cell, loaded, where):
+        bench.step("alone")
+        assert (engine, loaded, where) == (bench, recording(), (ADDRESS, bench.seat))
+        return {"alone.requests": 9}
+
+    monkeypatch.setattr("prony.trial.alone", alone)
+    trial = stay_of(bench, role=role).trial
+    assert trial.counters.get("alone.requests") == (9 if is_asked else None)
+    rest = ["alone"] if is_asked else []
+    assert bench.steps == ["start", "ready", "verify", "load", "loaded", "alive?", *rest, "log", "stop"]
 
 
 def test_how_a_subject_began_and_ended_comes_with_its_trial():

@@ -26,7 +26,7 @@ from prony.model.plan import Cell
 from prony.model.recording import Recording
 from prony.model.sandbox import Placement
 from prony.model.shapes import Json, decode
-from prony.model.trial import Failed, Ok, Trial
+from prony.model.trial import Failed, Ok, Trial, TrialRole
 from prony.monitor.asked import Asked, KnownPrograms
 from prony.monitor.downstream import DownstreamGauges
 from prony.monitor.environment import EnvironmentCounters
@@ -49,6 +49,9 @@ from prony.sandbox.cgroup.foreign import ForeignGroups
 from prony.sandbox.linux import in_network
 from prony.schedule import Position
 from prony.units import format_bytes
+
+# Of the others nobody asks why they carry no more.
+_DIAGNOSED = (TrialRole.SUBJECT, TrialRole.CONFIRMATION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +185,7 @@ def _on_running(
     died = subject.exit_reason()
     if died is not None:
         return Failed(FailureStage.LOAD, f"{died} under load")
-    if task.is_watched and evidence.recording is not None:
+    if task.is_watched and task.position.role in _DIAGNOSED and evidence.recording is not None:
         found = alone(task.engine, task.cell, evidence.recording, (subject.address, subject.seat))
         evidence.counters = {**evidence.counters, **found}
     return Ok()
