@@ -1,6 +1,6 @@
 """Groups of users, as a file of ``prony load --groups`` describes them: docs/guides/groups.md.
 
->>> Users.model_validate({"groups": [{"name": "a", "share": 3}, {"name": "b", "delay": "80ms"}]}).groups[1]
+>>> Users.model_validate({"name": "b", "delay": "80ms"})
 Users(name='b', share=1.0, delay=80000000, source=None, headers={})
 """
 
