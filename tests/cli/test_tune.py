@@ -34,6 +34,8 @@ def asked(monkeypatch):
             (*SHOP, "--current", "flask run"),
             "`--current flask run`: starts no server whose number of processes is known",
         ),
+        ((*SHOP, "--current", "gunicorn -w four shop:app"), "whose number of processes is known"),
+        ((*SHOP, "--current", "granian --blocking-threads 0 a:b"), "whose number of processes is known"),
         ((*SHOP, "--budget", "1m"), "`--budget 1m`: has room for"),
         ((*SHOP, "--budget", "soon"), "`--budget`: `soon` is not a duration"),
         ((*SHOP, "--servers", "wsgiref"), "wsgiref: no number of workers or threads"),

@@ -77,9 +77,11 @@ def processes_and_threads(current: "Current", known: "Catalog") -> tuple[int | N
         setting = base.settings.get(key)
         value = said.get(key, setting.default if isinstance(setting, IntSetting) else None)
         counts[key] = int(str(value)) if str(value).isdecimal() else None
-    is_computed = any(current.options.get(f"--{key}") == "" for key in _PROCESSES)
+    written = (current.options.get(f"--{key.replace('_', '-')}", "1") for key in counts)
+    if not all(value.isdecimal() and int(value) for value in written):
+        return None, None  # computed, or a mistake
     processes = next((counts[key] for key in _PROCESSES if counts[key]), 1)
-    return None if is_computed else processes, counts["threads"] or counts["blocking_threads"]
+    return processes, counts["threads"] or counts["blocking_threads"]
 
 
 def _share(
