@@ -18,7 +18,7 @@ from prony.diagnosis.downstream import DOWNSTREAM_BUSY, LEAST_BUSY_POOL
 from prony.diagnosis.evidence import Affected, Confidence, Evidence, Finding
 from prony.diagnosis.few_at_a_time import WAITS_WITHIN, has_few
 from prony.diagnosis.kinds import Bearing, Symptom
-from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED
+from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED, SOME_QUEUE_OVERFLOWED
 from prony.diagnosis.overload import OVERLOADED
 from prony.diagnosis.rules import PRECEDENCE
 from prony.diagnosis.shared import LONGER_QUEUE
@@ -245,7 +245,7 @@ def _limiting(
 
     What only idle CPUs explain limits no server that carries all that is asked for, unless it is certain.
     """
-    often = [one for one in found if one.trials > _MOST_TRIALS * len(trials)]
+    often = [one for one in found if one.trials + _alike(one, found) > _MOST_TRIALS * len(trials)]
     sure = [one for one in often if one.finding.confidence is not Confidence.POSSIBLE]
     carries, locked_out = bool(usages) and all(map(_kept, usages)), _locked_out(sure)
     overloaded = any(one.finding.kind is OVERLOADED for one in found)
@@ -259,6 +259,12 @@ def _limiting(
         of_queue = _of_queue(finding, found)
         if _matters(of_queue, usages, overloaded=overloaded) or _keeps_out(finding, locked_out):
             yield one
+
+
+def _alike(one: Frequent, found: Sequence[Frequent]) -> int:
+    """Return in how many more trials a queue overflowed that was not known to be the server's own."""
+    of_some = (each.trials for each in found if each.finding.kind is SOME_QUEUE_OVERFLOWED)
+    return next(of_some, 0) if one.finding.kind is QUEUE_OVERFLOWED else 0
 
 
 def _locked_out(found: Sequence[Frequent]) -> float:

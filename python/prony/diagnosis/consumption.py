@@ -39,6 +39,7 @@ from prony.diagnosis.evidence import Evidence
 from prony.diagnosis.knobs import declared_entry
 from prony.diagnosis.thread_time import ThreadState, thread_time, with_idle
 from prony.model.facts import SubjectFacts
+from prony.model.observation import Sample
 from prony.model.recording import Recording
 from prony.units import seconds
 
@@ -66,21 +67,52 @@ def pool_of(evidence: Evidence) -> Pool | None:
     length_ns = recording.window.length_ns if recording else None
     if outgoing is None or waited < _LEAST_WAITED or looks < _LEAST_LOOKS or not length_ns:
         return None
-    connections, port = outgoing
     threads = counters.get("threads.alive_ns", 0) / length_ns
-    busy = min(waited / looks * threads / connections, 1.0)
-    return Pool(connections, busy, port)
+    busy = min(waited / looks * threads / outgoing.connections, 1.0)
+    return Pool(outgoing.connections, busy, outgoing.port)
 
 
-def outgoing_of(evidence: Evidence) -> tuple[float, int] | None:
-    """Return how many connections to others there were on average, and the port of the peer that most of them
-    had at last; null: none was seen.
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """The connections of a trial to others, as means over its looks: all, and those to the ``port`` of the
+    peer that has most, ``at_port``. ``waits``: those on which a reply was due, at the peer that had most
+    such, at ``waits_port``. ``sent``: messages that they sent for each reply of the server; null: not known.
     """
-    window = [one.gauges for one in window_samples(evidence.trial.samples)]
-    seen = [one for one in window if one.get("downstream.connections", 0) and "downstream.port" in one]
+
+    connections: float
+    port: int
+    at_port: float
+    waits: float = 0.0
+    waits_port: int = 0
+    sent: float | None = None
+
+
+def outgoing_of(evidence: Evidence) -> Outgoing | None:
+    """Return the connections to others; null: none was seen."""
+    samples = [one for one in window_samples(evidence.trial.samples) if one.gauges.get("downstream.port")]
+    seen = [one.gauges for one in samples if one.gauges.get("downstream.connections")]
     if not seen:
         return None
-    return fmean(one["downstream.connections"] for one in seen), seen[-1]["downstream.port"]
+    at_port = [one.get("downstream.at_port", one["downstream.connections"]) for one in seen]
+    return Outgoing(
+        connections=fmean(one["downstream.connections"] for one in seen),
+        port=seen[-1]["downstream.port"],
+        at_port=fmean(at_port),
+        waits=fmean(one.get("downstream.waits", 0) for one in seen),
+        waits_port=seen[-1].get("downstream.waits_port", 0),
+        sent=_sent_a_reply(evidence, samples),
+    )
+
+
+def _sent_a_reply(evidence: Evidence, samples: Sequence[Sample]) -> float | None:
+    recording = evidence.trial.recording
+    length_ns = recording.window.length_ns if recording else None
+    span_ns = samples[-1].monotonic_ns - samples[0].monotonic_ns
+    if not recording or not length_ns or not span_ns or "downstream.sent" not in samples[0].gauges:
+        return None
+    sent = samples[-1].gauges["downstream.sent"] - samples[0].gauges["downstream.sent"]
+    replies = recording.completed.all * span_ns / length_ns
+    return sent / replies if replies else None
 
 
 # Runtimes in which one process runs one thread of the application's code at a time.

@@ -1,22 +1,24 @@
 """D43: it worked on few of the open requests at a time, though more could run, and its CPUs were idle.
 
 How long a request takes alone is measured after the window: rate times that is how many it works on (Little's
-law). The others waited within it: for an event loop that a call blocks, a pool of connections or threads, a
-lock, one writer. How many they are says which.
+law). The others waited: for an event loop that a call blocks, a pool of connections or threads, a lock, one
+writer, or in what it asks. How many they are, and on how many connections replies are due, says which.
 *Source*: J. D. C. Little, Operations Research 9 (1961); AnyIO, CapacityLimiter: total_tokens is 40.
 """
 
-from prony.diagnosis.consumption import Consumption, Resource, consumption_of, outgoing_of
-from prony.diagnosis.downstream import RAISE_POOL
+from prony.diagnosis.consumption import Consumption, Outgoing, Resource, consumption_of, outgoing_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Sentence, Symptom, Traits
 from prony.diagnosis.one_core import full_process
-from prony.diagnosis.shared import OF_THE_WAITING
+from prony.diagnosis.shared import NO_LOCK, OF_THE_WAITING, RAISE_POOL
 from prony.diagnosis.thread_time import ThreadState, thread_time
 from prony.model.facts import SubjectFacts
 from prony.model.trial import Ok
 from prony.units import MILLISECOND_NS
 
+QUICKER_PEER = Experiment(
+    "a quicker partner", "measure with another one that answers at once; throughput rises"
+)
 NO_BLOCKING = Experiment(
     "a page that blocks nothing", "measure with a call that can be awaited, or in a thread; throughput rises"
 )
@@ -27,6 +29,17 @@ AWAIT = Advice(
 MORE_AT_A_TIME = Experiment(
     "more at a time", "measure with what is shared twice as large, or without it; throughput rises"
 )
+LET_GO_SOONER = Advice(
+    "hold what is shared for less", "find what lets one through at a time, and hold it for less"
+)
+ONE_WRITER = Advice(
+    "write in one place",
+    "keep transactions short, write ahead (SQLite: journal_mode=WAL), or use a database with many writers",
+)
+LOOK_AT_PEER = Advice(
+    "look at what it asks", "find there what they wait for: a lock on the same row, or its number of workers"
+)
+CHEAPER_QUESTIONS = Advice("ask for less", "ask for less work, or keep the answer")
 SHARE_LESS = Advice(
     "enlarge what is shared", "find what the requests share, and make it larger or hold it for less"
 )
@@ -49,13 +62,54 @@ POOL_SMALL = Symptom(
     "pool of connections used up",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, MORE_AT_A_TIME),
     Sentence(
-        _HOW_MANY
-        + "; it has {connections:n connection} to others (port {port:d}), for which the rest waited",
+        _HOW_MANY + "; it has {connections:n connection} to others (port {port:d}), and the rest waited",
         "it worked on as many requests at a time as it has connections to others, for which the rest waited",
     ),
     Traits(cause="its pool of connections to others", closely=Closely.WAITS),
 )
 """As before, with its ``connections`` to others; ``port``: of the busiest peer."""
+ONE_AT_A_TIME = Symptom(
+    "one request at a time",
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, NO_LOCK),
+    Sentence(
+        _HOW_MANY + "; the rest waited for one lock, or for a pool of one",
+        "it worked on one request at a time; the rest waited for one lock, or for a pool of one",
+    ),
+    Traits(cause="a lock", closely=Closely.WAITS),
+)
+"""As before."""
+LOCK_POLLED = Symptom(
+    "a lock that is polled",
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, NO_LOCK),
+    Sentence(
+        _HOW_MANY + "; the rest slept between tries, {slept:.0%} of their time, as writers of SQLite do",
+        "it worked on few requests at a time; the rest slept between tries, as writers of SQLite do",
+    ),
+    Traits(cause="a lock for which the others sleep and try again, such as a single writer's"),
+)
+"""As before; ``slept``: the share of its threads' time."""
+PEER_FULL = Symptom(
+    "what it asks works on few",
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, QUICKER_PEER),
+    Sentence(
+        "replies were due on {waits:.0f} connections to others (port {port:d}), which worked on "
+        "{at_a_time:.1f} at a time, by the {alone_ns:duration} that a request takes alone",
+        "replies were due on more connections to others than these worked on at a time",
+    ),
+    Traits(cause="what it asks of others, where requests wait for one another", closely=Closely.WAITS),
+)
+"""As before; replies were due on ``waits`` connections to ``port``."""
+PEER_COMPUTES = Symptom(
+    "what it asks uses its CPU",
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, QUICKER_PEER),
+    Sentence(
+        "{role} computed for it on {cores:.1f} CPUs of this machine all the time, {cpu_ns:duration} for each "
+        "request; its own CPUs were busy {cpu_share:.0%}",
+        "what it asks computed for it all the time",
+    ),
+    Traits(cause="the CPU of what it asks", closely=Closely.WAITS),
+)
+"""``cores``: of what it asks, ``cpu_ns`` for each request; name ``role``: its role."""
 FEW_AT_A_TIME = Symptom(
     "few requests at a time",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, MORE_AT_A_TIME),
@@ -67,7 +121,9 @@ FEW_AT_A_TIME = Symptom(
 )
 """As before; name ``pool``: what is as large as that, if anything is known to be."""
 
-WAITS_WITHIN = (LOOP_BLOCKED, POOL_SMALL, FEW_AT_A_TIME)
+WAITS_WITHIN = (
+    *(LOOP_BLOCKED, POOL_SMALL, ONE_AT_A_TIME, LOCK_POLLED, PEER_FULL, PEER_COMPUTES, FEW_AT_A_TIME),
+)
 
 # Requests in flight over those that are worked on; these over its workers and threads, of which one may be
 # idle while its next request is on its way.
@@ -83,6 +139,9 @@ _ONE_EACH, _MOST_EVENTS = (0.7, 1.35), 0.5
 _LEAST_LOOKS = 20
 _ANYIO_THREADS, _ANYIO = 40, "the 40 threads in which AnyIO runs pages without async (total_tokens)"
 _NEAR = 0.2
+# What it asks computes for as much of the time of the requests that are worked on.
+_COMPUTES = 0.7
+_ROLES = ("database", "cache", "service")
 _AWAKE = (ThreadState.RUNNING, ThreadState.READY, ThreadState.IDLE)
 _MOSTLY = 0.5
 _CALLS = {*ThreadState} - {*_AWAKE, ThreadState.THREAD, ThreadState.LOCK, ThreadState.EVENTS}
@@ -92,20 +151,20 @@ def few_at_a_time(evidence: Evidence) -> list[Finding]:
     """Return a finding when 1.5 times as many requests were open as it worked on, it worked on fewer than its
     workers and threads could, and it had CPUs to spare.
     """
-    usage, alone_ns = consumption_of(evidence), evidence.trial.counters.get("alone.service_ns", 0)
-    if usage is None or alone_ns < _LEAST_ALONE_NS or not isinstance(evidence.trial.outcome, Ok):
+    usage = consumption_of(evidence)
+    if usage is None or not is_known(evidence) or not isinstance(evidence.trial.outcome, Ok):
         return []
     if not has_few(usage) or Resource.CPU not in usage.shares or full_process(evidence):
         return []
-    if _wants_cpu(evidence, usage):
-        return []
     if max(usage.shares[Resource.CPU], usage.shares.get(Resource.CORES, 0.0)) > _MOST_CPU:
+        return []
+    if usage.time.get(ThreadState.SLEEP, 0.0) < _MOSTLY and _wants_cpu(evidence, usage):
         return []
     kind, advice, numbers, names = _cause(evidence, usage)
     known = {
         "at_a_time": usage.at_a_time or 0.0,
         "in_flight": usage.in_flight,
-        "alone_ns": float(alone_ns),
+        "alone_ns": float(evidence.trial.counters["alone.service_ns"]),
         "cpu_share": usage.shares[Resource.CPU],
     }
     return [
@@ -119,6 +178,11 @@ def few_at_a_time(evidence: Evidence) -> list[Finding]:
             shareable=True,
         )
     ]
+
+
+def is_known(evidence: Evidence) -> bool:
+    """Return whether it is known how many requests it worked on: one alone takes long enough to show it."""
+    return evidence.trial.counters.get("alone.service_ns", 0) >= _LEAST_ALONE_NS
 
 
 def _wants_cpu(evidence: Evidence, usage: Consumption) -> bool:
@@ -139,19 +203,48 @@ def has_few(usage: Consumption) -> bool:
     return usage.slots is None or usage.at_a_time < _MOST_OF_SLOTS * usage.slots
 
 
-def _cause(
-    evidence: Evidence, usage: Consumption
-) -> tuple[Symptom, Advice, dict[str, float], dict[str, str]]:
-    at_a_time = usage.at_a_time or 0.0
+_Cause = tuple[Symptom, Advice, dict[str, float], dict[str, str]]
+
+
+def _cause(evidence: Evidence, usage: Consumption) -> _Cause:
+    """Return what the others waited for: within the server, before what it asks."""
+    at_a_time, outgoing = usage.at_a_time or 0.0, outgoing_of(evidence)
     if _is_blocked(evidence, usage):
         return LOOP_BLOCKED, AWAIT, {}, _blocks(usage)
-    outgoing = outgoing_of(evidence)
-    if outgoing is not None and _is_near(outgoing[0], at_a_time):
-        numbers = {"connections": float(round(outgoing[0])), "port": float(outgoing[1])}
+    slept = usage.time.get(ThreadState.SLEEP, 0.0)
+    if usage.slots and slept >= _MOSTLY:
+        return LOCK_POLLED, ONE_WRITER, {"slept": slept}, {}
+    asked = outgoing and _asked(evidence, usage, outgoing)
+    if asked:
+        return asked
+    if _ONE_EACH[0] <= at_a_time <= _ONE_EACH[1] and (outgoing is None or outgoing.at_port <= _ONE_EACH[1]):
+        return ONE_AT_A_TIME, LET_GO_SOONER, {}, {}
+    if outgoing is not None and _is_near(outgoing.at_port, at_a_time):
+        numbers = {"connections": float(round(outgoing.at_port)), "port": float(outgoing.port)}
         return POOL_SMALL, RAISE_POOL, numbers, {}
     threads = _threads(evidence) / _processes(evidence)
     is_anyio = threads > _ANYIO_THREADS and _is_near(_ANYIO_THREADS * _processes(evidence), at_a_time)
     return FEW_AT_A_TIME, SHARE_LESS, {}, {"pool": _ANYIO} if is_anyio else {}
+
+
+def _asked(evidence: Evidence, usage: Consumption, outgoing: Outgoing) -> _Cause | None:
+    """Return what it asks as the cause: it computes for as many as are worked on, or has more questions."""
+    at_a_time, counters = usage.at_a_time or 0.0, evidence.trial.counters
+    used = {
+        role: counters[f"asked.{role}.cpu_ns"] - counters.get(f"asked.{role}.idle_ns", 0)
+        for role in _ROLES
+        if f"asked.{role}.cpu_ns" in counters
+    }
+    busiest = max(used, key=lambda role: used[role], default=None)
+    recording = evidence.trial.recording
+    length_ns = (recording.window.length_ns if recording else None) or 1
+    if busiest is not None and used[busiest] / length_ns >= _COMPUTES * max(at_a_time, 1.0):
+        numbers = {"cores": used[busiest] / length_ns, "cpu_ns": used[busiest] / usage.done}
+        return PEER_COMPUTES, CHEAPER_QUESTIONS, numbers, {"role": f"its {busiest}"}
+    if outgoing.waits >= _LEAST_WAITING * max(at_a_time, 1.0):
+        numbers = {"waits": outgoing.waits, "port": float(outgoing.waits_port)}
+        return PEER_FULL, LOOK_AT_PEER, numbers, {}
+    return None
 
 
 def _is_blocked(evidence: Evidence, usage: Consumption) -> bool:

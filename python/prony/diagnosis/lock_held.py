@@ -8,11 +8,10 @@ one lock too, so all slots must have requests.
 from prony.diagnosis.busy_slots import slots_busy
 from prony.diagnosis.consumption import consumption_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Sentence, Symptom, Traits
-from prony.diagnosis.shared import OF_THE_WAITING
+from prony.diagnosis.kinds import Advice, Bearing, Closely, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.shared import NO_LOCK, OF_THE_WAITING
 from prony.model.trial import Ok
 
-NO_LOCK = Experiment("without the lock", "measure a page without it, or more processes; throughput rises")
 SHORTEN_LOCK = Advice(
     "shorten the lock", "hold the lock for less, or give each process its own: add processes, not threads"
 )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from prony.diagnosis.asked_often import ASKED_OFTEN, CONNECTED_OFTEN, asked_often
 from prony.diagnosis.busy_slots import SLOTS_BUSY, busy_slots
 from prony.diagnosis.clipped_backlog import BACKLOG_CLIPPED, clipped_backlog
 from prony.diagnosis.closed_after_each import CLOSED_AFTER_EACH, closed_after_each
@@ -16,7 +17,7 @@ from prony.diagnosis.downstream import DOWNSTREAM_BUSY, downstream
 from prony.diagnosis.dropped_connects import CONNECTS_DROPPED, HALF_OPEN_QUEUE_FULL, dropped_connects
 from prony.diagnosis.earlier_trials import PORTS_KEPT_BY_EARLIER, earlier_trials
 from prony.diagnosis.evidence import Rule
-from prony.diagnosis.few_at_a_time import FEW_AT_A_TIME, LOOP_BLOCKED, POOL_SMALL, few_at_a_time
+from prony.diagnosis.few_at_a_time import WAITS_WITHIN, few_at_a_time
 from prony.diagnosis.forks import FORKED_FOR_EACH, forks
 from prony.diagnosis.generator_limited import (
     GENERATOR_AT_LIMIT,
@@ -58,7 +59,7 @@ from prony.diagnosis.throttled import THROTTLED, throttled
 from prony.diagnosis.tracking_full import TRACKING_FULL, tracking_full
 from prony.diagnosis.unequal_work import UNEQUAL_WORK
 from prony.diagnosis.uneven_workers import UNEVEN_CONNECTIONS, UNEVEN_WORKERS, uneven_workers
-from prony.diagnosis.wrong_replies import WRONG_REPLIES, wrong_replies
+from prony.diagnosis.wrong_replies import MOSTLY_ERRORS, RATE_LIMITED, WRONG_REPLIES, wrong_replies
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
@@ -97,6 +98,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "D18": uneven_workers,
         "D13": one_core,
         "D43": few_at_a_time,
+        "D44": asked_often,
         "D17": busy_slots,
         "D36": crowded,
         "D40": still_cold,
@@ -130,6 +132,8 @@ PRECEDENCE: tuple[Symptom, ...] = (
     ENDED_UNDER_LOAD,
     THROTTLED,
     SILENT_AFTER_ONE,
+    RATE_LIMITED,
+    MOSTLY_ERRORS,
     CONNECTION_CAP,
     STARVED_BY_SLOTS,
     STARVED,
@@ -146,11 +150,11 @@ PRECEDENCE: tuple[Symptom, ...] = (
     REPLIES_HELD_BACK,
     FORKED_FOR_EACH,
     DISK_WAITED,
-    DOWNSTREAM_BUSY,
+    CONNECTED_OFTEN,
     LOCK_HELD,
-    LOOP_BLOCKED,
-    POOL_SMALL,
-    FEW_AT_A_TIME,
+    DOWNSTREAM_BUSY,
+    *WAITS_WITHIN,
+    ASKED_OFTEN,
     UNEVEN_WORKERS,
     UNEVEN_CONNECTIONS,
     ONE_THREAD_FULL,

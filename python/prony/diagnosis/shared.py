@@ -47,6 +47,13 @@ RIGHT_REPLIES = Experiment(
     "replies as they should be", "measure a page that answers as expected; the figures change"
 )
 
+NO_LOCK = Experiment("without the lock", "measure a page without it, or more processes; throughput rises")
+
+RAISE_POOL = Advice(
+    "raise the pool of connections",
+    "raise what lets so few through, a pool of connections or a semaphore, or hold it for less",
+)
+
 RAISE_MEMORY = Advice("raise the memory limit", "raise the memory limit, or run fewer workers")
 
 KEEP_ALIVE = Advice(

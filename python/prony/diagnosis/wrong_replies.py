@@ -1,12 +1,15 @@
-"""D31: replies had another status, or another body, than was expected.
+"""D31: replies had another status, or another body, than was expected; where most had, that is the answer.
 
 An error is often made faster than a page: the figures describe other work. *Source*: oha and others that
 count any reply as a success.
 """
 
+import re
+from collections import Counter
+
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom, Traits
 from prony.diagnosis.shared import OF_ERRORS, RIGHT_REPLIES
 from prony.model.trial import Ok
 
@@ -20,11 +23,42 @@ WRONG_REPLIES = Symptom(
     ),
 )
 """``wrong`` of ``done`` replies; ``share``."""
+MOSTLY_ERRORS = Symptom(
+    "mostly errors",
+    Meaning(Bearing.LIMITS, OF_ERRORS, RIGHT_REPLIES),
+    Sentence(
+        "{share:.0%} of its replies were {status}, and no page{error:; its log has it as}",
+        "most of its replies were {status}, and no page{error:; its log has it as}",
+    ),
+    Traits(cause="its errors"),
+)
+"""``share`` of the replies; name ``status``: the commonest, ``error``: the commonest exception in the end of
+its log, if it has any.
+"""
+RATE_LIMITED = Symptom(
+    "rate limited",
+    Meaning(Bearing.LIMITS, OF_ERRORS, RIGHT_REPLIES),
+    Sentence(
+        "{share:.0%} of its replies were 429: it refused what it takes for too many requests of one client",
+        "most of its replies were 429: it refused what it takes for too many requests of one client",
+    ),
+    Traits(cause="a limit of requests for each client"),
+)
+"""``share`` of the replies."""
+LIFT_LIMIT = Advice(
+    "lift the limit for the load", "turn that limit off for this measurement, or ask at a rate that it allows"
+)
 
 
 _CLASSES = ("bad_status", "failed_validation")
 # Single ones may be a server's way to say that it is busy.
 _LEAST = 5
+_MOST, _TOO_MANY = 0.5, "429"
+# The last line of a traceback: a class and what it says.
+_EXCEPTION = re.compile(
+    r"^([A-Za-z_][\w.]*(?:Error|Exception|Timeout|Exhausted|Full)\b: ?[ -~]*)", re.MULTILINE
+)
+_MOST_CHARACTERS = 100
 
 
 def wrong_replies(evidence: Evidence) -> list[Finding]:
@@ -36,13 +70,26 @@ def wrong_replies(evidence: Evidence) -> list[Finding]:
     done = recording.account.ok + wrong
     if wrong < _LEAST or wrong <= QUALIFIED_ERROR_RATIO * done:
         return []
+    numbers = {"wrong": wrong, "done": done, "share": wrong / done}
+    kind, advice, names = WRONG_REPLIES, READ_LOG_FOR_ERRORS, {}
+    status = max(recording.account.bad_status.items(), key=lambda one: one[1], default=("", 0))
+    if status[1] > _MOST * done:
+        numbers = {"share": status[1] / done}
+        kind, names = MOSTLY_ERRORS, {"status": status[0]} | _error(evidence.trial.log.text)
+        if status[0] == _TOO_MANY:
+            kind, advice, names = RATE_LIMITED, LIFT_LIMIT, {}
     return [
-        Finding(
-            rule="D31",
-            kind=WRONG_REPLIES,
-            confidence=Confidence.CERTAIN,
-            numbers={"wrong": wrong, "done": done, "share": wrong / done},
-            advice=READ_LOG_FOR_ERRORS,
-            shareable=True,
-        )
+        Finding("D31", kind, Confidence.CERTAIN, numbers=numbers, names=names, advice=advice, shareable=True)
     ]
+
+
+def _error(log: str) -> dict[str, str]:
+    """Return the commonest exception in the end of a log, as Python writes it; empty where there is none.
+
+    >>> _error("  File 'a.py'\\nredis.exceptions.ConnectionError: Too many connections\\n")
+    {'error': 'redis.exceptions.ConnectionError: Too many connections'}
+    >>> _error("nothing of that kind")
+    {}
+    """
+    found = Counter(_EXCEPTION.findall(log)).most_common(1)
+    return {"error": found[0][0][:_MOST_CHARACTERS]} if found else {}

@@ -3,10 +3,14 @@
 Must not know the engine or the sandbox. Gauges:
 
 - ``downstream.connections``: connections that were opened from there, and are not the generator's
-- ``downstream.port``: the port of the peer that most of them have
+- ``downstream.port``: the port of the peer that most of them have; ``downstream.at_port``: how many
+- ``downstream.waits``: those on which a reply is due, at the port that has most such;
+  ``downstream.waits_port``: that port
+- ``downstream.sent``: segments with data that all of them sent since the first look, one a question where it
+  is short
 
 >>> commonest([Outgoing(5432, 7), Outgoing(5432, 8), Outgoing(6379, 9)]), commonest([])
-(5432, 0)
+((5432, 2), (0, 0))
 """
 
 import time
@@ -20,10 +24,10 @@ from prony.monitor.sock_diag import Outgoing, SockDiag
 _REST = 500
 
 
-def commonest(found: Sequence[Outgoing]) -> int:
-    """Return the port of the peer that most connections have; 0 without any."""
+def commonest(found: Sequence[Outgoing]) -> tuple[int, int]:
+    """Return the port of the peer that most connections have, and how many these are; zeros without any."""
     ports = Counter(one.peer_port for one in found).most_common(1)
-    return ports[0][0] if ports else 0
+    return ports[0] if ports else (0, 0)
 
 
 class DownstreamGauges:
@@ -39,7 +43,8 @@ class DownstreamGauges:
         own: Callable[[], Set[int]] | None = None,
     ) -> None:
         self._ports, self._own = frozenset(ports), own
-        self._inodes: set[int] = set()
+        self._sent_by: dict[int, int] = {}
+        self._sent: int | None = None
         self._rested_ns = 0
         self._reason: str | None = None
         self._diag: SockDiag | None = None
@@ -59,8 +64,25 @@ class DownstreamGauges:
             self._fail(error)
             return {}
         self._rested_ns = time.monotonic_ns() + _REST * (time.thread_time_ns() - began_ns)
-        self._inodes |= {one.inode for one in found}
-        return {"downstream.connections": len(found), "downstream.port": commonest(found)} if found else {}
+        self._count(found)
+        if not found:
+            return {}
+        port, at_port = commonest(found)
+        waits_port, waits = commonest([one for one in found if one.waits])
+        return {
+            "downstream.connections": len(found),
+            "downstream.port": port,
+            "downstream.at_port": at_port,
+            "downstream.waits": waits,
+            "downstream.waits_port": waits_port,
+            "downstream.sent": self._sent or 0,
+        }
+
+    def _count(self, found: Sequence[Outgoing]) -> None:
+        """Add what each connection sent since the last look: of one that is new, all."""
+        sent = sum(max(0, one.sent - self._sent_by.get(one.inode, 0)) for one in found)
+        self._sent = 0 if self._sent is None else self._sent + sent
+        self._sent_by |= {one.inode: one.sent for one in found}
 
     def _outgoing(self, diag: SockDiag) -> list[Outgoing]:
         found = diag.tcp_outgoing(self._ports)
@@ -71,7 +93,7 @@ class DownstreamGauges:
 
     def inodes(self) -> frozenset[int]:
         """Return the inodes of all connections that were seen so far."""
-        return frozenset(self._inodes)
+        return frozenset(self._sent_by)
 
     def read_at_open(self) -> dict[str, int]:
         """Return nothing more."""

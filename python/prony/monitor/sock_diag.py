@@ -31,6 +31,10 @@ _ESTABLISHED, _TIME_WAIT, _LISTEN = 1, 6, 10
 # Of struct inet_diag_req_v2: no address is requested; a cookie of all ones matches any socket.
 _ANY_ADDRESS = struct.pack("!HH32xI8s", 0, 0, 0, b"\xff" * 8)
 _INET_REQUEST = struct.Struct("=BBBxI")
+# Asked for, and answered, with a connection: of struct tcp_info the milliseconds since it last sent and since
+# it last received, and how many segments with data it sent (from Linux 4.6 on).
+_INFO = 2
+_SINCE, _SINCE_AT, _SENT, _SENT_AT = struct.Struct("=I4xI"), 44, struct.Struct("=I"), 156
 # Of struct inet_diag_msg: the source's port, in the network's order, and its address; then, behind what does
 # not matter of a listener, queues and inode.
 _SOURCE_PORT, _SOURCE_PORT_AT = struct.Struct("!H"), 4
@@ -83,12 +87,15 @@ class Listener(NamedTuple):
 class Outgoing(NamedTuple):
     """A connection that was opened from here: its peer's port, its inode, and the peer's address in 16 bytes.
 
-    An IPv4 address is the same whichever kind of socket it is of.
+    An IPv4 address is the same whichever kind of socket it is of. ``waits``: it sent after it last received,
+    so that a reply is due; ``sent``: its segments with data so far. Both are 0 where the kernel says neither.
     """
 
     peer_port: int
     inode: int
     peer_host: bytes = bytes(16)
+    waits: bool = False
+    sent: int = 0
 
 
 class Connected(NamedTuple):
@@ -197,7 +204,7 @@ class SockDiag:
         return [
             _outgoing(message)
             for family in _FAMILIES.values()
-            for data in self._ask(_inet_request(family, state) + without)
+            for data in self._ask(_inet_request(family, state, 1 << (_INFO - 1)) + without)
             for message in _messages(data)
             if _port(message) not in listening
         ]
@@ -266,8 +273,8 @@ def _equal_messages(data: bytes) -> int:
     return count if alike else 0
 
 
-def _inet_request(family: int, state: int) -> bytes:
-    return _INET_REQUEST.pack(family, socket.IPPROTO_TCP, 0, 1 << state) + _ANY_ADDRESS
+def _inet_request(family: int, state: int, attributes: int = 0) -> bytes:
+    return _INET_REQUEST.pack(family, socket.IPPROTO_TCP, attributes, 1 << state) + _ANY_ADDRESS
 
 
 def _at_address(host: str, port: int) -> bytes:
@@ -298,7 +305,12 @@ def _without_ports(ports: Sequence[int]) -> bytes:
 def _outgoing(message: bytes) -> Outgoing:
     _, peer = _PORTS.unpack_from(message, _PORTS_AT)
     *_, inode = _INET_ANSWER.unpack_from(message)
-    return Outgoing(peer, inode, _unmapped(message[_PEER_FROM:_PEER_TO]))
+    info = dict(_attributes(message[_INET_ANSWER.size :])).get(_INFO, b"")
+    sent_ms, received_ms = (
+        _SINCE.unpack_from(info, _SINCE_AT) if len(info) >= _SINCE_AT + _SINCE.size else (0, 0)
+    )
+    sent = _SENT.unpack_from(info, _SENT_AT)[0] if len(info) >= _SENT_AT + _SENT.size else 0
+    return Outgoing(peer, inode, _unmapped(message[_PEER_FROM:_PEER_TO]), sent_ms < received_ms, sent)
 
 
 def _unmapped(host: bytes) -> bytes:
@@ -319,7 +331,7 @@ def packed_host(host: str) -> bytes:
 
 def _connected(message: bytes) -> Connected:
     own, _ = _PORTS.unpack_from(message, _PORTS_AT)
-    port, inode, peer = _outgoing(message)
+    port, inode, peer, *_ = _outgoing(message)
     return Connected(_unmapped(message[_HOST_FROM:_PEER_FROM]), own, peer, port, inode)
 
 

@@ -1,0 +1,90 @@
+"""D44: each request asked others many times, or opened a connection to them.
+
+How much of a page's time that is, nobody measured: it is the cause where threads wait for others most of
+their time, and else said beside it.
+*Source*: tcp_info(7), data segments that were sent; RFC 4022, tcpActiveOpens.
+"""
+
+from prony.diagnosis.consumption import Consumption, consumption_of, outgoing_of
+from prony.diagnosis.evidence import Confidence, Evidence, Finding
+from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.shared import OF_THE_WAITING
+from prony.diagnosis.thread_time import ThreadState
+from prony.model.trial import Ok
+
+ASKED_OFTEN = Symptom(
+    "many questions a request",
+    Meaning(
+        Bearing.LIMITS_IDLE,
+        OF_THE_WAITING,
+        Experiment("fewer questions", "measure a page that asks once; throughput rises"),
+    ),
+    Sentence(
+        "for each request it sent {sent:.0f} messages to others (port {port:d}): as many questions, one "
+        "after the other",
+        "for each request it sent many messages to others",
+    ),
+    Traits(cause="how often each request asks others"),
+)
+"""``sent`` for each request, most to ``port``."""
+CONNECTED_OFTEN = Symptom(
+    "connects for each request",
+    Meaning(
+        Bearing.LIMITS_IDLE,
+        OF_THE_WAITING,
+        Experiment("connections that are kept", "measure with connections that stay open; throughput rises"),
+    ),
+    Sentence(
+        "for each request it opened {connects:.1f} connections to others, {opened} in all",
+        "for each request it opened connections to others",
+    ),
+    Traits(cause="the connections that it opens for each request"),
+)
+"""``connects`` for each request, ``opened`` in all."""
+ASK_ONCE = Advice("ask once", "ask for all of it at once: a join, a list of keys, or a cache")
+KEEP_OPEN = Advice(
+    "keep connections to others", "make one client or pool when the app starts, and use it for all requests"
+)
+
+_LEAST_SENT, _LEAST_CONNECTS = 20, 0.5
+# Of its threads' time.
+_MOSTLY = 0.5
+_LEAST_REQUESTS = 20
+_ASKING = (ThreadState.DOWNSTREAM,)
+# A connection that lives for one request is known to no look: its reads are those of any socket.
+_CONNECTING = (ThreadState.DOWNSTREAM, ThreadState.SOCKET, ThreadState.EVENTS)
+
+
+def asked_often(evidence: Evidence) -> list[Finding]:
+    """Return a finding when it sent 20 messages or opened half a connection to others for each request."""
+    usage, outgoing = consumption_of(evidence), outgoing_of(evidence)
+    if usage is None or not isinstance(evidence.trial.outcome, Ok) or usage.done < _LEAST_REQUESTS:
+        return []
+    found = []
+    opened = _opened(evidence)
+    if opened >= _LEAST_CONNECTS * usage.done:
+        numbers = {"connects": opened / usage.done, "opened": float(opened)}
+        found.append((CONNECTED_OFTEN, _sure(usage, _CONNECTING), numbers, KEEP_OPEN))
+    if outgoing is not None and outgoing.sent is not None and outgoing.sent >= _LEAST_SENT:
+        numbers = {"sent": outgoing.sent, "port": float(outgoing.port)}
+        found.append((ASKED_OFTEN, _sure(usage, _ASKING), numbers, ASK_ONCE))
+    return [
+        Finding("D44", kind, sure, numbers=numbers, advice=advice, shareable=True)
+        for kind, sure, numbers, advice in found
+    ]
+
+
+def _opened(evidence: Evidence) -> int:
+    """Return how many connections were opened in its network that are not the generator's, nor those of a
+    frontend to the server.
+    """
+    counters, recording = evidence.trial.counters, evidence.trial.recording
+    if recording is None or (evidence.subject and evidence.subject.facts.frontend):
+        return 0
+    own = (recording.connections.opened or 0) + (recording.connections.reconnects or 0)
+    return max(0, counters.get("ActiveOpens", 0) - own)
+
+
+def _sure(usage: Consumption, states: tuple[ThreadState, ...]) -> Confidence:
+    waits = sum(usage.time.get(state, 0.0) for state in states)
+    return Confidence.LIKELY if usage.slots and waits >= _MOSTLY else Confidence.POSSIBLE
