@@ -10,6 +10,7 @@ from golden import build
 from histograms import distribution
 from prony.analysis.validity import Circumstances, judge
 from prony.diagnosis import diagnose, observe
+from prony.diagnosis.asked_often import ASKED_OFTEN, CONNECTED_OFTEN
 from prony.diagnosis.busy_slots import SLOTS_BUSY
 from prony.diagnosis.conclusion import DiagnosisKind, conclude
 from prony.diagnosis.connect_ladder import CONNECTS_REPEATED
@@ -21,7 +22,16 @@ from prony.diagnosis.disk import DISK_WAITED
 from prony.diagnosis.downstream import DOWNSTREAM_BUSY
 from prony.diagnosis.earlier_trials import PORTS_KEPT_BY_EARLIER
 from prony.diagnosis.evidence import Affected, Confidence, Evidence, Finding
-from prony.diagnosis.few_at_a_time import FEW_AT_A_TIME, LOOP_BLOCKED, POOL_SMALL
+from prony.diagnosis.few_at_a_time import (
+    FEW_AT_A_TIME,
+    LOCK_POLLED,
+    LOOP_BLOCKED,
+    ONE_AT_A_TIME,
+    PEER_COMPUTES,
+    PEER_FULL,
+    POOL_SMALL,
+    WAITS_WITHIN,
+)
 from prony.diagnosis.forks import FORKED_FOR_EACH
 from prony.diagnosis.generator_limited import GENERATOR_KEPT_WAITING
 from prony.diagnosis.held_back import REPLIES_HELD_BACK
@@ -39,7 +49,7 @@ from prony.diagnosis.still_cold import STILL_COLD
 from prony.diagnosis.thread_time import ThreadState, thread_time
 from prony.diagnosis.tracking_full import TRACKING_FULL
 from prony.diagnosis.uneven_workers import UNEVEN_CONNECTIONS, UNEVEN_WORKERS
-from prony.diagnosis.wrong_replies import WRONG_REPLIES
+from prony.diagnosis.wrong_replies import MOSTLY_ERRORS, RATE_LIMITED, WRONG_REPLIES
 from prony.model.facts import FrontendFacts
 from prony.model.observation import LogTail, Phase, ProcessRow, Sample, ThreadUsage
 from prony.model.sandbox import Network, Placement, SandboxFacts
@@ -98,6 +108,21 @@ def test_replies_with_another_status_or_body_are_wrong(errors):
 @pytest.mark.parametrize("errors", [{"bad_status": {"503": 4}}, {"reset": 20}])
 def test_single_errors_and_lost_requests_are_no_wrong_replies(errors):
     assert kinds(build.trial(CELL, 0, 0, [MS] * 180, errors=errors)) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "names"),
+    [
+        ("500", MOSTLY_ERRORS, {"status": "500", "error": "app.PoolError: none left"}),
+        ("429", RATE_LIMITED, {}),
+    ],
+)
+def test_where_most_replies_are_errors_they_are_the_answer(status, kind, names):
+    log = LogTail("Traceback:\n  File 'a.py', line 3\napp.PoolError: none left\nGET / 500\n")
+    trial = replace(build.trial(CELL, 0, 0, [MS] * 80, errors={"bad_status": {status: 120}}), log=log)
+    found = one(trial, kind)
+    assert (found.names, found.numbers["share"]) == (names, 0.6)
+    assert concluded(trial).cause_kind is kind
 
 
 def test_requests_that_are_refused_as_they_were_sent_are_told_with_the_commonest_status():
@@ -811,14 +836,25 @@ def test_a_loop_that_works_on_one_request_at_a_time_and_waits_for_no_events_is_b
 @pytest.mark.parametrize(
     ("trial", "subject", "kind"),
     [
-        (with_alone(25, {"events": 40}, threads=1), record(slots=None), FEW_AT_A_TIME),
+        (with_alone(25, {"events": 40}, threads=1), record(slots=None), ONE_AT_A_TIME),
+        (with_alone(25, {"events": 40}, connections=1), record(slots=None), ONE_AT_A_TIME),
+        (with_alone(50, {"sleep": 40}), record(slots=16), LOCK_POLLED),
         (with_alone(75, {"sleep": 40}, threads=1), record(slots=None), FEW_AT_A_TIME),
         (with_alone(50, {"sleep": 40}, threads=2), record(slots=None, processes=2), LOOP_BLOCKED),
         (with_alone(50, connections=2), record(slots=None), POOL_SMALL),
         (with_alone(100, connections=9), record(slots=16), FEW_AT_A_TIME),
         (with_alone(100, connections=4), record(slots=16), POOL_SMALL),
     ],
-    ids=["waits for events", "three", "two processes", "a pool", "a pool with room", "fewer than threads"],
+    ids=[
+        "waits for events",
+        "over one connection",
+        "sleeps",
+        "three",
+        "two processes",
+        "a pool",
+        "a pool with room",
+        "fewer than threads",
+    ],
 )
 def test_how_many_are_worked_on_says_what_the_others_wait_for(trial, subject, kind):
     assert kinds(trial, subject=subject) == [kind]
@@ -848,7 +884,78 @@ def test_a_loop_that_waits_for_its_cpu_is_not_blocked(ready, is_found):
     ids=["none waits", "too short to know", "its CPU is busy", "its one thread"],
 )
 def test_few_at_a_time_are_none_that_wait_for_each_other(trial, subject):
-    assert not {LOOP_BLOCKED, POOL_SMALL, FEW_AT_A_TIME} & {*kinds(trial, subject=subject)}
+    assert {*WAITS_WITHIN}.isdisjoint(kinds(trial, subject=subject))
+
+
+def asked_on(trial, **gauges):
+    seen = {f"downstream__{name}": value for name, value in gauges.items()}
+    return replace(trial, samples=tuple(sample(second, **seen) for second in range(3)))
+
+
+@pytest.mark.parametrize(("waits", "kind"), [(24, PEER_FULL), (2, FEW_AT_A_TIME)])
+def test_what_it_asks_is_the_limit_where_more_replies_are_due_than_it_works_on(waits, kind):
+    seen = {"connections": 48, "port": 5432, "at_port": 24, "waits": waits, "waits_port": 5433}
+    found = one(asked_on(with_alone(50), **seen), kind, subject=record(slots=None))
+    if kind is PEER_FULL:
+        assert (found.numbers["due"], found.numbers["port"]) == (24, 5433)
+
+
+@pytest.mark.parametrize(("idle_s", "kind"), [(0.0, PEER_COMPUTES), (0.9, POOL_SMALL)])
+def test_what_it_asks_is_the_limit_where_it_computes_for_as_many_as_are_worked_on(idle_s, kind):
+    used = {
+        "asked__database__cpu_ns": round(1.8 * SECOND),
+        "asked__database__idle_ns": round(idle_s * SECOND),
+    }
+    trial = with_counters(with_alone(50, connections=2), **used)
+    found = one(trial, kind, subject=record(slots=None))
+    if kind is PEER_COMPUTES:
+        assert found.names == {"role": "its database"}
+        assert found.numbers["cpu_ns"] == pytest.approx(45 * MS)
+
+
+def test_a_pool_is_counted_at_the_peer_that_has_most():
+    trial = asked_on(with_alone(100), connections=9, port=5432, at_port=4, waits=4, waits_port=5432)
+    assert one(trial, POOL_SMALL, subject=record(slots=16)).numbers["connections"] == 4
+
+
+def test_threads_that_each_have_a_connection_are_too_few_and_not_these():
+    trial = with_counters(
+        asked_on(loaded(), connections=4, port=5432, at_port=4),
+        **{f"threads__{name}": count for name, count in {"looks": 40, "downstream": 40}.items()},
+        threads__alive_ns=4 * SECOND,
+    )
+    assert kinds(trial, subject=record(slots=4)) == [SLOTS_BUSY]
+    assert DOWNSTREAM_BUSY in kinds(trial, subject=record(slots=16))
+
+
+# --- asked often ------------------------------------------------------------------------------------------
+
+
+def asking_often(last, states=None, active_opens=0):
+    """Forty replies in one second, and so many messages to others in two."""
+    trial = asked_on(with_counters(loaded(), ActiveOpens=active_opens), connections=4, port=5432)
+    looks = tuple(
+        replace(each, gauges={**each.gauges, "downstream.sent": last * second // 2})
+        for second, each in enumerate(trial.samples)
+    )
+    counted = {**looked(**(states or {"downstream": 40})), "threads.alive_ns": 4 * SECOND}
+    return replace(trial, samples=looks, counters={**trial.counters, **counted})
+
+
+@pytest.mark.parametrize(
+    ("states", "sure"), [({"downstream": 40}, Confidence.LIKELY), ({"sleep": 40}, Confidence.POSSIBLE)]
+)
+def test_a_page_that_asks_many_times_is_the_cause_where_threads_wait_for_others(states, sure):
+    found = one(asking_often(80 * 30, states), ASKED_OFTEN)
+    assert (found.confidence, found.numbers["sent"]) == (sure, pytest.approx(30))
+    assert ASKED_OFTEN not in kinds(asking_often(80 * 19, states))
+
+
+@pytest.mark.parametrize(("opened", "is_found"), [(70, True), (60, False)])
+def test_a_connection_to_others_for_each_request_is_not_one_of_the_generator(opened, is_found):
+    trial = asking_often(0, active_opens=opened)
+    recording = with_parts(trial.recording, connections={"opened": 50, "reconnects": 0})
+    assert (CONNECTED_OFTEN in kinds(replace(trial, recording=recording))) is is_found
 
 
 def test_threads_that_wait_for_each_other_are_not_too_few():

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import time
 from contextlib import ExitStack
 
 import pytest
@@ -67,6 +68,28 @@ def test_the_gauges_keep_what_was_seen(stack, monkeypatch):
     assert own in gauges.inodes()
     gauges.close()
     assert gauges.read() == {}
+
+
+def test_a_reply_is_due_where_it_sent_after_it_last_received(stack, monkeypatch):
+    monkeypatch.setattr("prony.monitor.downstream._REST", 0)
+    web, database = listener(stack), listener(stack)
+    gauges = DownstreamGauges([web.getsockname()[1]], SockDiag, lambda: {inode(one) for one in pool})
+    pool = [connected(stack, database) for _ in range(3)]
+    peers = [stack.enter_context(database.accept()[0]) for _ in pool]
+    for one, peer in zip(pool, peers, strict=True):
+        one.sendall(b"?")
+        time.sleep(0.02)
+        peer.sendall(b"!")
+        time.sleep(0.02)
+    answered = gauges.read()
+    for one in pool[:2]:
+        one.sendall(b"?")
+    waiting = gauges.read()
+    port = database.getsockname()[1]
+    assert (answered["downstream.at_port"], answered["downstream.waits"]) == (3, 0)
+    assert (waiting["downstream.waits"], waiting["downstream.waits_port"]) == (2, port)
+    assert waiting["downstream.sent"] - answered["downstream.sent"] == 2
+    gauges.close()
 
 
 def test_after_a_read_the_kernel_is_left_alone(stack, monkeypatch):

@@ -15,6 +15,7 @@ from lab.servers import SERVERS, PlantedServer
 from lab.setup import Pair, PlantedSide, closed
 from prony.diagnosis.busy_slots import SLOTS_BUSY
 from prony.diagnosis.downstream import DOWNSTREAM_BUSY
+from prony.diagnosis.few_at_a_time import ONE_AT_A_TIME
 from prony.diagnosis.kinds import Symptom
 from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED
 from prony.diagnosis.lock_held import LOCK_HELD
@@ -67,10 +68,10 @@ _QUOTA = _fault("quota", "D14", THROTTLED, lambda side, _: replace(side, cpu_quo
 _NEIGHBOUR = _fault("neighbour", "D28", OTHERS_RAN, lambda side, _: replace(side, neighbour=0.8))
 _FEW_SLOTS = _fault("asleep", "D17", SLOTS_BUSY, _slots(4), _slots(_CLIENTS + 2))
 _LOCK = _fault("lock", "D16", LOCK_HELD, _page("lock", 20), _page("sleep", 20))
-_POOL = _fault(
+_POOL = _Fault(
     "pool",
     "D35",
-    DOWNSTREAM_BUSY,
+    frozenset((DOWNSTREAM_BUSY, ONE_AT_A_TIME)),
     lambda side, _: replace(side, environment={"FAULTY_POOL": "1"}),
     lambda side, _: replace(side, environment={"FAULTY_POOL": "32"}),
 )

@@ -12,6 +12,7 @@ from prony.diagnosis.busy_slots import SLOTS_BUSY
 from prony.diagnosis.debugging import DEBUGGING
 from prony.diagnosis.disk import DISK_WAITED
 from prony.diagnosis.downstream import DOWNSTREAM_BUSY
+from prony.diagnosis.few_at_a_time import ONE_AT_A_TIME
 from prony.diagnosis.forks import FORKED_FOR_EACH
 from prony.diagnosis.growing_pool import POOL_GREW
 from prony.diagnosis.lock_held import LOCK_HELD
@@ -239,7 +240,7 @@ OF_WORKERS = (
         "database-pool",
         "a pool of one connection to PostgreSQL",
         "D35",
-        frozenset((DOWNSTREAM_BUSY,)),
+        frozenset((DOWNSTREAM_BUSY, ONE_AT_A_TIME)),
         Harm.RATE,
         ("gunicorn-gthread", "waitress", "cheroot"),
         {"slow": 20, "quick": 8},

@@ -354,7 +354,7 @@ def _ruled_out(
     seen = {
         **dict.fromkeys((Resource.CPU, Resource.CORES), contended),
         Resource.GENERATOR: any(one.finding.affected is not None for one in found),
-        Resource.POOL: loops or any(one.finding.kind is DOWNSTREAM_BUSY for one in found),
+        Resource.POOL: loops or any(one.finding.kind in (DOWNSTREAM_BUSY, *WAITS_WITHIN) for one in found),
         Resource.QUEUE: any(one.finding.kind.meaning.experiment is LONGER_QUEUE for one in found),
     }
     most = {Resource.CPU: _FULL, Resource.CORES: _FULL, Resource.POOL: LEAST_BUSY_POOL}

@@ -73,7 +73,7 @@ def pool_of(evidence: Evidence) -> Pool | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
+class OwnConnections:
     """The connections of a trial to others, as means over its looks: all, and those to the ``port`` of the
     peer that has most, ``at_port``. ``waits``: those on which a reply was due, at the peer that had most
     such, at ``waits_port``. ``sent``: messages that they sent for each reply of the server; null: not known.
@@ -87,14 +87,14 @@ class Outgoing:
     sent: float | None = None
 
 
-def outgoing_of(evidence: Evidence) -> Outgoing | None:
+def outgoing_of(evidence: Evidence) -> OwnConnections | None:
     """Return the connections to others; null: none was seen."""
     samples = [one for one in window_samples(evidence.trial.samples) if one.gauges.get("downstream.port")]
     seen = [one.gauges for one in samples if one.gauges.get("downstream.connections")]
     if not seen:
         return None
     at_port = [one.get("downstream.at_port", one["downstream.connections"]) for one in seen]
-    return Outgoing(
+    return OwnConnections(
         connections=fmean(one["downstream.connections"] for one in seen),
         port=seen[-1]["downstream.port"],
         at_port=fmean(at_port),

@@ -6,7 +6,7 @@ writer, or in what it asks. How many they are, and on how many connections repli
 *Source*: J. D. C. Little, Operations Research 9 (1961); AnyIO, CapacityLimiter: total_tokens is 40.
 """
 
-from prony.diagnosis.consumption import Consumption, Outgoing, Resource, consumption_of, outgoing_of
+from prony.diagnosis.consumption import Consumption, OwnConnections, Resource, consumption_of, outgoing_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Sentence, Symptom, Traits
 from prony.diagnosis.one_core import full_process
@@ -72,10 +72,10 @@ ONE_AT_A_TIME = Symptom(
     "one request at a time",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, NO_LOCK),
     Sentence(
-        _HOW_MANY + "; the rest waited for one lock, or for a pool of one",
-        "it worked on one request at a time; the rest waited for one lock, or for a pool of one",
+        _HOW_MANY,
+        "it worked on one request at a time",
     ),
-    Traits(cause="a lock", closely=Closely.WAITS),
+    Traits(cause="a lock, or a pool of one", closely=Closely.WAITS),
 )
 """As before."""
 LOCK_POLLED = Symptom(
@@ -92,13 +92,13 @@ PEER_FULL = Symptom(
     "what it asks works on few",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, QUICKER_PEER),
     Sentence(
-        "replies were due on {waits:.0f} connections to others (port {port:d}), which worked on "
+        "replies were due on {due:.0f} connections to others (port {port:d}), which worked on "
         "{at_a_time:.1f} at a time, by the {alone_ns:duration} that a request takes alone",
         "replies were due on more connections to others than these worked on at a time",
     ),
     Traits(cause="what it asks of others, where requests wait for one another", closely=Closely.WAITS),
 )
-"""As before; replies were due on ``waits`` connections to ``port``."""
+"""As before; replies were due on ``due`` connections to ``port``."""
 PEER_COMPUTES = Symptom(
     "what it asks uses its CPU",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, QUICKER_PEER),
@@ -158,7 +158,7 @@ def few_at_a_time(evidence: Evidence) -> list[Finding]:
         return []
     if max(usage.shares[Resource.CPU], usage.shares.get(Resource.CORES, 0.0)) > _MOST_CPU:
         return []
-    if usage.time.get(ThreadState.SLEEP, 0.0) < _MOSTLY and _wants_cpu(evidence, usage):
+    if not _polls(usage) and _wants_cpu(evidence, usage):
         return []
     kind, advice, numbers, names = _cause(evidence, usage)
     known = {
@@ -211,9 +211,8 @@ def _cause(evidence: Evidence, usage: Consumption) -> _Cause:
     at_a_time, outgoing = usage.at_a_time or 0.0, outgoing_of(evidence)
     if _is_blocked(evidence, usage):
         return LOOP_BLOCKED, AWAIT, {}, _blocks(usage)
-    slept = usage.time.get(ThreadState.SLEEP, 0.0)
-    if usage.slots and slept >= _MOSTLY:
-        return LOCK_POLLED, ONE_WRITER, {"slept": slept}, {}
+    if _polls(usage):
+        return LOCK_POLLED, ONE_WRITER, {"slept": usage.time[ThreadState.SLEEP]}, {}
     asked = outgoing and _asked(evidence, usage, outgoing)
     if asked:
         return asked
@@ -227,7 +226,7 @@ def _cause(evidence: Evidence, usage: Consumption) -> _Cause:
     return FEW_AT_A_TIME, SHARE_LESS, {}, {"pool": _ANYIO} if is_anyio else {}
 
 
-def _asked(evidence: Evidence, usage: Consumption, outgoing: Outgoing) -> _Cause | None:
+def _asked(evidence: Evidence, usage: Consumption, outgoing: OwnConnections) -> _Cause | None:
     """Return what it asks as the cause: it computes for as many as are worked on, or has more questions."""
     at_a_time, counters = usage.at_a_time or 0.0, evidence.trial.counters
     used = {
@@ -242,9 +241,14 @@ def _asked(evidence: Evidence, usage: Consumption, outgoing: Outgoing) -> _Cause
         numbers = {"cores": used[busiest] / length_ns, "cpu_ns": used[busiest] / usage.done}
         return PEER_COMPUTES, CHEAPER_QUESTIONS, numbers, {"role": f"its {busiest}"}
     if outgoing.waits >= _LEAST_WAITING * max(at_a_time, 1.0):
-        numbers = {"waits": outgoing.waits, "port": float(outgoing.waits_port)}
+        numbers = {"due": outgoing.waits, "port": float(outgoing.waits_port)}
         return PEER_FULL, LOOK_AT_PEER, numbers, {}
     return None
+
+
+def _polls(usage: Consumption) -> bool:
+    """Return whether its workers and threads sleep for most of their time, between tries."""
+    return bool(usage.slots) and usage.time.get(ThreadState.SLEEP, 0.0) >= _MOSTLY
 
 
 def _is_blocked(evidence: Evidence, usage: Consumption) -> bool:
