@@ -7,7 +7,7 @@ from prony.analysis.compare import compare
 from prony.faces.markdown import markdown
 from prony.tune.answer import About, answer_document, front, knob_words
 from prony.tune.race import Move, Recommendation, TuneWish
-from prony.tune.recipes import recipe_of
+from prony.survey.recipes import recipe_of
 from prony.tune.space import Candidate, Knobs, Machine
 
 OLD, NEW = Candidate("gunicorn", 1, 1), Candidate("gunicorn", 2, 8)
