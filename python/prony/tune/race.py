@@ -54,6 +54,11 @@ _LEAST_FOR_CAPACITY = 5 * CAPACITY_TRIALS
 _STAGE = 10_000
 
 
+def stage_and_block(name: int) -> tuple[int, int]:
+    """Return the place of a block's stage among all, and its number there."""
+    return name // _STAGE - 1, name % _STAGE
+
+
 class StageName(StrEnum):
     """What a stage is for."""
 
@@ -130,6 +135,15 @@ def gain_of(log_ratios: Sequence[float]) -> Gain | None:
     effect = paired(log_ratios, widening=1.0)
     low, high = effect.interval(0.05)
     return Gain(effect.count, change_of(effect.centre), change_of(low), change_of(high))
+
+
+def log_ratios(
+    metric: str, base: Mapping[int, Figures], own: Mapping[int, Figures], *, is_higher: bool
+) -> list[float]:
+    """Return the logarithms of the ratios of a metric in the blocks that both have, better as more."""
+    sign = 1 if is_higher else -1
+    pairs = ((own[block].get(metric, 0.0), base[block].get(metric, 0.0)) for block in sorted(own.keys() & base))
+    return [sign * log(one / other) for one, other in pairs if 0 < one < inf and 0 < other < inf]
 
 
 class Move(StrEnum):
@@ -446,9 +460,8 @@ def _judged(search: _Search, challenger: Candidate, fresh: Trials) -> Recommenda
 
 
 def _gain(wish: TuneWish, challenger: Candidate, fresh: Trials) -> Gain | None:
-    logs = logs_of(wish, fresh, (wish.incumbent, challenger))
-    own, base = logs.get(challenger.words, {}), logs.get(wish.incumbent.words, {})
-    return gain_of([own[block] - base[block] for block in sorted(own.keys() & base.keys())])
+    base, own = (fresh.get(one, {}) for one in (wish.incumbent, challenger))
+    return gain_of(log_ratios(wish.metric, base, own, is_higher=wish.higher_is_better))
 
 
 def _pairs_needed(wish: TuneWish, found: Trials, challenger: Candidate) -> int:
