@@ -138,7 +138,7 @@ def _as_run(cell: "Cell", known: "Catalog", again: Again) -> RunOptions:
     return RunOptions(
         typed=typed,
         study=None,
-        what=WhatOptions(settings=list(_settings(subject))),
+        what=WhatOptions(settings=list(_settings(subject, known))),
         own=AppOptions(app=name, servers=server_of(subject), directory=again.directory, no_current=True),
         load=load,
         check=CheckOptions(),
@@ -160,11 +160,17 @@ def _app(subject: "Subject", known: "Catalog", again: Again) -> str:
     )
 
 
-def _settings(subject: "Subject") -> Iterator[str]:
+def _settings(subject: "Subject", known: "Catalog") -> Iterator[str]:
+    """Yield the subject's settings as they are typed.
+
+    *Errors*: UsageError for variables and free texts: they are executed, or read as files, by what runs.
+    """
+    from prony.catalog.schema.entry import TextSetting
     from prony.factors import variables_of
 
-    if variables_of(subject.levels):
-        raise UsageError(f"{subject.name} has variables of its own, which no archive sets here")
+    kinds = known.servers[subject.server].settings
+    if variables_of(subject.levels) or any(isinstance(kinds.get(key), TextSetting) for key in subject.settings):
+        raise UsageError(f"{subject.name} has variables or texts of its own, which no archive sets here")
     yield from (f"{subject.server}.{key}={value}" for key, value in subject.settings.items())
     if subject.frontend:
         yield from (f"{subject.frontend.entry}.{key}={value}" for key, value in subject.frontend.settings.items())
