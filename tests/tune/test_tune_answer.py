@@ -1,13 +1,17 @@
 """The answer in words: what to use, by how much it is better, and which settings did nothing."""
 
+import json
 from dataclasses import replace
 from html import unescape
 
-from prony.analysis.compare import compare
+from prony.faces.as_json import document_json
 from prony.faces.markdown import markdown
-from prony.tune.answer import About, answer_document, front, knob_words
-from prony.tune.race import Move, Recommendation, TuneWish
+from prony.model.facts import FoundRate
+from prony.model.shapes import decode
 from prony.survey.recipes import recipe_of
+from prony.tune.answer import answer_document, knob_words
+from prony.tune.race import Move, Recommendation, Stage, StageName, TuneWish, gain_of
+from prony.tune.reading import About, TuneReading, knob_effect, tune_reading
 from prony.tune.space import Candidate, Knobs, Machine
 
 OLD, NEW = Candidate("gunicorn", 1, 1), Candidate("gunicorn", 2, 8)
@@ -46,7 +50,7 @@ def test_a_gain_is_said_with_its_interval_and_its_blocks():
     words = said(answer([0.40, 0.41, 0.40, 0.42, 0.40, 0.41], Move.CHANGE))
     assert "Use gunicorn, 2 workers, 8 threads." in words
     assert "Over gunicorn, 1 worker, 1 thread (its default): requests/s +50.2 %" in words
-    assert "(95 % interval +48.8 % to +51.6 %)" in words
+    assert "(95 % interval +48.9 % to +51.5 %)" in words
     assert "in 6 fresh pairs of trials" in words
     assert "It carries 150/s (149/s to 151/s) at a p99 of 50.0 ms in 47.7 MiB of memory" in words
     assert "gunicorn --workers 2 --threads 8 shop:app" in words
@@ -74,7 +78,7 @@ def test_where_nothing_meets_the_conditions_no_command_is_advised():
 def test_less_cpu_is_said_as_less():
     wish = replace(WISH, metric="cpu_ns_per_request", higher_is_better=False)
     words = said(answer([0.22, 0.23, 0.22, 0.24, 0.23], Move.CHANGE), wish)
-    assert "CPU time a request -20.4 % (95 % interval -21.4 % to -19.4 %)" in words
+    assert "CPU time a request -20.4 % (95 % interval -21.2 % to -19.6 %)" in words
 
 
 def on_front(trials):
@@ -155,7 +159,7 @@ def knob(found, name):
 def test_a_setting_that_changed_nothing_is_named_and_one_that_did_with_how_much():
     found = searched(w1t1=100, w1t8=100, w2t1=200, w2t8=200)
     assert knob(found, "threads") == "threads 1, 8: did nothing, to within 5 %"
-    assert knob(found, "workers").startswith("workers 1 to 2: requests/s +100 %, at ")
+    assert knob(found, "workers").startswith("workers 1 to 2: requests/s +100.0 %, at ")
 
 
 def test_a_setting_that_was_never_varied_alone_is_not_spoken_of():
