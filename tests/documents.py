@@ -378,7 +378,6 @@ CATALOGUE = {
 }
 
 
-
 def of_tune():
     found = test_tune_answer.raced()
     return answer_document(found), document_json(found)

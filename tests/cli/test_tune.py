@@ -50,7 +50,10 @@ def asked(monkeypatch):
         ((*SHOP, "--json", "nowhere/deep"), "cannot write `nowhere/deep`"),
         ((*SHOP, "--try", "threads"), "`--try threads`: expected a setting of a server"),
         ((*SHOP, "--try", "nginx.workers=4"), "no server here is `nginx`; expected one of gunicorn"),
-        ((*SHOP, "--try", "gunicorn.spokes=4"), "`gunicorn` has no setting `spokes`; expected one of workers"),
+        (
+            (*SHOP, "--try", "gunicorn.spokes=4"),
+            "`gunicorn` has no setting `spokes`; expected one of workers",
+        ),
         ((*SHOP, "--try", "gunicorn.threads=many"), "`--set gunicorn.threads=many`: expected"),
         ((*SHOP, "--try", "gunicorn.threads=1"), "`gunicorn.threads` is 1 already"),
     ],

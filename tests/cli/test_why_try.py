@@ -1,4 +1,4 @@
-"""`prony why --try` turns a setting of this machine's catalogue, and takes nothing from the archive but its name."""
+"""`prony why --try` turns a setting of this machine's catalogue; an archive says nothing that is executed."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -88,7 +88,12 @@ def on_front(trials):
 
 def test_the_front_has_nobody_that_another_beats_in_all():
     tall, low = Candidate("gunicorn", 4, 1), Candidate("gunicorn", 3, 1)
-    trials = {OLD: rows(100, memory=3e7), NEW: rows(150), tall: rows(140, memory=9e7), low: rows(150, p99=0.06)}
+    trials = {
+        OLD: rows(100, memory=3e7),
+        NEW: rows(150),
+        tall: rows(140, memory=9e7),
+        low: rows(150, p99=0.06),
+    }
     assert set(on_front(trials)) == {NEW.words, OLD.words}
 
 
@@ -120,7 +125,9 @@ def raced():
     trials = {OLD: staged(rows(100)), NEW: staged(rows(150)), slow: staged(rows(50, count=2))}
     stages = (Stage(StageName.PROFILE, (OLD,), 1), Stage(StageName.RACE, tuple(trials), 6))
     about = replace(ABOUT, carries=FoundRate("x", 130.0, 3, 3, ()))
-    found = answer([0.4, 0.41, 0.42, 0.4, 0.41], Move.CHANGE, searched=trials, stages=stages, beaten={slow: 1})
+    found = answer(
+        [0.4, 0.41, 0.42, 0.4, 0.41], Move.CHANGE, searched=trials, stages=stages, beaten={slow: 1}
+    )
     return tune_reading(found, WISH, about)
 
 

@@ -252,8 +252,8 @@ def report(
     files: Annotated[
         list[Path],
         typer.Argument(
-            help="An archive, *.prony, or a folder of `prony tune`; several archives: the sessions of one plan, "
-            "or the same cells over versions or days.",
+            help="An archive, *.prony, or a folder of `prony tune`; several archives: the sessions of one "
+            "plan, or the same cells over versions or days.",
             metavar="FILE...",
         ),
     ],
@@ -343,8 +343,8 @@ def report(
 def _report_search(folder: Path, html_to: str | None, refused: Sequence[str], *, as_json: bool) -> None:
     """Report the search of a folder that `prony tune` wrote.
 
-    *Errors*: UsageError for a folder without one, or forms that it does not have; ArchiveError for a file that
-    is no answer.
+    *Errors*: UsageError for a folder without one, or forms that it does not have; ArchiveError for a file
+    that is no answer.
     """
     from prony.cli.tune_search import read_answer
     from prony.faces.as_json import document_json

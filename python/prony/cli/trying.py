@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from prony.study import Study
     from prony.tune.trying import TryReading
 
-Pairs = Annotated[
-    int, typer.Option(min=5, max=1000, help="With --try: how many blocks of before and after.")
-]
+Pairs = Annotated[int, typer.Option(min=5, max=1000, help="With --try: how many blocks of before and after.")]
 PAIRS = 8
 
 

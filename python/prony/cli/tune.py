@@ -93,8 +93,8 @@ class TuneOptions:
         int | None,
         typer.Option(
             min=1,
-            help="What the app's database allows: settings with more workers and threads are not tried, each of "
-            "which may hold a connection.",
+            help="What the app's database allows: settings with more workers and threads are not tried, each "
+            "of which may hold a connection.",
         ),
     ] = None
     attempt: Annotated[

@@ -18,9 +18,9 @@ from prony.errors import ArchiveError, ExitCode, UsageError
 from prony.units import MIB, SECOND_NS, seconds
 
 if TYPE_CHECKING:
+    from prony.model.facts import FoundRate
     from prony.reading.study import Reading
     from prony.study import Study
-    from prony.model.facts import FoundRate
     from prony.tune.race import Recommendation, Reply, Stage, Trials, TuneWish
     from prony.tune.reading import About, TuneReading
 
@@ -167,7 +167,8 @@ class TuneSearch:
         trials = sum(one.trials for one, _ in self.stages)
         return (
             f"{trials} trials in {len(self.stages)} archives, `{self.folder}`: `prony report {self.folder} "
-            f"--html FILE` draws the search, `prony report FILE` reads each, `prony why {last}` says what limits."
+            f"--html FILE` draws the search, `prony report FILE` reads each, `prony why {last}` says "
+            "what limits."
         )
 
 
@@ -187,7 +188,7 @@ def read_answer(folder: Path) -> "TuneReading":
     path = folder / ANSWER
     if not path.is_file():
         raise UsageError(
-            f"`{folder}` has no `{ANSWER}`; expected an archive, or a folder of `prony tune` that has its answer"
+            f"`{folder}` has no `{ANSWER}`; expected an archive, or a folder of `prony tune` that ended"
         )
     with path.open("rb") as file:
         content = file.read(_LARGEST + 1)

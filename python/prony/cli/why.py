@@ -38,12 +38,14 @@ def why(
         bool,
         typer.Option(
             "--try",
-            help="Turn the setting that the cause names, of this machine's catalogue, and measure before and after.",
+            help="Turn the setting that the cause names, of this machine's catalogue, and measure before "
+            "and after.",
         ),
     ] = False,
     pairs: Pairs = PAIRS,
     app: Annotated[
-        str | None, typer.Option(help="With --try, of an app of your own: module:attribute, as it was measured.")
+        str | None,
+        typer.Option(help="With --try, of an app of your own: module:attribute, as it was measured."),
     ] = None,
     directory: Annotated[Path, typer.Option("--dir", help="With --app: its folder.")] = Path(),
     out: Annotated[Path | None, typer.Option(help="With --try: the archive to write.")] = None,

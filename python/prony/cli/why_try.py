@@ -4,7 +4,6 @@ An archive may be anybody's, so it says only which subject of this machine's cat
 load: server, app and setting are the catalogue's, and an app of the user's own is the one that was typed.
 """
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,7 +94,7 @@ def _cannot(one: "LimitedCell", cause: "Finding | None") -> int:
         return ExitCode.COULD_NOT_MEASURE
     advice = str(advice_words(cause, "")) or cause.kind.meaning.experiment.words
     show(f"cannot tell: no setting of the catalogue does this for {one.name}: {advice}")
-    show(f"to measure what you change yourself: {shlex.join(['prony', 'compare', 'BEFORE.prony', 'AFTER.prony'])}")
+    show("measure it before and after you change it, then: prony compare BEFORE.prony AFTER.prony")
     return ExitCode.COULD_NOT_MEASURE
 
 
@@ -169,11 +168,15 @@ def _settings(subject: "Subject", known: "Catalog") -> Iterator[str]:
     from prony.factors import variables_of
 
     kinds = known.servers[subject.server].settings
-    if variables_of(subject.levels) or any(isinstance(kinds.get(key), TextSetting) for key in subject.settings):
+    if variables_of(subject.levels) or any(
+        isinstance(kinds.get(key), TextSetting) for key in subject.settings
+    ):
         raise UsageError(f"{subject.name} has variables or texts of its own, which no archive sets here")
     yield from (f"{subject.server}.{key}={value}" for key, value in subject.settings.items())
     if subject.frontend:
-        yield from (f"{subject.frontend.entry}.{key}={value}" for key, value in subject.frontend.settings.items())
+        yield from (
+            f"{subject.frontend.entry}.{key}={value}" for key, value in subject.frontend.settings.items()
+        )
 
 
 def _load(workload: "Workload") -> LoadOptions:

@@ -82,8 +82,8 @@ def _race(found: TuneReading, look: Style) -> Chart | None:
     return Chart(
         slug("race", EVERY),
         "The race",
-        "Each setting against the incumbent: a point is a trial against the incumbent's in its block, the bar the "
-        "bounds that hold for all pairs of settings together. A setting is dropped when another is better beyond "
+        "Each setting against the incumbent: a point is a trial against the incumbent's in its block, the "
+        "bar the bounds that hold for all pairs of settings together. A setting is dropped when another is better beyond "
         "them, or when it breaks a condition.",
         rows_of(rows, look.names, layers, 26),
     )
@@ -94,7 +94,11 @@ def _race_rows(found: TuneReading, k: int, one: RacedSetting) -> Iterator[Json]:
     for place, trial in enumerate(one.trials):
         if trial.change is not None:
             yield {
-                **{"name": one.setting, "change": trial.change / _PERCENT, "said": signed_percent(trial.change)},
+                **{
+                    "name": one.setting,
+                    "change": trial.change / _PERCENT,
+                    "said": signed_percent(trial.change),
+                },
                 **{"stage": _stage(found, trial.stage), "block": trial.block + 1},
                 **{"at": at + pointer("trials", place, "change"), "scale": _PERCENT},
             }

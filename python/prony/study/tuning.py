@@ -75,7 +75,9 @@ def stage_plan(plan: Plan, stage: Stage, wish: TuneWish, window_ns: int | None =
     )
     if stage.name is not StageName.CAPACITY:
         return made
-    return searching(made, ", ".join(one.text for one in wish.conditions if not one.text.startswith("memory")))
+    return searching(
+        made, ", ".join(one.text for one in wish.conditions if not one.text.startswith("memory"))
+    )
 
 
 def _cell(number: int, cell: Cell, knobs: Knobs, one: Candidate) -> Cell:

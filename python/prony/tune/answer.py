@@ -82,7 +82,7 @@ def _pairs(found: TuneReading) -> Figure:
 
 
 def change_words(change: Change | None, metric: str, at: str, pairs: Figure) -> Text:
-    """Return by how much an objective differs, and how that is known. ``at``: where the JSON has the change."""
+    """Return by how much an objective differs, and how that is known. ``at``: where the JSON has it."""
     if change is None:
         return text("one of the two has no trial that counts")
     fresh = counted(pairs, "fresh pair")
@@ -108,14 +108,18 @@ def objective(metric: str) -> str:
 
 def _carried(found: TuneReading) -> Text:
     """Return what is used, or else the incumbent, carries in fresh blocks, and at most within the limits."""
-    place = next((k for k, one in enumerate(found.fresh) if one.setting == (found.used or found.incumbent)), None)
+    place = next(
+        (k for k, one in enumerate(found.fresh) if one.setting == (found.used or found.incumbent)), None
+    )
     if place is None or found.fresh[place].rate is None:
         return EMPTY
     one, at = found.fresh[place], pointer("fresh", place)
     who = text("It") if found.used else text("{}", Quote(one.setting, at + pointer("setting")))
     parts = [text("{} carries {}", who, _rate(one, at))]
     if one.latency:
-        parts.append(text("at a {} of {}", _latency_name(found), _mean(one.latency.mean, duration, at, "latency")))
+        parts.append(
+            text("at a {} of {}", _latency_name(found), _mean(one.latency.mean, duration, at, "latency"))
+        )
     if one.memory:
         parts.append(text("in {} of memory", _mean(one.memory.mean, byte_size, at, "memory")))
     words = text("{}: {}.", joined(parts, by=" "), Quote(found.load, "/load"))
@@ -232,7 +236,9 @@ def _settings(found: TuneReading) -> Notes | None:
 
 def knob_words(one: KnobEffect, metric: str, at: str) -> Text:
     """Return what one setting did, in words. ``at``: where the JSON has it."""
-    values: list[Part] = [Figure(value, count, at + pointer("values", k)) for k, value in enumerate(one.values)]
+    values: list[Part] = [
+        Figure(value, count, at + pointer("values", k)) for k, value in enumerate(one.values)
+    ]
     knob = Quote(one.knob, at + pointer("knob"))
     if one.change is None:
         nothing = text("did nothing, to within {}", Name("5 %"))

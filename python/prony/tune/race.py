@@ -4,8 +4,8 @@
 which each of them runs once. It is sent the figures of these trials, and asks for what it needs next; the
 same figures lead to the same stages, so an interrupted search goes on where it was. Pure.
 
-Every stage of the race has the incumbent, the settings of today, in each block: candidates of different stages are
-compared through it. A candidate leaves when another is better by the bound that holds for all pairs together
+Every stage of the race has the incumbent, the settings of today, in each block: candidates of different
+stages are compared through it. A candidate leaves when another is better by the bound that holds for all pairs together
 (`analysis.all_pairs`, `analysis.studentized`), which two blocks of a dozen candidates allow. What the search
 saw of its winner is too good by chance, so the answer is made of fresh blocks alone.
 
@@ -105,7 +105,6 @@ class TuneWish:
         """Return those of a candidate's server."""
         return next(knobs for knobs in self.knobs if knobs.server == one.server)
 
-
     @property
     def has_capacity(self) -> bool:
         """Whether the highest rate of the answer is searched for: only a limit of latency has one."""
@@ -142,7 +141,9 @@ def log_ratios(
 ) -> list[float]:
     """Return the logarithms of the ratios of a metric in the blocks that both have, better as more."""
     sign = 1 if is_higher else -1
-    pairs = ((own[block].get(metric, 0.0), base[block].get(metric, 0.0)) for block in sorted(own.keys() & base))
+    pairs = (
+        (own[block].get(metric, 0.0), base[block].get(metric, 0.0)) for block in sorted(own.keys() & base)
+    )
     return [sign * log(one / other) for one, other in pairs if 0 < one < inf and 0 < other < inf]
 
 

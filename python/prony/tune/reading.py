@@ -1,7 +1,7 @@
 """What a search for settings came to, as values: its JSON, of which the text and the page are made. Pure.
 
-What is said of the gain and of what is carried is from fresh blocks; the rest is as the search saw it, and what
-a search sees of its winner is too good by chance.
+What is said of the gain and of what is carried is from fresh blocks; the rest is as the search saw it, and
+what a search sees of its winner is too good by chance.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -218,7 +218,9 @@ def tune_reading(answer: Recommendation, wish: TuneWish, about: About) -> TuneRe
 def _latency(of_all: Iterable[Mapping[int, Figures]]) -> str:
     """Return the first latency that all trials have."""
     rows = [row for blocks in of_all for row in blocks.values()]
-    return next((name for name in _LATENCIES if all(row.get(name, inf) < inf for row in rows)), _LATENCIES[-1])
+    return next(
+        (name for name in _LATENCIES if all(row.get(name, inf) < inf for row in rows)), _LATENCIES[-1]
+    )
 
 
 def change_of_gain(gain: Gain, *, is_higher: bool) -> Change:
@@ -277,7 +279,9 @@ def front(means: Mapping[Candidate, tuple[float | None, ...]]) -> tuple[Candidat
     return tuple(
         one
         for one, own in costs.items()
-        if not any(its != own and all(b <= a for a, b in zip(own, its, strict=True)) for its in costs.values())
+        if not any(
+            its != own and all(b <= a for a, b in zip(own, its, strict=True)) for its in costs.values()
+        )
     )
 
 

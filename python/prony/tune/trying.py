@@ -63,7 +63,9 @@ class TryReading:
 
 def try_document(found: TryReading) -> Document:
     """Return it as a report."""
-    return Document(text("{}: {}", Name(found.subject), Name(found.setting)), (Section("", tuple(_blocks(found))),))
+    return Document(
+        text("{}: {}", Name(found.subject), Name(found.setting)), (Section("", tuple(_blocks(found))),)
+    )
 
 
 def _blocks(found: TryReading) -> Iterator[Block]:
@@ -76,7 +78,9 @@ def _blocks(found: TryReading) -> Iterator[Block]:
 
 def _sentence(found: TryReading) -> Text:
     verdict = found.verdict.value
-    turned = text("{} {} to {}", Name(found.setting), Quote(found.before, "/before"), Quote(found.after, "/after"))
+    turned = text(
+        "{} {} to {}", Name(found.setting), Quote(found.before, "/before"), Quote(found.after, "/after")
+    )
     change = change_words(found.change, found.metric, "/change", Figure(found.pairs, count, "/pairs"))
     return text(
         "{}: {}: {}, under {}.", verdict[:1].upper() + verdict[1:], turned, change, Quote(found.load, "/load")
