@@ -143,5 +143,5 @@ def test_a_file_that_is_no_answer_is_refused_in_words(said, folder, content):
     (folder / "search").mkdir()
     (folder / "search" / "answer.json").write_text(content)
     done = said("report", "search")
-    assert done.status == 2
+    assert done.status == 3
     assert "is no answer of `prony tune`" in done.err

@@ -53,7 +53,7 @@ def test_it_is_said_with_its_gain_and_its_interval(capsys):
     TerminalReporter().write_report(try_document(tried([0.10, 0.11, 0.12, 0.10, 0.11])))
     words = " ".join(capsys.readouterr().out.split())
     assert (
-        "Confirmed: gunicorn.threads 4 to 8: requests/s +11.4 % (95 % interval +10.4 % to +12.4 %)" in words
+        "Confirmed: gunicorn.threads 4 to 8: requests/s +11.4 % (95 % interval +10.3 % to +12.6 %)" in words
     )
     assert "in 5 fresh pairs of trials, under 64 connections, GET /." in words
 

@@ -83,8 +83,8 @@ def _race(found: TuneReading, look: Style) -> Chart | None:
         slug("race", EVERY),
         "The race",
         "Each setting against the incumbent: a point is a trial against the incumbent's in its block, the "
-        "bar the bounds that hold for all pairs of settings together. A setting is dropped when another is better beyond "
-        "them, or when it breaks a condition.",
+        "bar the bounds that hold for all pairs of settings together. A setting is dropped when another is "
+        "better beyond them, or when it breaks a condition.",
         rows_of(rows, look.names, layers, 26),
     )
 

@@ -5,8 +5,8 @@ which each of them runs once. It is sent the figures of these trials, and asks f
 same figures lead to the same stages, so an interrupted search goes on where it was. Pure.
 
 Every stage of the race has the incumbent, the settings of today, in each block: candidates of different
-stages are compared through it. A candidate leaves when another is better by the bound that holds for all pairs together
-(`analysis.all_pairs`, `analysis.studentized`), which two blocks of a dozen candidates allow. What the search
+stages are compared through it. A candidate leaves when another is better by the bound that holds for all
+pairs together (`analysis.all_pairs`, `analysis.studentized`), which two blocks of a dozen candidates allow. What the search
 saw of its winner is too good by chance, so the answer is made of fresh blocks alone.
 
 *Source*: the race of M. Birattari et al., "A racing algorithm for configuring metaheuristics", GECCO (2002),
@@ -438,14 +438,32 @@ def _confirmed(search: _Search) -> Generator[Stage, Reply, Recommendation]:
             break
         several = len(order) > 1 and wish.conditions and not place
         most = max(LEAST_BLOCKS, pairs * 2 // 3 if several else pairs)
-        known = yield from search.ask(
-            StageName.CONFIRMATION, (challenger,), min(most, _pairs_needed(wish, search.found, challenger))
-        )
-        fresh = {one: {**fresh.get(one, {}), **blocks} for one, blocks in known.items()}
+        yield from _more(search, fresh, challenger, min(most, _pairs_needed(wish, search.found, challenger)))
         answer = _judged(search, challenger, fresh)
         if answer.advice is Move.CHANGE or not broken(wish.conditions, fresh.get(challenger, {})):
-            break
+            return answer
+    # Nothing is shown to meet all of it: no rate is searched for, and its trials show more.
+    pairs = (search.room - search.spent) // 2
+    if answer.advice is Move.NOTHING and pairs >= LEAST_BLOCKS:
+        challenger = next((one for one in order if _meets(wish, fresh.get(one, {}))), order[0])
+        yield from _more(search, fresh, challenger, pairs)
+        answer = _judged(search, challenger, fresh)
     return answer
+
+
+def _more(
+    search: _Search, fresh: dict[Candidate, dict[int, Figures]], challenger: Candidate, pairs: int
+) -> Generator[Stage, Reply, None]:
+    """Ask for fresh pairs, and put them to those that there are."""
+    known = yield from search.ask(StageName.CONFIRMATION, (challenger,), pairs)
+    for one, blocks in known.items():
+        fresh.setdefault(one, {}).update(blocks)
+
+
+def _meets(wish: TuneWish, blocks: Mapping[int, Figures]) -> bool:
+    """Return whether the means of fresh blocks meet all conditions."""
+    found = [(one, *_values(one, blocks)) for one in wish.conditions]
+    return all(values and one.met({name: fsum(values) / len(values)}) is True for one, name, values in found)
 
 
 def _judged(search: _Search, challenger: Candidate, fresh: Trials) -> Recommendation:
@@ -457,7 +475,8 @@ def _judged(search: _Search, challenger: Candidate, fresh: Trials) -> Recommenda
     advice = Move.NOTHING if of_incumbent else Move.KEEP
     if is_fit and (is_better or of_incumbent):
         advice = Move.CHANGE
-    return Recommendation(advice, wish.incumbent, challenger, gain, fresh, search.found, of_incumbent)
+    both = {one: fresh[one] for one in (wish.incumbent, challenger) if one in fresh}
+    return Recommendation(advice, wish.incumbent, challenger, gain, both, search.found, of_incumbent)
 
 
 def _gain(wish: TuneWish, challenger: Candidate, fresh: Trials) -> Gain | None:
