@@ -7,6 +7,7 @@ what a search sees of its winner is too good by chance.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import expm1, floor, inf
+from typing import NamedTuple
 
 from prony.analysis.all_pairs import all_pairs
 from prony.analysis.effects import Effect, geometric_mean
@@ -250,18 +251,20 @@ def _estimate(rows: Sequence[Figures], name: str) -> Estimate | None:
 def _searched(answer: Recommendation, wish: TuneWish, latency: str) -> tuple[RacedSetting, ...]:
     names = ("ok_per_s", latency, "pss_end")
     means = {
-        one: tuple(_mean(list(blocks.values()), name) for name in names)
+        one: _Means(*(_mean(list(blocks.values()), name) for name in names))
         for one, blocks in answer.searched.items()
     }
-    changes, best = _changes(wish, answer.searched), front(means)
+    changes, best = _changes(wish, answer.searched), _front(means)
     found = [
         RacedSetting(
-            one.words,
-            tuple(_trials(answer, wish, one)),
-            changes.get(one.words),
-            *means[one],
-            answer.beaten.get(one),
-            one in best,
+            setting=one.words,
+            trials=tuple(_trials(answer, wish, one)),
+            change=changes.get(one.words),
+            rate=means[one].rate,
+            latency=means[one].latency,
+            memory=means[one].memory,
+            beaten_after=answer.beaten.get(one),
+            on_front=one in best,
         )
         for one in answer.searched
     ]
@@ -269,7 +272,13 @@ def _searched(answer: Recommendation, wish: TuneWish, latency: str) -> tuple[Rac
     return tuple(sorted(found, key=lambda one: -side * one.change.value if one.change else inf))
 
 
-def front(means: Mapping[Candidate, tuple[float | None, ...]]) -> tuple[Candidate, ...]:
+class _Means(NamedTuple):
+    rate: float | None
+    latency: float | None
+    memory: float | None
+
+
+def _front(means: Mapping[Candidate, _Means]) -> tuple[Candidate, ...]:
     """Return those of which rate, latency and memory are known, and that no other beats in all of them."""
     costs = {
         one: (-rate, latency, memory)
@@ -339,9 +348,10 @@ def knob_effect(answer: Recommendation, wish: TuneWish, knob: str) -> KnobEffect
         is_nothing = all(max(-low, high) <= _NOTHING for *_, low, high in found)
         return KnobEffect(knob, tuple(values), None, "", is_nothing)
     a, b, centre, *_ = max(shown, key=lambda one: abs(one[2]))
-    values = (getattr(a, knob), getattr(b, knob))
     change = change_of_gain(Gain(1, expm1(centre), None, None), is_higher=wish.higher_is_better)
-    return KnobEffect(knob, tuple(values), change.value, _beside(a, knob), nothing=False)
+    return KnobEffect(
+        knob, (getattr(a, knob), getattr(b, knob)), change.value, _beside(a, knob), nothing=False
+    )
 
 
 def _differs_alone(one: Candidate, other: Candidate, knob: str) -> bool:
