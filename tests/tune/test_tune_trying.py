@@ -6,9 +6,9 @@ import pytest
 
 from prony.faces.as_json import document_json
 from prony.faces.terminal import TerminalReporter
-from prony.tune.race import gain_of, log_ratios
+from prony.tune.race import gain_of, log_ratios_by_block
 from prony.tune.reading import change_of_gain
-from prony.tune.trying import TryReading, TryVerdict, judged, try_document
+from prony.tune.trying import TryReading, TryVerdict, try_verdict, try_document
 
 
 def tried(ratios, following=""):
@@ -19,7 +19,7 @@ def tried(ratios, following=""):
         setting="gunicorn.threads",
         before="4",
         after="8",
-        verdict=judged(gain),
+        verdict=try_verdict(gain),
         metric="ok_per_s",
         change=change_of_gain(gain, is_higher=True) if gain else None,
         pairs=gain.blocks if gain else 0,
@@ -46,7 +46,7 @@ OPEN = tried([0.3, -0.3, 0.2, -0.1, 0.1], "prony why x --try --pairs 16")
     ],
 )
 def test_the_whole_interval_decides(ratios, verdict):
-    assert judged(gain_of(ratios)) is verdict
+    assert try_verdict(gain_of(ratios)) is verdict
 
 
 def test_it_is_said_with_its_gain_and_its_interval(capsys):
@@ -68,4 +68,4 @@ def test_what_is_open_names_the_command_that_may_decide_it(capsys):
 
 def test_only_blocks_of_both_count_and_less_is_better_where_it_is_a_cost():
     before, after = {0: {"cpu": 2.0}, 1: {"cpu": 2.0}, 2: {}}, {0: {"cpu": 1.0}, 2: {"cpu": 1.0}}
-    assert log_ratios("cpu", before, after, is_higher=False) == [pytest.approx(0.693, abs=1e-3)]
+    assert log_ratios_by_block("cpu", before, after, is_higher=False) == [pytest.approx(0.693, abs=1e-3)]

@@ -346,13 +346,13 @@ def _report_search(folder: Path, html_to: str | None, refused: Sequence[str], *,
     *Errors*: UsageError for a folder without one, or forms that it does not have; ArchiveError for a file
     that is no answer.
     """
-    from prony.cli.tune_search import read_answer
+    from prony.cli.tune_search import read_search
     from prony.faces.as_json import document_json
     from prony.faces.terminal import TerminalReporter
     from prony.page.tune import page_of_tune
     from prony.tune.answer import answer_document
 
-    found = read_answer(folder)
+    found = read_search(folder)
     if refused:
         raise UsageError(f"`{refused[0]}`: a search for settings has text, --json and --html alone")
     if html_to is not None:

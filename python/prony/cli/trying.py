@@ -101,18 +101,20 @@ def _plan(template: "Study", attempt: Attempt) -> "Plan":
 
 def _read(path: Path, attempt: Attempt) -> "TryReading":
     from prony.metrics import METRICS, Better
-    from prony.study.tuning import figures_of, read_stage
-    from prony.tune.race import Figures, gain_of, log_ratios
+    from prony.study.tuning import figures_by_block, read_stage
+    from prony.tune.race import Figures, gain_of, log_ratios_by_block
     from prony.tune.reading import change_of_gain
-    from prony.tune.trying import TryReading, TryVerdict, judged
+    from prony.tune.trying import TryReading, TryVerdict, try_verdict
 
     reading, metric = read_stage(path), attempt.metric
     is_higher = METRICS[metric].better is Better.HIGHER
-    cells = {one.cell.id: figures_of(one) for one in reading.cells}
+    cells = {one.cell.id: figures_by_block(one) for one in reading.cells}
     nothing: dict[int, Figures] = {}
-    gain = gain_of(log_ratios(metric, cells.get(0, nothing), cells.get(1, nothing), is_higher=is_higher))
+    gain = gain_of(
+        log_ratios_by_block(metric, cells.get(0, nothing), cells.get(1, nothing), is_higher=is_higher)
+    )
     before, after = (next(iter(one.subject.levels.values())) for one in reading.plan.cells[:2])
-    verdict = judged(gain)
+    verdict = try_verdict(gain)
     return TryReading(
         subject=attempt.cell.subject.name,
         load=f"{reading.plan.cells[0].describe_load()}, {attempt.cell.workload.describe_request()}",

@@ -176,7 +176,7 @@ class TuneSearch:
 _LARGEST = 4 * MIB
 
 
-def read_answer(folder: Path) -> "TuneReading":
+def read_search(folder: Path) -> "TuneReading":
     """Return the answer that a search wrote into its folder.
 
     *Errors*: UsageError for a folder without one; ArchiveError for a file that is none.

@@ -97,10 +97,10 @@ def read_stage(path: Path) -> Reading:
 def trials_of(reading: Reading, stage: Stage) -> Trials:
     """Return the figures of a stage's trials that count."""
     cells = {cell.cell.id: cell for cell in reading.cells}
-    return {one: figures_of(cells[k]) for k, one in enumerate(stage.candidates) if k in cells}
+    return {one: figures_by_block(cells[k]) for k, one in enumerate(stage.candidates) if k in cells}
 
 
-def figures_of(cell: CellSummary) -> dict[int, Figures]:
+def figures_by_block(cell: CellSummary) -> dict[int, Figures]:
     """Return the figures of a cell's trials that count, by block."""
     return {
         block: {name: number for name, value in metrics.items() if (number := _number(value)) is not None}

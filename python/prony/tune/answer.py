@@ -21,7 +21,7 @@ from prony.report.document import (
 from prony.report.forms import Form, byte_size, count, duration, in_metric, rate, signed_percent
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, joined, pointer, text
 from prony.tune.race import Move
-from prony.tune.reading import Change, FreshFigures, KnobEffect, TuneReading
+from prony.tune.reading import RatioChange, FreshFigures, KnobEffect, TuneReading
 
 _MOST_ROWS = 6
 
@@ -65,7 +65,7 @@ def _advice(found: TuneReading) -> Text:
     of = text("{} ({})", Quote(found.incumbent, "/incumbent"), Quote(found.origin, "/origin"))
     conditions = joined((Quote(one, pointer("broken", k)) for k, one in enumerate(found.broken)))
     broken = text(" {} is not shown to meet {}.", of, conditions) if found.broken else EMPTY
-    gain = change_words(found.gain, found.metric, "/gain", _pairs(found))
+    gain = gain_words(found.gain, found.metric, "/gain", _pairs(found))
     challenger = Quote(found.challenger or "", "/challenger")
     other = text(" The best other, {}: {}.", challenger, gain) if found.challenger else EMPTY
     match found.advice:
@@ -81,7 +81,7 @@ def _pairs(found: TuneReading) -> Figure:
     return Figure(found.pairs, count, "/pairs")
 
 
-def change_words(change: Change | None, metric: str, at: str, pairs: Figure) -> Text:
+def gain_words(change: RatioChange | None, metric: str, at: str, pairs: Figure) -> Text:
     """Return by how much an objective differs, and how that is known. ``at``: where the JSON has it."""
     if change is None:
         return text("one of the two has no trial that counts")

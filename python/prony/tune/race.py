@@ -6,8 +6,8 @@ same figures lead to the same stages, so an interrupted search goes on where it 
 
 Every stage of the race has the incumbent, the settings of today, in each block: candidates of different
 stages are compared through it. A candidate leaves when another is better by the bound that holds for all
-pairs together (`analysis.all_pairs`, `analysis.studentized`), which two blocks of a dozen candidates allow. What the search
-saw of its winner is too good by chance, so the answer is made of fresh blocks alone.
+pairs together (`analysis.all_pairs`, `analysis.studentized`), which two blocks of a dozen candidates allow.
+What the search saw of its winner is too good by chance, so the answer is made of fresh blocks alone.
 
 *Source*: the race of M. Birattari et al., "A racing algorithm for configuring metaheuristics", GECCO (2002),
 with pooled residuals in place of ranks, which cannot decide before four blocks.
@@ -136,7 +136,7 @@ def gain_of(log_ratios: Sequence[float]) -> Gain | None:
     return Gain(effect.count, change_of(effect.centre), change_of(low), change_of(high))
 
 
-def log_ratios(
+def log_ratios_by_block(
     metric: str, base: Mapping[int, Figures], own: Mapping[int, Figures], *, is_higher: bool
 ) -> list[float]:
     """Return the logarithms of the ratios of a metric in the blocks that both have, better as more."""
@@ -481,7 +481,7 @@ def _judged(search: _Search, challenger: Candidate, fresh: Trials) -> Recommenda
 
 def _gain(wish: TuneWish, challenger: Candidate, fresh: Trials) -> Gain | None:
     base, own = (fresh.get(one, {}) for one in (wish.incumbent, challenger))
-    return gain_of(log_ratios(wish.metric, base, own, is_higher=wish.higher_is_better))
+    return gain_of(log_ratios_by_block(wish.metric, base, own, is_higher=wish.higher_is_better))
 
 
 def _pairs_needed(wish: TuneWish, found: Trials, challenger: Candidate) -> int:

@@ -51,7 +51,7 @@ class About:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RatioChange:
     """A ratio less 1, with the ends of its interval; they are null of one block."""
 
     value: float
@@ -97,7 +97,7 @@ class RacedSetting:
 
     setting: str
     trials: tuple[RaceTrial, ...]
-    change: Change | None
+    change: RatioChange | None
     """Its objective against the incumbent's, with bounds that hold for all pairs of settings together."""
     rate: float | None
     """`rate`, `latency`, `memory`: means, as in `fresh`."""
@@ -163,7 +163,7 @@ class TuneReading:
     conditions: tuple[str, ...]
     broken: tuple[str, ...]
     """Conditions that the incumbent is not shown to meet."""
-    gain: Change | None
+    gain: RatioChange | None
     """The challenger's objective against the incumbent's, in fresh blocks, with the 95 % interval."""
     pairs: int
     """How many fresh blocks have both."""
@@ -224,15 +224,15 @@ def _latency(of_all: Iterable[Mapping[int, Figures]]) -> str:
     )
 
 
-def change_of_gain(gain: Gain, *, is_higher: bool) -> Change:
+def change_of_gain(gain: Gain, *, is_higher: bool) -> RatioChange:
     """Return the change of the figure itself: a gain counts what is better as more."""
 
     def turned(ratio: float) -> float:
         return ratio if is_higher else 1 / (1 + ratio) - 1
 
     if gain.low is None or gain.high is None:
-        return Change(turned(gain.effect), None, None)
-    return Change(turned(gain.effect), *sorted((turned(gain.low), turned(gain.high))))
+        return RatioChange(turned(gain.effect), None, None)
+    return RatioChange(turned(gain.effect), *sorted((turned(gain.low), turned(gain.high))))
 
 
 def _fresh(one: Candidate, blocks: Mapping[int, Figures], latency: str) -> FreshFigures:
@@ -308,11 +308,11 @@ def _trials(answer: Recommendation, wish: TuneWish, one: Candidate) -> Iterator[
             yield RaceTrial(stage, place, value, value / its - 1 if its and its < inf else None)
 
 
-def _changes(wish: TuneWish, searched: Trials) -> dict[str, Change]:
+def _changes(wish: TuneWish, searched: Trials) -> dict[str, RatioChange]:
     """Return the change of each against the incumbent, with bounds that hold for all pairs together."""
     logs = {name: own for name, own in logs_of(wish, searched, searched).items() if own}
     base = wish.incumbent.words
-    found = {base: Change(0.0, None, None)} if base in logs else {}
+    found = {base: RatioChange(0.0, None, None)} if base in logs else {}
     for (first, second), effect in all_pairs(logs).items():
         if base in (first, second):
             turned = effect if first == base else effect.mirrored()

@@ -1,6 +1,6 @@
 """One setting tried: before and after in blocks that have both, as a value and in words. Pure.
 
->>> judged(Gain(8, 0.10, 0.08, 0.12)), judged(Gain(8, 0.0, -0.01, 0.02)), judged(Gain(8, 0.02, -0.05, 0.1))
+>>> try_verdict(Gain(8, 0.10, 0.08, 0.12)), try_verdict(Gain(8, 0.0, -0.01, 0.02)), try_verdict(Gain(8, 0.02, -0.05, 0.1))
 (<TryVerdict.CONFIRMED: 'confirmed'>, <TryVerdict.REFUTED: 'not confirmed'>, <TryVerdict.OPEN: 'cannot tell'>)
 """
 
@@ -11,9 +11,9 @@ from enum import StrEnum
 from prony.report.document import Block, Command, Document, Paragraph, Section, Tone
 from prony.report.forms import count
 from prony.report.text import Figure, Name, Quote, Text, text
-from prony.tune.answer import change_words
+from prony.tune.answer import gain_words
 from prony.tune.race import Gain
-from prony.tune.reading import Change
+from prony.tune.reading import RatioChange
 
 # A gain of less changes nobody's mind.
 _LEAST = 0.05
@@ -30,7 +30,7 @@ class TryVerdict(StrEnum):
     """More blocks may decide it, or nothing was compared."""
 
 
-def judged(gain: Gain | None) -> TryVerdict:
+def try_verdict(gain: Gain | None) -> TryVerdict:
     """Return what the interval of a gain says."""
     if gain is None or gain.low is None or gain.high is None:
         return TryVerdict.OPEN
@@ -53,7 +53,7 @@ class TryReading:
     verdict: TryVerdict
     metric: str
     """What decides under this load: one of METRICS."""
-    change: Change | None
+    change: RatioChange | None
     """After against before, with the 95 % interval; null: nothing was compared."""
     pairs: int
     """How many fresh blocks have both."""
@@ -81,7 +81,7 @@ def _sentence(found: TryReading) -> Text:
     turned = text(
         "{} {} to {}", Name(found.setting), Quote(found.before, "/before"), Quote(found.after, "/after")
     )
-    change = change_words(found.change, found.metric, "/change", Figure(found.pairs, count, "/pairs"))
+    change = gain_words(found.change, found.metric, "/change", Figure(found.pairs, count, "/pairs"))
     return text(
         "{}: {}: {}, under {}.", verdict[:1].upper() + verdict[1:], turned, change, Quote(found.load, "/load")
     )
