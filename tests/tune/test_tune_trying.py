@@ -8,7 +8,7 @@ from prony.faces.as_json import document_json
 from prony.faces.terminal import TerminalReporter
 from prony.tune.race import gain_of, log_ratios_by_block
 from prony.tune.reading import change_of_gain
-from prony.tune.trying import TryReading, TryVerdict, try_verdict, try_document
+from prony.tune.trying import TryReading, TryVerdict, try_document, try_verdict
 
 
 def tried(ratios, following=""):

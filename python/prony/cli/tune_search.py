@@ -160,7 +160,12 @@ class TuneSearch:
             forms=dict(recipe.forms(subject.app.folder)) if recipe else {},
             limits=_limits(reading, place),
             carries=_found_rate(searched[0][1]) if searched else None,
-            remarks=(*self.remarks, *_of_generator(reading), self._archives(path)),
+            remarks=(
+                *self.remarks,
+                *_unmeasured(answer, self.wish),
+                *_of_generator(reading),
+                self._archives(path),
+            ),
         )
 
     def _archives(self, last: Path) -> str:
@@ -213,6 +218,15 @@ def _limits(reading: "Reading", cell: int) -> str:
     found = reading.diagnoses.get(cell)
     words = str(diagnosis_words([(found, "")])) if found else ""
     return words[:1].upper() + words[1:]
+
+
+def _unmeasured(answer: "Recommendation", wish: "TuneWish") -> list[str]:
+    """Return which conditions no fresh trial has a figure for: it shows none of them to be met."""
+    known = {name for blocks in answer.fresh.values() for figures in blocks.values() for name in figures}
+    missing = [one.text for one in wish.conditions if not known.intersection(one.metrics)]
+    if not missing or not known:
+        return []
+    return [f"No trial had enough requests for {', '.join(missing)}: make them longer with --duration."]
 
 
 def _of_generator(reading: "Reading") -> list[str]:

@@ -21,7 +21,7 @@ from prony.report.document import (
 from prony.report.forms import Form, byte_size, count, duration, in_metric, rate, signed_percent
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, joined, pointer, text
 from prony.tune.race import Move
-from prony.tune.reading import RatioChange, FreshFigures, KnobEffect, TuneReading
+from prony.tune.reading import FreshFigures, KnobEffect, RatioChange, TuneReading
 
 _MOST_ROWS = 6
 

@@ -1,7 +1,9 @@
 """One setting tried: before and after in blocks that have both, as a value and in words. Pure.
 
->>> try_verdict(Gain(8, 0.10, 0.08, 0.12)), try_verdict(Gain(8, 0.0, -0.01, 0.02)), try_verdict(Gain(8, 0.02, -0.05, 0.1))
-(<TryVerdict.CONFIRMED: 'confirmed'>, <TryVerdict.REFUTED: 'not confirmed'>, <TryVerdict.OPEN: 'cannot tell'>)
+>>> try_verdict(Gain(8, 0.10, 0.08, 0.12))
+<TryVerdict.CONFIRMED: 'confirmed'>
+>>> try_verdict(Gain(8, 0.02, -0.05, 0.10))
+<TryVerdict.OPEN: 'cannot tell'>
 """
 
 from collections.abc import Iterator
