@@ -67,7 +67,10 @@ def test_what_is_executed_is_what_was_typed_and_never_what_an_archive_says():
 
 
 def test_the_same_load_and_settings_are_asked_for_again():
-    options = _as_run(cell("hello", {}, settings={"threads": 4}), KNOWN, again())
+    turned = cell("hello", {}, settings={"threads": 4}, levels={"threads": 4})
+    named = replace(turned, subject=replace(turned.subject, name="gunicorn[threads=4]+hello"))
+    options = _as_run(named, KNOWN, again())
+    assert options.own.servers == "gunicorn"
     assert options.what.settings == ["gunicorn.threads=4"]
     assert (options.load.connections, options.load.rate, options.load.duration) == ("7", None, "2000ms")
     with pytest.raises(UsageError, match="variables or texts of its own"):

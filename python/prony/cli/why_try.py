@@ -129,7 +129,7 @@ def _turned(setting: "Setting", now: "int | str | None", cause: "Finding") -> st
 
 def _as_run(cell: "Cell", known: "Catalog", again: Again) -> RunOptions:
     """Return the options of a study of the same subject under the same load, as somebody would type them."""
-    from prony.study.tuning import server_of
+    from prony.factors import without_levels
 
     subject, load = cell.subject, _load(cell.workload)
     name = _app(subject, known, again)
@@ -138,7 +138,12 @@ def _as_run(cell: "Cell", known: "Catalog", again: Again) -> RunOptions:
         typed=typed,
         study=None,
         what=WhatOptions(settings=list(_settings(subject, known))),
-        own=AppOptions(app=name, servers=server_of(subject), directory=again.directory, no_current=True),
+        own=AppOptions(
+            app=name,
+            servers=without_levels(subject).removesuffix(f"+{subject.app.name}"),
+            directory=again.directory,
+            no_current=True,
+        ),
         load=load,
         check=CheckOptions(),
         sure=SureOptions(repeats=again.pairs, pilot="0s", no_calibration=True),
