@@ -444,7 +444,7 @@ def _confirmed(search: _Search) -> Generator[Stage, Reply, Recommendation]:
             return answer
     # Nothing is shown to meet all of it: no rate is searched for, and its trials show more.
     pairs = (search.room - search.spent) // 2
-    if answer.advice is Move.NOTHING and pairs >= LEAST_BLOCKS:
+    if order and answer.advice is Move.NOTHING and pairs >= LEAST_BLOCKS:
         challenger = next((one for one in order if _meets(wish, fresh.get(one, {}))), order[0])
         yield from _more(search, fresh, challenger, pairs)
         answer = _judged(search, challenger, fresh)
