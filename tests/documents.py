@@ -34,7 +34,9 @@ from prony.report.compare import compare_document
 from prony.report.document import Document, Section
 from prony.report.load import load_document
 from prony.sandbox.base import StopReport
+from prony.tune.answer import answer_document
 from recordings import with_parts
+from tune import test_tune_answer, test_tune_trying
 
 __all__ = ["REPORTS"]
 
@@ -375,6 +377,12 @@ CATALOGUE = {
     "doctor": lambda _path: command("doctor"),
 }
 
+
+def of_tune():
+    found = test_tune_answer.raced()
+    return answer_document(found), document_json(found)
+
+
 REPORTS = {
     **CATALOGUE,
     **MACHINE,
@@ -386,4 +394,6 @@ REPORTS = {
         f"studies: {name}": lambda _path, names=names: command("studies", *names)
         for name, names in LISTED.items()
     },
+    "tune": lambda _path: of_tune(),
+    "tune: one setting tried": lambda _path: test_tune_trying.report(test_tune_trying.OPEN),
 }

@@ -27,7 +27,7 @@ PAGES = sorted({*DOCS.rglob("*.md"), *ROOT.glob("*.md")} - {*MADE.glob("*.md")})
 REFERENCE = DOCS / "reference"
 LINK = re.compile(r"(?<!!)\[[^\]\n]+\]\(([^)\s]+)\)")
 NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
-KEYS_OF_JSON = ("report-json.md", "load-json.md", "compare-json.md")
+KEYS_OF_JSON = ("report-json.md", "load-json.md", "compare-json.md", "tune-json.md")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 

@@ -1,6 +1,11 @@
 """`prony tune` says what is wrong before anything starts, and asks for what was typed."""
 
+import json
+
 import pytest
+
+from prony.faces.as_json import document_json
+from tune import test_tune_answer
 
 SHOP = ("--app", "shop:app")
 
@@ -42,6 +47,15 @@ def asked(monkeypatch):
         ((*SHOP, "--servers", "nginx-gunicorn"), "nginx-gunicorn"),
         ((*SHOP, "--out", "shop.py"), "`shop.py` is a file; expected a folder"),
         ((*SHOP, "--out", "nowhere/deep"), "`nowhere` is not a writable folder"),
+        ((*SHOP, "--json", "nowhere/deep"), "cannot write `nowhere/deep`"),
+        ((*SHOP, "--try", "threads"), "`--try threads`: expected a setting of a server"),
+        ((*SHOP, "--try", "nginx.workers=4"), "no server here is `nginx`; expected one of gunicorn"),
+        (
+            (*SHOP, "--try", "gunicorn.spokes=4"),
+            "`gunicorn` has no setting `spokes`; expected one of workers",
+        ),
+        ((*SHOP, "--try", "gunicorn.threads=many"), "`--set gunicorn.threads=many`: expected"),
+        ((*SHOP, "--try", "gunicorn.threads=1"), "`gunicorn.threads` is 1 already"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_words(tune, folder, typed, words):
@@ -79,3 +93,55 @@ def test_the_objective_and_the_time_decide_what_is_asked_for(tune, asked):
     assert (asked[0].metric, asked[0].higher_is_better) == ("cpu_ns_per_request", False)
     assert (asked[1].metric, asked[1].higher_is_better) == ("ok_per_s", True)
     assert asked[0].trials == pytest.approx(2 * asked[1].trials, abs=1)
+
+
+def test_a_database_allows_so_many_connections(tune, asked):
+    tune(*SHOP, "--database-connections", "20")
+    assert asked[0].machine.connections == 20
+
+
+@pytest.fixture
+def tried(monkeypatch):
+    """The plans of settings that were tried, of which none was measured."""
+    plans = []
+
+    def study(task, listener):
+        plans.append(task.plan)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("prony.study.run_study", study)
+    return plans
+
+
+def test_one_setting_is_tried_against_the_settings_of_today(tune, tried):
+    done = tune(*SHOP, "--current", "gunicorn -w 4 shop:app", "--try", "gunicorn.threads=8", "--pairs", "5")
+    assert done.status == 130
+    assert "to go on, type again: `prony tune" in done.err
+    [plan] = tried
+    assert [dict(one.settings) for one in plan.subjects()] == [
+        {"workers": 4, "threads": 1},
+        {"workers": 4, "threads": 8},
+    ]
+    assert (plan.blocks, plan.calibration) == (5, None)
+
+
+def test_a_folder_of_a_search_is_reported_and_another_is_refused(said, folder):
+    found = test_tune_answer.raced()
+    (folder / "search").mkdir()
+    assert "`search` has no `answer.json`" in said("report", "search").err
+    (folder / "search" / "answer.json").write_text(json.dumps(document_json(found)))
+    assert said("report", "search").out.startswith("shop:app: which settings")
+    assert json.loads(said("report", "search", "--json").out)["advice"] == "change"
+    page = said("report", "search", "--html", "-").out
+    assert "dropped after 2 (race)" in page
+    assert "nothing from the network" in page
+    assert "`--csv`: a search for settings has text" in said("report", "search", "--csv", "x").err
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"app": 3}', "[" * 100_000, '{"app": NaN}'])
+def test_a_file_that_is_no_answer_is_refused_in_words(said, folder, content):
+    (folder / "search").mkdir()
+    (folder / "search" / "answer.json").write_text(content)
+    done = said("report", "search")
+    assert done.status == 3
+    assert "is no answer of `prony tune`" in done.err

@@ -11,6 +11,8 @@ from pages import studies
 from prony.analysis.versus import Versus
 from prony.faces.schema import report_schema, schema_of
 from prony.reading.load import LoadReading
+from prony.tune.reading import TuneReading
+from prony.tune.trying import TryReading
 
 NAMES = tuple(studies.STUDIES)
 
@@ -58,5 +60,12 @@ def test_each_key_of_a_cell_says_what_it_means():
 def test_a_loads_json_has_the_keys_and_types_that_are_published_and_no_others(name):
     kind = Versus if name == "two in pairs" else LoadReading
     _, data = documents.LOADS[name]()
+    published = Draft202012Validator(strict(schema_of(kind)))
+    assert [one.message for one in published.iter_errors(json.loads(json.dumps(data)))] == []
+
+
+@pytest.mark.parametrize(("name", "kind"), [("tune", TuneReading), ("tune: one setting tried", TryReading)])
+def test_a_searchs_json_has_the_keys_and_types_that_are_published_and_no_others(name, kind):
+    _, data = documents.REPORTS[name](None)
     published = Draft202012Validator(strict(schema_of(kind)))
     assert [one.message for one in published.iter_errors(json.loads(json.dumps(data)))] == []

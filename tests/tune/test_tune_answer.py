@@ -1,13 +1,17 @@
 """The answer in words: what to use, by how much it is better, and which settings did nothing."""
 
+import json
 from dataclasses import replace
 from html import unescape
 
-from prony.analysis.compare import compare
+from prony.faces.as_json import document_json
 from prony.faces.markdown import markdown
-from prony.tune.answer import About, answer_document, front, knob_words
-from prony.tune.race import Move, Recommendation, TuneWish
-from prony.tune.recipes import recipe_of
+from prony.model.facts import FoundRate
+from prony.model.shapes import decode
+from prony.survey.recipes import recipe_of
+from prony.tune.answer import answer_document, knob_words
+from prony.tune.race import Move, Recommendation, Stage, StageName, TuneWish, gain_of
+from prony.tune.reading import About, TuneReading, knob_effect, tune_reading
 from prony.tune.space import Candidate, Knobs, Machine
 
 OLD, NEW = Candidate("gunicorn", 1, 1), Candidate("gunicorn", 2, 8)
@@ -17,8 +21,7 @@ ABOUT = About(
     load="closed loop, 64 connections, 3 s, GET /",
     origin="its default",
     start="gunicorn --workers 2 --threads 8 shop:app",
-    recipe=recipe_of(NEW, "shop:app", "wsgi"),
-    folder="/srv/shop",
+    forms=dict(recipe_of(NEW, "shop:app", "wsgi").forms("/srv/shop")),
     limits="Limited by its CPU",
     remarks=("The server had 2 CPUs.",),
 )
@@ -34,21 +37,20 @@ def rows(rate, p99=0.05, memory=5e7, count=6):
 
 def answer(ratios, advice, **changed):
     fresh = {OLD: rows(100), NEW: rows(150)}
-    return replace(Recommendation(advice, OLD, NEW, compare(ratios), fresh, fresh), **changed)
+    return replace(Recommendation(advice, OLD, NEW, gain_of(ratios), fresh, fresh), **changed)
 
 
 def said(found, wish=WISH, about=ABOUT):
     """Return the answer as text: Markdown without its escapes."""
-    return unescape(
-        " ".join(markdown(answer_document(found, wish, about), with_terms=False).split())
-    ).replace("\\", "")
+    document = answer_document(tune_reading(found, wish, about))
+    return unescape(" ".join(markdown(document, with_terms=False).split())).replace("\\", "")
 
 
 def test_a_gain_is_said_with_its_interval_and_its_blocks():
     words = said(answer([0.40, 0.41, 0.40, 0.42, 0.40, 0.41], Move.CHANGE))
     assert "Use gunicorn, 2 workers, 8 threads." in words
     assert "Over gunicorn, 1 worker, 1 thread (its default): requests/s +50.2 %" in words
-    assert "(95 % interval +48.8 % to +51.6 %)" in words
+    assert "(95 % interval +48.9 % to +51.5 %)" in words
     assert "in 6 fresh pairs of trials" in words
     assert "It carries 150/s (149/s to 151/s) at a p99 of 50.0 ms in 47.7 MiB of memory" in words
     assert "gunicorn --workers 2 --threads 8 shop:app" in words
@@ -66,7 +68,7 @@ def test_no_gain_says_to_keep_what_there_is_and_how_the_best_other_compares():
 
 
 def test_where_nothing_meets_the_conditions_no_command_is_advised():
-    words = said(answer([0.0] * 5, Move.NOTHING, broken=("p99 < 5ms",)), about=replace(ABOUT, recipe=None))
+    words = said(answer([0.0] * 5, Move.NOTHING, broken=("p99 < 5ms",)), about=replace(ABOUT, forms={}))
     assert "Nothing that was tried is shown to meet all of it." in words
     assert "is not shown to meet p99 < 5ms" in words
     assert "gunicorn --workers" not in words
@@ -76,22 +78,76 @@ def test_where_nothing_meets_the_conditions_no_command_is_advised():
 def test_less_cpu_is_said_as_less():
     wish = replace(WISH, metric="cpu_ns_per_request", higher_is_better=False)
     words = said(answer([0.22, 0.23, 0.22, 0.24, 0.23], Move.CHANGE), wish)
-    assert "CPU time a request -20.4 % (95 % interval -21.4 % to -19.4 %)" in words
+    assert "CPU time a request -20.4 % (95 % interval -21.2 % to -19.6 %)" in words
+
+
+def on_front(trials):
+    found = tune_reading(answer([0.4] * 5, Move.CHANGE, searched=trials), WISH, ABOUT).searched
+    return {one.setting: one for one in found if one.on_front}
 
 
 def test_the_front_has_nobody_that_another_beats_in_all():
     tall, low = Candidate("gunicorn", 4, 1), Candidate("gunicorn", 3, 1)
-    found = front(
-        {OLD: rows(100, memory=3e7), NEW: rows(150), tall: rows(140, memory=9e7), low: rows(150, p99=0.06)}
-    )
-    assert [one.candidate for one in found] == [NEW, OLD]
+    trials = {
+        OLD: rows(100, memory=3e7),
+        NEW: rows(150),
+        tall: rows(140, memory=9e7),
+        low: rows(150, p99=0.06),
+    }
+    assert set(on_front(trials)) == {NEW.words, OLD.words}
 
 
 def test_a_latency_that_some_lack_gives_way_to_one_that_all_have():
     lacking = {k: {"ok_per_s": 1.0, "service_all_p50": 1e6, "pss_end": 1e7} for k in range(6)}
     both = {k: {**row, "service_all_p50": 2e6} for k, row in rows(100).items()}
-    assert {one.latency_ns for one in front({OLD: lacking, NEW: both})} == {1e6, 2e6}
-    assert "p50" in said(answer([0.4] * 5, Move.CHANGE, searched={OLD: lacking, NEW: both}))
+    trials = {OLD: lacking, NEW: both}
+    found = answer([0.4] * 5, Move.CHANGE, searched=trials, fresh=trials)
+    assert {one.latency for one in tune_reading(found, WISH, ABOUT).searched} == {1e6, 2e6}
+    assert "p50" in said(found)
+
+
+def test_what_is_gained_stands_beside_what_it_costs():
+    fresh = {OLD: rows(100), NEW: rows(150, p99=0.5, memory=2e8)}
+    words = said(answer([0.4] * 5, Move.CHANGE, fresh=fresh))
+    assert "| gunicorn, 1 worker, 1 thread | 100 | 50.0 ms | 47.7 MiB |" in words
+    assert "| gunicorn, 2 workers, 8 threads | 150 | 500 ms | 191 MiB |" in words
+
+
+def test_the_highest_rate_within_the_conditions_is_said():
+    about = replace(ABOUT, carries=FoundRate("x", 130.0, 3, 3, ()))
+    words = said(answer([0.4] * 5, Move.CHANGE), about=about)
+    assert "up to 130/s, in 3 of 3 fresh windows" in words
+
+
+def raced():
+    """An answer with stages, in which a setting was dropped."""
+    slow = Candidate("gunicorn", 1, 8)
+    trials = {OLD: staged(rows(100)), NEW: staged(rows(150)), slow: staged(rows(50, count=2))}
+    stages = (Stage(StageName.PROFILE, (OLD,), 1), Stage(StageName.RACE, tuple(trials), 6))
+    about = replace(ABOUT, carries=FoundRate("x", 130.0, 3, 3, ()))
+    found = answer(
+        [0.4, 0.41, 0.42, 0.4, 0.41], Move.CHANGE, searched=trials, stages=stages, beaten={slow: 1}
+    )
+    return tune_reading(found, WISH, about)
+
+
+def staged(blocks):
+    """The blocks of the second stage, as a search names them."""
+    return {20_000 + block: figures for block, figures in blocks.items()}
+
+
+def test_each_trial_of_the_search_is_compared_with_the_incumbents_in_its_block():
+    found = {one.setting: one for one in raced().searched}
+    assert {(one.stage, one.change) for one in found[OLD.words].trials} == {(1, 0.0)}
+    assert all(abs(one.change - 0.5) < 1e-9 for one in found[NEW.words].trials)
+    assert found["gunicorn, 1 worker, 8 threads"].beaten_after == 1
+    assert found[NEW.words].change.low < 0.5 < found[NEW.words].change.high + 1e-9
+
+
+def test_an_answer_is_read_back_from_its_json():
+    found = raced()
+    data = json.loads(json.dumps(document_json(found), allow_nan=False))
+    assert decode(TuneReading, data, "answer.json") == found
 
 
 def searched(**rates):
@@ -103,19 +159,22 @@ def searched(**rates):
     return answer([0.4] * 5, Move.CHANGE, searched=found)
 
 
+def knob(found, name):
+    return str(knob_words(knob_effect(found, WISH, name), WISH.metric, ""))
+
+
 def test_a_setting_that_changed_nothing_is_named_and_one_that_did_with_how_much():
     found = searched(w1t1=100, w1t8=100, w2t1=200, w2t8=200)
-    assert knob_words(found, WISH, "threads") == "threads 1, 8: did nothing, to within 5 %"
-    assert knob_words(found, WISH, "workers").startswith("workers 1 to 2: requests/s +100 %, at ")
+    assert knob(found, "threads") == "threads 1, 8: did nothing, to within 5 %"
+    assert knob(found, "workers").startswith("workers 1 to 2: requests/s +100.0 %, at ")
 
 
 def test_a_setting_that_was_never_varied_alone_is_not_spoken_of():
-    assert knob_words(searched(w1t1=100, w2t8=200), WISH, "threads") == ""
+    assert knob_effect(searched(w1t1=100, w2t8=200), WISH, "threads") is None
 
 
 def test_too_few_trials_show_no_difference_and_do_not_say_that_there_is_none():
     few = {OLD: rows(100, count=2), Candidate("gunicorn", 1, 8): rows(103, count=2)}
     few[OLD][1]["ok_per_s"] = 120.0
-    assert knob_words(answer([0.4] * 5, Move.KEEP, searched=few), WISH, "threads") == (
-        "threads 1, 8: no difference is shown"
-    )
+    found = answer([0.4] * 5, Move.KEEP, searched=few)
+    assert knob(found, "threads") == "threads 1, 8: no difference is shown"

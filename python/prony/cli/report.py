@@ -234,6 +234,8 @@ Examples:
   prony report archives --site public    the pages of all archives of a folder, with an index
 
   prony report embedded-servers.prony --csv figures    each table as a file (docs/reference/report-csv.md)
+
+  prony report shop-tune --html tune.html       the search of `prony tune`: who was dropped when, and why
 """
 
 
@@ -250,8 +252,8 @@ def report(
     files: Annotated[
         list[Path],
         typer.Argument(
-            help="An archive, *.prony; several: the sessions of one plan, or the same cells over versions or "
-            "days.",
+            help="An archive, *.prony, or a folder of `prony tune`; several archives: the sessions of one "
+            "plan, or the same cells over versions or days.",
             metavar="FILE...",
         ),
     ],
@@ -318,6 +320,10 @@ def report(
         report_several(files, SeveralShown(as_json, markdown_to, html_to, csv_to, figures_to, redact, force))
         return
     (file,) = files
+    if file.is_dir():
+        refused = {"--markdown": markdown_to, "--redact": redact, "--figures": figures_to, "--csv": csv_to}
+        _report_search(file, html_to, [name for name, value in refused.items() if value], as_json=as_json)
+        return
     if csv_to is not None:
         _write_csv(file, csv_to, force=force, redact=redact)
     if markdown_to is not None:
@@ -332,6 +338,29 @@ def report(
         show(json.dumps(report_data(file, force=force, redact=redact), indent=2))
     else:
         (show_full_report if full else show_report)(file, force=force, redact=redact)
+
+
+def _report_search(folder: Path, html_to: str | None, refused: Sequence[str], *, as_json: bool) -> None:
+    """Report the search of a folder that `prony tune` wrote.
+
+    *Errors*: UsageError for a folder without one, or forms that it does not have; ArchiveError for a file
+    that is no answer.
+    """
+    from prony.cli.tune_search import read_search
+    from prony.faces.as_json import document_json
+    from prony.faces.terminal import TerminalReporter
+    from prony.page.tune import page_of_tune
+    from prony.tune.answer import answer_document
+
+    found = read_search(folder)
+    if refused:
+        raise UsageError(f"`{refused[0]}`: a search for settings has text, --json and --html alone")
+    if html_to is not None:
+        write_html(page_of_tune(found), html_to)
+    elif as_json:
+        show(json.dumps(document_json(found), indent=2))
+    else:
+        TerminalReporter().write_report(answer_document(found))
 
 
 def _page_of(full: bool) -> "Callable[[Reading], Document]":

@@ -23,6 +23,14 @@ MAX_BLOCKS = 100_000
 MAX_SESSIONS = 1000
 _MOST_ROUNDS = 1000
 
+Paths = Annotated[
+    list[str] | None,
+    typer.Option(help="The path to request (/); several are a mix: --path /=9 --path /cart=1."),
+]
+ReadyTimeout = Annotated[
+    str | None, typer.Option(help="How long a server may take to start with your app (15s).")
+]
+
 
 @dataclass(frozen=True, slots=True)
 class WhatOptions:
@@ -172,16 +180,11 @@ class LoadOptions:
     duration: Annotated[str | None, typer.Option(help="Length of each trial's window (10s).")] = None
     warmup: Annotated[str | None, typer.Option(help="The same load before each window (3s).")] = None
     timeout: RequestTimeout = "10s"
-    path: Annotated[
-        list[str] | None,
-        typer.Option(help="The path to request (/); several are a mix: --path /=9 --path /cart=1."),
-    ] = None
+    path: Paths = None
     method: Method = "GET"
     header: Header = None
     body: Body = None
-    ready_timeout: Annotated[
-        str | None, typer.Option(help="How long a server may take to start with your app (15s).")
-    ] = None
+    ready_timeout: ReadyTimeout = None
     engine: Annotated[
         str | None,
         typer.Option(

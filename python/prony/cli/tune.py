@@ -13,12 +13,22 @@ from prony.cli.applicable import given
 from prony.cli.flat import flattened
 from prony.cli.load_options import Body, CheckOptions, Header, Method, RequestTimeout
 from prony.cli.measure import cpus_of
-from prony.cli.options import duration_of
+from prony.cli.options import check_output, duration_of
 from prony.cli.request_files import RequestFiles
 from prony.cli.run import study_of
-from prony.cli.run_options import AppOptions, LoadOptions, OutputOptions, RunOptions, SureOptions, WhatOptions
+from prony.cli.run_options import (
+    AppOptions,
+    LoadOptions,
+    OutputOptions,
+    Paths,
+    ReadyTimeout,
+    RunOptions,
+    SureOptions,
+    WhatOptions,
+)
 from prony.cli.sandbox_options import SandboxOptions
 from prony.cli.talk import say
+from prony.cli.trying import PAIRS, Attempt, Pairs, run_attempt
 from prony.cli.tune_search import DURATION, FOR_TRIALS, TuneSearch, room
 from prony.cli.variables import refuse_masked, variables
 from prony.errors import UsageError
@@ -46,6 +56,8 @@ Examples:
   prony tune --app shop:app --rate 200 --objective cpu     the least CPU at this rate
 
   prony tune --app shop:app --path /=9 --path /cart=1 -c 100 --budget 30m
+
+  prony tune --app shop:app --try gunicorn.threads=8       this alone, against the settings of today
 """
 
 # As many as sixteen threads in four workers answer at once.
@@ -77,7 +89,28 @@ class TuneOptions:
         typer.Option(help="The most requests per second, or the least CPU time a request, or memory."),
     ] = Aim.RATE
     budget: Annotated[str, typer.Option(help="How long it may take, without builds.")] = "15m"
+    database_connections: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="What the app's database allows: settings with more workers and threads are not tried, each "
+            "of which may hold a connection.",
+        ),
+    ] = None
+    attempt: Annotated[
+        str | None,
+        typer.Option(
+            "--try",
+            metavar="SERVER.KEY=VALUE",
+            help="Search for nothing: try this setting against those of today, in fresh blocks.",
+        ),
+    ] = None
+    pairs: Pairs = PAIRS
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random order.")] = 1
+    json_to: Annotated[
+        str | None,
+        typer.Option("--json", help="Write the answer as JSON to this file, or to standard output for -."),
+    ] = None
     out: Annotated[
         Path | None,
         typer.Option(
@@ -108,16 +141,11 @@ class TuneLoadOptions:
     ] = None
     warmup: Annotated[str, typer.Option(help="The same load before each window.")] = "1s"
     timeout: RequestTimeout = "10s"
-    path: Annotated[
-        list[str] | None,
-        typer.Option(help="The path to request (/); several are a mix: --path /=9 --path /cart=1."),
-    ] = None
+    path: Paths = None
     method: Method = "GET"
     header: Header = None
     body: Body = None
-    ready_timeout: Annotated[
-        str | None, typer.Option(help="How long a server may take to start with your app (15s).")
-    ] = None
+    ready_timeout: ReadyTimeout = None
 
 
 @flattened
@@ -134,15 +162,41 @@ def tune(
 
     known, typed = load_catalog(()), given(context)
     _refuse(own, wanted, load)
+    check_output(wanted.json_to)
     refuse_masked(own.env or (), load.header or ())
     conditions = _conditions(wanted.slo)
     incumbent = _current(own, known)
     servers = _servers(own, incumbent[0] if incumbent else None)
     own = replace(own, servers=servers, current=None, no_current=True)
-    template = _narrowed(
-        study_of(_as_run(typed, own, wanted, load, check, sandbox), known, RequestFiles()), own
-    )
+    options = _as_run(typed, own, wanted, load, check, sandbox)
+    template = _narrowed(study_of(options, known, RequestFiles()), own)
+    if wanted.attempt is not None:
+        return _attempt(template, wanted, incumbent[0] if incumbent else None)
     return _search(template, wanted, conditions, incumbent, load.duration is not None).run()
+
+
+def _attempt(template: "Study", wanted: TuneOptions, current: "Candidate | None") -> int:
+    """Try one setting against those of today.
+
+    *Errors*: UsageError for a setting that the server has not, a value that it does not take, or no setting.
+    """
+    from prony.study.tuning import knobs_of
+
+    typed = wanted.attempt or ""
+    server, dot, rest = typed.partition(".")
+    key, sign, value = rest.partition("=")
+    if not (dot and sign and key and value):
+        raise UsageError(f"`--try {typed}`: expected a setting of a server, such as gunicorn.threads=8")
+    cell = next((one for one in template.plan.cells if one.subject.server == server), None)
+    if cell is None:
+        names = ", ".join(one.server for one in template.plan.subjects())
+        raise UsageError(f"`--try {typed}`: no server here is `{server}`; expected one of {names}")
+    cpus = cpus_of(template.plan)[cell.subject.name]
+    knobs = knobs_of(cell.subject, template.catalog, cpus)
+    today = knobs.settings(_incumbent((knobs,), current))
+    cell = replace(cell, subject=replace(cell.subject, settings={**cell.subject.settings, **today}))
+    attempt = Attempt(cell, key, value, _METRICS[wanted.objective], wanted.pairs)
+    return run_attempt(template, attempt, wanted.out, wanted.json_to)
 
 
 def _search(
@@ -174,7 +228,7 @@ def _search(
     wish = TuneWish(
         knobs=knobs,
         incumbent=_incumbent(knobs, current[0] if current else None),
-        machine=Machine(cpus, sandbox.memory_bytes),
+        machine=Machine(cpus, sandbox.memory_bytes, wanted.database_connections),
         trials=room(budget_s, each_s),
         metric=_METRICS[wanted.objective],
         higher_is_better=wanted.objective is Aim.RATE,
@@ -197,6 +251,7 @@ def _search(
         trial_s=each_s,
         remarks=_before(knobs, cpus, unread),
         has_length=has_length,
+        json_to=wanted.json_to,
     )
 
 

@@ -3,6 +3,7 @@
 An interrupted search goes on where it was: what an archive has is read, and never measured again.
 """
 
+import json
 from dataclasses import dataclass, field, replace
 from math import ceil
 from pathlib import Path
@@ -13,19 +14,22 @@ from prony.cli.options import duration_of
 from prony.cli.run_checks import goes_on, is_complete
 from prony.cli.talk import say, status_of, terminate_as_interrupt
 from prony.cli.variables import whole_command
-from prony.errors import ExitCode
-from prony.units import SECOND_NS, seconds
+from prony.errors import ArchiveError, ExitCode, UsageError
+from prony.units import MIB, SECOND_NS, seconds
 
 if TYPE_CHECKING:
+    from prony.model.facts import FoundRate
     from prony.reading.study import Reading
     from prony.study import Study
-    from prony.tune.answer import About
     from prony.tune.race import Recommendation, Reply, Stage, Trials, TuneWish
+    from prony.tune.reading import About, TuneReading
 
 # One start differs from the next by more than one second from the next: many short trials say most.
 DURATION = "3s"
 """Of a trial's window, unless percentiles need more."""
 _LONGEST_S = 15.0
+ANSWER = "answer.json"
+"""The file of a search's folder that has its answer."""
 FOR_TRIALS = 0.85
 """Of the budget; the rest is for the first request to each server of a stage, and for repeats."""
 
@@ -47,6 +51,7 @@ class TuneSearch:
     trial_s: float
     remarks: tuple[str, ...]
     has_length: bool
+    json_to: str | None = None
     window_ns: int | None = None
     stages: "list[tuple[Stage, Path]]" = field(default_factory=list)
 
@@ -71,13 +76,16 @@ class TuneSearch:
     def _measured(self, stage: "Stage") -> "Reply":
         """Return the figures of a stage, which is measured as far as its archive lacks it."""
         from prony.study.tuning import read_stage, stage_plan, trial_s, trials_of
+        from prony.tune.race import StageName
 
         path = self.folder / f"{len(self.stages) + 1}-{stage.name}.prony"
-        plan = stage_plan(self.template.plan, stage, self.wish.knobs, self.window_ns)
+        plan = stage_plan(self.template.plan, stage, self.wish, self.window_ns)
         study = replace(self.template, plan=plan, out=path, resumes=goes_on(path, plan, ()))
         if not (study.resumes and is_complete(path)):
             self._run(study, stage)
         self.stages.append((stage, path))
+        if stage.name is StageName.CAPACITY:
+            return {}, room(self.budget_s, self.trial_s)
         reading = read_stage(path)
         # Of the archive and not of a clock: the same search goes on as it would have.
         self.trial_s = max(self.trial_s, trial_s(reading) or 0.0) if stage.trials > 1 else self.trial_s
@@ -112,19 +120,32 @@ class TuneSearch:
             run_study(study, progress)
 
     def _show(self, answer: "Recommendation") -> int:
+        from prony.cli.options import write_output
+        from prony.drafts import write_whole
+        from prony.faces.as_json import document_json
         from prony.faces.terminal import TerminalReporter
         from prony.tune.answer import answer_document
+        from prony.tune.reading import tune_reading
 
-        TerminalReporter().write_report(answer_document(answer, self.wish, self._about(answer)))
+        found = tune_reading(answer, self.wish, self._about(answer))
+        data = json.dumps(document_json(found), indent=2)
+        write_whole(self.folder / ANSWER, f"{data}\n")
+        if self.json_to != "-":
+            TerminalReporter().write_report(answer_document(found))
+        if self.json_to is not None:
+            write_output(data, self.json_to)
         return ExitCode.DONE if answer.fresh and answer.chosen else ExitCode.COULD_NOT_MEASURE
 
     def _about(self, answer: "Recommendation") -> "About":
         from prony.assembly import command_line
         from prony.study.tuning import read_stage, server_of
-        from prony.tune.answer import About
-        from prony.tune.recipes import recipe_of
+        from prony.survey.recipes import recipe_of
+        from prony.tune.race import StageName
+        from prony.tune.reading import About
 
-        chosen, (stage, path) = answer.chosen or answer.incumbent, self.stages[-1]
+        chosen = answer.chosen or answer.incumbent
+        searched = [one for one in self.stages if one[0].name is StageName.CAPACITY]
+        stage, path = next(one for one in reversed(self.stages) if one not in searched)
         place, reading = stage.candidates.index(chosen), read_stage(path)
         subject = next(cell.subject for cell in reading.plan.cells if cell.id == place)
         cell = next(one for one in self.template.plan.cells if server_of(one.subject) == chosen.server)
@@ -136,18 +157,59 @@ class TuneSearch:
             load=f"{reading.plan.cells[place].describe_load()}, {cell.workload.describe_request()}",
             origin=self.origin,
             start=recipe.shell if recipe else full,
-            recipe=recipe,
-            folder=subject.app.folder,
+            forms=dict(recipe.forms(subject.app.folder)) if recipe else {},
             limits=_limits(reading, place),
-            remarks=(*self.remarks, *_of_generator(reading), self._archives()),
+            carries=_found_rate(searched[0][1]) if searched else None,
+            remarks=(
+                *self.remarks,
+                *_unmeasured(answer, self.wish),
+                *_of_generator(reading),
+                self._archives(path),
+            ),
         )
 
-    def _archives(self) -> str:
+    def _archives(self, last: Path) -> str:
         trials = sum(one.trials for one, _ in self.stages)
         return (
-            f"{trials} trials in {len(self.stages)} archives, `{self.folder}`: `prony report FILE` reads "
-            f"each, `prony why {self.stages[-1][1]}` says what limits."
+            f"{trials} trials in {len(self.stages)} archives, `{self.folder}`: `prony report {self.folder} "
+            f"--html FILE` draws the search, `prony report FILE` reads each, `prony why {last}` says "
+            "what limits."
         )
+
+
+# The largest that a search writes has some dozen settings with a hundred trials each.
+_LARGEST = 4 * MIB
+
+
+def read_search(folder: Path) -> "TuneReading":
+    """Return the answer that a search wrote into its folder.
+
+    *Errors*: UsageError for a folder without one; ArchiveError for a file that is none.
+    """
+    from prony.lines import json_object
+    from prony.model.shapes import ShapeError, decode
+    from prony.tune.reading import TuneReading
+
+    path = folder / ANSWER
+    if not path.is_file():
+        raise UsageError(
+            f"`{folder}` has no `{ANSWER}`; expected an archive, or a folder of `prony tune` that ended"
+        )
+    with path.open("rb") as file:
+        content = file.read(_LARGEST + 1)
+    try:
+        if len(content) > _LARGEST:
+            raise ValueError(f"it is larger than {_LARGEST} bytes")
+        return decode(TuneReading, json_object(content), ANSWER)
+    except (ValueError, ShapeError) as error:
+        raise ArchiveError(f"`{path}` is no answer of `prony tune`: {error}") from None
+
+
+def _found_rate(path: Path) -> "FoundRate | None":
+    from prony.archive import open_archive
+
+    with open_archive(path) as archive:
+        return next(iter(archive.runs()[-1].facts.found_rates), None)
 
 
 def _limits(reading: "Reading", cell: int) -> str:
@@ -156,6 +218,15 @@ def _limits(reading: "Reading", cell: int) -> str:
     found = reading.diagnoses.get(cell)
     words = str(diagnosis_words([(found, "")])) if found else ""
     return words[:1].upper() + words[1:]
+
+
+def _unmeasured(answer: "Recommendation", wish: "TuneWish") -> list[str]:
+    """Return which conditions no fresh trial has a figure for: it shows none of them to be met."""
+    known = {name for blocks in answer.fresh.values() for figures in blocks.values() for name in figures}
+    missing = [one.text for one in wish.conditions if not known.intersection(one.metrics)]
+    if not missing or not known:
+        return []
+    return [f"No trial had enough requests for {', '.join(missing)}: make them longer with --duration."]
 
 
 def _of_generator(reading: "Reading") -> list[str]:

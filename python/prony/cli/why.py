@@ -8,7 +8,8 @@ import typer
 
 from prony.cli.patience import with_patience
 from prony.cli.talk import show
-from prony.errors import UsageError
+from prony.cli.trying import PAIRS, Pairs
+from prony.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from prony.reading.limits import LimitedCell
@@ -22,31 +23,59 @@ Examples:
   prony why study.prony gunicorn+hello     one of them
 
   prony why study.prony --json             the same as data (docs/reference/json.md)
+
+  prony why study.prony gunicorn+hello --try    turn the setting that it names, and measure before and after
 """
 
 
-@with_patience
 def why(
     file: Annotated[Path, typer.Argument(help="An archive, *.prony.", metavar="FILE")],
     subject: Annotated[
         str | None, typer.Argument(help="One subject: its name, or the beginning of it.", metavar="SUBJECT")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
+    attempt: Annotated[
+        bool,
+        typer.Option(
+            "--try",
+            help="Turn the setting that the cause names, of this machine's catalogue, and measure before "
+            "and after.",
+        ),
+    ] = False,
+    pairs: Pairs = PAIRS,
+    app: Annotated[
+        str | None,
+        typer.Option(help="With --try, of an app of your own: module:attribute, as it was measured."),
+    ] = None,
+    directory: Annotated[Path, typer.Option("--dir", help="With --app: its folder.")] = Path(),
+    out: Annotated[Path | None, typer.Option(help="With --try: the archive to write.")] = None,
+) -> int:
     """Show what limits each subject: the cause, the evidence, what was ruled out, and what to try.
 
-    It reads the archive, and measures nothing.
+    Without --try it reads the archive, and measures nothing.
     """
-    found = _limited(_read(file), subject)
+    found = _found(file, subject)
+    if attempt:
+        from prony.cli.why_try import Again, try_cause
+
+        return try_cause(found, Again(app, directory, pairs, out, "-" if as_json else None))
+    if app is not None or out is not None:
+        raise UsageError("`--app`, `--dir` and `--out` only work with `--try`")
     if as_json:
         from prony.faces.as_json import document_json
 
         show(json.dumps(document_json(subjects=found), indent=2))
-        return
+        return ExitCode.DONE
     from prony.faces.terminal import TerminalReporter
     from prony.report.why import why_document
 
     TerminalReporter().write_report(why_document(f"Why not more: {file.name}", found))
+    return ExitCode.DONE
+
+
+@with_patience
+def _found(file: Path, subject: str | None) -> "tuple[LimitedCell, ...]":
+    return _limited(_read(file), subject)
 
 
 def _read(file: Path) -> "Reading":

@@ -25,7 +25,8 @@ from prony.model.plan import Cell, Plan
 from prony.model.subject import Interface, Subject
 from prony.model.workload import ClosedLoop, DurationStop
 from prony.reading.study import Reading, read_archive
-from prony.tune.race import Figures, Stage, StageName, Trials, costs_of
+from prony.study.rates import searching
+from prony.tune.race import Figures, Stage, StageName, Trials, TuneWish, costs_of
 from prony.tune.space import Candidate, Knobs
 from prony.units import seconds
 
@@ -54,24 +55,28 @@ def _most(entry: ServerEntry, key: str) -> int:
     return setting.max if isinstance(setting, IntSetting) else 0
 
 
-def stage_plan(plan: Plan, stage: Stage, knobs: Sequence[Knobs], window_ns: int | None = None) -> Plan:
+def stage_plan(plan: Plan, stage: Stage, wish: TuneWish, window_ns: int | None = None) -> Plan:
     """Return the plan of a stage. ``plan``: a cell of each server, as it starts where nothing is set;
     ``window_ns``: how long a trial is, null: as there.
     """
     cells = {server_of(cell.subject): cell for cell in plan.cells}
-    of = {one.server: one for one in knobs}
-    chosen = [_cell(k, cells[one.server], of[one.server], one) for k, one in enumerate(stage.candidates)]
+    chosen = [_cell(k, cells[one.server], wish.knobs_of(one), one) for k, one in enumerate(stage.candidates)]
     if stage.name is StageName.PROFILE:
         chosen = [replace(cell, workload=replace(cell.workload, loop=ClosedLoop(1))) for cell in chosen]
     elif window_ns is not None:
         stop = DurationStop(window_ns)
         chosen = [replace(cell, workload=replace(cell.workload, stop=stop)) for cell in chosen]
-    return replace(
+    made = replace(
         plan,
         cells=tuple(chosen),
         blocks=stage.blocks,
         title=f"{plan.name}: {stage.name}",
         question="Which settings serve best?",
+    )
+    if stage.name is not StageName.CAPACITY:
+        return made
+    return searching(
+        made, ", ".join(one.text for one in wish.conditions if not one.text.startswith("memory"))
     )
 
 
@@ -92,10 +97,11 @@ def read_stage(path: Path) -> Reading:
 def trials_of(reading: Reading, stage: Stage) -> Trials:
     """Return the figures of a stage's trials that count."""
     cells = {cell.cell.id: cell for cell in reading.cells}
-    return {one: _figures(cells[k]) for k, one in enumerate(stage.candidates) if k in cells}
+    return {one: figures_by_block(cells[k]) for k, one in enumerate(stage.candidates) if k in cells}
 
 
-def _figures(cell: CellSummary) -> dict[int, Figures]:
+def figures_by_block(cell: CellSummary) -> dict[int, Figures]:
+    """Return the figures of a cell's trials that count, by block."""
     return {
         block: {name: number for name, value in metrics.items() if (number := _number(value)) is not None}
         for block, metrics in cell.by_block.items()

@@ -1,17 +1,10 @@
 """The answer on one screen: what to use, what it gains, what it carries, and which settings did nothing.
 
-Pure. What is said of the gain and of what it carries is from fresh blocks; the table is of the search.
+Pure: the only place that has these words.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from math import expm1, floor, inf
+from collections.abc import Iterator
 
-from prony.analysis.all_pairs import all_pairs
-from prony.analysis.compare import Comparison
-from prony.analysis.effects import geometric_mean
-from prony.analysis.studentized import pair_level
-from prony.analysis.summary import Estimate, estimate_over
 from prony.metrics import METRICS
 from prony.report.document import (
     Block,
@@ -25,83 +18,81 @@ from prony.report.document import (
     Table,
     Tone,
 )
-from prony.tune.race import Figures, Move, Recommendation, TuneWish, logs_of
-from prony.tune.recipes import Recipe
-from prony.tune.space import Candidate
-from prony.units import format_bytes, format_duration, format_rate
+from prony.report.forms import Form, byte_size, count, duration, in_metric, rate, signed_percent
+from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, joined, pointer, text
+from prony.tune.race import Move
+from prony.tune.reading import FreshFigures, KnobEffect, RatioChange, TuneReading
 
-# The first that all have: a percentile needs ten requests beyond it.
-_LATENCIES = {f"{kind}_all_p{p}": f"p{p}" for p in ("99", "95", "50") for kind in ("response", "service")}
 _MOST_ROWS = 6
-# Differences of less change nobody's mind.
-_NOTHING = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class About:
-    """What the answer is of: the load in words, where the incumbent's settings are from, how to start what is
-    chosen, what limits it, remarks.
-    """
-
-    app: str
-    load: str
-    origin: str
-    start: str
-    recipe: Recipe | None
-    folder: str
-    limits: str = ""
-    remarks: tuple[str, ...] = ()
-
-
-def answer_document(answer: Recommendation, wish: TuneWish, about: About) -> Document:
+def answer_document(found: TuneReading) -> Document:
     """Return the answer as a report."""
-    lead = Section("", tuple(_lead(answer, wish, about)))
+    lead = Section("", tuple(_lead(found)))
     parts = (
-        ("What else there is, as the search saw it", _front(answer)),
-        ("What limits it now", Paragraph(about.limits) if about.limits else None),
-        ("What the settings do", _settings(answer, wish)),
+        ("Both in fresh trials", _fresh(found)),
+        ("What else there is, as the search saw it", _front(found)),
+        ("What limits it now", _quoted("/limits", found.limits)),
+        ("What the settings do", _settings(found)),
+        *((name, Command(content.rstrip("\n"))) for name, content in found.forms.items()),
+        ("", _remarks(found)),
     )
-    middle = [Section(heading, (block,)) for heading, block in parts if block is not None]
-    notes = Section("", (Notes(tuple(("", one) for one in about.remarks)),) if about.remarks else ())
-    return Document(f"{about.app}: which settings", (lead, *middle, *_forms(about), notes))
+    sections = (Section(heading, (block,)) for heading, block in parts if block is not None)
+    return Document(text("{}: which settings", Name(found.app)), (lead, *sections))
+
+
+def _quoted(at: str, words: str) -> Paragraph | None:
+    return Paragraph(text("{}", Quote(words, at))) if words else None
+
+
+def _remarks(found: TuneReading) -> Notes | None:
+    lines = [("", text("{}", Quote(one, pointer("remarks", k)))) for k, one in enumerate(found.remarks)]
+    return Notes(tuple(lines)) if lines else None
 
 
 # --- what to use ------------------------------------------------------------------------------------------
 
 
-def _lead(answer: Recommendation, wish: TuneWish, about: About) -> Iterator[Block]:
-    of = f"{answer.incumbent.words} ({about.origin})"
-    broken = f" {of} is not shown to meet {', '.join(answer.broken)}." if answer.broken else ""
-    gain = _gain(answer, wish)
-    other = f" The best other, {answer.challenger.words}: {gain}." if answer.challenger else ""
-    match answer.advice:
-        case Move.CHANGE:
-            yield Paragraph(f"Use {_chosen(answer)}. Over {of}: {gain}.{broken}", Tone.STRONG)
-        case Move.KEEP:
-            yield Paragraph(f"No gain shown: keep {of}.{other}", Tone.STRONG)
-        case Move.NOTHING:
-            yield Paragraph(f"Nothing that was tried is shown to meet all of it.{broken}{other}", Tone.STRONG)
-    if answer.chosen and about.start:
-        yield Command(about.start)
-    if carried := _carried(answer, about):
+def _lead(found: TuneReading) -> Iterator[Block]:
+    yield Paragraph(_advice(found), Tone.STRONG)
+    if found.used and found.start:
+        yield Command(found.start)
+    if carried := _carried(found):
         yield Paragraph(carried)
 
 
-def _chosen(answer: Recommendation) -> str:
-    return answer.chosen.words if answer.chosen else ""
+def _advice(found: TuneReading) -> Text:
+    of = text("{} ({})", Quote(found.incumbent, "/incumbent"), Quote(found.origin, "/origin"))
+    conditions = joined((Quote(one, pointer("broken", k)) for k, one in enumerate(found.broken)))
+    broken = text(" {} is not shown to meet {}.", of, conditions) if found.broken else EMPTY
+    gain = gain_words(found.gain, found.metric, "/gain", _pairs(found))
+    challenger = Quote(found.challenger or "", "/challenger")
+    other = text(" The best other, {}: {}.", challenger, gain) if found.challenger else EMPTY
+    match found.advice:
+        case Move.CHANGE:
+            return text("Use {}. Over {}: {}.{}", challenger, of, gain, broken)
+        case Move.KEEP:
+            return text("No gain shown: keep {}.{}", of, other)
+        case Move.NOTHING:
+            return text("Nothing that was tried is shown to meet all of it.{}{}", broken, other)
 
 
-def _gain(answer: Recommendation, wish: TuneWish) -> str:
-    """Return how the challenger compares with the incumbent, in words."""
-    gain = answer.gain
-    if gain is None or gain.effect is None:
-        return "one of the two has no trial that counts"
-    ends = [_change(one, wish) for one in (gain.low, gain.high) if one is not None]
-    change = _change(gain.effect, wish)
-    is_large = max(map(abs, (change, *ends))) > 1
-    value, *interval = (_times(one) if is_large else f"{100 * one:+.1f} %" for one in (change, *sorted(ends)))
-    within = f" (95 % interval {' to '.join(interval)})" if interval else ""
-    return f"{_objective(wish)} {value}{within}, in {_pairs(gain)}"
+def _pairs(found: TuneReading) -> Figure:
+    return Figure(found.pairs, count, "/pairs")
+
+
+def gain_words(change: RatioChange | None, metric: str, at: str, pairs: Figure) -> Text:
+    """Return by how much an objective differs, and how that is known. ``at``: where the JSON has it."""
+    if change is None:
+        return text("one of the two has no trial that counts")
+    fresh = counted(pairs, "fresh pair")
+    form = _times if max(map(abs, (change.value, *change.ends))) > 1 else signed_percent
+    value, *ends = (
+        Figure(one, form, at + pointer(name))
+        for name, one in zip(("value", "low", "high"), (change.value, *change.ends), strict=False)
+    )
+    within = text(" ({} interval {} to {})", Name("95 %"), *ends) if ends else EMPTY
+    return text("{} {}{}, in {} of trials", objective(metric), value, within, fresh)
 
 
 def _times(change: float) -> str:
@@ -109,168 +100,151 @@ def _times(change: float) -> str:
     return f"x {1 + change:.3g}"
 
 
-def _pairs(gain: Comparison) -> str:
-    return f"{gain.blocks} fresh pair{'s' if gain.blocks != 1 else ''} of trials"
+def objective(metric: str) -> str:
+    """Return an objective in a word or two."""
+    known = {"ok_per_s": "requests/s", "cpu_ns_per_request": "CPU time a request"}
+    return known.get(metric, METRICS[metric].title)
 
 
-def _change(effect: float, wish: TuneWish) -> float:
-    """Return a ratio less 1 of the figure itself: the gain counts what is better as more."""
-    return effect if wish.higher_is_better else 1 / (1 + effect) - 1
+def _carried(found: TuneReading) -> Text:
+    """Return what is used, or else the incumbent, carries in fresh blocks, and at most within the limits."""
+    place = next(
+        (k for k, one in enumerate(found.fresh) if one.setting == (found.used or found.incumbent)), None
+    )
+    if place is None or found.fresh[place].rate is None:
+        return EMPTY
+    one, at = found.fresh[place], pointer("fresh", place)
+    who = text("It") if found.used else text("{}", Quote(one.setting, at + pointer("setting")))
+    parts = [text("{} carries {}", who, _rate(one, at))]
+    if one.latency:
+        parts.append(
+            text("at a {} of {}", _latency_name(found), _mean(one.latency.mean, duration, at, "latency"))
+        )
+    if one.memory:
+        parts.append(text("in {} of memory", _mean(one.memory.mean, byte_size, at, "memory")))
+    words = text("{}: {}.", joined(parts, by=" "), Quote(found.load, "/load"))
+    return text("{}{}", words, _most(found))
 
 
-def _objective(wish: TuneWish) -> str:
-    return {"ok_per_s": "requests/s", "cpu_ns_per_request": "CPU time a request"}.get(
-        wish.metric, METRICS[wish.metric].title
+def _most(found: TuneReading) -> Text:
+    carries = found.carries
+    if carries is None:
+        return EMPTY
+    conditions = joined(Quote(one, pointer("conditions", k)) for k, one in enumerate(found.conditions))
+    if carries.rate_per_s is None:
+        return text(" No rate was found at which it meets {}.", conditions)
+    most = Figure(carries.rate_per_s, rate, "/carries/rate_per_s")
+    met, of = (Figure(getattr(carries, name), count, pointer("carries", name)) for name in ("met", "of"))
+    return text(
+        " At a fixed rate it meets {} up to {}/s, in {} of {} fresh windows.", conditions, most, met, of
     )
 
 
-def _carried(answer: Recommendation, about: About) -> str:
-    """Return what is chosen, or else the incumbent, carries, from fresh blocks."""
-    of = answer.chosen or answer.incumbent
-    rows = list(answer.fresh.get(of, {}).values())
-    latency = _latency([rows])
-    rate, tail, memory = (_estimate(rows, name) for name in ("ok_per_s", latency, "pss_end"))
-    if rate is None:
-        return ""
-    ends = f" ({format_rate(rate.low)} to {format_rate(rate.high)})" if rate.low and rate.high else ""
-    who = "It" if answer.chosen else of.words
-    parts = [f"{who} carries {format_rate(rate.mean)}{ends}".replace(" /s", "/s")]
-    parts += [f"at a {_LATENCIES[latency]} of {format_duration(tail.mean)}"] if tail else []
-    parts += [f"in {format_bytes(memory.mean)} of memory"] if memory else []
-    return f"{' '.join(parts)}: {about.load}."
-
-
-def _latency(of_all: Iterable[Sequence[Figures]]) -> str:
-    """Return the first latency that each of several has, in all its trials."""
-    rows = [row for rows in of_all for row in rows]
-    return next(
-        (name for name in _LATENCIES if all(row.get(name, inf) < inf for row in rows)), "service_all_p50"
+def _rate(one: FreshFigures, at: str) -> Text:
+    estimate = one.rate
+    if estimate is None:
+        return EMPTY
+    mean = _mean(estimate.mean, _per_s, at, "rate")
+    if estimate.low is None or estimate.high is None:
+        return text("{}", mean)
+    ends = (
+        Figure(end, _per_s, at + pointer("rate", name))
+        for name, end in (("low", estimate.low), ("high", estimate.high))
     )
+    return text("{} ({} to {})", mean, *ends)
 
 
-def _estimate(rows: Sequence[Figures], name: str) -> Estimate | None:
-    values = [row[name] for row in rows if name in row]
-    return estimate_over(values, name) if values else None
+def _per_s(value: float) -> str:
+    return in_metric("ok_per_s")(value).replace(" /s", "/s")
 
 
-# --- what else there is -----------------------------------------------------------------------------------
+def _mean(value: float, form: Form, at: str, name: str) -> Figure:
+    return Figure(value, form, at + pointer(name, "mean"))
 
 
-@dataclass(frozen=True, slots=True)
-class MeanFigures:
-    """A candidate as the search saw it: the means of its trials."""
-
-    candidate: Candidate
-    rate: float
-    latency_ns: float
-    memory_bytes: float
-
-    def is_worse_than(self, other: "MeanFigures") -> bool:
-        """Return whether another is at least as good in all three, and better in one."""
-        mine = (-self.rate, self.latency_ns, self.memory_bytes)
-        its = (-other.rate, other.latency_ns, other.memory_bytes)
-        return mine != its and all(b <= a for a, b in zip(mine, its, strict=True))
+def _latency_name(found: TuneReading) -> Name:
+    return Name(found.latency_metric.rpartition("_")[2])
 
 
-def front(searched: Mapping[Candidate, Mapping[int, Figures]]) -> tuple[MeanFigures, ...]:
-    """Return the candidates that no other beats in rate, latency and memory together, the fastest first."""
-    latency = _latency(list(blocks.values()) for blocks in searched.values())
-    found = [seen for one, blocks in searched.items() if (seen := _seen(one, list(blocks.values()), latency))]
-    best = [one for one in found if not any(one.is_worse_than(other) for other in found)]
-    return tuple(sorted(best, key=lambda one: -one.rate))
+# --- tables -----------------------------------------------------------------------------------------------
 
 
-def _seen(one: Candidate, rows: Sequence[Figures], latency: str) -> MeanFigures | None:
-    means = [_mean(rows, name) for name in ("ok_per_s", latency, "pss_end")]
-    known = [value for value in means if value is not None]
-    return MeanFigures(one, *known) if len(known) == len(means) else None
+def _columns(found: TuneReading) -> tuple[Column, ...]:
+    latency = text("{}", _latency_name(found))
+    return Column("setting", text=True), Column("requests/s"), Column(latency), Column("memory")
 
 
-def _mean(rows: Sequence[Figures], name: str) -> float | None:
-    values = [row[name] for row in rows if name in row]
-    return geometric_mean(values) if values else None
+def _fresh(found: TuneReading) -> Table | None:
+    """Return what is gained beside what it costs: more throughput may be a longer tail, or more memory."""
+    if len(found.fresh) < 2:
+        return None
+    rows = (
+        _row(
+            Quote(one.setting, pointer("fresh", k, "setting")),
+            *(
+                (figure.mean if figure else None, pointer("fresh", k, name, "mean"))
+                for name, figure in (("rate", one.rate), ("latency", one.latency), ("memory", one.memory))
+            ),
+        )
+        for k, one in enumerate(found.fresh)
+    )
+    return Table(_columns(found), tuple(rows))
 
 
-def _front(answer: Recommendation) -> Table | None:
-    rows = front(answer.searched)[:_MOST_ROWS]
+def _front(found: TuneReading) -> Table | None:
+    rows = [(k, one) for k, one in enumerate(found.searched) if one.on_front]
+    rows = sorted(rows, key=lambda row: -(row[1].rate or 0.0))[:_MOST_ROWS]
     if len(rows) < 2:
         return None
-    latency = _LATENCIES[_latency(list(blocks.values()) for blocks in answer.searched.values())]
-    columns = (Column("setting", text=True), Column("requests/s"), Column(latency), Column("memory"))
     return Table(
-        columns,
+        _columns(found),
         tuple(
-            (
-                Entry(one.candidate.words),
-                Entry(format_rate(one.rate).removesuffix("/s").strip()),
-                Entry(format_duration(one.latency_ns)),
-                Entry(format_bytes(one.memory_bytes)),
+            _row(
+                Quote(one.setting, pointer("searched", k, "setting")),
+                *(
+                    (value, pointer("searched", k, name))
+                    for name, value in (("rate", one.rate), ("latency", one.latency), ("memory", one.memory))
+                ),
             )
-            for one in rows
+            for k, one in rows
         ),
     )
+
+
+def _row(setting: Quote, *figures: tuple[float | None, str]) -> tuple[Entry, ...]:
+    forms = (_plain_rate, duration, byte_size)
+    return (
+        Entry(text("{}", setting)),
+        *(
+            Entry("—" if value is None else text("{}", Figure(value, form, at)))
+            for form, (value, at) in zip(forms, figures, strict=True)
+        ),
+    )
+
+
+def _plain_rate(value: float) -> str:
+    return _per_s(value).removesuffix("/s")
 
 
 # --- what the settings do ---------------------------------------------------------------------------------
 
 
-def _settings(answer: Recommendation, wish: TuneWish) -> Notes | None:
-    lines = [line for knob in ("workers", "threads") if (line := knob_words(answer, wish, knob))]
-    return Notes(tuple(("", line) for line in lines)) if lines else None
+def _settings(found: TuneReading) -> Notes | None:
+    lines = [("", knob_words(one, found.metric, pointer("knobs", k))) for k, one in enumerate(found.knobs)]
+    return Notes(tuple(lines)) if lines else None
 
 
-def knob_words(answer: Recommendation, wish: TuneWish, knob: str) -> str:
-    """Return what one setting did on the server that is used, in words; empty where it was not varied alone.
-
-    *Definition*: over all pairs of candidates that differ in nothing else, with intervals that hold together
-    (Tukey). It did nothing where all of them lie within 5 %.
-    """
-    server = (answer.chosen or answer.incumbent).server
-    own = {one.words: one for one in answer.searched if one.server == server}
-    logs = logs_of(wish, answer.searched, own.values())
-    found = []
-    for (first, second), effect in all_pairs(logs).items():
-        a, b = sorted((own[first], own[second]), key=lambda one: getattr(one, knob) or 0)
-        if not _differs_alone(a, b, knob):
-            continue
-        turned = effect if a.words == first else effect.mirrored()
-        low, high = turned.interval(pair_level(0.05, len(logs), max(1, floor(turned.freedom))))
-        found.append((a, b, turned.centre, low, high))
-    if not found:
-        return ""
-    shown = [one for one in found if one[3] > 0 or one[4] < 0]
-    if not shown:
-        values = sorted({getattr(one, knob) for pair in found for one in pair[:2]})
-        numbers = ", ".join(map(str, values))
-        is_nothing = all(max(-low, high) <= _NOTHING for *_, low, high in found)
-        what = "did nothing, to within 5 %" if is_nothing else "no difference is shown"
-        return f"{knob} {numbers}: {what}"
-    a, b, centre, *_ = max(shown, key=lambda one: abs(one[2]))
-    change = _change(expm1(centre), wish)
-    by = _times(change) if abs(change) > 1 else f"{100 * change:+.0f} %"
-    return f"{knob} {getattr(a, knob)} to {getattr(b, knob)}: {_objective(wish)} {by}{_beside(a, knob)}"
-
-
-def _differs_alone(one: Candidate, other: Candidate, knob: str) -> bool:
-    rest = "threads" if knob == "workers" else "workers"
-    return getattr(one, rest) == getattr(other, rest) and None not in (
-        getattr(one, knob),
-        getattr(other, knob),
-    )
-
-
-def _beside(one: Candidate, knob: str) -> str:
-    rest = "threads" if knob == "workers" else "workers"
-    count = getattr(one, rest)
-    return "" if count is None else f", at {count} {rest if count != 1 else rest[:-1]}"
-
-
-# --- its other forms --------------------------------------------------------------------------------------
-
-
-def _forms(about: About) -> Iterator[Section]:
-    """Yield the same settings in the forms in which people keep them."""
-    if about.recipe is None:
-        return
-    for name, content in about.recipe.forms(about.folder):
-        yield Section(name, (Command(content.rstrip("\n")),))
+def knob_words(one: KnobEffect, metric: str, at: str) -> Text:
+    """Return what one setting did, in words. ``at``: where the JSON has it."""
+    values: list[Part] = [
+        Figure(value, count, at + pointer("values", k)) for k, value in enumerate(one.values)
+    ]
+    knob = Quote(one.knob, at + pointer("knob"))
+    if one.change is None:
+        nothing = text("did nothing, to within {}", Name("5 %"))
+        what = nothing if one.nothing else text("no difference is shown")
+        return text("{} {}: {}", knob, joined(values), what)
+    form = _times if abs(one.change) > 1 else signed_percent
+    change = Figure(one.change, form, at + pointer("change"))
+    beside = text(", at {}", Quote(one.beside, at + pointer("beside"))) if one.beside else EMPTY
+    return text("{} {}: {} {}{}", knob, joined(values, by=" to "), objective(metric), change, beside)

@@ -4,23 +4,23 @@
 which each of them runs once. It is sent the figures of these trials, and asks for what it needs next; the
 same figures lead to the same stages, so an interrupted search goes on where it was. Pure.
 
-Every stage has the incumbent, the settings of today, in each block: candidates of different stages are
-compared through it. A candidate leaves when another is better by the bound that holds for all pairs together
-(`analysis.all_pairs`, `analysis.studentized`), which two blocks of a dozen candidates allow. What the search
-saw of its winner is too good by chance, so the answer is made of fresh blocks alone.
+Every stage of the race has the incumbent, the settings of today, in each block: candidates of different
+stages are compared through it. A candidate leaves when another is better by the bound that holds for all
+pairs together (`analysis.all_pairs`, `analysis.studentized`), which two blocks of a dozen candidates allow.
+What the search saw of its winner is too good by chance, so the answer is made of fresh blocks alone.
 
 *Source*: the race of M. Birattari et al., "A racing algorithm for configuring metaheuristics", GECCO (2002),
 with pooled residuals in place of ranks, which cannot decide before four blocks.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import exp, floor, fsum, inf, log, sqrt
 
 from prony.analysis.all_pairs import all_pairs
-from prony.analysis.compare import LEAST_BLOCKS, Comparison, compare
-from prony.analysis.effects import Effect, geometric_mean, student_t
+from prony.analysis.compare import LEAST_BLOCKS
+from prony.analysis.effects import Effect, change_of, geometric_mean, paired, student_t
 from prony.analysis.objective import Condition
 from prony.analysis.studentized import pair_level
 from prony.analysis.summary import Estimate, estimate_over
@@ -45,8 +45,18 @@ _HALF_WIDTH = 0.025
 _ATTEMPTS = 3
 # Nearer to a limit than this, no number of pairs that anybody waits for decides.
 _NEAREST = 0.01
+CAPACITY_BLOCKS = 3
+CAPACITY_TRIALS = 20
+"""Of a search for the highest rate: some ten windows, and the fresh trials of one rate or two."""
+# A shorter search keeps its trials for the gain.
+_LEAST_FOR_CAPACITY = 5 * CAPACITY_TRIALS
 # Names of blocks of different stages never meet.
 _STAGE = 10_000
+
+
+def stage_and_block(name: int) -> tuple[int, int]:
+    """Return the place of a block's stage among all, and its number there."""
+    return name // _STAGE - 1, name % _STAGE
 
 
 class StageName(StrEnum):
@@ -57,11 +67,14 @@ class StageName(StrEnum):
     NEIGHBOURS = "neighbours"
     FINAL = "final"
     CONFIRMATION = "confirmation"
+    CAPACITY = "capacity"
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Blocks to run. ``PROFILE`` is measured with one connection, all others under the wished load."""
+    """Blocks to run. ``PROFILE`` is measured with one connection; ``CAPACITY`` searches for the highest rate
+    that meets all conditions, and confirms it in so many blocks; all others have the wished load.
+    """
 
     name: StageName
     candidates: tuple[Candidate, ...]
@@ -69,8 +82,9 @@ class Stage:
 
     @property
     def trials(self) -> int:
-        """How many trials it has."""
-        return len(self.candidates) * self.blocks
+        """How many trials it has; at most, about, where it searches for a rate."""
+        each = CAPACITY_TRIALS if self.name is StageName.CAPACITY else self.blocks
+        return len(self.candidates) * each
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +105,47 @@ class TuneWish:
         """Return those of a candidate's server."""
         return next(knobs for knobs in self.knobs if knobs.server == one.server)
 
+    @property
+    def has_capacity(self) -> bool:
+        """Whether the highest rate of the answer is searched for: only a limit of latency has one."""
+        asked = any(name.startswith("service_") for one in self.conditions for name in one.metrics)
+        return asked and self.metric == "ok_per_s" and self.trials >= _LEAST_FOR_CAPACITY
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """By how much one is better than another, in blocks that have both: ratios less 1, positive where it is
+    better. ``low`` and ``high``: the 95 % interval, null of one block.
+
+    *Definition*: Student's t on the logarithms of the ratios within blocks, whose trials stand beside each
+    other in random order: what the machine does for longer is in both.
+    """
+
+    blocks: int
+    effect: float
+    low: float | None
+    high: float | None
+
+
+def gain_of(log_ratios: Sequence[float]) -> Gain | None:
+    """Return the gain from the logarithms of the ratios within blocks; null without any."""
+    if len(log_ratios) < 2:
+        return Gain(1, change_of(log_ratios[0]), None, None) if log_ratios else None
+    effect = paired(log_ratios, widening=1.0)
+    low, high = effect.interval(0.05)
+    return Gain(effect.count, change_of(effect.centre), change_of(low), change_of(high))
+
+
+def log_ratios_by_block(
+    metric: str, base: Mapping[int, Figures], own: Mapping[int, Figures], *, is_higher: bool
+) -> list[float]:
+    """Return the logarithms of the ratios of a metric in the blocks that both have, better as more."""
+    sign = 1 if is_higher else -1
+    pairs = (
+        (own[block].get(metric, 0.0), base[block].get(metric, 0.0)) for block in sorted(own.keys() & base)
+    )
+    return [sign * log(one / other) for one, other in pairs if 0 < one < inf and 0 < other < inf]
+
 
 class Move(StrEnum):
     """What the answer says."""
@@ -104,18 +159,21 @@ class Move(StrEnum):
 class Recommendation:
     """``chosen``: what to use, null where nothing is shown to meet the conditions. ``challenger``: the best
     other than the incumbent, null where no other gave a figure. ``gain``: challenger against incumbent, in
-    ``fresh`` blocks alone, positive where it is better, null where either gave no figure there. ``searched``:
-    the trials before.
+    ``fresh`` blocks alone, null where either gave no figure there. ``searched``: the trials before.
+    ``stages``: all that was asked for; ``beaten``: after which of them, by number, others were shown to be
+    better, or a condition to be broken.
     """
 
     advice: Move
     incumbent: Candidate
     challenger: Candidate | None
-    gain: Comparison | None
+    gain: Gain | None
     fresh: Trials
     searched: Trials
     broken: tuple[str, ...] = ()
     """Conditions that the incumbent is not shown to meet."""
+    stages: tuple[Stage, ...] = ()
+    beaten: Mapping[Candidate, int] = field(default_factory=dict)
 
     @property
     def chosen(self) -> Candidate | None:
@@ -128,13 +186,31 @@ class _Search:
     wish: TuneWish
     room: int
     spent: int = 0
-    stages: int = 0
+    stages: list[Stage] = field(default_factory=list)
     found: dict[Candidate, dict[int, Figures]] = field(default_factory=dict)
+    beaten: dict[Candidate, int] = field(default_factory=dict)
+
+    @property
+    def kept(self) -> int:
+        """Trials that are kept for the highest rate of the answer."""
+        return CAPACITY_TRIALS if self.wish.has_capacity else 0
 
     @property
     def left(self) -> int:
         """Trials that the search may still take."""
-        return int(self.room * _SEARCHED) - self.spent
+        return int((self.room - self.kept) * _SEARCHED) - self.spent
+
+    @property
+    def pairs_left(self) -> int:
+        """How many fresh pairs there is room for."""
+        return (self.room - self.kept - self.spent) // 2
+
+    def alive(self) -> tuple[Candidate, ...]:
+        """Return who stays, and remember since when the others do not."""
+        alive = survivors(self.wish, self.found)
+        for one in self.found.keys() - set(alive):
+            self.beaten.setdefault(one, len(self.stages) - 1)
+        return alive
 
     def ask(
         self, name: StageName, wanted: Iterable[Candidate], blocks: int
@@ -143,9 +219,9 @@ class _Search:
         stage = Stage(name, tuple(dict.fromkeys((self.wish.incumbent, *wanted))), blocks)
         trials, self.room = yield stage
         self.spent += stage.trials
-        self.stages += 1
+        self.stages.append(stage)
         known = {
-            one: {self.stages * _STAGE + block: figures for block, figures in blocks_of.items()}
+            one: {len(self.stages) * _STAGE + block: figures for block, figures in blocks_of.items()}
             for one, blocks_of in trials.items()
             if blocks_of
         }
@@ -167,21 +243,26 @@ def race(wish: TuneWish) -> Generator[Stage, Reply, Recommendation]:
     costs = costs_of(light)
     first = first_candidates(wish.knobs, costs, wish.machine, (wish.incumbent,), search.left // _BLOCKS)
     yield from search.ask(StageName.RACE, first, _BLOCKS)
-    alive = survivors(wish, search.found)
+    alive = search.alive()
     while len(alive) > _FINALISTS and search.left >= 2 * _BLOCKS * (len(alive) + 1):
         yield from search.ask(StageName.RACE, alive, _BLOCKS)
-        alive = survivors(wish, search.found)
+        alive = search.alive()
     yield from _climb(search, costs)
-    best = best_first(wish, search.found, survivors(wish, search.found))[:_FINALISTS]
+    best = best_first(wish, search.found, search.alive())[:_FINALISTS]
     if len(best) > 1 and search.left >= _BLOCKS * (len(best) + 1):
         yield from search.ask(StageName.FINAL, best, search.left // (len(best) + 1))
-    return (yield from _confirmed(search))
+    answer = yield from _confirmed(search)
+    if answer.chosen and wish.has_capacity and search.room - search.spent >= CAPACITY_TRIALS:
+        stage = Stage(StageName.CAPACITY, (answer.chosen,), CAPACITY_BLOCKS)
+        yield stage
+        search.stages.append(stage)
+    return replace(answer, stages=tuple(search.stages), beaten=search.beaten)
 
 
 def _climb(search: _Search, costs: Mapping[str, Cost]) -> Generator[Stage, Reply, None]:
     """Ask for what is one step from the best, and again where that is better, as long as half is left."""
     wish, tried = search.wish, set[Candidate]()
-    while leaders := best_first(wish, search.found, survivors(wish, search.found))[:2]:
+    while leaders := best_first(wish, search.found, search.alive())[:2]:
         best = leaders[0]
         near = neighbours(best, wish.knobs_of(best), costs.get(best.server), wish.machine)
         new = [one for one in near if one not in search.found]
@@ -348,23 +429,41 @@ def _confirmed(search: _Search) -> Generator[Stage, Reply, Recommendation]:
     condition.
     """
     wish, fresh = search.wish, dict[Candidate, dict[int, Figures]]()
-    order = best_first(wish, search.found, survivors(wish, search.found))
+    order = best_first(wish, search.found, search.alive())
     order = order or best_first(wish, search.found, list(search.found))
     answer = Recommendation(Move.NOTHING, wish.incumbent, None, None, {}, search.found)
     for place, challenger in enumerate(order[:_ATTEMPTS]):
-        pairs = (search.room - search.spent) // 2
+        pairs = search.pairs_left
         if place and pairs < LEAST_BLOCKS:
             break
         several = len(order) > 1 and wish.conditions and not place
         most = max(LEAST_BLOCKS, pairs * 2 // 3 if several else pairs)
-        known = yield from search.ask(
-            StageName.CONFIRMATION, (challenger,), min(most, _pairs_needed(wish, search.found, challenger))
-        )
-        fresh = {one: {**fresh.get(one, {}), **blocks} for one, blocks in known.items()}
+        yield from _more(search, fresh, challenger, min(most, _pairs_needed(wish, search.found, challenger)))
         answer = _judged(search, challenger, fresh)
         if answer.advice is Move.CHANGE or not broken(wish.conditions, fresh.get(challenger, {})):
-            break
+            return answer
+    # Nothing is shown to meet all of it: no rate is searched for, and its trials show more.
+    pairs = (search.room - search.spent) // 2
+    if order and answer.advice is Move.NOTHING and pairs >= LEAST_BLOCKS:
+        challenger = next((one for one in order if _meets(wish, fresh.get(one, {}))), order[0])
+        yield from _more(search, fresh, challenger, pairs)
+        answer = _judged(search, challenger, fresh)
     return answer
+
+
+def _more(
+    search: _Search, fresh: dict[Candidate, dict[int, Figures]], challenger: Candidate, pairs: int
+) -> Generator[Stage, Reply, None]:
+    """Ask for fresh pairs, and put them to those that there are."""
+    known = yield from search.ask(StageName.CONFIRMATION, (challenger,), pairs)
+    for one, blocks in known.items():
+        fresh.setdefault(one, {}).update(blocks)
+
+
+def _meets(wish: TuneWish, blocks: Mapping[int, Figures]) -> bool:
+    """Return whether the means of fresh blocks meet all conditions."""
+    found = [(one, *_values(one, blocks)) for one in wish.conditions]
+    return all(values and one.met({name: fsum(values) / len(values)}) is True for one, name, values in found)
 
 
 def _judged(search: _Search, challenger: Candidate, fresh: Trials) -> Recommendation:
@@ -376,14 +475,13 @@ def _judged(search: _Search, challenger: Candidate, fresh: Trials) -> Recommenda
     advice = Move.NOTHING if of_incumbent else Move.KEEP
     if is_fit and (is_better or of_incumbent):
         advice = Move.CHANGE
-    return Recommendation(advice, wish.incumbent, challenger, gain, fresh, search.found, of_incumbent)
+    both = {one: fresh[one] for one in (wish.incumbent, challenger) if one in fresh}
+    return Recommendation(advice, wish.incumbent, challenger, gain, both, search.found, of_incumbent)
 
 
-def _gain(wish: TuneWish, challenger: Candidate, fresh: Trials) -> Comparison | None:
-    logs = logs_of(wish, fresh, (wish.incumbent, challenger))
-    own, base = logs.get(challenger.words, {}), logs.get(wish.incumbent.words, {})
-    ratios = [own[block] - base[block] for block in sorted(own.keys() & base.keys())]
-    return compare(ratios) if ratios else None
+def _gain(wish: TuneWish, challenger: Candidate, fresh: Trials) -> Gain | None:
+    base, own = (fresh.get(one, {}) for one in (wish.incumbent, challenger))
+    return gain_of(log_ratios_by_block(wish.metric, base, own, is_higher=wish.higher_is_better))
 
 
 def _pairs_needed(wish: TuneWish, found: Trials, challenger: Candidate) -> int:

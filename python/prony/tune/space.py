@@ -89,10 +89,13 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What the server may use: CPUs, and bytes of memory; null: no limit."""
+    """What the server may use: CPUs, bytes of memory, and connections to a database, of which each worker or
+    thread may hold one; null: no limit.
+    """
 
     cpus: float
     memory_bytes: float | None = None
+    connections: int | None = None
 
 
 def slots_needed(cost: Cost, cpus: float) -> float:
@@ -123,7 +126,11 @@ def first_candidates(
         cost = costs.get(one.server)
         kept = [*documented(one, machine)]
         if cost is not None:
-            near = (candidate for candidate in _nearest(one, cost, machine) if candidate not in kept)
+            near = (
+                candidate
+                for candidate in _nearest(one, cost, machine)
+                if candidate not in kept and _fits(candidate, cost, machine)
+            )
             kept += islice(near, max(_LEAST_NEAR, share - len(set(kept))))
         found += [candidate for candidate in kept if candidate in always or _fits(candidate, cost, machine)]
     return tuple(dict.fromkeys(found))
@@ -164,6 +171,8 @@ def _threads(knobs: Knobs, cost: Cost) -> tuple[int | None, ...]:
 
 def _fits(one: Candidate, cost: Cost | None, machine: Machine) -> bool:
     limit = machine.memory_bytes
+    if machine.connections is not None and one.slots > machine.connections:
+        return False
     return limit is None or cost is None or (one.workers or 1) * cost.worker_bytes <= limit
 
 

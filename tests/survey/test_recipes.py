@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from prony.catalog.schema.loader import load_catalog
 from prony.study.equal_share import processes_and_threads
 from prony.survey.current import ReadingAid, find_current
+from prony.survey.recipes import recipe_of
 from prony.survey.sources import Folder
 from prony.survey.written import written_commands
-from prony.tune.recipes import recipe_of
 from prony.tune.space import Candidate
 
 counts = st.integers(1, 512)

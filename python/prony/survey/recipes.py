@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from prony.survey.servers import SERVERS
 from prony.tune.space import Candidate
 
 PORT = 8000
@@ -22,13 +23,12 @@ _EVERYWHERE = "0.0.0.0"  # noqa: S104 - written into what a person asks for, bou
 class _Dialect:
     """How a server is started: its program with what is always there, and the names of its options.
     ``variables``: of workers and threads; ``in_arguments``: the variable that holds options for which there
-    is no other. ``bind``: what its address is written as.
+    is no other.
     """
 
     program: tuple[str, ...]
     workers: str = ""
     threads: str = ""
-    bind: tuple[str, ...] = ("--bind", "{host}:{port}")
     variables: tuple[str, str] = ("", "")
     in_arguments: str = ""
     configuration: bool = False
@@ -56,25 +56,18 @@ _DIALECTS: Mapping[str, _Dialect] = MappingProxyType(
             ("granian", "--interface", "{interface}"),
             "--workers",
             "--blocking-threads",
-            bind=("--host", "{host}", "--port", "{port}"),
             variables=("GRANIAN_WORKERS", "GRANIAN_BLOCKING_THREADS"),
         ),
-        "uvicorn": _Dialect(
-            ("uvicorn",),
-            "--workers",
-            bind=("--host", "{host}", "--port", "{port}"),
-            variables=("WEB_CONCURRENCY", ""),
-        ),
+        "uvicorn": _Dialect(("uvicorn",), "--workers", variables=("WEB_CONCURRENCY", "")),
         "hypercorn": _Dialect(("hypercorn",), "--workers"),
         "uwsgi": _Dialect(
             ("uwsgi", "--master", "--need-app"),
             "--processes",
             "--threads",
-            bind=("--http11-socket", "{host}:{port}"),
             variables=("UWSGI_PROCESSES", "UWSGI_THREADS"),
             before_app=("--wsgi",),
         ),
-        "waitress": _Dialect(("waitress-serve",), threads="--threads", bind=("--listen={host}:{port}",)),
+        "waitress": _Dialect(("waitress-serve",), threads="--threads"),
         "cheroot": _Dialect(("cheroot",), threads="--threads"),
     }
 )
@@ -134,7 +127,8 @@ def recipe_of(one: Candidate, target: str, interface: str) -> Recipe | None:
     program, *fixed = (part.format(interface=interface) for part in dialect.program)
     return Recipe(
         command=(program, *fixed, *options, *dialect.before_app, target),
-        bind=dialect.bind,
+        # uWSGI's address is one of several kinds of socket, so that none is read as its own.
+        bind=SERVERS[program].bind or ("--http11-socket", "{host}:{port}"),
         variables=_variables(dialect, one),
         configuration={name.strip("-"): value for name, value in set_ones.items()}
         if dialect.configuration

@@ -1,0 +1,140 @@
+"""Tries one setting of a server: before and after, in fresh blocks of an ordinary study of two cells."""
+
+import json
+import shlex
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from prony.cli.measure import cpus_of
+from prony.cli.run_checks import archive_to_write, goes_on, is_complete
+from prony.cli.talk import say, status_of, terminate_as_interrupt
+from prony.cli.variables import typed_line, whole_command
+from prony.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from prony.model.plan import Cell, Plan
+    from prony.study import Study
+    from prony.tune.trying import TryReading
+
+Pairs = Annotated[int, typer.Option(min=5, max=1000, help="With --try: how many blocks of before and after.")]
+PAIRS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What is tried: another value of a setting of a cell's server. ``pairs``: in how many blocks."""
+
+    cell: "Cell"
+    key: str
+    value: str
+    metric: str
+    pairs: int = PAIRS
+
+
+def run_attempt(template: "Study", attempt: Attempt, out: Path | None, json_to: str | None) -> int:
+    """Measure before and after as far as the archive lacks them, and print what that says.
+
+    *Errors*: UsageError for a setting that the server has not, or a value that it does not take.
+    """
+    from prony.cli.options import write_output
+    from prony.cli.progress import StudyProgress
+    from prony.faces.as_json import document_json
+    from prony.faces.terminal import TerminalReporter
+    from prony.study import run_study
+    from prony.study.extent import extent_of
+    from prony.tune.trying import TryVerdict, try_document
+
+    plan = _plan(template, attempt)
+    path = archive_to_write(plan, out)
+    study = replace(template, plan=plan, out=path, resumes=goes_on(path, plan, ()))
+    extent = extent_of(plan, template.catalog)
+    try:
+        if not (study.resumes and is_complete(path)):
+            with terminate_as_interrupt(), StudyProgress(extent.trials[1], extent.each_s) as progress:
+                progress.notice(f"{plan.title}: {extent}")
+                run_study(study, progress)
+    except KeyboardInterrupt as interrupt:
+        say(f"interrupted; to go on, type again: `{whole_command(path)}`")
+        return status_of(interrupt)
+    found = _read(path, attempt)
+    if json_to != "-":
+        TerminalReporter().write_report(try_document(found))
+    if json_to is not None:
+        write_output(json.dumps(document_json(found), indent=2), json_to)
+    return ExitCode.COULD_NOT_MEASURE if found.verdict is TryVerdict.OPEN else ExitCode.DONE
+
+
+def _plan(template: "Study", attempt: Attempt) -> "Plan":
+    from prony.catalog.schema.settings import resolved_settings
+    from prony.factors import name_with
+
+    cell, key, cpus = attempt.cell, attempt.key, cpus_of(template.plan)
+    plain = cell.subject
+    entry = template.catalog.server(plain.server)
+    if key not in entry.settings:
+        raise UsageError(
+            f"`{plain.server}` has no setting `{key}`; expected one of {', '.join(entry.settings)}",
+            hint=f"prony servers {plain.server} lists them",
+        )
+    values = resolved_settings(entry, plain, cpus[plain.name])
+    turned = replace(plain, settings={**plain.settings, key: attempt.value})
+    after = resolved_settings(entry, turned, cpus[plain.name])[key]
+    before = values.get(key, "default")
+    if before == after:
+        raise UsageError(f"`{plain.server}.{key}` is {before} already: there is nothing to try")
+    subjects = [
+        replace(one, name=name_with(plain.name, {key: level}), levels={key: level})
+        for one, level in ((plain, before), (replace(turned, settings={**plain.settings, key: after}), after))
+    ]
+    return replace(
+        template.plan,
+        cells=tuple(replace(cell, id=k, subject=one) for k, one in enumerate(subjects)),
+        blocks=attempt.pairs,
+        title=f"{plain.name}: {plain.server}.{key} {before} to {after}",
+        question="Does this setting help?",
+        calibration=None,
+    )
+
+
+def _read(path: Path, attempt: Attempt) -> "TryReading":
+    from prony.metrics import METRICS, Better
+    from prony.study.tuning import figures_by_block, read_stage
+    from prony.tune.race import Figures, gain_of, log_ratios_by_block
+    from prony.tune.reading import change_of_gain
+    from prony.tune.trying import TryReading, TryVerdict, try_verdict
+
+    reading, metric = read_stage(path), attempt.metric
+    is_higher = METRICS[metric].better is Better.HIGHER
+    cells = {one.cell.id: figures_by_block(one) for one in reading.cells}
+    nothing: dict[int, Figures] = {}
+    gain = gain_of(
+        log_ratios_by_block(metric, cells.get(0, nothing), cells.get(1, nothing), is_higher=is_higher)
+    )
+    before, after = (next(iter(one.subject.levels.values())) for one in reading.plan.cells[:2])
+    verdict = try_verdict(gain)
+    return TryReading(
+        subject=attempt.cell.subject.name,
+        load=f"{reading.plan.cells[0].describe_load()}, {attempt.cell.workload.describe_request()}",
+        setting=f"{attempt.cell.subject.server}.{attempt.key}",
+        before=str(before),
+        after=str(after),
+        verdict=verdict,
+        metric=metric,
+        change=change_of_gain(gain, is_higher=is_higher) if gain else None,
+        pairs=gain.blocks if gain else 0,
+        following=_more(attempt) if verdict is TryVerdict.OPEN else "",
+    )
+
+
+def _more(attempt: Attempt) -> str:
+    """Return the command that was typed, with twice as many pairs, for a new archive."""
+    words = shlex.split(typed_line())
+    for option in ("--pairs", "--out"):
+        if option in words:
+            place = words.index(option)
+            del words[place : place + 2]
+        words = [word for word in words if not word.startswith(f"{option}=")]
+    return shlex.join([*words, "--pairs", str(2 * attempt.pairs)])

@@ -1,0 +1,71 @@
+"""One setting tried: what is confirmed, what is not, and what more blocks may decide."""
+
+import json
+
+import pytest
+
+from prony.faces.as_json import document_json
+from prony.faces.terminal import TerminalReporter
+from prony.tune.race import gain_of, log_ratios_by_block
+from prony.tune.reading import change_of_gain
+from prony.tune.trying import TryReading, TryVerdict, try_document, try_verdict
+
+
+def tried(ratios, following=""):
+    gain = gain_of(ratios)
+    return TryReading(
+        subject="gunicorn+shop",
+        load="64 connections, GET /",
+        setting="gunicorn.threads",
+        before="4",
+        after="8",
+        verdict=try_verdict(gain),
+        metric="ok_per_s",
+        change=change_of_gain(gain, is_higher=True) if gain else None,
+        pairs=gain.blocks if gain else 0,
+        following=following,
+    )
+
+
+def report(found):
+    return try_document(found), json.loads(json.dumps(document_json(found), allow_nan=False))
+
+
+OPEN = tried([0.3, -0.3, 0.2, -0.1, 0.1], "prony why x --try --pairs 16")
+
+
+@pytest.mark.parametrize(
+    ("ratios", "verdict"),
+    [
+        ([0.10, 0.11, 0.12, 0.10, 0.11], TryVerdict.CONFIRMED),
+        ([0.00, 0.01, -0.01, 0.00, 0.01], TryVerdict.REFUTED),
+        ([-0.2, -0.21, -0.19, -0.2, -0.2], TryVerdict.REFUTED),
+        ([0.3, -0.3, 0.2, -0.1, 0.1], TryVerdict.OPEN),
+        ([0.3], TryVerdict.OPEN),
+        ([], TryVerdict.OPEN),
+    ],
+)
+def test_the_whole_interval_decides(ratios, verdict):
+    assert try_verdict(gain_of(ratios)) is verdict
+
+
+def test_it_is_said_with_its_gain_and_its_interval(capsys):
+    TerminalReporter().write_report(try_document(tried([0.10, 0.11, 0.12, 0.10, 0.11])))
+    words = " ".join(capsys.readouterr().out.split())
+    assert (
+        "Confirmed: gunicorn.threads 4 to 8: requests/s +11.4 % (95 % interval +10.3 % to +12.6 %)" in words
+    )
+    assert "in 5 fresh pairs of trials, under 64 connections, GET /." in words
+
+
+def test_what_is_open_names_the_command_that_may_decide_it(capsys):
+    TerminalReporter().write_report(try_document(OPEN))
+    out = capsys.readouterr().out
+    assert out.startswith("gunicorn+shop: gunicorn.threads")
+    assert "Cannot tell:" in out
+    assert "prony why x --try --pairs 16" in out
+
+
+def test_only_blocks_of_both_count_and_less_is_better_where_it_is_a_cost():
+    before, after = {0: {"cpu": 2.0}, 1: {"cpu": 2.0}, 2: {}}, {0: {"cpu": 1.0}, 2: {"cpu": 1.0}}
+    assert log_ratios_by_block("cpu", before, after, is_higher=False) == [pytest.approx(0.693, abs=1e-3)]
