@@ -169,6 +169,9 @@ SERVERS: Mapping[str, ServerCommand] = {
     ),
 }
 # Programs that serve an app by themselves, and where they are given an address.
-TOOLS: Mapping[str, tuple[str, ...]] = {"flask": _HOST_AND_PORT, "fastapi": _HOST_AND_PORT}
-TOOL_REPLACED = options_named("host port cert key")
-TOOL_ALIASES = {"-h": "--host", "-p": "--port", "-A": "--app"}
+TOOLS: Mapping[str, tuple[str, ...]] = dict.fromkeys(("flask", "fastapi", "sanic", "litestar"), _HOST_AND_PORT)
+TOOL_REPLACED = options_named("host port cert key tls unix fd uds")
+TOOL_ALIASES = {"-h": "--host", "-H": "--host", "-p": "--port", "-A": "--app", "-w": "--workers"}
+TOOL_FLAGS = options_named(
+    "debug reload debugger with-threads fast single-process motd access-logs dev auto-reload factory"
+)
