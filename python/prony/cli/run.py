@@ -137,10 +137,12 @@ def run(
 
 def _in_folder_of_app(options: RunOptions) -> RunOptions:
     """Return the options with the folder that has the app, which may lie below the one that was named."""
-    from prony.study.found import app_folder
+    from prony.study.found import app_folder, psgi_of
 
     own = options.own
     folder = app_folder(own.folder, own.app) if options.study is None and own.app else own.folder
+    if own.app == "." and (file := psgi_of(folder)):
+        return replace(options, own=replace(own, app=file))
     if folder == own.folder:
         return options
     say(f"the app is in {folder}")
@@ -381,9 +383,11 @@ def _found(options: RunOptions, known: "Catalog", *, declared: bool) -> _Found:
     from prony.study.found import program_of, script_of, survey_of
 
     own = options.own
-    if options.study is not None or own.app is None or own.app in known.apps or own.app.endswith(".psgi"):
+    if options.study is not None or own.app is None or own.app in known.apps:
         return _Found()
     today = _today(options)
+    if own.app.endswith(".psgi"):
+        return _with_current(_Found(), today, own)
     named = today.current.target if today.current else ""
     command = own.current or "" if today.current is None else ""
     if script := script_of(own.folder, own.app, today.current, declared=declared):

@@ -41,8 +41,20 @@ def app_folder(folder: Path, typed: str) -> Path:
     whole = _folder(folder)
     if typed != "." or whole.has("go.mod") or whole.has("package.json"):
         return folder
+    if psgi_of(folder):
+        return folder
     current = find_current(whole, ReadingAid()).current
     return folder / folder_of_app(whole.read, whole.names, current.target if current else "")
+
+
+def psgi_of(folder: Path) -> str:
+    """Return the PSGI application of a folder; empty: it has none.
+
+    *Source*: Plack::Runner; Dancer2::Cookbook.
+    """
+    there = [name for name in _names(folder, "") if name.endswith(".psgi")]
+    files = ["app.psgi", *(there if len(there) == 1 else ()), "bin/app.psgi"]
+    return next((name for name in files if (folder / name).is_file()), "")
 
 
 def survey_of(folder: Path, typed: str, *, declared: bool = False, named: str = "") -> Survey | None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from prony.archive.secrets import is_secret
 from prony.survey.configuration import AS_IT_IS, python_values, toml_values, uwsgi_options
 from prony.survey.servers import (
+    OF_PLACK,
     PATHS,
     SERVERS,
     TOOL_ALIASES,
@@ -43,7 +44,7 @@ _AS_MODULE = {"waitress": "waitress-serve"}
 # What stands before a program and changes nothing of it.
 _PREFIXES = ("exec", "command", "env", "nohup")
 # Addresses and the system's own, which no variable of a file may set for a server that Prony starts.
-_NOT_PASSED = ("PORT", "HOST", "PATH", "HOME", "USER", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
+NOT_PASSED = ("PORT", "HOST", "PATH", "HOME", "USER", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +280,7 @@ class _Reading:
         passed: dict[str, str] = {}
         kept_back: list[str] = []
         for name, written in given.items():
-            if name in _NOT_PASSED:
+            if name in NOT_PASSED:
                 continue
             value, unknown = self._filled(written)
             if unknown or is_secret(name):
@@ -329,6 +330,8 @@ class _Reading:
         self._configured(server)
         if server.entry == "uwsgi":
             return self._of_uwsgi()
+        if _PSGI_APP in self.kept:
+            return self._of_plack()
         if not self.target and server.entry != "gunicorn":
             return None
         entry = _gunicorn_entry(self.options) if server.entry == "gunicorn" else server.entry
@@ -382,6 +385,8 @@ class _Reading:
             self.target = match["target"]
             self.is_factory = self.is_factory or bool(match["call"])
             self.kept.append("{interface}:{app}" if match.start("target") else "{app}")
+        elif word.endswith(".psgi"):
+            self.kept.append(_PSGI_APP)
         elif _MODULE.fullmatch(word) and not self.target:
             self.target = word
             self.kept.append("{app}")
@@ -451,6 +456,20 @@ class _Reading:
         self.kept = [*self.kept, *([] if "--die-on-term" in said else ["--die-on-term"]), "--wsgi", "{app}"]
         return self._made(self.written.source, "uwsgi", (f"--{http}", "{host}:{port}", *closing))
 
+    def _of_plack(self) -> Current | None:
+        """*Source*: Plack::Runner: `plackup` takes the environment `development`, where none is named."""
+        given = {"starman": "Starman", "twiggy": "Twiggy"}.get(self.command.program)
+        named = given or self.options.get("--server", "")
+        entry = OF_PLACK.get(named)
+        if entry is None:
+            return None
+        self.left_out = [one for one in self.left_out if not one.startswith(("`-s ", "`--server"))]
+        usual = () if given or "--env" in self.options else ("-E", "development")
+        by_name = ("-s", named) if entry == "starlet" else ()
+        self.kept = [*usual, *by_name, *self.kept]
+        bind = SERVERS[entry].bind if entry in SERVERS else SERVERS["plackup"].bind
+        return self._made(self.written.source, entry, bind)
+
     # --- a program that serves by itself ---
 
     def _of_own_program(self) -> Current | None:
@@ -495,6 +514,7 @@ class _Reading:
         return self._made(self.written.source, "", ())
 
 
+_PSGI_APP = "{app_dir}/{app}"
 _UWSGI_FILES = (".ini", ".yaml", ".yml", ".json", ".xml")
 _UWSGI_NAMED = ("--ini", "--yaml", "-y", "--json", "-j", "--xml", "-x")
 _UVICORN_WORKER = re.compile(r"(?:uvicorn\.workers|uvicorn_worker)\..*")
