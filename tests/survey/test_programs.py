@@ -145,7 +145,7 @@ def test_packages_of_composer_that_are_not_there_are_refused():
     [
         ("node shop.js --port $PORT", ["shop.js"], ("{node}", "shop.js", "--port", "{port}")),
         ("npm start", [], ("{npm}", "start")),
-        ("php -S 0.0.0.0:${PORT}", [], ("{php}", "-S", "0.0.0.0:{port}")),
+        ("php -S 0.0.0.0:${PORT}", [], ("{php}", "-S", "{host}:{port}")),
         ("bin/shop --quiet", ["bin/shop"], ("{app_dir}/bin/shop", "--quiet")),
         ("shop $PORT", [], ("{program}", "{port}")),
         ("A=1 ./shop > log", ["shop"], ("{sh}", "-c", "A=1 ./shop > log")),
@@ -191,15 +191,15 @@ def test_an_image_says_what_is_started_where_the_program_is_the_folders(files, c
 
 # What starts it, and what Prony starts: at its own address, by a program of the system.
 AT_OUR_ADDRESS = {
-    "bundle exec puma -C config/puma.rb -p ${PORT:-3000}": "{program} -b tcp://{host}:{port} -C config/puma.rb",
-    "puma --bind=tcp://0.0.0.0:80 -t 1:5": "{program} -b tcp://{host}:{port} -t 1:5",
-    "rackup --host 0.0.0.0 -p 4567 shop.ru": "{program} --host {host} --port {port} shop.ru",
-    "/usr/bin/unicorn -c unicorn.rb -l 127.0.0.1:80": "{program} -l {host}:{port} -c unicorn.rb",
-    "bundle exec rails server -e production -b 0.0.0.0": "{program} server -e production -b {host} -p {port}",
+    "bundle exec puma -C config/puma.rb -p ${PORT:-3000}": "{puma} -b tcp://{host}:{port} -C config/puma.rb",
+    "puma --bind=tcp://0.0.0.0:80 -t 1:5": "{puma} -b tcp://{host}:{port} -t 1:5",
+    "rackup --host 0.0.0.0 -p 4567 shop.ru": "{rackup} --host {host} --port {port} shop.ru",
+    "/usr/bin/unicorn -c unicorn.rb -l 127.0.0.1:80": "{unicorn} -l {host}:{port} -c unicorn.rb",
+    "bundle exec rails server -e production -b 0.0.0.0": "{rails} server -e production -b {host} -p {port}",
     "perl wiki.pl daemon -m production -l 'http://*:3000'": (
-        "{program} wiki.pl daemon -m production -l http://{host}:{port}"
+        "{perl} wiki.pl daemon -m production -l http://{host}:{port}"
     ),
-    "ruby shop.rb": "{program} shop.rb",
+    "ruby shop.rb": "{ruby} shop.rb",
     "php -S localhost:80 -t pub router.php": "{php} -S {host}:{port} -t pub router.php",
     "node shop.js --port 4000 --cache 4000": "{node} shop.js --port {port} --cache 4000",
     "/srv/shop -addr 127.0.0.1:8080 -peer 10.0.0.1:9": "{build}/server -addr {host}:{port} -peer 10.0.0.1:9",
@@ -217,7 +217,7 @@ def test_the_address_of_a_program_is_replaced_where_its_command_has_one(line):
 
 
 def test_a_rack_app_that_nothing_starts_is_started_by_puma():
-    assert find({"config.ru": "run App", "Gemfile": ""}).command == ("{program}", "-b", "tcp://{host}:{port}")
+    assert find({"config.ru": "run App", "Gemfile": ""}).command == ("{puma}", "-b", "tcp://{host}:{port}")
 
 
 def test_plain_variables_of_an_image_are_the_programs_and_secrets_are_not():

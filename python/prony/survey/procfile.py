@@ -95,7 +95,7 @@ def _of_debian(name: str, source: str, rest: tuple[str, ...]) -> Program:
     packages = "Debian's Ruby, in the place of the Gemfile's" if name in RUBY else "Debian's Perl"
     package = _DEBIAN.get(name, name)
     return Program(
-        name, "other", source, ("{program}", *rest), {"program": (name,)}, packages=packages, debian=(package,)
+        name, "other", source, (f"{{{name}}}", *rest), {name: (name,)}, packages=packages, debian=(package,)
     )
 
 
