@@ -323,7 +323,10 @@ def test_a_server_of_placks_that_prony_does_not_know_is_none():
     ("files", "source"),
     [
         ({"Makefile": "test:\n\tpytest\nrun: install\n\t@python stall.py\n"}, "Makefile"),
-        ({"main.py": "import os\nif __name__ == '__main__':\n    serve(os.environ['PORT'])\n"}, "the end of main.py"),
+        (
+            {"main.py": "import os\nif __name__ == '__main__':\n    serve(os.environ['PORT'])\n"},
+            "the end of main.py",
+        ),
     ],
 )
 def test_a_script_that_serves_is_todays_command(files, source):

@@ -423,7 +423,11 @@ class _Reading:
             if not path.startswith("-") and path.endswith(_UWSGI_FILES):
                 start = at - 1 if not option and at and words[at - 1] in _UWSGI_NAMED else at
                 text = self.folder.read(path)
-                return None if text is None else (*words[:start], *self._file_words(path, text), *words[at + 1 :])
+                return (
+                    None
+                    if text is None
+                    else (*words[:start], *self._file_words(path, text), *words[at + 1 :])
+                )
         return words
 
     def _file_words(self, path: str, text: str) -> Iterator[str]:

@@ -187,7 +187,9 @@ SERVERS: Mapping[str, ServerCommand] = {
 # `plackup -s` names the server, whose own program is started; `HTTP::Server::PSGI` is its usual one.
 OF_PLACK = {"Starman": "starman", "Twiggy": "twiggy", "Starlet": "starlet", "": "http-server-psgi"}
 # Programs that serve an app by themselves, and where they are given an address.
-TOOLS: Mapping[str, tuple[str, ...]] = dict.fromkeys(("flask", "fastapi", "sanic", "litestar"), _HOST_AND_PORT)
+TOOLS: Mapping[str, tuple[str, ...]] = dict.fromkeys(
+    ("flask", "fastapi", "sanic", "litestar"), _HOST_AND_PORT
+)
 TOOL_REPLACED = options_named("host port cert key tls unix fd uds")
 TOOL_ALIASES = {"-h": "--host", "-H": "--host", "-p": "--port", "-A": "--app", "-w": "--workers"}
 TOOL_FLAGS = options_named(
