@@ -280,7 +280,9 @@ UWSGI_FILES = {
     "uwsgi.ini": "[uwsgi]\nmodule = stall:app\nprocesses = 2\nmaster = true\nlazy = false\n",
     "uwsgi.yaml": "uwsgi:\n  module: stall:app\n  processes: 2\n  master: true\n  lazy: false\n",
     "uwsgi.json": '{"uwsgi": {"module": "stall:app", "processes": 2, "master": true, "lazy": false}}',
-    "uwsgi.xml": "<uwsgi><module>stall:app</module><processes>2</processes><master/><lazy>false</lazy></uwsgi>",
+    "uwsgi.xml": (
+        "<uwsgi><module>stall:app</module><processes>2</processes><master/><lazy>false</lazy></uwsgi>"
+    ),
 }
 
 

@@ -91,8 +91,8 @@ def toml_values(text: str) -> dict[str, str]:
 
 
 def uwsgi_options(path: str, text: str) -> Iterator[tuple[str, str]]:
-    """Yield name and value of each option in the section `uwsgi` of a file, by the ending of its name; none of
-    a file that cannot be read. An option that stands alone has the value `true`.
+    """Yield name and value of each option in the section `uwsgi` of a file, by its name's ending; none of a
+    file that cannot be read. An option that stands alone has the value `true`.
 
     *Source*: uWSGI documentation, Configuring uWSGI.
 

@@ -83,7 +83,7 @@ def _of_makefile(read: Read) -> Iterator[Written]:
 
 
 def _of_main(read: Read) -> Iterator[Written]:
-    """Yield scripts that serve when they are run, where `PORT` says; at a fixed port Prony cannot ask them."""
+    """Yield scripts that serve when they are run, where `PORT` says: a fixed port cannot be replaced."""
     for name in _SCRIPTS:
         text = read(name) or ""
         if _MAIN.search(text) and _PORT_READ.search(text):
