@@ -3,6 +3,7 @@
 import pytest
 
 from prony.survey.current import ReadingAid, find_current
+from prony.survey.written import composed
 from survey.test_programs import folder
 
 
@@ -273,3 +274,73 @@ def test_a_command_of_another_app_does_not_serve_this_one():
 )
 def test_what_serves_nothing_that_is_known_is_none(command):
     assert read({"Procfile": f"web: {command}"} if command else {}).current is None
+
+
+UWSGI_FILES = {
+    "uwsgi.ini": "[uwsgi]\nmodule = stall:app\nprocesses = 2\nmaster = true\nlazy = false\n",
+    "uwsgi.yaml": "uwsgi:\n  module: stall:app\n  processes: 2\n  master: true\n  lazy: false\n",
+    "uwsgi.json": '{"uwsgi": {"module": "stall:app", "processes": 2, "master": true, "lazy": false}}',
+    "uwsgi.xml": (
+        "<uwsgi><module>stall:app</module><processes>2</processes><master/><lazy>false</lazy></uwsgi>"
+    ),
+}
+
+
+@pytest.mark.parametrize("file", UWSGI_FILES)
+def test_uwsgis_file_is_read_in_each_of_its_formats(file):
+    found = typed(f"uwsgi --{file.partition('.')[2]} {file}", {file: UWSGI_FILES[file]})
+    assert found.words == ("--processes=2", "--master", "--die-on-term", "--wsgi", "{app}")
+    assert found.target == "stall:app"
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '{"uwsgi": 3}'])
+def test_a_file_of_uwsgis_that_cannot_be_read_names_no_app(text):
+    assert typed("uwsgi --json a.json", {"a.json": text}).target == ""
+
+
+# By the command: the catalogue's server, and its words.
+OF_PLACK = {
+    "starman --workers 3 --port 80 app.psgi": ("starman", "--workers 3 {app_dir}/{app}"),
+    "plackup -s Starman -E deployment -p 80 bin/app.psgi": ("starman", "-E deployment {app_dir}/{app}"),
+    "plackup -s Twiggy app.psgi": ("twiggy", "-E development {app_dir}/{app}"),
+    "plackup -E deployment -s Starlet app.psgi": (
+        "starlet",
+        "-s Starlet -E deployment {app_dir}/{app}",
+    ),
+    "plackup app.psgi": ("http-server-psgi", "-E development {app_dir}/{app}"),
+}
+
+
+@pytest.mark.parametrize("command", OF_PLACK)
+def test_a_command_of_placks_is_taken_over_as_the_server_that_it_starts(command):
+    found = typed(command)
+    assert (found.server, " ".join(found.words)) == OF_PLACK[command]
+
+
+def test_a_server_of_placks_that_prony_does_not_know_is_none():
+    assert read({}, "plackup -s Gazelle app.psgi").current is None
+
+
+@pytest.mark.parametrize(
+    ("files", "source"),
+    [
+        ({"Makefile": "test:\n\tpytest\nrun: install\n\t@python stall.py\n"}, "Makefile"),
+        (
+            {"main.py": "import os\nif __name__ == '__main__':\n    serve(os.environ['PORT'])\n"},
+            "the end of main.py",
+        ),
+    ],
+)
+def test_a_script_that_serves_is_todays_command(files, source):
+    found = read({**files, "stall.py": ""}).current
+    assert (found.source, found.script) == (source, found.words[1].removesuffix(".py"))
+
+
+def test_a_script_at_a_fixed_port_is_not_todays_command():
+    assert read({"main.py": "if __name__ == '__main__':\n    serve(8000)\n"}).current is None
+
+
+def test_a_service_that_is_built_from_another_folder_is_not_this_ones():
+    compose = "services: {back: {build: ./back, command: gunicorn back:app}}"
+    assert read({"compose.yaml": compose}).current is None
+    assert [one.text for one in composed({"compose.yaml": compose}.get, "back")] == ["gunicorn back:app"]

@@ -145,7 +145,7 @@ def test_packages_of_composer_that_are_not_there_are_refused():
     [
         ("node shop.js --port $PORT", ["shop.js"], ("{node}", "shop.js", "--port", "{port}")),
         ("npm start", [], ("{npm}", "start")),
-        ("php -S 0.0.0.0:${PORT}", [], ("{php}", "-S", "0.0.0.0:{port}")),
+        ("php -S 0.0.0.0:${PORT}", [], ("{php}", "-S", "{host}:{port}")),
         ("bin/shop --quiet", ["bin/shop"], ("{app_dir}/bin/shop", "--quiet")),
         ("shop $PORT", [], ("{program}", "{port}")),
         ("A=1 ./shop > log", ["shop"], ("{sh}", "-c", "A=1 ./shop > log")),
@@ -168,7 +168,7 @@ def test_the_program_of_a_procfile_that_is_not_there_is_the_modules():
         ({"Dockerfile": 'FROM node\nCMD ["node", "stall.js"]', "package.json": "{}"}, ("{node}", "stall.js")),
         (
             {"compose.yaml": "services: {web: {command: php -S 0.0.0.0:80 -t pub}}"},
-            ("{php}", "-S", "0.0.0.0:80", "-t", "pub"),
+            ("{php}", "-S", "{host}:{port}", "-t", "pub"),
         ),
         (
             {
@@ -189,6 +189,42 @@ def test_an_image_says_what_is_started_where_the_program_is_the_folders(files, c
     assert find(files).command == command
 
 
+# What starts it, and what Prony starts: at its own address, by a program of the system.
+AT_OUR_ADDRESS = {
+    "bundle exec puma -C config/puma.rb -p ${PORT:-3000}": "{puma} -b tcp://{host}:{port} -C config/puma.rb",
+    "puma --bind=tcp://0.0.0.0:80 -t 1:5": "{puma} -b tcp://{host}:{port} -t 1:5",
+    "rackup --host 0.0.0.0 -p 4567 shop.ru": "{rackup} --host {host} --port {port} shop.ru",
+    "/usr/bin/unicorn -c unicorn.rb -l 127.0.0.1:80": "{unicorn} -l {host}:{port} -c unicorn.rb",
+    "bundle exec rails server -e production -b 0.0.0.0": "{rails} server -e production -b {host} -p {port}",
+    "perl wiki.pl daemon -m production -l 'http://*:3000'": (
+        "{perl} wiki.pl daemon -m production -l http://{host}:{port}"
+    ),
+    "ruby shop.rb": "{ruby} shop.rb",
+    "php -S localhost:80 -t pub router.php": "{php} -S {host}:{port} -t pub router.php",
+    "node shop.js --port 4000 --cache 4000": "{node} shop.js --port {port} --cache 4000",
+    "/srv/shop -addr 127.0.0.1:8080 -peer 10.0.0.1:9": "{build}/server -addr {host}:{port} -peer 10.0.0.1:9",
+    "/srv/shop --listen=http://0.0.0.0:80 --host 10.0.0.1": (
+        "{build}/server --listen=http://{host}:{port} --host {host}"
+    ),
+}
+
+
+@pytest.mark.parametrize("line", AT_OUR_ADDRESS)
+def test_the_address_of_a_program_is_replaced_where_its_command_has_one(line):
+    there = {"Procfile": f"web: {line}", "package.json": "{}"}
+    there |= {"go.mod": "module m", "main.go": GO} if "/srv/" in line else {}
+    assert " ".join(find(there).command) == AT_OUR_ADDRESS[line]
+
+
+def test_a_rack_app_that_nothing_starts_is_started_by_puma():
+    assert find({"config.ru": "run App", "Gemfile": ""}).command == ("{puma}", "-b", "tcp://{host}:{port}")
+
+
+def test_plain_variables_of_an_image_are_the_programs_and_secrets_are_not():
+    image = 'ENV NODE_ENV=test PORT=80 API_TOKEN=x SITE=$HOME\nCMD ["node", "shop.js"]'
+    assert find({"Dockerfile": image, "package.json": "{}"}).environment == {"NODE_ENV": "test"}
+
+
 def test_what_was_typed_as_todays_command_is_the_program():
     assert find_program(".", folder({"Procfile": "web: node a.js"}), "node b.js").command == (
         "{node}",
@@ -198,7 +234,7 @@ def test_what_was_typed_as_todays_command_is_the_program():
 
 def test_braces_that_a_shell_would_read_are_refused():
     with pytest.raises(UsageError, match="whose braces"):
-        find({"Procfile": "web: ./shop ${PORT:-80}"})
+        find({"Procfile": "web: ./shop ${SHOP_PORT:-80}"})
 
 
 @pytest.mark.parametrize("line", ["python shop.py", "python3 -m shop", "/usr/bin/gunicorn -c conf"])

@@ -137,10 +137,12 @@ def run(
 
 def _in_folder_of_app(options: RunOptions) -> RunOptions:
     """Return the options with the folder that has the app, which may lie below the one that was named."""
-    from prony.study.found import app_folder
+    from prony.study.found import app_folder, psgi_of
 
     own = options.own
     folder = app_folder(own.folder, own.app) if options.study is None and own.app else own.folder
+    if own.app == "." and (file := psgi_of(folder)):
+        return replace(options, own=replace(own, app=file))
     if folder == own.folder:
         return options
     say(f"the app is in {folder}")
@@ -181,7 +183,7 @@ def _show_found(options: RunOptions, plan: "Plan", found: _Found) -> None:
     if not words:
         return
     cell = plan.cells[0]
-    what = found.app.target if found.app else cell.subject.app.title
+    what = (found.app.target or cell.subject.app.name) if found.app else cell.subject.app.title
     what = cell.subject.app.name if found.program else what
     servers = ", ".join(dict.fromkeys(one.name.partition("+")[0] for one in plan.subjects()))
     say(f"found {what} in {cell.subject.app.folder}{words}")
@@ -378,14 +380,18 @@ def _found(options: RunOptions, known: "Catalog", *, declared: bool) -> _Found:
 
     *Errors*: UsageError as `program_of` and `survey_of`, and for options that a program has no use for.
     """
-    from prony.study.found import program_of, survey_of
+    from prony.study.found import program_of, script_of, survey_of
 
     own = options.own
-    if options.study is not None or own.app is None or own.app in known.apps or own.app.endswith(".psgi"):
+    if options.study is not None or own.app is None or own.app in known.apps:
         return _Found()
     today = _today(options)
+    if own.app.endswith(".psgi"):
+        return _with_current(_Found(), today, own)
     named = today.current.target if today.current else ""
     command = own.current or "" if today.current is None else ""
+    if script := script_of(own.folder, own.app, today.current, declared=declared):
+        return _with_current(_Found(script), today, own)
     program = program_of(own.folder, own.app, named=named, command=command)
     if own.servers and own.app.endswith(".php"):
         # A page: PHP's own server would serve it too.

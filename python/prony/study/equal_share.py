@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from prony.factors import Choice
     from prony.survey.current import Current
 
-_PROCESSES = ("workers", "processes")
+_PROCESSES = ("workers", "processes", "max_workers")
 # Granian's run an app of WSGI alone.
 _THREADS: Mapping[str, Interface | None] = {"threads": None, "blocking_threads": Interface.WSGI}
 
@@ -42,6 +42,8 @@ def equal_share(
     has them; what was ``typed``, or what a variant is made of, stays.
     """
     processes, threads = processes_and_threads(current, known)
+    if all(known.split(server)[0] == YOURS for server in servers):
+        return EqualShare()
     if processes is None:
         return EqualShare(
             remark="how many processes it starts is not known: the others keep their own numbers"

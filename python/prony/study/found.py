@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.catalog.install.environment import Declared
-from prony.survey.current import FoundCurrent, ReadingAid, find_current
+from prony.survey.current import Current, FoundCurrent, ReadingAid, find_current
 from prony.survey.programs import find_program
 from prony.survey.sources import Folder, Program
-from prony.survey.survey import Survey, folder_of_app, is_python_target, survey_app
+from prony.survey.survey import Survey, folder_of_app, is_python_target, survey_app, survey_script
+from prony.survey.written import composed
 from prony.trees import content
 from prony.units import MIB
 
@@ -21,8 +22,15 @@ _LARGEST_BYTES = 16 * MIB
 
 
 def current_of(folder: Path, around: ReadingAid) -> FoundCurrent:
-    """Return the command by which the app in ``folder`` is served today, as its files have it."""
-    return find_current(_folder(folder), around)
+    """Return the command by which the app in ``folder`` is served today, as its files have it; else as a
+    Compose file above has it, which builds that folder.
+    """
+    above = [
+        written
+        for place in list(folder.absolute().parents)[:2]
+        for written in composed(_reader(place), folder.absolute().relative_to(place).as_posix())
+    ]
+    return find_current(_folder(folder), around, above)
 
 
 def app_folder(folder: Path, typed: str) -> Path:
@@ -33,8 +41,20 @@ def app_folder(folder: Path, typed: str) -> Path:
     whole = _folder(folder)
     if typed != "." or whole.has("go.mod") or whole.has("package.json"):
         return folder
+    if psgi_of(folder):
+        return folder
     current = find_current(whole, ReadingAid()).current
     return folder / folder_of_app(whole.read, whole.names, current.target if current else "")
+
+
+def psgi_of(folder: Path) -> str:
+    """Return the PSGI application of a folder; empty: it has none.
+
+    *Source*: Plack::Runner; Dancer2::Cookbook.
+    """
+    there = [name for name in _names(folder, "") if name.endswith(".psgi")]
+    files = ["app.psgi", *(there if len(there) == 1 else ()), "bin/app.psgi"]
+    return next((name for name in files if (folder / name).is_file()), "")
 
 
 def survey_of(folder: Path, typed: str, *, declared: bool = False, named: str = "") -> Survey | None:
@@ -48,6 +68,20 @@ def survey_of(folder: Path, typed: str, *, declared: bool = False, named: str = 
     if not is_python_target(typed, read, named, names):
         return None
     return survey_app(typed, read, declared=declared, named=named, names=names)
+
+
+def script_of(folder: Path, typed: str, current: Current | None, *, declared: bool = False) -> Survey | None:
+    """Return what ``folder`` says of the program in Python that ``current`` starts; null when it is none, or
+    when the folder has an app for servers.
+
+    *Errors*: UsageError as `survey_script`.
+    """
+    read = _reader(folder)
+    if typed != "." or current is None or not current.script:
+        return None
+    if is_python_target(typed, read, current.target, partial(_names, folder)):
+        return None
+    return survey_script(current.script, read, declared=declared)
 
 
 def program_of(folder: Path, typed: str, *, named: str = "", command: str = "") -> Program | None:

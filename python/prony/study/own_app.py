@@ -191,6 +191,10 @@ def _spoken_by_all(
     if other is None:
         return interface
     fitting = ",".join(usual_servers(interface))
+    if not fitting:
+        raise UsageError(
+            f"`{other}` cannot serve it: {reason}", hint="name the app that it makes: --app module:attribute"
+        )
     raise UsageError(
         f"`{other}` speaks {', '.join(spoken[other])}, but the app is {interface} ({reason})",
         hint=f"--servers {fitting} speak it; if it is something else, say so with --interface",
@@ -224,6 +228,8 @@ def _app(wish: OwnApp, known: "Catalog") -> App:
     }
     if found is not None:
         _refuse_without_variables(found, environment, wish.folder)
+    if interface is Interface.NONE:
+        return command_app(wish.folder, contract, environment, app_name(wish.folder.name))
     app = user_app(
         _target(wish, interface),
         wish.folder,

@@ -5,9 +5,10 @@
 """
 
 import ast
+import json
 import operator
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 # What a configuration file may say and no option of a command takes back.
@@ -87,3 +88,57 @@ def toml_values(text: str) -> dict[str, str]:
     except (ValueError, RecursionError):
         return {}
     return {name: str(value) for name, value in found.items() if isinstance(value, str | int)}
+
+
+def uwsgi_options(path: str, text: str) -> Iterator[tuple[str, str]]:
+    """Yield name and value of each option in the section `uwsgi` of a file, by its name's ending; none of a
+    file that cannot be read. An option that stands alone has the value `true`.
+
+    *Source*: uWSGI documentation, Configuring uWSGI.
+
+    >>> list(uwsgi_options("uwsgi.yaml", "uwsgi:\\n  http-socket: :8000\\n  master: true"))
+    [('http-socket', ':8000'), ('master', 'true')]
+    """
+    import yaml
+
+    try:
+        match path.rpartition(".")[2]:
+            case "ini":
+                yield from _of_ini(text)
+            case "xml":
+                yield from _of_xml(text)
+            case "json":
+                yield from _of_table(json.loads(text))
+            case _:
+                # Each value as it is written: `:8000`, `true`.
+                yield from _of_table(yaml.load(text, Loader=yaml.BaseLoader))  # noqa: S506 - makes texts alone
+    except (ValueError, SyntaxError, RecursionError, yaml.YAMLError):
+        return
+
+
+def _of_ini(text: str) -> Iterator[tuple[str, str]]:
+    section = ""
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("["):
+            section = line.strip("[]")
+        name, equals, value = (part.strip() for part in line.partition("="))
+        if section == "uwsgi" and equals and not name.startswith(("#", ";")):
+            yield name, value
+
+
+def _of_xml(text: str) -> Iterator[tuple[str, str]]:
+    from xml.etree import ElementTree
+
+    # Expat limits how far entities may grow; `ParseError` is a SyntaxError.
+    root = ElementTree.fromstring(text)  # noqa: S314
+    section = root if root.tag == "uwsgi" else root.find("uwsgi")
+    for option in () if section is None else section:
+        yield option.tag, (option.text or "").strip() or "true"
+
+
+def _of_table(document: object) -> Iterator[tuple[str, str]]:
+    section = document.get("uwsgi") if isinstance(document, dict) else None
+    for name, value in section.items() if isinstance(section, dict) else ():
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, str | int):
+                yield str(name), str(one).lower() if isinstance(one, bool) else str(one)

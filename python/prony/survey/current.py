@@ -16,15 +16,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from prony.archive.secrets import is_secret
-from prony.survey.configuration import AS_IT_IS, python_values, toml_values
+from prony.survey.configuration import AS_IT_IS, python_values, toml_values, uwsgi_options
 from prony.survey.servers import (
+    OF_PLACK,
     PATHS,
     SERVERS,
     TOOL_ALIASES,
+    TOOL_FLAGS,
     TOOL_REPLACED,
     TOOLS,
     ServerCommand,
-    options_named,
 )
 from prony.survey.sources import Folder
 from prony.survey.written import Written, written_commands
@@ -43,7 +44,7 @@ _AS_MODULE = {"waitress": "waitress-serve"}
 # What stands before a program and changes nothing of it.
 _PREFIXES = ("exec", "command", "env", "nohup")
 # Addresses and the system's own, which no variable of a file may set for a server that Prony starts.
-_NOT_PASSED = ("PORT", "HOST", "PATH", "HOME", "USER", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
+NOT_PASSED = ("PORT", "HOST", "PATH", "HOME", "USER", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,8 @@ class Current:
 
     ``target``: the app that it serves, as written, or empty; ``is_factory``: that makes the app.
     ``left_out``: what of it is not taken over, each in words; ``environment``: variables that its source
-    sets, and that are no secrets by their names; ``also``: where else a command stands.
+    sets, and that are no secrets by their names; ``also``: where else a command stands; ``script``: the
+    module that it runs, of a program that serves by itself.
     """
 
     source: str
@@ -81,6 +83,7 @@ class Current:
     left_out: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     also: tuple[str, ...] = ()
+    script: str = ""
 
     def serves(self, target: str) -> bool:
         """Return whether it serves the app ``target``, as far as it names one."""
@@ -97,11 +100,11 @@ class FoundCurrent:
     reason: str = ""
 
 
-def find_current(folder: Folder, around: ReadingAid) -> FoundCurrent:
+def find_current(folder: Folder, around: ReadingAid, above: Sequence[Written] = ()) -> FoundCurrent:
     """Return the command by which the folder's app is served today: what was typed, else the first one that
-    its files have.
+    its files have, else one of those that stand ``above`` it.
     """
-    written = [Written(TYPED, around.typed)] if around.typed else written_commands(folder)
+    written = [Written(TYPED, around.typed)] if around.typed else [*written_commands(folder), *above]
     found = [(one, _read(one, folder, around)) for one in written]
     known = [(one, current) for one, current in found if current]
     if not known:
@@ -183,7 +186,7 @@ def _command(text: str) -> _Command | None:
     left = [*(f"`{one}`, which is not run" for one in around if one), *left]
     program, words = chosen[at], chosen[at + 1 :]
     module = _AS_MODULE.get(words[1], words[1]) if words[:1] == ["-m"] and words[1:] else ""
-    if _PYTHON.fullmatch(_name(program)) and (module in SERVERS or module == "fastapi"):
+    if _PYTHON.fullmatch(_name(program)) and (module in SERVERS or module in TOOLS):
         program, words = module, words[2:]
     if "/bin/" in program and not program.startswith(("/usr/", "/bin/")):
         place = program.rpartition("/bin/")[0]
@@ -277,7 +280,7 @@ class _Reading:
         passed: dict[str, str] = {}
         kept_back: list[str] = []
         for name, written in given.items():
-            if name in _NOT_PASSED:
+            if name in NOT_PASSED:
                 continue
             value, unknown = self._filled(written)
             if unknown or is_secret(name):
@@ -317,7 +320,7 @@ class _Reading:
         )
 
     def _of_server(self, server: ServerCommand) -> Current | None:
-        words = self._of_ini(server)
+        words = self._of_file(server)
         if words is None:
             return None
         for option in _split(words, server.aliases, server.flags):
@@ -327,6 +330,8 @@ class _Reading:
         self._configured(server)
         if server.entry == "uwsgi":
             return self._of_uwsgi()
+        if _PSGI_APP in self.kept:
+            return self._of_plack()
         if not self.target and server.entry != "gunicorn":
             return None
         entry = _gunicorn_entry(self.options) if server.entry == "gunicorn" else server.entry
@@ -380,6 +385,8 @@ class _Reading:
             self.target = match["target"]
             self.is_factory = self.is_factory or bool(match["call"])
             self.kept.append("{interface}:{app}" if match.start("target") else "{app}")
+        elif word.endswith(".psgi"):
+            self.kept.append(_PSGI_APP)
         elif _MODULE.fullmatch(word) and not self.target:
             self.target = word
             self.kept.append("{app}")
@@ -405,33 +412,31 @@ class _Reading:
 
     # --- uWSGI ---
 
-    def _of_ini(self, server: ServerCommand) -> tuple[str, ...] | None:
+    def _of_file(self, server: ServerCommand) -> tuple[str, ...] | None:
         """Return the words, with the options of uWSGI's configuration in the place of its file."""
         words = self.command.words
         if server.entry != "uwsgi":
             return words
         for at, word in enumerate(words):
-            path = self._placed(word.removeprefix("--ini=")).removeprefix("./")
-            if path.endswith(".ini") and not path.startswith("-"):
-                start = at - 1 if at and words[at - 1] == "--ini" else at
+            option, _, value = word.rpartition("=")
+            path = self._placed(value).removeprefix("./")
+            if not path.startswith("-") and path.endswith(_UWSGI_FILES):
+                start = at - 1 if not option and at and words[at - 1] in _UWSGI_NAMED else at
                 text = self.folder.read(path)
-                return None if text is None else (*words[:start], *self._ini_words(text), *words[at + 1 :])
+                return (
+                    None
+                    if text is None
+                    else (*words[:start], *self._file_words(path, text), *words[at + 1 :])
+                )
         return words
 
-    def _ini_words(self, text: str) -> Iterator[str]:
+    def _file_words(self, path: str, text: str) -> Iterator[str]:
         """*Source*: uWSGI documentation, Configuring uWSGI; its magic variables are not known here."""
-        section = ""
-        for line in text.splitlines():
-            stripped = line.strip()
-            if stripped.startswith("["):
-                section = stripped.strip("[]")
-            name, equals, value = (part.strip() for part in stripped.partition("="))
-            if section != "uwsgi" or not equals or name.startswith(("#", ";")):
-                continue
+        for name, value in uwsgi_options(path, text):
             if value.lower() == "false":
                 continue
             if "%" in value or "$(" in value or "@(" in value:
-                self.left_out.append(f"`{stripped}`, which uWSGI fills in")
+                self.left_out.append(f"`{name} = {value}`, which uWSGI fills in")
             else:
                 yield f"--{name}" if value.lower() == "true" else f"--{name}={value}"
 
@@ -455,14 +460,26 @@ class _Reading:
         self.kept = [*self.kept, *([] if "--die-on-term" in said else ["--die-on-term"]), "--wsgi", "{app}"]
         return self._made(self.written.source, "uwsgi", (f"--{http}", "{host}:{port}", *closing))
 
+    def _of_plack(self) -> Current | None:
+        """*Source*: Plack::Runner: `plackup` takes the environment `development`, where none is named."""
+        given = {"starman": "Starman", "twiggy": "Twiggy"}.get(self.command.program)
+        named = given or self.options.get("--server", "")
+        entry = OF_PLACK.get(named)
+        if entry is None:
+            return None
+        self.left_out = [one for one in self.left_out if not one.startswith(("`-s ", "`--server"))]
+        usual = () if given or "--env" in self.options else ("-E", "development")
+        by_name = ("-s", named) if entry == "starlet" else ()
+        self.kept = [*usual, *by_name, *self.kept]
+        bind = SERVERS[entry].bind if entry in SERVERS else SERVERS["plackup"].bind
+        return self._made(self.written.source, entry, bind)
+
     # --- a program that serves by itself ---
 
     def _of_own_program(self) -> Current | None:
         program, words = self.command.program, self.command.words
         if program in TOOLS:
             return self._of_tool(program, words)
-        if words[:2] == ("-m", "flask"):
-            return self._of_tool("flask", words[2:])
         at = next((k for k, word in enumerate(words) if not word.startswith("-")), len(words))
         before, rest = words[:at], words[at:]
         if not rest or not self._has_script(rest[0], is_module=before[-1:] == ("-m",)):
@@ -475,7 +492,9 @@ class _Reading:
         filled = [self._filled(self._placed(word)) for word in rest]
         if any(unknown for _, unknown in filled):
             return None
-        return self._started_by_python((*before, *(word for word, _ in filled)))
+        name = rest[0] if before[-1:] == ("-m",) else self._placed(rest[0]).removeprefix("./")
+        found = self._started_by_python((*before, *(word for word, _ in filled)))
+        return replace(found, script=name.removesuffix(".py").replace("/", "."))
 
     def _has_script(self, name: str, *, is_module: bool) -> bool:
         """Return whether the folder has what Python is to run: a file, or a module."""
@@ -489,9 +508,7 @@ class _Reading:
 
     def _of_tool(self, program: str, words: Sequence[str]) -> Current:
         self.kept = ["{python}", "-m", program]
-        tool = ServerCommand(
-            "", (), TOOL_ALIASES, options_named("debug reload debugger with-threads"), TOOL_REPLACED
-        )
+        tool = ServerCommand("", (), TOOL_ALIASES, TOOL_FLAGS, TOOL_REPLACED)
         for option in _split(words, tool.aliases, tool.flags):
             if option.name:
                 self._take(tool, option)
@@ -501,6 +518,9 @@ class _Reading:
         return self._made(self.written.source, "", ())
 
 
+_PSGI_APP = "{app_dir}/{app}"
+_UWSGI_FILES = (".ini", ".yaml", ".yml", ".json", ".xml")
+_UWSGI_NAMED = ("--ini", "--yaml", "-y", "--json", "-j", "--xml", "-x")
 _UVICORN_WORKER = re.compile(r"(?:uvicorn\.workers|uvicorn_worker)\..*")
 
 

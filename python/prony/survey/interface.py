@@ -46,6 +46,7 @@ _MAKERS: Mapping[str, Interface] = {
     "litestar": Interface.ASGI,
     "pyramid": Interface.WSGI,
     "quart": Interface.ASGI,
+    "sanic": Interface.ASGI,
     "socketio.ASGIApp": Interface.ASGI,
     "socketio.WSGIApp": Interface.WSGI,
     "starlette": Interface.ASGI,

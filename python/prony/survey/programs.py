@@ -19,7 +19,7 @@ from prony.survey.current import TYPED
 from prony.survey.go import go_program, is_main_package
 from prony.survey.node import node_program
 from prony.survey.php import is_php, php_program
-from prony.survey.procfile import program_of_process
+from prony.survey.procfile import RUBY, program_of_process
 from prony.survey.sources import Folder, Program
 from prony.survey.written import Written, written_commands
 
@@ -47,8 +47,8 @@ def usual_servers(interface: Interface) -> tuple[str, ...]:
 _DESCRIBING = ("Procfile", "go.mod", "package.json", "composer.json")
 _SCRIPTS = (".js", ".mjs", ".cjs")
 _EXPECTED = (
-    "manage.py, a module such as app.py or wsgi.py, Procfile, go.mod, package.json, index.php or "
-    "public/index.php"
+    "manage.py, a module such as app.py or wsgi.py, Procfile, go.mod, package.json, config.ru, "
+    "app.psgi, index.php or public/index.php"
 )
 
 
@@ -98,6 +98,9 @@ def _of_folder(folder: Folder) -> Program:
         return go_program(folder, "")
     if is_php(folder):
         return php_program(folder, "")
+    if folder.has("config.ru"):
+        # *Source*: Puma's README: what runs a Rack app by itself.
+        return program_of_process(folder, Written("config.ru", "puma"))
     if folder.has("package.json"):
         return node_program(folder, "")
     raise UsageError(
@@ -107,13 +110,13 @@ def _of_folder(folder: Folder) -> Program:
 
 
 # What the other files start that describe a folder, and Prony can start.
-_STARTED = ("node", "nodejs", "npm", "php")
+_STARTED = ("node", "nodejs", "npm", "php", "bundle", "perl", *RUBY)
 
 
 def _names_program(written: Written, folder: Folder) -> bool:
     """Return whether a command starts a program of this folder: a Procfile's does; in an image lie others."""
     first = written.text.split(maxsplit=1)[0]
-    is_own = first in _STARTED or (folder.has("go.mod") and "/" in first)
+    is_own = first.rpartition("/")[2] in _STARTED or (folder.has("go.mod") and "/" in first)
     return is_own or written.source.endswith("in Procfile")
 
 

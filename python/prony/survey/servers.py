@@ -5,7 +5,7 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,19 @@ def options_named(text: str) -> frozenset[str]:
 
 _HOST_AND_PORT = ("--host", "{host}", "--port", "{port}")
 PATHS = options_named("chdir config pythonpath env-file log-config app-dir working-dir")
+
+# *Source*: Plack::Runner, Starman, Twiggy.
+_PLACK = ServerCommand(
+    entry="http-server-psgi",
+    bind=_HOST_AND_PORT,
+    aliases={
+        **{"-l": "--listen", "-o": "--host", "-p": "--port", "-S": "--socket", "-D": "--daemonize"},
+        **{"-s": "--server", "-E": "--env", "-I": "--include", "-a": "--app", "-R": "--Reload"},
+    },
+    flags=options_named("daemonize preload-app disable-keepalive disable-proctitle"),
+    replaced=options_named("listen host port socket daemonize daemon pid user group server"),
+    logs=options_named("access-log error-log"),
+)
 
 # *Source*: each server's manual on its command's options; gunicorn/config.py, uvicorn/main.py, hypercorn/
 # __main__.py, granian/cli.py, waitress/adjustments.py, cheroot/cli.py, daphne/cli.py, uWSGI documentation,
@@ -167,8 +180,18 @@ SERVERS: Mapping[str, ServerCommand] = {
         app=options_named("wsgi wsgi-file callable mount manage-script-name"),
         configuration=("--ini", ""),
     ),
+    "plackup": _PLACK,
+    "starman": replace(_PLACK, entry="starman", bind=("--listen", "{host}:{port}")),
+    "twiggy": replace(_PLACK, entry="twiggy", bind=("--listen", "{host}:{port}")),
 }
+# `plackup -s` names the server, whose own program is started; `HTTP::Server::PSGI` is its usual one.
+OF_PLACK = {"Starman": "starman", "Twiggy": "twiggy", "Starlet": "starlet", "": "http-server-psgi"}
 # Programs that serve an app by themselves, and where they are given an address.
-TOOLS: Mapping[str, tuple[str, ...]] = {"flask": _HOST_AND_PORT, "fastapi": _HOST_AND_PORT}
-TOOL_REPLACED = options_named("host port cert key")
-TOOL_ALIASES = {"-h": "--host", "-p": "--port", "-A": "--app"}
+TOOLS: Mapping[str, tuple[str, ...]] = dict.fromkeys(
+    ("flask", "fastapi", "sanic", "litestar"), _HOST_AND_PORT
+)
+TOOL_REPLACED = options_named("host port cert key tls unix fd uds")
+TOOL_ALIASES = {"-h": "--host", "-H": "--host", "-p": "--port", "-A": "--app", "-w": "--workers"}
+TOOL_FLAGS = options_named(
+    "debug reload debugger with-threads fast single-process motd access-logs dev auto-reload factory"
+)

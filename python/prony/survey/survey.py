@@ -151,6 +151,25 @@ def survey_app(
     )
 
 
+def survey_script(script: str, read: Read, *, declared: bool = False) -> Survey:
+    """Return what the folder says of a program in Python that listens on a port itself, by its module.
+
+    *Errors*: UsageError for one that imports what nothing declares.
+    """
+    sources = Sources(read)
+    dependencies = None if declared else _declared(read)
+    if dependencies is None and not declared:
+        _refuse_undeclared(sources, script)
+    return Survey(
+        target="",
+        interface=Interface.NONE,
+        reason=f"`{script}` listens on a port itself, and offers no app to other servers",
+        dependencies=dependencies,
+        needed=needed_variables(sources, [script]),
+        offered=names_of_env_file(read),
+    )
+
+
 # A project's folder, with its sources in `src/package` at most.
 _ABOVE = ("", "../", "../../")
 

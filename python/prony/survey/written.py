@@ -55,8 +55,10 @@ def written_commands(folder: Folder) -> list[Written]:
     return [
         *_of_procfile(folder.read),
         *(found for name in _DOCKERFILES for found in _of_dockerfile(folder.read, name)),
-        *(found for name in _COMPOSE for found in _of_compose(folder.read, name)),
+        *composed(folder.read, "."),
         *_of_units(folder),
+        *_of_makefile(folder.read),
+        *_of_main(folder.read),
     ]
 
 
@@ -64,6 +66,28 @@ def _of_procfile(read: Read) -> Iterator[Written]:
     found = _WEB.search(read("Procfile") or "")
     if found:
         yield Written("`web` in Procfile", found["command"])
+
+
+# What people name the target that serves.
+_RUNS = re.compile(r"^(?:run|serve|start|web)[ \t]*:[^=\n]*\n(?P<recipe>(?:\t.*\n?)+)", re.MULTILINE)
+_MAIN = re.compile(r"""^if __name__ == ["']__main__["']""", re.MULTILINE)
+_PORT_READ = re.compile(r"""(?:environ|getenv)\b[^\n]*["']PORT["']""")
+_SCRIPTS = ("app.py", "main.py", "server.py", "run.py")
+
+
+def _of_makefile(read: Read) -> Iterator[Written]:
+    found = _RUNS.search(read("Makefile") or "")
+    if found:
+        lines = [line.strip().lstrip("@-") for line in found["recipe"].splitlines()]
+        yield Written("Makefile", lines[-1].replace("$$", "$"))
+
+
+def _of_main(read: Read) -> Iterator[Written]:
+    """Yield scripts that serve when they are run, where `PORT` says: a fixed port cannot be replaced."""
+    for name in _SCRIPTS:
+        text = read(name) or ""
+        if _MAIN.search(text) and _PORT_READ.search(text):
+            yield Written(f"the end of {name}", f"python {name}")
 
 
 # --- Dockerfile -------------------------------------------------------------------------------------------
@@ -143,7 +167,12 @@ def _assignments(text: str) -> Iterator[tuple[str, str]]:
 # --- Compose ----------------------------------------------------------------------------------------------
 
 
-def _of_compose(read: Read, name: str) -> Iterator[Written]:
+def composed(read: Read, context: str) -> list[Written]:
+    """Return the commands of the services that Compose builds from ``context``, a folder beside its file."""
+    return [found for name in _COMPOSE for found in _of_compose(read, name, context)]
+
+
+def _of_compose(read: Read, name: str, context: str) -> Iterator[Written]:
     """*Source*: Compose specification, Services: command, entrypoint, environment, working_dir."""
     import yaml
 
@@ -154,7 +183,7 @@ def _of_compose(read: Read, name: str) -> Iterator[Written]:
         return
     for service, table in _tables(_table(document, "services")):
         words = [found for key in ("entrypoint", "command") if (found := _command(table.get(key)))]
-        if words:
+        if words and _context(table.get("build")) == context:
             asked = _names_of(table.get("environment"))
             yield Written(
                 f"`command` of `{service}` in {name}"
@@ -165,6 +194,12 @@ def _of_compose(read: Read, name: str) -> Iterator[Written]:
                 base=str(table.get("working_dir") or ""),
                 remarks=(f"its variables, which are of its network: {', '.join(asked)}",) if asked else (),
             )
+
+
+def _context(build: object) -> str:
+    """Return the folder that a service is built from; one that has only an image gets the file's folder."""
+    found = build.get("context") if isinstance(build, dict) else build
+    return str(found or ".").removeprefix("./").rstrip("/") or "."
 
 
 def _table(document: object, key: str) -> object:

@@ -1,0 +1,9 @@
+from django.http import JsonResponse
+from django.urls import path
+
+
+async def status(request):
+    return JsonResponse({"status": "up"})
+
+
+urlpatterns = [path("", status)]

@@ -1,0 +1,4 @@
+from django.urls import path
+from polls.views import index
+
+urlpatterns = [path("", index)]

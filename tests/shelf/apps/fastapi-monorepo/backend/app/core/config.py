@@ -1,0 +1,3 @@
+import os
+
+settings = {"name": os.getenv("PROJECT_NAME", "Full Stack")}

@@ -1,0 +1,4 @@
+workers = 2
+worker_class = "gthread"
+threads = 3
+keepalive = 5
