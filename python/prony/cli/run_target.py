@@ -24,6 +24,7 @@ from prony.drafts import write_whole_pieces
 from prony.engine.authority import with_authority
 from prony.engine.child_process import Child
 from prony.engine.fleet.hosts import TargetHost, target_host
+from prony.engine.fleet.member import facts
 from prony.engine.messages import (
     MOST_LINE_BYTES,
     Cancel,
@@ -38,8 +39,7 @@ from prony.engine.pipe import Pipe
 from prony.engine.ssh import Login
 from prony.errors import EngineError, HostError, PronyError, UsageError
 from prony.escapes import escaped_lines, shortened
-from prony.host.fingerprint import generator_fingerprint
-from prony.model.shapes import Json, encode
+from prony.model.shapes import Json
 from prony.monitor.sock_diag import SockDiag
 from prony.seat import EngineSeat
 from prony.units import MIB, format_bytes
@@ -308,7 +308,7 @@ class _Load:
             with with_authority(self._spec, self._order.authority) as whole:
                 order = {"spec": whole, "seat": asdict(seat)}
                 result = self._child.run(order, self._order.limit_ns, self._pass_on)
-            answer: Json = {"recording": result.said, "machine": _own_machine()}
+            answer: Json = {"recording": result.said, "machine": facts()}
         except PronyError as error:
             answer = {"error": error.message}
         self._ending.set()
@@ -332,10 +332,6 @@ def _ports_of_others() -> frozenset[int]:
             return frozenset(one.port for one in kernel.tcp_listeners())
     except OSError:
         return frozenset()
-
-
-def _own_machine() -> Json:
-    return {"name": socket.gethostname(), "fingerprint": encode(generator_fingerprint())}
 
 
 def _addresses(host: str) -> set[str]:

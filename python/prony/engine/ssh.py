@@ -4,12 +4,14 @@
 ['--', 'load1', '/opt/prony/bin/python -P -m prony.x']
 """
 
+import os
 import shlex
 from dataclasses import dataclass
 
 _CONNECT_S = 10
 # A connection that was cut ends within four times this.
 _ALIVE_EVERY_S = 4
+_PARTS_OF_SSH_CONNECTION = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +38,9 @@ class Login:
         usual = ["-T", *(word for one in settings for word in ("-o", one))]
         remote = shlex.join([self.python, "-P", "-m", module])
         return ["ssh", *usual, *asked, "--", self.address, remote]
+
+
+def reached_address() -> str:
+    """Return the address of this machine at which ssh reached it, else the loopback. *Source*: ssh(1)."""
+    reached = os.environ.get("SSH_CONNECTION", "").split()
+    return reached[2] if len(reached) == _PARTS_OF_SSH_CONNECTION else "127.0.0.1"
