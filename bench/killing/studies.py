@@ -6,7 +6,7 @@ import pwd
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -85,17 +85,9 @@ class Where:
 
     @classmethod
     def made(
-        cls,
-        folder: Path,
-        person: Person,
-        blocks: int = 2,
-        sandbox: str = "auto",
-        cache: Path | None = None,
-        program: str | None = None,
+        cls, folder: Path, person: Person, blocks: int = 2, sandbox: str = "auto", cache: Path | None = None
     ) -> Self:
-        """Return ``folder`` with all that studies need in it, owned by the person. ``program``: a file that
-        Python runs in Prony's place.
-        """
+        """Return ``folder`` with all that studies need in it, owned by the person."""
         folder.chmod(0o755)
         (folder / "study.toml").write_text(_TEXT.replace("BLOCKS", str(blocks)))
         for path in (folder, own := folder / "cache", folder / "temporary"):
@@ -103,7 +95,11 @@ class Where:
             os.chown(path, person.uid, person.gid)
         # Root's subjects, of another user, may need it too.
         (folder / "temporary").chmod(0o1777)
-        return cls(folder, cache or own, person, sandbox, (program,) if program else ("-m", "prony"))
+        return cls(folder, cache or own, person, sandbox)
+
+    def changed(self, program: str | None, more: tuple[str, ...] = ()) -> "Where":
+        """Return the same with a file that Python runs in Prony's place, and more words for each study."""
+        return replace(self, program=(program,) if program else self.program, more=more)
 
     def archive(self, name: str) -> Path:
         """Return the archive of a study of this name."""

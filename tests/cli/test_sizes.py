@@ -50,7 +50,11 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ids=" ".join,
 )
 def test_whatever_a_terminal_is_said_to_be_a_command_ends_as_documented(
-    said: Callable[..., Done], archive: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], value: str
+    said: Callable[..., Done],
+    archive: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    value: str,
 ) -> None:
     for name in VARIABLES:
         monkeypatch.setenv(name, value)

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from prony._engine import ReferenceServer
-from prony.engine.fleet.address import Fleet
 from prony.engine.answers import event_in, progress_in, read_answer, read_facts
+from prony.engine.fleet.address import Fleet
 from prony.engine.fleet.cluster import Cluster
 from prony.engine.fleet.engine import FleetEngine
 from prony.engine.fleet.loss import OnLoss
@@ -56,7 +56,9 @@ FACTS = {
 )
 def test_what_are_no_facts_of_a_machine_is_refused_in_one_line(said):
     assert read_facts("far-1", FACTS).cpus == 2
-    with pytest.raises(EngineError, match=r"^generator `far-1` sent what is no answer of Prony's: facts") as no:
+    with pytest.raises(
+        EngineError, match=r"^generator `far-1` sent what is no answer of Prony's: facts"
+    ) as no:
         read_facts("far-1", said)
     assert no.value.message.isprintable()
 

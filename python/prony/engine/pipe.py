@@ -2,7 +2,8 @@
 come back.
 
 One line of JSON each: ``{"load": K, "spec": ..., "limit_ns": ..., "authority": ...}`` and ``{"cancel": K}``
-there; ``{"load": K, "event": ...}``, ``{"load": K, "recording": ..., "machine": FACTS}`` or ``{"load": K, "error": ...}`` back.
+there; ``{"load": K, "event": ...}``, ``{"load": K, "recording": ..., "machine": ...}`` or ``{"load": K,
+"error": ...}`` back, as `prony.engine.answers` reads them.
 Clocks are not compared: an event is dated when it arrives. Must not know trials, nor what lies between.
 
 >>> PipeEngine(EngineChoice(), Pipe(0, 1)).cancel()

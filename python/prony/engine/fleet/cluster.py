@@ -27,15 +27,15 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prony.engine.fleet.address import CERTIFICATE, KEY, NEEDS, ROOT, Fleet
 from prony.engine.answers import MachineFacts, read_facts
+from prony.engine.fleet.address import CERTIFICATE, KEY, NEEDS, ROOT, Fleet
 from prony.engine.fleet.certificates import certificates_of_days, check_certificates
 from prony.engine.fleet.clocks import Probe
 from prony.engine.fleet.hosts import Hosts
 from prony.engine.fleet.member import FleetMember, Generator, HereGenerator, SeatedGenerator, facts
 from prony.engine.fleet.workers import StartedWorker, here_command, kill, ssh_command, started, wait_for
-from prony.engine.ssh import reached_address
 from prony.engine.seat import cancel_at_end_of_stdin, take_seat
+from prony.engine.ssh import reached_address
 from prony.errors import EngineError, HostError, PronyError
 from prony.model.shapes import Json
 from prony.sandbox import linux
