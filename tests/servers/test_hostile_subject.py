@@ -399,5 +399,5 @@ def test_it_cannot_fill_the_disk(attacked: Attacked) -> None:
 
 @pytest.mark.slow
 def test_it_cannot_fork_without_end(attacked: Attacked) -> None:
-    _, got = attacked.run("fork", more=("--duration", "10s"), forks=4200)
+    _, got = attacked.run("fork", more=("--duration", "10s"), forks=9000)
     assert got == {"fork without end": None}
