@@ -2,10 +2,11 @@
 
 import contextlib
 import os
+import pwd
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -57,6 +58,12 @@ class Person:
         return os.getgrouplist(self.name, self.gid) if self.changes else None
 
 
+def person(name: str | None) -> Person:
+    """Return who runs Prony: the caller, or the user of this name."""
+    entry = pwd.getpwnam(name) if name else pwd.getpwuid(os.geteuid())
+    return Person(entry.pw_name, entry.pw_uid, entry.pw_gid)
+
+
 @dataclass(frozen=True, slots=True)
 class Ended:
     """How a command ended, and what it said on standard error."""
@@ -73,9 +80,13 @@ class Where:
     cache: Path
     person: Person
     sandbox: str
+    program: tuple[str, ...] = ("-m", "prony")
+    more: tuple[str, ...] = ()
 
     @classmethod
-    def made(cls, folder: Path, person: Person, blocks: int, sandbox: str, cache: Path | None) -> Self:
+    def made(
+        cls, folder: Path, person: Person, blocks: int = 2, sandbox: str = "auto", cache: Path | None = None
+    ) -> Self:
         """Return ``folder`` with all that studies need in it, owned by the person."""
         folder.chmod(0o755)
         (folder / "study.toml").write_text(_TEXT.replace("BLOCKS", str(blocks)))
@@ -86,33 +97,44 @@ class Where:
         (folder / "temporary").chmod(0o1777)
         return cls(folder, cache or own, person, sandbox)
 
+    def changed(self, program: str | None, more: tuple[str, ...] = ()) -> "Where":
+        """Return the same with a file that Python runs in Prony's place, and more words for each study."""
+        return replace(self, program=(program,) if program else self.program, more=more)
+
     def archive(self, name: str) -> Path:
         """Return the archive of a study of this name."""
         return self.folder / f"{name}.prony"
 
-    def study(self, name: str) -> "Study":
-        """Start the study."""
+    def study(self, name: str, within: str = "", **variables: str) -> "Study":
+        """Start the study; ``within``: what a shell does before, in mounts of its own."""
         file, out = str(self.folder / "study.toml"), str(self.archive(name))
-        return self.command("run", file, "--out", out, "--no-calibration", "--sandbox", self.sandbox)
+        words = ("run", file, "--out", out, "--no-calibration", "--sandbox", self.sandbox, *self.more)
+        return self.command(*words, said=f"said-{name}", within=within, **variables)
 
-    def command(self, *words: str) -> "Study":
+    def command(self, *words: str, said: str = "said", within: str = "", **variables: str) -> "Study":
         """Start a command of Prony's."""
-        said = self.folder / "said"
-        with said.open("w") as file:
+        file_of_it = self.folder / said
+        command = [sys.executable, *self.program, *words]
+        changes = self.person.changes and not within
+        if within:
+            who = f"--reuid={self.person.uid} --regid={self.person.gid} --clear-groups"
+            script = f'{within}\nexec setpriv {who} "$@"'
+            command = ["unshare", "--mount", "sh", "-ec", script, "sh", *command]
+        with file_of_it.open("w") as file:
             process = subprocess.Popen(
-                [sys.executable, "-m", "prony", *words],
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=file,
                 cwd=self.folder,
-                env=self._environment(),
+                env=self._environment() | variables,
                 # A group of its own, as a shell gives it.
                 start_new_session=True,
-                user=self.person.uid if self.person.changes else None,
-                group=self.person.gid if self.person.changes else None,
-                extra_groups=self.person.groups,
+                user=self.person.uid if changes else None,
+                group=self.person.gid if changes else None,
+                extra_groups=self.person.groups if changes else None,
             )
-        return Study(process, said)
+        return Study(process, file_of_it)
 
     def _environment(self) -> dict[str, str]:
         own = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from prony.cli.patience import with_patience
-from prony.errors import ArchiveError
+from prony.errors import ArchiveError, UsageError
 
 
 @with_patience
@@ -58,6 +58,13 @@ def test_a_large_archive_may_take_longer(tmp_path: Path) -> None:
 def test_a_user_may_allow_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRONY_READING_S", "30")
     assert work(tmp_path / "a.prony", 1.0) == "a.prony"
+
+
+@pytest.mark.parametrize("typed", ["0", "-1", "1000000000", "x", "nan", "inf"])
+def test_what_is_no_time_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str) -> None:
+    monkeypatch.setenv("PRONY_READING_S", typed)
+    with pytest.raises(UsageError, match=f"`PRONY_READING_S={typed}`: expected seconds, 1 to 86400"):
+        work(tmp_path / "a.prony", 0.0)
 
 
 def test_nothing_is_left_of_it(tmp_path: Path) -> None:

@@ -16,7 +16,13 @@ from recordings import IDLE
 
 LOAD = Workload(ClosedLoop(1), DurationStop(0), timeout_ns=0, grace_ns=0)
 ADDRESS = Address("192.0.2.1", 8000)
-DONE = {"recording": IDLE, "machine": {"name": "near", "fingerprint": {"kernel": {"release": "6.1"}}}}
+DONE = {
+    "recording": IDLE,
+    "machine": {
+        **{"version": "1", "machine": "x86_64", "host": "near", "cpus": 2, "pid": 7, "is_root": False},
+        "fingerprint": {"kernel": {"release": "6.1"}},
+    },
+}
 
 
 class Other:
@@ -91,6 +97,13 @@ def test_a_line_of_which_an_interrupted_load_has_read_a_part_does_not_harm_the_n
 def test_an_error_there_is_said_in_its_words():
     with pytest.raises(EngineError, match="no route to it"):
         Other(lambda order: of(order, {"error": "no route to it"})).run()
+
+
+@pytest.mark.parametrize("odd", [{}, {"event": []}, {"recording": 5}, {"recording": {}}, {"error": ["x"]}])
+def test_what_is_no_answer_is_refused_in_one_line(odd):
+    with pytest.raises(EngineError) as refused:
+        Other(lambda order: of(order, odd)).run()
+    assert refused.value.message.isprintable()
 
 
 def test_when_the_other_side_is_gone_it_is_said():

@@ -71,6 +71,16 @@ def test_another_host_or_another_port_is_refused_and_named(index, asked):
 
 
 @pytest.mark.parametrize(
+    "asked", ["CONNECT {}:0", "GET http://{}:0/", "CONNECT {}@other:443", "CONNECT {}:443@other:443"]
+)
+def test_a_name_in_another_place_or_a_port_that_there_is_not_is_refused(asked):
+    known = [("pypi.org", 443), ("pypi.org", 80)]
+    got, refused = answered(known, f"{asked.format('pypi.org')} HTTP/1.1\r\n\r\n".encode())
+    assert got.startswith("HTTP/1.1 403 ")
+    assert len(refused) == 1
+
+
+@pytest.mark.parametrize(
     "said", [b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"GET ftp://x/ HTTP/1.1\r\n\r\n"]
 )
 def test_what_is_no_request_of_a_proxy_is_answered(said):

@@ -168,6 +168,11 @@ def _bait(attacked: Attacked) -> Iterator[_Bait]:
     folder = attacked.folder
     (folder / "closed").write_text("closed")
     (folder / "closed").chmod(0o600)
+    # What anybody may read: an archive of another day, and a home.
+    (folder / "earlier.prony").write_text("earlier")
+    home = Path(tempfile.mkdtemp(prefix="prony-home-", dir="/home"))
+    home.chmod(0o755)
+    (home / "private").touch()
     beside = Path(tempfile.mkdtemp(prefix="prony-open-"))
     files = [folder / "open" / "file", beside / "file"]
     for file in files:
@@ -183,11 +188,13 @@ def _bait(attacked: Attacked) -> Iterator[_Bait]:
         abstract.listen()
         # A container shows the path to the interpreter, and nothing else.
         homes = ["/root"] if attacked.owner == 0 and attacked.kind != "container" else []
+        homes.append(str(home))
         named = [str(beside / "file"), str(folder / "out.prony")]
         yield _Bait(victim.pid, listener.getsockname()[1], named, homes, int(attacked.word[-7:], 16))
         assert [file.read_text() for file in files] == ["before"] * 2
     finally:
         shutil.rmtree(beside)
+        shutil.rmtree(home)
         victim.kill()
         victim.wait()
         listener.close()
@@ -232,9 +239,9 @@ SELDOM = [
 def result(request: pytest.FixtureRequest) -> Iterator[Result]:
     """Let it loose once in each kind of sandbox, with all that takes no time."""
     for attacked in _attacked(request.param):
-        archive = str(attacked.folder / "out.prony")
+        archives = [str(attacked.folder / name) for name in ("out.prony", "earlier.prony")]
         own = ["/root/.profile", "/root/.bashrc", str(attacked.folder / "closed")]
-        closed = [archive, *([] if attacked.owner else own)]
+        closed = [*archives, *([] if attacked.owner else own)]
         tools = [name for name in ("ab", "wrk") if shutil.which(name)]
         checked = ("--cross-check", ",".join(tools)) if tools else ()
         _, got = attacked.run("write", "read", "reach", "forge", more=checked, closed=closed)
@@ -392,5 +399,5 @@ def test_it_cannot_fill_the_disk(attacked: Attacked) -> None:
 
 @pytest.mark.slow
 def test_it_cannot_fork_without_end(attacked: Attacked) -> None:
-    _, got = attacked.run("fork", more=("--duration", "10s"), forks=4200)
+    _, got = attacked.run("fork", more=("--duration", "10s"), forks=9000)
     assert got == {"fork without end": None}

@@ -129,6 +129,21 @@ def test_after_kill_9_the_next_start_clears_all_that_was_left(prony, kind):
         assert "removed control groups that a killed Prony had left" in done.out
 
 
+@pytest.mark.slow
+def test_after_kill_9_nothing_runs_on_that_was_stopped_before(prony):
+    process = prony.start(*own("process", *LONG))
+    with ended(process):
+        assert in_a_trial(prony, process)
+        (supervisor,) = children_of(process.pid, "prony.sandbox.supervisor")
+        for pid in (supervisor, *(pid for pid, _ in processes_of(prony.cache) if pid != process.pid)):
+            os.kill(pid, signal.SIGSTOP)
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate(timeout=30)
+    assert eventually(lambda: not Path(f"/proc/{supervisor}").exists(), timeout_s=10)
+    assert eventually(lambda: processes_of(prony.cache) == [], timeout_s=10)
+    assert prony("clean").status == 0
+
+
 def test_after_kill_9_of_all_that_could_clean_up_the_next_run_ends_the_server(prony, kind):
     process = prony.start(*own(kind, *LONG))
     with ended(process):

@@ -5,6 +5,7 @@
 """
 
 import contextlib
+import math
 import os
 import signal
 from collections.abc import Callable, Iterable, Iterator
@@ -12,7 +13,7 @@ from functools import wraps
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from prony.errors import ArchiveError
+from prony.errors import ArchiveError, UsageError
 from prony.trees import walk
 from prony.units import MIB
 
@@ -48,9 +49,20 @@ def _paths(value: object) -> Iterable[str | Path]:
 
 
 def _of_the_user() -> float | None:
-    with contextlib.suppress(KeyError, ValueError):
-        return min(max(float(os.environ[_OF_THE_USER]), 1.0), _MOST_S)
-    return None
+    """Return what the user allows; null: nothing is said.
+
+    *Errors*: UsageError for what is no time.
+    """
+    typed = os.environ.get(_OF_THE_USER)
+    if not typed:
+        return None
+    try:
+        found = float(typed)
+    except ValueError:
+        found = math.nan
+    if not 1.0 <= found <= _MOST_S:
+        raise UsageError(f"`{_OF_THE_USER}={typed}`: expected seconds, 1 to {_MOST_S:.0f}")
+    return found
 
 
 def _sizes(named: Iterable[Path]) -> Iterator[int]:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -24,6 +24,7 @@ from prony.drafts import write_whole_pieces
 from prony.engine.authority import with_authority
 from prony.engine.child_process import Child
 from prony.engine.fleet.hosts import TargetHost, target_host
+from prony.engine.fleet.member import facts
 from prony.engine.messages import (
     MOST_LINE_BYTES,
     Cancel,
@@ -35,11 +36,10 @@ from prony.engine.messages import (
     read_message,
 )
 from prony.engine.pipe import Pipe
-from prony.engine.ssh import Login
-from prony.errors import EngineError, HostError, PronyError, UsageError
+from prony.engine.ssh import Login, end_of, started_process
+from prony.errors import EngineError, PronyError, UsageError
 from prony.escapes import escaped_lines, shortened
-from prony.host.fingerprint import generator_fingerprint
-from prony.model.shapes import Json, encode
+from prony.model.shapes import Json
 from prony.monitor.sock_diag import SockDiag
 from prony.seat import EngineSeat
 from prony.units import MIB, format_bytes
@@ -60,6 +60,8 @@ _BEAT_EVERY_S = 3.0
 _SSH_ENDS_S, _SSH_OF_NO_TARGET_ENDS_S = 10.0, 0.5
 # A child that is asked to end is killed after less.
 _ENDING_S = 20.0
+# It has said that it sends now.
+_ARCHIVE_SILENCE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,17 +109,7 @@ def run_on_target(target: TargetHost, asked: StudyThere) -> int:
 @contextlib.contextmanager
 def _reached(target: TargetHost) -> "Iterator[_There]":
     login = Login(target.address, target.user, target.port, target.identity, target.python, target.ssh_config)
-    try:
-        process = subprocess.Popen(
-            login.command(_MODULE),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            bufsize=0,
-            # Only Prony handles Ctrl-C in the terminal.
-            start_new_session=True,
-        )
-    except FileNotFoundError as error:
-        raise HostError("`ssh` is not installed", hint="apt-get install openssh-client") from error
+    process = started_process(login.command(_MODULE), subprocess.PIPE)
     patience_s = _SSH_ENDS_S
     try:
         yield _There(process)
@@ -127,18 +119,12 @@ def _reached(target: TargetHost) -> "Iterator[_There]":
         raise
     finally:
         with contextlib.suppress(OSError):
-            _opened(process.stdin).close()
+            end_of(process.stdin).close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(patience_s)
         process.kill()
         process.wait()
-        _opened(process.stdout).close()
-
-
-def _opened(stream: IO[bytes] | None) -> IO[bytes]:
-    if stream is None:
-        raise AssertionError("a process has its pipes")
-    return stream
+        end_of(process.stdout).close()
 
 
 class _There:
@@ -146,7 +132,7 @@ class _There:
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self._process = process
-        ends = _opened(process.stdout).fileno(), _opened(process.stdin).fileno()
+        ends = end_of(process.stdout).fileno(), end_of(process.stdin).fileno()
         self._pipe = Pipe(*ends, peer="the target", longest=MOST_LINE_BYTES)
         self._lock = threading.Lock()
         self._load: _Load | None = None
@@ -259,7 +245,7 @@ class _There:
         self._say({"taken": True})
 
     def _archive(self, length: int) -> Iterator[bytes]:
-        for piece in self._pipe.lines.pieces(length):
+        for piece in self._pipe.lines.pieces(length, _ARCHIVE_SILENCE_S):
             length -= len(piece)
             yield piece
         if length:
@@ -308,7 +294,7 @@ class _Load:
             with with_authority(self._spec, self._order.authority) as whole:
                 order = {"spec": whole, "seat": asdict(seat)}
                 result = self._child.run(order, self._order.limit_ns, self._pass_on)
-            answer: Json = {"recording": result.said, "machine": _own_machine()}
+            answer: Json = {"recording": result.said, "machine": facts()}
         except PronyError as error:
             answer = {"error": error.message}
         self._ending.set()
@@ -332,10 +318,6 @@ def _ports_of_others() -> frozenset[int]:
             return frozenset(one.port for one in kernel.tcp_listeners())
     except OSError:
         return frozenset()
-
-
-def _own_machine() -> Json:
-    return {"name": socket.gethostname(), "fingerprint": encode(generator_fingerprint())}
 
 
 def _addresses(host: str) -> set[str]:

@@ -18,6 +18,7 @@ from prony.cli.sandbox_options import SandboxOptions
 from prony.cli.talk import show
 from prony.cli.trying import Attempt, run_attempt
 from prony.errors import ExitCode, UsageError
+from prony.units import MILLISECOND_NS
 
 if TYPE_CHECKING:
     from prony.catalog.schema.entry import Setting
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 _FEWER = "fewer workers"
 # Beyond what any trial asks for.
-_NEVER = 1_000_000
+_NEVER = 10**6
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +211,7 @@ def _load(workload: "Workload") -> LoadOptions:
 
 
 def _typed(duration_ns: int) -> str:
-    return f"{duration_ns // 1_000_000}ms"
+    return f"{duration_ns // MILLISECOND_NS}ms"
 
 
 def _sandbox(cell: "Cell") -> SandboxOptions:

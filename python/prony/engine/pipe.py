@@ -2,8 +2,8 @@
 come back.
 
 One line of JSON each: ``{"load": K, "spec": ..., "limit_ns": ..., "authority": ...}`` and ``{"cancel": K}``
-there; ``{"load": K, "event": ...}``, ``{"load": K, "recording": ..., "machine": {"name": ..., "fingerprint":
-...}}`` or ``{"load": K, "error": ...}`` back.
+there; ``{"load": K, "event": ...}``, ``{"load": K, "recording": ..., "machine": ...}`` or ``{"load": K,
+"error": ...}`` back, as `prony.engine.answers` reads them.
 Clocks are not compared: an event is dated when it arrives. Must not know trials, nor what lies between.
 
 >>> PipeEngine(EngineChoice(), Pipe(0, 1)).cancel()
@@ -15,15 +15,15 @@ import os
 import time
 from dataclasses import replace
 
+from prony.engine.answers import MachineFacts, event_in, read_facts, recording_in
 from prony.engine.authority import text_of
 from prony.engine.base import OnEvent, recording_of
 from prony.engine.child_process import SPARE_NS
 from prony.errors import EngineError
 from prony.lines import Lines, json_object
 from prony.model.address import Address
-from prony.model.facts import Fingerprint
 from prony.model.recording import GeneratorMachine, Recording
-from prony.model.shapes import Json, decode
+from prony.model.shapes import Json
 from prony.model.workload import EngineChoice, Workload
 from prony.seat import EngineSeat
 from prony.specification import hard_limit_ns, to_spec
@@ -32,6 +32,7 @@ from prony.units import SECOND_NS, seconds
 # The other side has a deadline of its own, and says so.
 _BEYOND_NS = 30 * SECOND_NS
 _SHOWN_BYTES = 200
+_PEER = "the asker's"
 _GONE = "the machine that sends the load is gone"
 
 
@@ -121,23 +122,21 @@ class PipeEngine:
             # What is left of an earlier load, which was cancelled.
             if message.get("load") != load:
                 continue
-            if "error" in message:
-                raise EngineError(str(message["error"]))
-            if "recording" in message:
-                return _measured(recording_of(message["recording"]), message["machine"])
-            event = message["event"]
+            if (event := event_in(message)) is None:
+                found = recording_of(recording_in(_PEER, message))
+                return _measured(found, read_facts(_PEER, message.get("machine")))
             on_event({**event, "monotonic_ns": time.monotonic_ns()} if "monotonic_ns" in event else event)
         raise EngineError(f"{_GONE}, or did not finish in time")
 
 
-def _measured(recording: Recording, machine: Json) -> Recording:
+def _measured(recording: Recording, machine: MachineFacts) -> Recording:
     """Return a Recording that says on which machine it was measured."""
     one = GeneratorMachine(
-        name=str(machine["name"]),
+        name=machine.host,
         requests=recording.account.scheduled,
         ok=recording.account.ok,
         limited=recording.generator.limited,
         evidence=recording.generator.evidence,
-        fingerprint=decode(Fingerprint, machine["fingerprint"], "fingerprint"),
+        fingerprint=machine.fingerprint,
     )
     return replace(recording, machines=(one,))

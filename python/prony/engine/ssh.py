@@ -1,15 +1,23 @@
-"""The command that runs Prony on another machine, by the system's ``ssh``. Must not know what runs there.
+"""Runs Prony on another machine, by the system's ``ssh``, for a fleet and for a target. Must not know what
+runs there.
 
 >>> Login("load1", user="prony", python="/opt/prony/bin/python").command("prony.x")[-3:]
 ['--', 'load1', '/opt/prony/bin/python -P -m prony.x']
 """
 
+import os
 import shlex
+import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import IO
+
+from prony.errors import HostError
 
 _CONNECT_S = 10
 # A connection that was cut ends within four times this.
 _ALIVE_EVERY_S = 4
+_PARTS_OF_SSH_CONNECTION = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +44,38 @@ class Login:
         usual = ["-T", *(word for one in settings for word in ("-o", one))]
         remote = shlex.join([self.python, "-P", "-m", module])
         return ["ssh", *usual, *asked, "--", self.address, remote]
+
+
+def started_process(
+    command: Sequence[str], stdout: int, stderr: IO[bytes] | None = None
+) -> "subprocess.Popen[bytes]":
+    """Start a command whose input this side holds: when that closes, the other side knows that Prony is gone.
+
+    *Errors*: HostError when the program is not installed.
+    """
+    try:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=stdout,
+            stderr=stderr,
+            bufsize=0,
+            # Only Prony handles Ctrl-C in the terminal.
+            start_new_session=True,
+        )
+    except FileNotFoundError as error:
+        hint = "apt-get install openssh-client" if command[0] == "ssh" else None
+        raise HostError(f"`{command[0]}` is not installed", hint=hint) from error
+
+
+def end_of(pipe: IO[bytes] | None) -> IO[bytes]:
+    """Return an end of a pipe that a process was started with."""
+    if pipe is None:
+        raise AssertionError("a process has its pipes")
+    return pipe
+
+
+def reached_address() -> str:
+    """Return the address of this machine at which ssh reached it, else the loopback. *Source*: ssh(1)."""
+    reached = os.environ.get("SSH_CONNECTION", "").split()
+    return reached[2] if len(reached) == _PARTS_OF_SSH_CONNECTION else "127.0.0.1"

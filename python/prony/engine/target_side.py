@@ -26,6 +26,7 @@ from tempfile import TemporaryFile
 
 from prony.engine.fleet.address import PIPE
 from prony.engine.pipe import Pipe
+from prony.engine.ssh import reached_address
 from prony.itself import own_command
 from prony.model.shapes import Json
 from prony.temporary import temporary_folder
@@ -36,13 +37,11 @@ _KEPT = "prony-kept.prony"
 # Several beats.
 _SILENCE_S = 20.0
 _LOOK_EVERY_S = 0.1
-_PARTS_OF_SSH_CONNECTION = 4
 
 
 def main() -> int:
     """Say who is here, run what is asked, and send the archive."""
-    reached = os.environ.get("SSH_CONNECTION", "").split()
-    found = reached[2] if len(reached) == _PARTS_OF_SSH_CONNECTION else "127.0.0.1"
+    found = reached_address()
     asker = Pipe(0, 1)
     asker.send({"hello": prony_version(), "listen": found})
     order = asker.message(_SILENCE_S)

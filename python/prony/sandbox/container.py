@@ -36,7 +36,7 @@ from prony.sandbox.containers.options import hiding_options, limit_options
 from prony.sandbox.groups import TrialGroups, limits_asked
 from prony.sandbox.identity import descendants
 from prony.sandbox.linux import in_network, read_network_settings, write_network_settings
-from prony.sandbox.order import identities, make_order, make_seat, not_started, write_folders
+from prony.sandbox.order import archives_beside, identities, make_order, make_seat, not_started, write_folders
 from prony.sandbox.pipe import Supervisor
 from prony.sandbox.process import ProcessSandbox
 from prony.sandbox.subject import SupervisedSubject
@@ -208,7 +208,7 @@ class ContainerSandbox:
         pids = None if choice.pids is None else choice.pids + 1
         limits = Limits(placement.server_cpus, choice.cpu_quota, choice.memory_bytes, pids)
         options = ["--network", "none" if isolated else "host", *limit_options(limits)]
-        options += hiding_options(self._hidden)
+        options += [word for one in archives_beside(self._hidden) for word in hiding_options(one)]
         name = launch.name if len(launch.processes) == 1 else "container"
         shown = [self._user.cache, *_folders_of(launch)]
         return Container.start(usable_engine(), name, options, shown, [self.folder])

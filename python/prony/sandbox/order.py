@@ -14,7 +14,9 @@ A launch's files, in the trial's folder.
 import contextlib
 import os
 import re
+import stat
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 
@@ -76,6 +78,9 @@ _GENERATOR_NICE = -10
 # Whose groups they are may write them, and so undo their limits.
 _GROUPS = Path("/sys/fs/cgroup")
 _TEMPORARY = re.compile(r"(?<![^\s:='\"])(/(?:var/)?tmp/[^/\s:'\"]+)")
+_HOMES = Path("/home")
+_PATH = re.compile(r"(?<![^\s:='\"])/[^\s:'\"]+")
+_MOST_ARCHIVES = 100
 FolderOf = Callable[[str], Path]
 
 
@@ -124,10 +129,11 @@ def files_order(launch: Launch, user: RunAs, folder: Path, *, isolated: bool, hi
 
     ``isolated``: only its own folder, ``folder``, which also holds what it puts into /tmp. Else all that its
     user may write, as a user's own app may have to, but not what Prony keeps. What it writes into an app's
-    folder in which it works goes into a layer. ``hidden``: the archive. It
-    does not see the generator's folder either.
+    folder in which it works goes into a layer. ``hidden``: the archive; it does not see those beside it, nor
+    the generator's folder, nor, isolated, homes that others may enter, unless it needs something there.
     """
-    unseen = [own_folder(generator_folder(folder), generator_for(user), 0o700), *([hidden] if hidden else [])]
+    generators = own_folder(generator_folder(folder), generator_for(user), 0o700)
+    unseen = [generators, *archives_beside(hidden), *(_homes(launch, user) if isolated else ())]
     own = {"writable": [str(folder)], "hidden": [str(one) for one in unseen]}
     own |= _layer(launch, folder, own["hidden"])
     if not isolated:
@@ -157,12 +163,30 @@ def _layer(launch: Launch, folder: Path, unseen: Sequence[str]) -> Json:
     }
 
 
-def _named_temporary(launch: Launch, user: RunAs) -> list[str]:
-    """Return what of /tmp and /var/tmp a subject needs: what its commands, variables and folders name."""
+def archives_beside(archive: Path | None) -> list[Path]:
+    """Return an archive and the others in its folder, which a subject could read where anybody may."""
+    return sorted({archive, *islice(archive.parent.glob("*.prony"), _MOST_ARCHIVES)}) if archive else []
+
+
+def _homes(launch: Launch, user: RunAs) -> list[Path]:
+    """Return the homes that others may enter, but for those in which something lies that a subject needs."""
+    needed = [Path(found).resolve() for text in _named(launch, user) for found in _PATH.findall(text)]
+    # A program of a virtual environment is run by an interpreter that may lie elsewhere.
+    needed += [(path.parent / "python").resolve() for path in needed if path.parent.name == "bin"]
+    homes = (one for one in _HOMES.glob("*") if one.is_dir() and one.stat().st_mode & stat.S_IXOTH)
+    return [one for one in homes if not any(path.is_relative_to(one.resolve()) for path in needed)]
+
+
+def _named(launch: Launch, user: RunAs) -> list[str]:
     named = [str(user.cache)]
     for process in launch.processes:
         named += [*process.command, *process.environment.values(), process.folder or ""]
-    return named_temporary(named)
+    return named
+
+
+def _named_temporary(launch: Launch, user: RunAs) -> list[str]:
+    """Return what of /tmp and /var/tmp a subject needs: what its commands, variables and folders name."""
+    return named_temporary(_named(launch, user))
 
 
 def named_temporary(texts: Sequence[str]) -> list[str]:

@@ -238,6 +238,8 @@ class _Supervisor:
             _say({"event": "failed", **result})
             return 1
         self._subject = result
+        # Who was stopped (SIGSTOP) sees only then that Prony is gone. Namespaces may have cleared it before.
+        linux.die_with_parent(signal.SIGCONT)
         self._step_aside()
         _say(
             {

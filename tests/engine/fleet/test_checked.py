@@ -1,13 +1,16 @@
 """Workers that are not as this side is are named before anything is sent."""
 
 import platform
+from dataclasses import replace
 
 import pytest
 
+from prony.engine.answers import MachineFacts
 from prony.engine.fleet.address import Fleet
 from prony.engine.fleet.engine import FleetEngine
 from prony.engine.fleet.loss import OnLoss
 from prony.errors import EngineError
+from prony.model.facts import Fingerprint
 from prony.model.workload import EngineChoice
 from prony.version import prony_version
 
@@ -19,8 +22,8 @@ class Paper:
 
     def __init__(self, **odd):
         self.names = {"tls://192.0.2.1:9": "far-1", "tls://192.0.2.2:9": "far-2"}
-        usual = {"version": prony_version(), "machine": platform.machine(), "cpus": 2}
-        self._facts = dict(zip(self.names, ({**usual}, {**usual, **odd}), strict=True))
+        usual = MachineFacts(prony_version(), platform.machine(), "far", 2, 7, False, Fingerprint())
+        self._facts = dict(zip(self.names, (usual, replace(usual, **odd)), strict=True))
 
     def at_most(self, count):
         assert count == 2

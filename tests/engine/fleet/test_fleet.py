@@ -286,7 +286,7 @@ def test_a_scheduler_of_the_users_own_with_mutual_tls(server, secure, monkeypatc
 def test_a_worker_that_does_not_answer_is_named(secure):
     when_there(secure)
     with opened(fleet_of(*secure)) as cluster:
-        pids = {cluster.names[address]: one["pid"] for address, one in cluster.ask_facts().items()}
+        pids = {cluster.names[address]: one.pid for address, one in cluster.ask_facts().items()}
         os.kill(pids["far-1"], signal.SIGSTOP)
         with pytest.raises(EngineError, match=r"these workers of the fleet do not answer: far-1$"):
             cluster.ask_facts()

@@ -27,6 +27,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from prony.engine.answers import MachineFacts, read_facts
 from prony.engine.fleet.address import CERTIFICATE, KEY, NEEDS, ROOT, Fleet
 from prony.engine.fleet.certificates import certificates_of_days, check_certificates
 from prony.engine.fleet.clocks import Probe
@@ -34,6 +35,7 @@ from prony.engine.fleet.hosts import Hosts
 from prony.engine.fleet.member import FleetMember, Generator, HereGenerator, SeatedGenerator, facts
 from prony.engine.fleet.workers import StartedWorker, here_command, kill, ssh_command, started, wait_for
 from prony.engine.seat import cancel_at_end_of_stdin, take_seat
+from prony.engine.ssh import reached_address
 from prony.errors import EngineError, HostError, PronyError
 from prony.model.shapes import Json
 from prony.sandbox import linux
@@ -57,8 +59,6 @@ _REACH_S = 30.0
 # One that is silent must not keep the others from being asked: they end when nobody does (`member`).
 _ANSWER_S = 1.0
 _CLOSE_S = 3.0
-# ssh(1): the client's address and port, and the server's.
-_PARTS_OF_SSH_CONNECTION = 4
 # What a cluster has for a load is kept on each worker, under this name.
 _EXTENSION = "prony"
 _GENERATOR = "prony-generator"
@@ -134,13 +134,13 @@ class Cluster:
         """Return the first so many of these workers."""
         return Cluster(self._client, self._run, dict(islice(self.names.items(), count)))
 
-    def ask_facts(self) -> Mapping[str, Json]:
+    def ask_facts(self) -> Mapping[str, MachineFacts]:
         """Return the facts of each worker.
 
-        *Errors*: EngineError naming one that cannot run Prony.
+        *Errors*: EngineError naming one that cannot run Prony, or says what are no facts.
         """
-        found: dict[str, Json] = self._on_each(facts)
-        return found
+        found: dict[str, object] = self._on_each(facts)
+        return {address: read_facts(self.names[address], said) for address, said in found.items()}
 
     def prepare(self, on_beat: OnBeat) -> None:
         """Make each worker a member; ``on_beat`` receives address and beat, in another thread."""
@@ -491,7 +491,7 @@ def _serve_orders() -> None:
             generator = stack.enter_context(_generator(order["seat"], order["parent"]))
             order = _next_order()
         files = order.get("files") or _read(Path(order["certificates"]).expanduser())
-        asyncio.run(_serve({**order, "files": files, "host": _own_address()}, generator))
+        asyncio.run(_serve({**order, "files": files, "host": reached_address()}, generator))
 
 
 def _next_order() -> Json:
@@ -519,12 +519,6 @@ def _generator(seat: Json | None, parent: int) -> Iterator[Generator]:
     with generator.started():
         take_seat({**seat, "network_namespace": None, "joins": ()}, parent)
         yield generator
-
-
-def _own_address() -> str:
-    """Return where this worker listens: where it was reached over SSH, else on the loopback."""
-    reached = os.environ.get("SSH_CONNECTION", "").split()
-    return reached[2] if len(reached) == _PARTS_OF_SSH_CONNECTION else "127.0.0.1"
 
 
 async def _reach(distributed: Any, url: str, security: Any) -> None:

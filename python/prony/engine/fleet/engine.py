@@ -16,21 +16,21 @@ from dataclasses import replace
 
 from prony.analysis.distribution import EMPTY, read_distribution
 from prony.analysis.latency import summarise
+from prony.engine.answers import MachineFacts, event_in, progress_in, read_answer
 from prony.engine.authority import text_of
 from prony.engine.base import OnEvent, recording_of
 from prony.engine.child_process import SPARE_NS
 from prony.engine.fleet.address import Fleet
-from prony.engine.fleet.answers import event_in, progress_in, read_answer
 from prony.engine.fleet.clocks import MOST_DRIFT_PPM, Offset, Probe, drift_of, offset_at
 from prony.engine.fleet.cluster import Cluster, Submission, opened
 from prony.engine.fleet.liveness import Liveness
 from prony.engine.fleet.loss import OnLoss
 from prony.engine.fleet.progress import summed
 from prony.errors import EngineError
+from prony.escapes import shortened
 from prony.model.address import Address
-from prony.model.facts import Fingerprint
 from prony.model.recording import GeneratorMachine, Recording
-from prony.model.shapes import Json, decode
+from prony.model.shapes import Json
 from prony.model.workload import EngineChoice, Workload
 from prony.seat import EngineSeat
 from prony.specification import hard_limit_ns, to_spec
@@ -85,10 +85,10 @@ class FleetEngine:
         """Run a specification as ``run`` does, on workers that are connected: on one a connection at most."""
         cluster = cluster.at_most(spec["workload"]["loop"]["connections"] or len(cluster.names))
         found = _checked(cluster)
-        threads = {address: self._threads or max(1, int(one["cpus"]) // 2) for address, one in found.items()}
+        threads = {address: self._threads or max(1, one.cpus // 2) for address, one in found.items()}
         if self._fleet.workers is not None:
             # Nobody else holds the certificates of its own: they are in memory, and go with them.
-            found = {address: {**one, "is_root": False} for address, one in found.items()}
+            found = {address: replace(one, is_root=False) for address, one in found.items()}
         self._run = _Run(cluster, found, self._on_loss, on_event)
         try:
             return self._run.load(spec, threads, limit_ns)
@@ -101,27 +101,26 @@ class FleetEngine:
             run.cancel()
 
 
-def _checked(cluster: Cluster) -> Mapping[str, Json]:
+def _checked(cluster: Cluster) -> Mapping[str, MachineFacts]:
     """Return the facts of all workers; refuse those with another Prony, or on another architecture: they
     would count or time otherwise.
 
     *Errors*: EngineError with all of them.
     """
     facts = cluster.ask_facts()
-    own = {"version": prony_version(), "machine": platform.machine()}
+    version, machine = prony_version(), platform.machine()
 
-    def others(what: str) -> list[str]:
-        named = ((cluster.names[address], found[what]) for address, found in facts.items())
-        return [f"{name} has {found}" for name, found in named if found != own[what]]
+    def others(own: str, said: Mapping[str, str]) -> list[str]:
+        return [f"{cluster.names[one]} has {shortened(found)}" for one, found in said.items() if found != own]
 
-    if versions := others("version"):
+    if versions := others(version, {address: one.version for address, one in facts.items()}):
         raise EngineError(
-            f"this is Prony {own['version']}, and of the fleet {', '.join(versions)}",
-            hint=f"install Prony {own['version']} there, and start the workers again",
+            f"this is Prony {version}, and of the fleet {', '.join(versions)}",
+            hint=f"install Prony {version} there, and start the workers again",
         )
-    if architectures := others("machine"):
+    if architectures := others(machine, {address: one.machine for address, one in facts.items()}):
         raise EngineError(
-            f"this is Prony on {own['machine']}, and of the fleet {', '.join(architectures)}",
+            f"this is Prony on {machine}, and of the fleet {', '.join(architectures)}",
             hint="machines of one architecture share a load: leave the others out",
         )
     return facts
@@ -131,7 +130,7 @@ class _Run:
     """One load, in the order of its events."""
 
     def __init__(
-        self, cluster: Cluster, facts: Mapping[str, Json], on_loss: OnLoss, on_event: OnEvent
+        self, cluster: Cluster, facts: Mapping[str, MachineFacts], on_loss: OnLoss, on_event: OnEvent
     ) -> None:
         self._cluster, self._facts, self._on_loss, self._on_event = cluster, facts, on_loss, on_event
         self._probes: dict[str, list[Probe]] = {address: [] for address in cluster.names}
@@ -345,8 +344,8 @@ class _Run:
         facts = self._facts[address]
         whole = GeneratorMachine(
             name=self._cluster.names[address],
-            fingerprint=decode(Fingerprint, facts["fingerprint"], "fingerprint"),
-            as_root=bool(facts["is_root"]),
+            fingerprint=facts.fingerprint,
+            as_root=facts.is_root,
         )
         if address in self._lost:
             return replace(whole, lost=self._lost[address], lost_at_ns=self._lost_at_ns[address])

@@ -8,7 +8,7 @@
 
 from collections.abc import Container, Mapping
 
-from prony.engine.fleet.answers import PHASES
+from prony.engine.answers import PHASES
 from prony.model.shapes import Json
 
 _COUNTED = ("ok", "failed")

@@ -19,8 +19,8 @@ from typing import IO
 
 from prony.engine.child_process import boot_command
 from prony.engine.fleet.hosts import Host
-from prony.engine.ssh import Login
-from prony.errors import EngineError, HostError
+from prony.engine.ssh import Login, end_of, started_process
+from prony.errors import EngineError
 from prony.model.shapes import Json
 
 _MODULE = "prony.engine.fleet.cluster"
@@ -40,11 +40,10 @@ class StartedWorker:
 
     def give(self, order: Json) -> None:
         """Give the worker an order; of one that has ended, nothing."""
-        pipe = _input(self)
+        pipe = end_of(self.process.stdin)
         with contextlib.suppress(BrokenPipeError):
             # Stays open: when it closes, the worker knows that Prony is gone.
             pipe.write(json.dumps({**order, "name": self.name}).encode() + b"\n")
-            pipe.flush()
 
     def last_words(self) -> str:
         """Return the last line of its errors, or its exit status where it has none."""
@@ -70,29 +69,11 @@ def started(name: str, command: Sequence[str]) -> Iterator[StartedWorker]:
     *Errors*: HostError when the program is not installed.
     """
     with TemporaryFile() as errors:
-        try:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=errors,
-                # Only Prony handles Ctrl-C in the terminal.
-                start_new_session=True,
-            )
-        except FileNotFoundError as error:
-            hint = "apt-get install openssh-client" if command[0] == "ssh" else None
-            raise HostError(f"`{command[0]}` is not installed", hint=hint) from error
-        worker = StartedWorker(name, process, errors)
+        worker = StartedWorker(name, started_process(command, subprocess.DEVNULL, errors), errors)
         try:
             yield worker
         finally:
             kill([worker])
-
-
-def _input(worker: StartedWorker) -> IO[bytes]:
-    if worker.process.stdin is None:
-        raise AssertionError("a worker has a pipe")
-    return worker.process.stdin
 
 
 def wait_for(workers: Sequence[StartedWorker], connected: Callable[[], Collection[str]]) -> None:
@@ -120,7 +101,7 @@ def kill(workers: Sequence[StartedWorker]) -> None:
     """
     for one in workers:
         with contextlib.suppress(BrokenPipeError):
-            _input(one).close()
+            end_of(one.process.stdin).close()
         with contextlib.suppress(PermissionError):
             one.process.kill()
     for one in workers:

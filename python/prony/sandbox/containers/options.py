@@ -48,9 +48,9 @@ def limit_options(limits: Limits) -> list[str]:
     return [*options, "--pids-limit", str(limits.pids or -1)]
 
 
-def hiding_options(file: Path | None) -> list[str]:
+def hiding_options(file: Path) -> list[str]:
     """Return the options that let ``file`` be empty in a container, if there is such a file."""
-    if file is None or not file.is_file():
+    if not file.is_file():
         return []
     return ["--mount", _csv(["type=bind", f"source={os.devnull}", f"target={file}", "readonly"])]
 

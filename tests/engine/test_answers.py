@@ -5,8 +5,8 @@ import json
 import pytest
 
 from prony._engine import ReferenceServer
+from prony.engine.answers import event_in, progress_in, read_answer, read_facts
 from prony.engine.fleet.address import Fleet
-from prony.engine.fleet.answers import event_in, progress_in, read_answer
 from prony.engine.fleet.cluster import Cluster
 from prony.engine.fleet.engine import FleetEngine
 from prony.engine.fleet.loss import OnLoss
@@ -43,6 +43,24 @@ PROGRESS = {
 def test_what_is_no_answer_is_refused_with_the_generators_name(said):
     with pytest.raises(EngineError, match=r"^generator `far-1` sent what is no answer of Prony's: "):
         read_answer("far-1", said)
+
+
+FACTS = {
+    **{"version": "1", "machine": "x86_64", "host": "far-1", "cpus": 2, "pid": 7, "is_root": False},
+    "fingerprint": {"kernel": {"release": "6.1"}},
+}
+
+
+@pytest.mark.parametrize(
+    "said", [None, [], {**FACTS, "cpus": "many"}, {**FACTS, "cpus": -1}, {**FACTS, "version": {"\x1b[2J": 1}}]
+)
+def test_what_are_no_facts_of_a_machine_is_refused_in_one_line(said):
+    assert read_facts("far-1", FACTS).cpus == 2
+    with pytest.raises(
+        EngineError, match=r"^generator `far-1` sent what is no answer of Prony's: facts"
+    ) as no:
+        read_facts("far-1", said)
+    assert no.value.message.isprintable()
 
 
 @pytest.mark.parametrize(

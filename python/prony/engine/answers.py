@@ -1,4 +1,5 @@
-"""What the generators of a fleet say, read strictly: who says what is no answer of Prony's is named. Pure.
+"""What generators on other machines say, of a fleet or for a target, read strictly: who says what is no
+answer of Prony's is named. Pure.
 
 >>> read_answer("far-1", b'{"recording": {"format": 1}}')
 '{"format": 1}'
@@ -9,15 +10,42 @@ prony.errors.EngineError: far-1: no server
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from prony.errors import EngineError
+from prony.escapes import shortened
 from prony.lines import json_object
-from prony.model.shapes import Json
+from prony.model.facts import Fingerprint
+from prony.model.shapes import Json, ShapeError, decode
 
 PHASES = ("opening", "warmup", "window", "drain")
 """Of a load, in their order."""
 
 _COUNTS = ("elapsed_ns", "ok", "failed", "in_flight", "queued", "connected")
+
+
+@dataclass(frozen=True, slots=True)
+class MachineFacts:
+    """What a machine that sends load says of itself: its Prony and architecture, and what is kept of it."""
+
+    version: str
+    machine: str
+    host: str
+    cpus: int
+    pid: int
+    is_root: bool
+    fingerprint: Fingerprint
+
+
+def read_facts(name: str, said: object) -> MachineFacts:
+    """Return the facts of a generator's machine.
+
+    *Errors*: EngineError where they are none.
+    """
+    try:
+        return decode(MachineFacts, said, "facts")
+    except ShapeError as error:
+        raise _no_answer(name, shortened(str(error), 200)) from error
 
 
 def read_answer(name: str, said: bytes) -> str:
@@ -28,15 +56,26 @@ def read_answer(name: str, said: bytes) -> str:
     try:
         found = json_object(said)
     except ValueError:
-        found = {}
-    match found:
+        raise _no_answer(name, repr(said[:60])) from None
+    return json.dumps(recording_in(name, found))
+
+
+def recording_in(name: str, answer: Json) -> Json:
+    """Return the Recording in an answer.
+
+    *Errors*: EngineError when the load failed there, or this is no answer.
+    """
+    match answer:
         case {"error": str(words)}:
-            raise EngineError(f"{name}: {words}")
+            raise EngineError(f"{name}: {shortened(words, 400)}")
         case {"recording": dict(recording)}:
-            return json.dumps(recording)
-    raise EngineError(
-        f"generator `{name}` sent what is no answer of Prony's: {said[:60]!r}",
-        hint="see what runs there as a worker of the fleet",
+            return recording
+    raise _no_answer(name, f"fields {shortened(', '.join(answer)) or 'none'}")
+
+
+def _no_answer(name: str, why: str) -> EngineError:
+    return EngineError(
+        f"generator `{name}` sent what is no answer of Prony's: {why}", hint="see what runs there"
     )
 
 
