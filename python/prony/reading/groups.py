@@ -34,6 +34,7 @@ from prony.model.shown import INTERNAL, json_of, shown, shown_as
 from prony.model.workload import ClosedLoop, EngineChoice, OpenLoop, Workload
 from prony.reading.cells import MeasuredCell
 from prony.reading.failures import FailureTest, failure_tests
+from prony.reading.paths import shown_paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,8 @@ class Group:
     @shown_as("cells")
     def measured_cells(self) -> tuple[MeasuredCell, ...]:
         """Its cells, with all that is known of them."""
-        return tuple(MeasuredCell(one, self.diagnoses.get(one.cell.id)) for one in self.cells)
+        kept = shown_paths(self.cells) if self.workload.mix else frozenset()
+        return tuple(MeasuredCell(one, self.diagnoses.get(one.cell.id), kept) for one in self.cells)
 
     @shown
     def most_per_s(self) -> float | None:
