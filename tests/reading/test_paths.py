@@ -15,7 +15,7 @@ from prony.cli.report import report_data
 from prony.errors import ArchiveError
 from prony.faces.markdown import markdown
 from prony.faces.schema import report_schema
-from prony.model.workload import Mix, MixPath
+from prony.model.workload import OTHERS, Mix, MixPath, RequestFile, RequestOrder
 from prony.page.study import page_of_study
 from prony.reading.paths import cell_paths
 from prony.reading.study import read_archive
@@ -95,7 +95,7 @@ def test_of_many_paths_the_worst_have_rows_and_the_others_are_one_sum(tmp_path):
     assert len(rows) == 20
     names = [row[1] for row in rows[:10]]
     assert {"/", "/cart"} < set(names)
-    assert names[-1] == "91 others"
+    assert names[-1] == "all others"
     (group,) = report_data(path)["groups"]
     for cell in group["cells"]:
         assert len(cell["paths"]) == 100
@@ -110,10 +110,18 @@ def test_a_path_that_fails_is_shown_though_it_is_as_quick_as_the_others(tmp_path
     assert ["/90" in row[1] for row in rows].count(True) == 2
 
 
+def test_what_is_a_sum_already_has_no_row_of_its_own(tmp_path):
+    file = RequestFile("urls.txt", "0" * 64, 1000, RequestOrder.IN_ORDER)
+    mix = Mix((*MANY.paths[:99], MixPath(OTHERS, 20)), file=file)
+    rows = _rows(study_of_mix(tmp_path / "a.prony", {"reset": 9}, mix, failing=OTHERS))
+    assert [row[1] for row in rows].count("all others") == 2
+    assert "others" not in [row[1] for row in rows]
+
+
 def test_few_paths_have_all_rows(tmp_path):
     path = study_of_mix(tmp_path / "a.prony", mix=Mix(MANY.paths[:10]))
     assert len(_rows(path)) == 20
-    assert not any("others" in row[1] for row in _rows(path))
+    assert not any("all others" in row[1] for row in _rows(path))
     assert report_data(path)["groups"][0]["cells"][0]["other_paths"] is None
 
 

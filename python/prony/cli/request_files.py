@@ -162,10 +162,9 @@ class RequestFiles:
         def of(part: "WorkloadDocument", load: Workload) -> Workload:
             if part.file is None:
                 return load
-            named = (folder / name if name else None for name in (part.requests_from, part.data))
-            return _in_cell(
-                load, replace(self, options=FileOptions(*named, OrderOption.of(part.order)), keys=True)
-            )
+            listed, data = (folder / name if name else None for name in (part.requests_from, part.data))
+            options = FileOptions(listed, data, OrderOption.of(part.order))
+            return _in_cell(load, replace(self, options=options, keys=True))
 
         return of
 

@@ -20,6 +20,7 @@ from prony.analysis.summary import (
 )
 from prony.model.shapes import INLINE
 from prony.model.shown import INTERNAL, shown
+from prony.model.workload import OTHERS
 
 _SHOWN = ("50", "99")
 _MOST_ROWS, _LEAST_PATHS = 20, 3
@@ -63,7 +64,7 @@ def cell_paths(cell: CellSummary) -> tuple[CellPath, ...]:
 
 @dataclass(frozen=True, slots=True)
 class OtherPaths:
-    """How many paths of a cell tables leave out, and these together, as a `CellPath`."""
+    """How many of the paths of a cell tables leave out, and these together, as a `CellPath`."""
 
     paths: int
     asked: float
@@ -73,24 +74,26 @@ class OtherPaths:
 
 def shown_paths(cells: Sequence[CellSummary]) -> frozenset[int]:
     """Return which paths tables show of each of these cells, by their place in the mix: all, if that makes a
-    short table; else those that fail most, at most as many as half, and those that are slowest, in any of the
-    cells.
+    short table; else those that fail most, at most as many as half, and those of the highest medians, in any
+    of the cells.
     """
     each = [paths for cell in cells if (paths := cell_paths(cell))]
     places = range(max(map(len, each), default=0))
     if len(each) * len(places) <= _MOST_ROWS:
         return frozenset(places)
+    # What a file has beyond its first hundred paths is a sum already.
+    alone = [k for k in places if each[0][k].path != OTHERS]
     room = max(_LEAST_PATHS, _MOST_ROWS // len(each) - 1)
-    lost = {k: max(paths[k].account.lost for paths in each) for k in places}
-    slow = {k: max(_slowness(paths[k]) for paths in each) for k in places}
-    failing = sorted((k for k in places if lost[k]), key=lambda k: -lost[k])[: (room + 1) // 2]
-    slowest = sorted((k for k in places if k not in failing), key=lambda k: slow[k], reverse=True)
+    lost = {k: max(paths[k].account.lost for paths in each) for k in alone}
+    slow = {k: max(_median(paths[k]) for paths in each) for k in alone}
+    failing = sorted((k for k in alone if lost[k]), key=lambda k: -lost[k])[: (room + 1) // 2]
+    slowest = sorted((k for k in alone if k not in failing), key=lambda k: slow[k], reverse=True)
     return frozenset([*failing, *slowest][:room])
 
 
-def _slowness(path: CellPath) -> float:
-    found = [one.mean for name in reversed(_SHOWN) if isinstance(one := path.percentiles[name], Estimate)]
-    return found[0] if found else 0.0
+def _median(path: CellPath) -> float:
+    found = path.percentiles["50"]
+    return found.mean if isinstance(found, Estimate) else 0.0
 
 
 def other_paths(found: Sequence[CellPath], kept: Collection[int]) -> OtherPaths | None:

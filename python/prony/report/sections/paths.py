@@ -65,9 +65,7 @@ class _Others:
 
     def entries(self) -> tuple[Entry, ...]:
         """Return the cells of their row, without the subject."""
-        name = Entry(
-            text("{} others", Figure(self.paths.paths, count, self.at + pointer("paths"))), Tone.QUIET
-        )
+        name = Entry("all others", Tone.QUIET)
         return (name, *_counts(self.paths, self.at), *(Entry("", Tone.QUIET) for _ in _SHOWN))
 
 
