@@ -287,6 +287,8 @@ class WorkloadDocument(_Lengths):
     a mix: as ``{path = "/", weight = 9}``, or a path alone, whose weight is 1.
     ``requests_from``, ``data``, ``order``: files of requests, or of values for templates in paths and
     headers, as the options of these names; a relative name is from the study's folder.
+    ``connection_requests``, ``connection_age``: a connection ends after so many requests, or with the first
+    reply after this time.
     """
 
     name: Name | None = None
@@ -298,6 +300,8 @@ class WorkloadDocument(_Lengths):
     arrivals: Arrivals = Arrivals.CONSTANT
     requests: PositiveInt | None = None
     keep_alive: bool = True
+    connection_requests: PositiveInt | None = None
+    connection_age: Duration | None = None
     path: Annotated[str, Field(pattern=r"^/[!-~]*$")] | None = None
     paths: tuple[Annotated[PathDocument, BeforeValidator(_as_path)], ...] = ()
     headers: Mapping[
@@ -324,9 +328,14 @@ class WorkloadDocument(_Lengths):
         return self
 
     @model_validator(mode="after")
-    def _streams_are_of_kept_connections(self) -> "WorkloadDocument":
-        if not self.keep_alive and self.streams != (1,):
-            raise ValueError("`streams` need connections that are kept: leave out `keep_alive = false`")
+    def _kept_connections_are_kept(self) -> "WorkloadDocument":
+        limits = ("connection_requests", "connection_age")
+        of_kept = [name for name in limits if getattr(self, name) is not None]
+        of_kept += ["streams"] if self.streams != (1,) else []
+        if of_kept and not self.keep_alive:
+            raise ValueError(
+                f"`{of_kept[0]}` needs connections that are kept: leave out `keep_alive = false`"
+            )
         return self
 
     @model_validator(mode="after")

@@ -124,6 +124,11 @@ def test_a_study_goes_on_only_with_the_same_requests(of_file):
         ('requests_from = "none"', (), "cannot read `studies/none`"),
         ('data = "list"\norder = "weighted"', (), "rows of data are equal"),
         ('data = "list"', (), "fills no template"),
+        (
+            "connection_requests = 9\nkeep_alive = false",
+            (),
+            "`connection_requests` needs connections that are kept",
+        ),
         ('requests_from = "list"', ("--requests-from", "studies/list"), "have requests already"),
         ('requests_from = "list"', ("--fleet", "local:2"), "`local:2` sends no requests from a file"),
     ],
@@ -132,3 +137,9 @@ def test_keys_of_a_study_that_do_not_go_together_are_refused(of_file, keys, opti
     done = of_file(keys, *options)
     assert (done.status, of_file.study.task) == (2, None)
     assert why in " ".join(done.err.split()), done.err
+
+
+def test_a_load_of_a_study_ends_its_connections(of_file):
+    of_file('connection_requests = 100\nconnection_age = "10s"')
+    (load,) = {cell.workload for cell in of_file.study.task.plan.cells}
+    assert (load.connection_requests, load.connection_age_ns) == (100, 10_000_000_000)
