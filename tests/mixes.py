@@ -57,16 +57,19 @@ LOAD = of_mix(Workload(ClosedLoop(4), DurationStop(2 * build.SECOND)))
 SLOW = {"a+hello": 3, "b+hello": 9}
 
 
-def study_of_mix(path, errors=None):
-    """An archive of two subjects in five blocks; the carts of ``b`` are slow, or fail so often."""
-    cells = tuple(Cell(k + 1, build.subject(name), LOAD) for k, name in enumerate(SLOW))
+def study_of_mix(path, errors=None, mix=SHOP, failing="/cart"):
+    """An archive of two subjects in five blocks; the carts of ``b`` are slow, and a path of its
+    fails so often.
+    """
+    load = of_mix(LOAD, mix)
+    cells = tuple(Cell(k + 1, build.subject(name), load) for k, name in enumerate(SLOW))
     plan = Plan("shop", "Shop", "", "quick", cells, 5, 1, "Which is best?")
     with create(path, plan, build.FINGERPRINT) as writer:
         for name in SLOW:
             writer.record_subject(SubjectRecord(name, sandbox=SandboxFacts(Network.HOST)))
         for block in range(5):
             for place, cell in enumerate(cells):
-                writer.append(_trial(cell, block, place, errors or {}))
+                writer.append(_trial(cell, block, place, {failing: errors} if errors else {}))
         writer.finish()
     return path
 
@@ -77,7 +80,9 @@ def _trial(cell, block, place, errors):
         "/": [2 * MS + 1000 * k + block for k in range(1800)],
         "/cart": [slow * MS + 1000 * k + block for k in range(200)],
     }
+    quick = {one.path: [MS + block] * 100 for one in cell.workload.mix.paths if one.path not in ok}
+    ok = {**ok, **quick}
     every = [value for values in ok.values() for value in values]
-    failed = {"/cart": errors} if errors and cell.subject.name == "b+hello" else {}
-    recording = decode_recording(wire_of_mix(LOAD, ok, failed))
+    failed = errors if cell.subject.name == "b+hello" else {}
+    recording = decode_recording(wire_of_mix(cell.workload, ok, failed))
     return replace(build.trial(cell, block, place, every), recording=recording)

@@ -23,9 +23,10 @@ CALLED_BY_LIBRARIES = {
     "sandbox.exchange._Incoming.makefile",
     "sandbox.exchange._Incoming.readinto",
     "study_document.CrossCheckDocument._checks_something",
+    "study_document.WorkloadDocument._kept_connections_are_kept",
     "study_document.WorkloadDocument._loop_has_its_fields",
     "study_document.WorkloadDocument._paths_are_a_mix",
-    "study_document.WorkloadDocument._streams_are_of_kept_connections",
+    "study_document.WorkloadDocument._requests_are_of_one_file",
 }
 
 

@@ -4,7 +4,7 @@ Pure: reads no file and starts nothing. A study in the catalogue, a user's own f
 hoc run all become a `StudyDocument`, and from there one path leads to the `Plan`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -25,6 +25,7 @@ from prony.study_document import (
     SourceDocument,
     StudyDocument,
     SubjectDocument,
+    WorkloadDocument,
 )
 from prony.workloads import asking, engines_of, in_profile, is_skipped, workloads_of
 
@@ -60,6 +61,16 @@ class CatalogView(Protocol):
         ...
 
 
+RequestsOf = Callable[[WorkloadDocument, Workload], Workload]
+"""Returns a load of a document with the requests of the file that the document names."""
+
+
+def _of_no_file(part: WorkloadDocument, load: Workload) -> Workload:
+    if part.file is not None:
+        raise UsageError(f"`{part.file}`: only `prony run` on this machine sends requests from a file")
+    return load
+
+
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
     """What the command line adds to a document. ``settings``: overridden settings by the name of a server or
@@ -68,6 +79,7 @@ class PlanOptions:
 
     ``only`` and ``connections``: subjects, and closed loops, that alone are measured; null: all.
     ``calibrate``: with or without calibration, regardless of the document; null: as the document says.
+    ``requests``: reads the files that loads name.
     """
 
     profile: str | None = None
@@ -81,6 +93,7 @@ class PlanOptions:
     settings: Mapping[str, Mapping[str, Choice]] = field(default_factory=dict)
     entrance: Mapping[str, Choice] = field(default_factory=dict)
     calibrate: bool | None = None
+    requests: RequestsOf = _of_no_file
 
 
 def make_plan(
@@ -161,7 +174,7 @@ def _cells(
     shared = replace(options.engine, pacing=Pacing.usual(shares_cpus=True))
     chosen = shared if options.sandbox.share_cpus else options.engine
     loads = [
-        (setup, load, engine)
+        (setup, options.requests(part, load), engine)
         for setup in found
         for part in parts
         if part.is_for(setup.subject.name)

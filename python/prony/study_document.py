@@ -39,6 +39,7 @@ from prony.model.workload import (
     Arrivals,
     Mix,
     MixPath,
+    RequestOrder,
     fault_of_mix,
     is_own_generator,
 )
@@ -162,6 +163,7 @@ Rate = Annotated[float, Field(gt=0, le=MAX_RATE_PER_S, allow_inf_nan=False)]
 Rates = Annotated[tuple[Rate, ...], BeforeValidator(_as_rates), Field(min_length=1)]
 Bound = Annotated[float, Field(allow_inf_nan=False)]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
+FileName = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=4096)]
 Generators = Annotated[
     tuple[
         Annotated[
@@ -270,6 +272,10 @@ def _as_path(value: object) -> object:
     return {"path": value} if isinstance(value, str) else value
 
 
+def _as_order(value: object) -> object:
+    return value.replace("-", "_") if isinstance(value, str) else value
+
+
 class WorkloadDocument(_Lengths):
     """``[[workloads]]``: one load, or several that differ in connections, rate, streams or generator.
 
@@ -279,6 +285,10 @@ class WorkloadDocument(_Lengths):
     ``streams``: requests at once on each connection, one or several numbers; more than one only over HTTP/2.
     ``headers`` are sent in addition to those of the app's contract. ``paths``: several in place of ``path``,
     a mix: as ``{path = "/", weight = 9}``, or a path alone, whose weight is 1.
+    ``requests_from``, ``data``, ``order``: files of requests, or of values for templates in paths and
+    headers, as the options of these names; a relative name is from the study's folder.
+    ``connection_requests``, ``connection_age``: a connection ends after so many requests, or with the first
+    reply after this time.
     """
 
     name: Name | None = None
@@ -290,11 +300,16 @@ class WorkloadDocument(_Lengths):
     arrivals: Arrivals = Arrivals.CONSTANT
     requests: PositiveInt | None = None
     keep_alive: bool = True
+    connection_requests: PositiveInt | None = None
+    connection_age: Duration | None = None
     path: Annotated[str, Field(pattern=r"^/[!-~]*$")] | None = None
     paths: tuple[Annotated[PathDocument, BeforeValidator(_as_path)], ...] = ()
     headers: Mapping[
         Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")], Annotated[str, Field(pattern=r"^[ -~]*$")]
     ] = Field(default_factory=dict)
+    requests_from: FileName | None = None
+    data: FileName | None = None
+    order: Annotated[RequestOrder, BeforeValidator(_as_order)] | None = None
     engines: Generators = ()
     threads: Annotated[int, Field(gt=0, le=MAX_THREADS)] | None = None
 
@@ -313,9 +328,14 @@ class WorkloadDocument(_Lengths):
         return self
 
     @model_validator(mode="after")
-    def _streams_are_of_kept_connections(self) -> "WorkloadDocument":
-        if not self.keep_alive and self.streams != (1,):
-            raise ValueError("`streams` need connections that are kept: leave out `keep_alive = false`")
+    def _kept_connections_are_kept(self) -> "WorkloadDocument":
+        limits = ("connection_requests", "connection_age")
+        of_kept = [name for name in limits if getattr(self, name) is not None]
+        of_kept += ["streams"] if self.streams != (1,) else []
+        if of_kept and not self.keep_alive:
+            raise ValueError(
+                f"`{of_kept[0]}` needs connections that are kept: leave out `keep_alive = false`"
+            )
         return self
 
     @model_validator(mode="after")
@@ -327,6 +347,28 @@ class WorkloadDocument(_Lengths):
         if fault := fault_of_mix(Mix(self.mix)):
             raise ValueError(f"`paths`: expected {fault[0]}, found `{fault[1]}`")
         return self
+
+    @model_validator(mode="after")
+    def _requests_are_of_one_file(self) -> "WorkloadDocument":
+        if self.file is None:
+            if self.order is not None:
+                raise ValueError("`order` only works with `requests_from` or `data`")
+            return self
+        if self.requests_from is not None and (self.data or self.mix):
+            other = "data" if self.data else "paths" if self.paths else "path"
+            raise ValueError(
+                f"`requests_from` and `{other}` exclude each other: its lines say what is asked for"
+            )
+        if self.data is not None and self.order is RequestOrder.WEIGHTED:
+            raise ValueError('`order = "weighted"` only works with `requests_from`: rows of data are equal')
+        if others := [one for one in self.engines if one != "prony"]:
+            raise ValueError(f"`{others[0]}` sends no requests from a file; only Prony's own engine does")
+        return self
+
+    @property
+    def file(self) -> str | None:
+        """The file that its requests are from, if any."""
+        return self.requests_from or self.data
 
     @property
     def mix(self) -> tuple[MixPath, ...]:

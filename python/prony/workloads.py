@@ -74,6 +74,8 @@ def workloads_of(part: WorkloadDocument, app: App, request: Request | None) -> I
             timeout_ns=part.timeout,
             connect_timeout_ns=part.connect_timeout,
             streams=streams,
+            connection_requests=part.connection_requests,
+            connection_age_ns=part.connection_age,
         )
         load = replace(load, grace_ns=part.grace or load.longest_ns)
         yield asking(load, app, request, part.mix)

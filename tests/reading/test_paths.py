@@ -8,13 +8,14 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from golden import build
-from mixes import LOAD, MS, SLOW, study_of_mix
+from mixes import LOAD, MS, SHOP, SLOW, study_of_mix
 from prony.analysis.missing import Missing
 from prony.archive import open_archive
 from prony.cli.report import report_data
 from prony.errors import ArchiveError
 from prony.faces.markdown import markdown
 from prony.faces.schema import report_schema
+from prony.model.workload import OTHERS, Mix, MixPath, RequestFile, RequestOrder
 from prony.page.study import page_of_study
 from prony.reading.paths import cell_paths
 from prony.reading.study import read_archive
@@ -78,6 +79,50 @@ def test_the_report_the_short_answer_and_the_page_name_the_mix(tmp_path):
         page = page_of_study(reading, traces(reading, archive.trials()))
     assert "By path" in page
     assert "/cart" in page
+
+
+MANY = Mix((*SHOP.paths, *(MixPath(f"/{number}", 0.1) for number in range(98))))
+
+
+def _rows(path):
+    (section,) = [one for one in study_report(read(path)).sections if str(one.heading) == "By path"]
+    return [[str(entry.text) for entry in row] for row in section.blocks[1].rows]
+
+
+def test_of_many_paths_the_worst_have_rows_and_the_others_are_one_sum(tmp_path):
+    path = study_of_mix(tmp_path / "a.prony", {"reset": 200}, MANY)
+    rows = _rows(path)
+    assert len(rows) == 20
+    names = [row[1] for row in rows[:10]]
+    assert {"/", "/cart"} < set(names)
+    assert names[-1] == "all others"
+    (group,) = report_data(path)["groups"]
+    for cell in group["cells"]:
+        assert len(cell["paths"]) == 100
+        shown = [one for one in cell["paths"] if one["path"] in names]
+        for name in ("requests", "errors"):
+            every = sum(one[name] for one in cell["paths"])
+            assert sum(one[name] for one in shown) + cell["other_paths"][name] == every
+
+
+def test_a_path_that_fails_is_shown_though_it_is_as_quick_as_the_others(tmp_path):
+    rows = _rows(study_of_mix(tmp_path / "a.prony", {"reset": 3}, MANY, failing="/90"))
+    assert ["/90" in row[1] for row in rows].count(True) == 2
+
+
+def test_what_is_a_sum_already_has_no_row_of_its_own(tmp_path):
+    file = RequestFile("urls.txt", "0" * 64, 1000, RequestOrder.IN_ORDER)
+    mix = Mix((*MANY.paths[:99], MixPath(OTHERS, 20)), file=file)
+    rows = _rows(study_of_mix(tmp_path / "a.prony", {"reset": 9}, mix, failing=OTHERS))
+    assert [row[1] for row in rows].count("all others") == 2
+    assert "others" not in [row[1] for row in rows]
+
+
+def test_few_paths_have_all_rows(tmp_path):
+    path = study_of_mix(tmp_path / "a.prony", mix=Mix(MANY.paths[:10]))
+    assert len(_rows(path)) == 20
+    assert not any("all others" in row[1] for row in _rows(path))
+    assert report_data(path)["groups"][0]["cells"][0]["other_paths"] is None
 
 
 def test_an_archive_with_a_mix_is_read_as_it_was_written(tmp_path):

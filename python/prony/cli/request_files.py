@@ -2,7 +2,7 @@
 
 import hashlib
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -17,6 +17,7 @@ from prony.model.workload import CountStop, EngineChoice, MixPath, RequestOrder,
 
 if TYPE_CHECKING:
     from prony.model.plan import Plan
+    from prony.study_document import WorkloadDocument
 
 
 class OrderOption(StrEnum):
@@ -26,6 +27,11 @@ class OrderOption(StrEnum):
     SHUFFLED = "shuffled"
     ONCE = "once"
     WEIGHTED = "weighted"
+
+    @classmethod
+    def of(cls, order: RequestOrder | None) -> "OrderOption | None":
+        """Return how an order is typed."""
+        return None if order is None else cls(order.value.replace("_", "-"))
 
     @property
     def order(self) -> RequestOrder:
@@ -103,10 +109,13 @@ _NOT_ONCE = ("requests", "duration", "stages", "warmup")
 
 @dataclass(frozen=True, slots=True)
 class RequestFiles:
-    """Compiles what the options name. ``open_files`` are the files for the engine, by their digests."""
+    """Compiles what the options name, or a study's file (``keys``). ``open_files`` are the files for the
+    engine, by their digests.
+    """
 
     options: FileOptions = field(default_factory=FileOptions)
     seed: int = 1
+    keys: bool = False
     _files: dict[str, BinaryIO] = field(default_factory=dict)
 
     @property
@@ -128,11 +137,11 @@ class RequestFiles:
 
         if self.options.requests_from is not None:
             path = self.options.requests_from
-            with read_from("--requests-from", path) as file:
+            with read_from("requests_from =" if self.keys else "--requests-from", path) as file:
                 found = of_list(path.name, file, load.request)
         elif self.options.data is not None:
             path = self.options.data
-            with read_from("--data", path) as file:
+            with read_from("data =" if self.keys else "--data", path) as file:
                 found = of_data(path.name, file, load.request, paths)
         else:
             return load
@@ -146,6 +155,19 @@ class RequestFiles:
         warmup_ns = 0 if wish is OrderOption.ONCE else load.warmup_ns
         return replace(load, request=request, mix=mix, stop=stop, warmup_ns=warmup_ns)
 
+    def of_study(self, study: str) -> "Callable[[WorkloadDocument, Workload], Workload]":
+        """Return what reads the files that the loads of a study name, each from the study's own folder."""
+        folder = Path(study).parent
+
+        def of(part: "WorkloadDocument", load: Workload) -> Workload:
+            if part.file is None:
+                return load
+            listed, data = (folder / name if name else None for name in (part.requests_from, part.data))
+            options = FileOptions(listed, data, OrderOption.of(part.order))
+            return _in_cell(load, replace(self, options=options, keys=True))
+
+        return of
+
 
 def with_form(request: Request, form: Sequence[str], method_is_typed: bool) -> Request:
     """Return the request with the form as its body."""
@@ -156,22 +178,32 @@ def with_form(request: Request, form: Sequence[str], method_is_typed: bool) -> R
 
 
 def in_plan(plan: "Plan", files: RequestFiles, is_checked: bool) -> "Plan":
-    """Return the plan with the requests of the files in each of its loads. Bodies of replies are those of the
-    app's own request, and not checked, unless the user says what they are: ``is_checked``.
+    """Return the plan with the requests of the typed files, if any, in each of its loads. Bodies of replies
+    are those of the app's own request, and not checked, unless the user says what they are: ``is_checked``.
 
-    *Errors*: UsageError as `RequestFiles.of`, and for generators that send none.
+    *Errors*: UsageError as `RequestFiles.of`, for loads of a study that have a file, and for generators that
+    send none.
     """
-    if not files.options.names_a_file:
-        return plan
     if files.options.order is OrderOption.ONCE:
         raise UsageError("`--order once` only works with `prony load`: windows of a study have one length")
-    if other := next((one for one in plan.cells if one.engine.name != EngineChoice().name), None):
+    if files.options.names_a_file:
+        of_study = next((mix.file for cell in plan.cells if (mix := cell.workload.mix) and mix.file), None)
+        if of_study is not None:
+            option = "--requests-from" if files.options.requests_from else "--data"
+            raise UsageError(
+                f"`{option}`: loads of `{plan.name}` have requests already, from `{of_study.name}`"
+            )
+        loads = (_in_cell(cell.workload, files, is_checked) for cell in plan.cells)
+        cells = (replace(cell, workload=load) for cell, load in zip(plan.cells, loads, strict=True))
+        plan = replace(plan, cells=tuple(cells))
+    own = EngineChoice().name
+    of_files = (cell for cell in plan.cells if cell.workload.mix and cell.workload.mix.file)
+    if other := next((cell for cell in of_files if cell.engine.name != own), None):
         raise UsageError(f"`{other.engine.name}` sends no requests from a file; only Prony's own engine does")
-    cells = tuple(replace(cell, workload=_in_cell(cell.workload, files, is_checked)) for cell in plan.cells)
-    return replace(plan, cells=cells)
+    return plan
 
 
-def _in_cell(load: Workload, files: RequestFiles, is_checked: bool) -> Workload:
+def _in_cell(load: Workload, files: RequestFiles, is_checked: bool = False) -> Workload:
     paths = load.mix.paths if load.mix else (MixPath(load.request.path),)
     found = files.of(load, paths)
     if is_checked:

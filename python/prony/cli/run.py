@@ -224,7 +224,7 @@ def study_of(options: RunOptions, known: "Catalog", requests: RequestFiles) -> "
     )
     fleet = asked_fleet(options.load)
     chosen = reached_by(fleet, chosen, options.load, options.sandbox)
-    asked = _plan_options(options, chosen, settings)
+    asked = replace(_plan_options(options, chosen, settings), requests=requests.of_study(options.study or ""))
     typed = options.own.requirements is not None or options.own.python is not None
     found = _found(options, known, declared=typed)
     plan, known = _plan(options, known, asked, found)

@@ -3,12 +3,14 @@
 import json
 import shutil
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from prony.cli.protocol import with_usual_pilot
+from prony.cli.request_files import RequestFiles
 from prony.cli.talk import show
 from prony.errors import ExitCode
 
@@ -69,10 +71,12 @@ def _view(name: str, known: "Catalog") -> "StudyView":
 
     source = study_source(name, known)
     document = source.document
-    plans = {
-        profile: with_usual_pilot(plan_of_source(name, source, known, PlanOptions(profile=profile)))
-        for profile in document.profiles
-    }
+    with closing(RequestFiles()) as files:
+        options = PlanOptions(requests=files.of_study(name))
+        plans = {
+            profile: with_usual_pilot(plan_of_source(name, source, known, replace(options, profile=profile)))
+            for profile in document.profiles
+        }
     checks = {profile: checks_of_source(source, plan) for profile, plan in plans.items()}
     lengths = {profile: str(extent_of(plan, known, checks[profile])) for profile, plan in plans.items()}
     return StudyView(

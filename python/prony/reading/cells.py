@@ -21,11 +21,11 @@ from prony.diagnosis.conclusion import Diagnosis
 from prony.metrics import METRICS
 from prony.model.observation import ListenerUsage
 from prony.model.shapes import INLINE
-from prony.model.shown import shown
+from prony.model.shown import INTERNAL, shown
 from prony.model.workload import Workload
 from prony.reading.causes import Ended, ended
 from prony.reading.failures import FailedAlike, FailedRequests, failed_alike, failed_by_class
-from prony.reading.paths import CellPath, cell_paths
+from prony.reading.paths import CellPath, OtherPaths, cell_paths, other_paths
 
 # From here on a burst of connections no longer fits.
 _NEARLY_FULL = 0.9
@@ -88,6 +88,8 @@ class MeasuredCell:
     summary: CellSummary = field(metadata=INLINE)
     diagnosis: Diagnosis | None
     """What limits the subject under this load; null where no trial says."""
+    shown_paths: frozenset[int] = field(default=frozenset(), metadata=INTERNAL)
+    """The paths of a mix that tables show, by their place in it."""
 
     @shown
     def cell_id(self) -> int:
@@ -152,6 +154,11 @@ class MeasuredCell:
     def paths(self) -> tuple[CellPath, ...]:
         """Each path of a mix; empty for one path."""
         return cell_paths(self.summary) if self.summary.cell.workload.mix else ()
+
+    @shown
+    def other_paths(self) -> OtherPaths | None:
+        """The paths that the table of paths leaves out, together; null: it has all."""
+        return other_paths(self.paths, self.shown_paths)
 
 
 def or_null(value: Value) -> float | None:

@@ -34,6 +34,7 @@ from prony.model.shown import INTERNAL, json_of, shown, shown_as
 from prony.model.workload import ClosedLoop, EngineChoice, OpenLoop, Workload
 from prony.reading.cells import MeasuredCell
 from prony.reading.failures import FailureTest, failure_tests
+from prony.reading.paths import shown_paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,8 @@ class Group:
     @shown_as("cells")
     def measured_cells(self) -> tuple[MeasuredCell, ...]:
         """Its cells, with all that is known of them."""
-        return tuple(MeasuredCell(one, self.diagnoses.get(one.cell.id)) for one in self.cells)
+        kept = shown_paths(self.cells) if self.workload.mix else frozenset()
+        return tuple(MeasuredCell(one, self.diagnoses.get(one.cell.id), kept) for one in self.cells)
 
     @shown
     def most_per_s(self) -> float | None:
@@ -110,7 +112,8 @@ def groups_of(
     alike: dict[object, list[CellSummary]] = {}
     for cell in plan.cells:
         load = _load(cell.workload)
-        whole = (load.loop, load.streams, load.stop, load.mix)
+        limits = (load.connection_requests, load.connection_age_ns)
+        whole = (load.loop, load.streams, load.stop, load.mix, limits)
         kind: object = whole if compares_generators else (load, cell.engine)
         kept = cell.workload.request.keep_alive
         name = generator_name(cell) if compares_generators else None
@@ -168,6 +171,8 @@ def _load(workload: Workload) -> Workload:
         timeout_ns=workload.timeout_ns,
         connect_timeout_ns=workload.connect_timeout_ns,
         grace_ns=workload.grace_ns,
+        connection_requests=workload.connection_requests,
+        connection_age_ns=workload.connection_age_ns,
     )
 
 
@@ -261,7 +266,8 @@ def families(groups: Iterable[Group]) -> list[list[Group]]:
     alike: dict[object, list[Group]] = {}
     for group in (one for one in groups if not one.of_generators):
         load, kept = group.workload, group.workload.request.keep_alive
-        own = (type(load.loop), load.streams, load.stop, load.mix, kept, group.asks)
+        limits = (load.connection_requests, load.connection_age_ns)
+        own = (type(load.loop), load.streams, load.stop, load.mix, kept, limits, group.asks)
         same = (group.engine, group.sandbox, *own)
         alike.setdefault(same, []).append(group)
     return [sorted(linked, key=load_size) for groups in alike.values() for linked in _linked(groups)]

@@ -3,18 +3,27 @@
 Must not know words.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from prony.analysis.account import Tally, together
 from prony.analysis.by_session import mean_of_sessions
 from prony.analysis.latency import LoadPath
 from prony.analysis.missing import Missing
-from prony.analysis.summary import CellSummary, Estimated, estimate_geometric, estimate_mean, lost_trials
+from prony.analysis.summary import (
+    CellSummary,
+    Estimate,
+    Estimated,
+    estimate_geometric,
+    estimate_mean,
+    lost_trials,
+)
 from prony.model.shapes import INLINE
 from prony.model.shown import INTERNAL, shown
+from prony.model.workload import OTHERS
 
 _SHOWN = ("50", "99")
+_MOST_ROWS, _LEAST_PATHS = 20, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +60,54 @@ def cell_paths(cell: CellSummary) -> tuple[CellPath, ...]:
     each = zip(*(trial.paths for trial in cell.counted), strict=False)
     sessions = None if cell.by_session is None else [trial.session for trial in cell.counted]
     return tuple(_over_trials(same, cell.account, lost, sessions) for same in each)
+
+
+@dataclass(frozen=True, slots=True)
+class OtherPaths:
+    """How many of the paths of a cell tables leave out, and these together, as a `CellPath`."""
+
+    paths: int
+    asked: float
+    share: float | None
+    account: Tally = field(metadata=INLINE)
+
+
+def shown_paths(cells: Sequence[CellSummary]) -> frozenset[int]:
+    """Return which paths tables show of each of these cells, by their place in the mix: all, if that makes a
+    short table; else those that fail most, at most as many as half, and those of the highest medians, in any
+    of the cells.
+    """
+    each = [paths for cell in cells if (paths := cell_paths(cell))]
+    places = range(max(map(len, each), default=0))
+    if len(each) * len(places) <= _MOST_ROWS:
+        return frozenset(places)
+    # What a file has beyond its first hundred paths is a sum already.
+    alone = [k for k in places if each[0][k].path != OTHERS]
+    room = max(_LEAST_PATHS, _MOST_ROWS // len(each) - 1)
+    lost = {k: max(paths[k].account.lost for paths in each) for k in alone}
+    slow = {k: max(_median(paths[k]) for paths in each) for k in alone}
+    failing = sorted((k for k in alone if lost[k]), key=lambda k: -lost[k])[: (room + 1) // 2]
+    slowest = sorted((k for k in alone if k not in failing), key=lambda k: slow[k], reverse=True)
+    return frozenset([*failing, *slowest][:room])
+
+
+def _median(path: CellPath) -> float:
+    found = path.percentiles["50"]
+    return found.mean if isinstance(found, Estimate) else 0.0
+
+
+def other_paths(found: Sequence[CellPath], kept: Collection[int]) -> OtherPaths | None:
+    """Return the paths of a cell that are not shown; null: all are."""
+    left = [path for place, path in enumerate(found) if place not in kept]
+    if not left:
+        return None
+    shares = [path.share for path in left if path.share is not None]
+    return OtherPaths(
+        paths=len(left),
+        asked=sum(path.asked for path in left),
+        share=sum(shares) if shares else None,
+        account=together(path.account for path in left),
+    )
 
 
 def _over_trials(

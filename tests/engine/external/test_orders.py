@@ -180,3 +180,8 @@ def test_whole_seconds_are_rounded_up():
 def test_vegeta_and_k6_keep_the_fractions_of_a_rate():
     assert "550500/1000s" in command("vegeta", loop=OPEN).commands[0]
     assert '"rate": 550500, "timeUnit": "1000s"' in command("k6", loop=OPEN).files["load.js"].decode()
+
+
+@pytest.mark.parametrize("limit", [{"connection_requests": 9}, {"connection_age_ns": 10**9}])
+def test_no_tool_ends_connections_by_a_limit(limit):
+    assert "does not end connections by a limit" in refused("wrk", **limit)

@@ -233,6 +233,10 @@ def _reasons(tool: Tool, workload: Workload, address: Address) -> tuple[str, ...
             ("cannot change its load in stages", bool(workload.loop.stages)),
             ("has no time-out for connecting alone", workload.connect_timeout_ns is not None),
             ("cannot send a mix of paths", workload.mix is not None),
+            (
+                "does not end connections by a limit",
+                workload.connection_requests or workload.connection_age_ns,
+            ),
             ("cannot stop after a time", isinstance(workload.stop, DurationStop) and not can.duration),
             ("cannot stop after a number of requests", _has_count(workload) and not can.count),
             (

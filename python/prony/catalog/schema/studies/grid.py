@@ -4,14 +4,14 @@ Pure: the catalogue is not asked. Must not know claims or figures.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 
 from prony.model.plan import Cell
 from prony.model.subject import App, Interface, Subject, is_named
-from prony.model.workload import EngineChoice
-from prony.study_document import StudyDocument
+from prony.model.workload import EngineChoice, Mix, MixPath, RequestFile, RequestOrder, Workload
+from prony.study_document import StudyDocument, WorkloadDocument
 from prony.workloads import engines_of, in_profile, is_skipped, workloads_of
 
 _ANY_APP = App("", "", "", {})
@@ -68,7 +68,7 @@ def _cells(document: StudyDocument, name: str) -> tuple[Cell, ...]:
     names = dict.fromkeys(subject for part in measured for subject in document.names(part))
     parts = [in_profile(part, profile) for part in document.workloads if not is_skipped(part, profile)]
     found = (
-        (subject, load, engine)
+        (subject, _named(part, load), engine)
         for subject in names
         for part in parts
         if part.is_for(subject)
@@ -79,3 +79,11 @@ def _cells(document: StudyDocument, name: str) -> tuple[Cell, ...]:
         Cell(number, Subject(subject, "", _ANY_APP, Interface.NONE), load, engine)
         for number, (subject, load, engine) in enumerate(found)
     )
+
+
+def _named(part: WorkloadDocument, load: Workload) -> Workload:
+    """Return the load with the name of the file that its requests are from, which is not read here."""
+    if part.file is None:
+        return load
+    file = RequestFile(part.file, "", 0, part.order or RequestOrder.IN_ORDER)
+    return replace(load, mix=Mix(part.mix or (MixPath(load.request.path),), file=file))
