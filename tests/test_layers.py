@@ -20,7 +20,7 @@ LAYERS = (
     # Measuring.
     *("survey", "host", "certificates", "requests_from", "sandbox", "catalog", "monitor"),
     *("engine", "assembly"),
-    *("alone", "trial", "study", "check", "calibration"),
+    *("alone", "profiled", "trial", "study", "check", "calibration"),
     # Showing.
     *("listing", "page", "faces", "data", "cli", "__main__"),
 )

@@ -7,10 +7,10 @@ the function of a package that is; for the server where its own code is nearer t
 app's where it runs in another task. The standard library's code is of whom calls it.
 *Source*: py-spy's manual, `record --format raw --full-filenames`: frames from the outermost on, and a count.
 
->>> stacks = "run (/x/site-packages/waitress/task.py:8);page (/app/shop.py:12);dumps (/lib/python3.12/json/a.py:3)"
->>> found = hot_code([stacks + " 99\\\\n"])
+>>> server, app = "run (/x/site-packages/waitress/task.py:8)", "page (/app/shop.py:12)"
+>>> found = hot_code([f"{server};{app};dumps (/lib/python3.12/json/__init__.py:9) 99"])
 >>> found.samples, found.hottest[0].function, found.hottest[0].place, found.hottest[0].share
-(99, 'json.a.dumps', 'shop.py:12', 1.0)
+(99, 'json.dumps', 'shop.py:12', 1.0)
 """
 
 import posixpath

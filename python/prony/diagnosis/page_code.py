@@ -4,7 +4,8 @@
 *Assumptions*: what was sampled after the window is alike to what ran in it. *Source*: the subject's CPU time
 as its control groups or processes count it; `prony.analysis.hot_code`.
 
->>> code = HotCode(100, {CodeKind.SERVER: 0.04, CodeKind.APP: 0.96}, (HotSpot(CodeKind.APP, "f", "a.py:1", 0.9),))
+>>> spot = HotSpot(CodeKind.APP, "f", "a.py:1", 0.9)
+>>> code = HotCode(500, {CodeKind.SERVER: 0.04, CodeKind.APP: 0.96}, (spot,))
 >>> found = page_code(code, 20e6)
 >>> found.hottest[0].cpu_ns, found.times_server
 (18000000.0, 25.0)

@@ -129,7 +129,7 @@ def _blocks(found: Diagnosis, at: str) -> Iterator[Block]:
         yield Paragraph(time_heading(found, at))
         yield Bars(tuple(time_rows(found, at)))
     if found.code is not None:
-        yield from _code_blocks(found.code, at + pointer("code"))
+        yield from code_blocks(found.code, at + pointer("code"))
     if found.confirmation is not None:
         yield from confirmation_blocks(found.confirmation, at + pointer("confirmation"))
     yield Notes(tuple(("", words) for words in _remarks(found, at)))
@@ -140,7 +140,7 @@ _OWNERS: Mapping[CodeKind, str] = MappingProxyType(
 )
 
 
-def _code_blocks(found: PageCode, at: str) -> Iterator[Block]:
+def code_blocks(found: PageCode, at: str) -> Iterator[Block]:
     """Yield which code uses the CPU, or why that is not known."""
     if found.missing:
         yield Paragraph(text("Which code uses the CPU is not known: {}.", Quote(found.missing, at + pointer("missing"))))
