@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from prony.alone import may_load_again
 from prony.analysis.hot_code import hot_code
 from prony.engine.base import Engine
 from prony.errors import EngineError
@@ -16,18 +17,21 @@ from prony.model.facts import HotCode
 from prony.model.plan import Cell
 from prony.model.recording import Recording
 from prony.model.shapes import Json
-from prony.model.workload import ELSEWHERE, DurationStop, Workload, is_fleet
+from prony.model.workload import DurationStop, Workload
 from prony.monitor.stacks import PythonStacks
 from prony.seat import EngineSeat
 from prony.units import MILLISECOND_NS, SECOND_NS
 
 # At 100 looks a second shares have a standard error of 3 % at most.
-_LENGTH_NS, _WARMUP_NS, _LEAST_WINDOW_NS = 3 * SECOND_NS, 200 * MILLISECOND_NS, 2 * SECOND_NS
+_LENGTH_NS, _WARMUP_NS = 3 * SECOND_NS, 200 * MILLISECOND_NS
 _LEAST_SAMPLES = 30
 # It may not pause the server for each look: what is then read of a stack while that changes is wrong at most
 # for this look.
 _OPTIONS = ("--nonblocking", "--full-filenames")
-_OTHER_RUNTIME = "only the code of CPython is looked at, and the server runs something else"
+_OTHER_RUNTIME = (
+    "only the code of CPython is looked at; other runtimes have profilers of their own "
+    "(`node --cpu-prof`, `go tool pprof`, `perf record -g`)"
+)
 
 
 def profiled(
@@ -36,7 +40,7 @@ def profiled(
     """Return where the CPU of these processes goes under the trial's own load, after the window that
     ``loaded`` recorded; null by other generators, after a short window, or where no process is named.
     """
-    if not pids or not _may(cell, loaded):
+    if not pids or not may_load_again(cell, loaded):
         return None
     own = tuple(pid for pid in pids if _is_python(pid))
     if not own:
@@ -49,12 +53,6 @@ def profiled(
     finally:
         stacks.close_window()
     return _code(stacks, _slowed(loaded, found))
-
-
-def _may(cell: Cell, loaded: Recording) -> bool:
-    name, window = cell.engine.name, loaded.window
-    is_one = cell.engine.is_built_in and name != ELSEWHERE and not is_fleet(name)
-    return is_one and (window.length_ns or 0) >= _LEAST_WINDOW_NS and not window.interrupted
 
 
 def _is_python(pid: int) -> bool:

@@ -64,7 +64,8 @@ def test_what_a_program_says_when_it_cannot_is_the_reason(tmp_path):
         assert time.monotonic() < deadline_s
     counters.close_window()
     _, missing = counters.deltas()
-    assert "Permission Denied: try again as root" in missing["gil.looks"]
+    assert "Permission Denied: try again as root; " in missing["gil.looks"]
+    assert "kernel.yama.ptrace_scope=0" in missing["gil.looks"]
 
 
 def test_looks_are_as_many_as_the_program_makes_in_the_time(tmp_path):
