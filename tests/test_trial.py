@@ -193,7 +193,9 @@ def test_one_connection_asks_after_the_window_of_what_is_diagnosed(monkeypatch, 
     ("role", "block", "is_looked_at"),
     [(TrialRole.SUBJECT, 0, True), (TrialRole.SUBJECT, 1, False), (TrialRole.CONFIRMATION, 0, False)],
 )
-def test_the_code_of_busy_processes_is_looked_at_last_in_the_first_block(monkeypatch, role, block, is_looked_at):
+def test_the_code_of_busy_processes_is_looked_at_last_in_the_first_block(
+    monkeypatch, role, block, is_looked_at
+):
     bench, code = Bench(), HotCode(40)
 
     def profiled(engine, cell, loaded, where, pids):

@@ -536,7 +536,9 @@ def test_of_what_a_page_costs_the_hottest_code_is_named_with_the_line_that_calls
 
 def test_a_cause_has_the_code_beside_it():
     found = conclude([Observed((finding(GENERATOR_BUSY, share=0.99),), usage_with(CODE))])
-    assert line(found).endswith("; CPU: 25.0 ms a page, of which 22.5 ms in ssl.create_default_context (app.py:12)")
+    assert line(found).endswith(
+        "; CPU: 25.0 ms a page, of which 22.5 ms in ssl.create_default_context (app.py:12)"
+    )
 
 
 def usage_with(code):
@@ -551,10 +553,15 @@ def why_blocks(code):
 def test_why_says_whose_code_it_is_what_the_server_needs_and_what_the_look_costs():
     said, table, notes = why_blocks(CODE)
     assert str(said.text) == (
-        "Which code uses the CPU, by 300 samples of its stacks after the window: the app 90%, "
-        "its framework and packages 6%, the server 4%."
+        "Which code uses the CPU, by 300 samples of its stacks after the window: the app 90 %, "
+        "its framework and packages 6 %, the server 4 %."
     )
-    assert [str(one.text) for one in table.rows[0]] == ["ssl.create_default_context", "app.py:12", "22.5 ms", "90%"]
+    assert [str(one.text) for one in table.rows[0]] == [
+        "ssl.create_default_context",
+        "app.py:12",
+        "22.5 ms",
+        "90%",
+    ]
     assert [str(one) for _, one in notes.items] == [
         "A page costs 25.0 times what the server itself does for it.",
         "The rate fell by 2% while stacks were sampled; no figure above is from then.",

@@ -40,9 +40,7 @@ class PythonStacks:
     ``reason``: why there are none; ``looked_s``: how long the processes were sampled, together.
     """
 
-    def __init__(
-        self, serving: Callable[[], Sequence[int]], *options: str, program: str = _PROGRAM
-    ) -> None:
+    def __init__(self, serving: Callable[[], Sequence[int]], *options: str, program: str = _PROGRAM) -> None:
         self._serving, self._options, self._program = serving, options, program
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._recorders: list[_Recorder] = []

@@ -13,7 +13,6 @@ from types import MappingProxyType
 from prony.diagnosis.conclusion import Diagnosis, DiagnosisKind
 from prony.diagnosis.consumption import Resource
 from prony.diagnosis.evidence import Confidence, Finding
-from prony.diagnosis.page_code import PageSpot
 from prony.report.document import Column, Entry, Table
 from prony.report.findings import advice_words, finding_words, shared_words
 from prony.report.forms import about_percent, count, digits, whole_percent
@@ -135,17 +134,14 @@ def _page(found: Sequence[Placed]) -> Text:
     if not all(one.page_cpu_ns for one, _ in found):
         return EMPTY
     cost = _rate(found, "page_cpu_ns", format_duration)
-    (first, at), spots = found[0], found[0][0].code.hottest if found[0][0].code else ()
+    code, at = found[0][0].code, found[0][1]
+    spots = code.hottest if code else ()
     if len(found) > 1 or not spots or spots[0].cpu_ns is None:
         return text("{} a page", cost)
     where = at + pointer("code", "hottest", 0)
     cpu = Figure(spots[0].cpu_ns, format_duration, where + pointer("cpu_ns"))
-    return text("{} a page, of which {} in {}", cost, cpu, spot_words(spots[0]))
-
-
-def spot_words(spot: PageSpot) -> Text:
-    """Return a function, and the app's line that calls it."""
-    return text("{} ({})", Name(spot.function), Name(spot.place)) if spot.place else text("{}", Name(spot.function))
+    called = text(" ({})", Name(spots[0].place)) if spots[0].place else EMPTY
+    return text("{} a page, of which {} in {}{}", cost, cpu, Name(spots[0].function), called)
 
 
 def _asked(found: Sequence[Placed]) -> Text:

@@ -25,7 +25,7 @@ from prony.report.diagnoses import (
 from prony.report.document import Bars, Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
 from prony.report.findings import finding_words
 from prony.report.forms import about_percent, count, digits, whole_percent
-from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, joined, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Quote, Text, Words, counted, joined, pointer, text
 from prony.report.words import group_words
 from prony.units import format_duration, format_rate
 
@@ -138,32 +138,37 @@ def _blocks(found: Diagnosis, at: str) -> Iterator[Block]:
 _OWNERS: Mapping[CodeKind, str] = MappingProxyType(
     {CodeKind.APP: "the app", CodeKind.LIBRARY: "its framework and packages", CodeKind.SERVER: "the server"}
 )
+_SPOTS = (Column("in", text=True), Column("called at", text=True), Column("CPU of a page"), Column("share"))
 
 
 def code_blocks(found: PageCode, at: str) -> Iterator[Block]:
     """Yield which code uses the CPU, or why that is not known."""
     if found.missing:
-        yield Paragraph(text("Which code uses the CPU is not known: {}.", Quote(found.missing, at + pointer("missing"))))
+        why = Quote(found.missing, at + pointer("missing"))
+        yield Paragraph(text("Which code uses the CPU is not known: {}.", why))
         return
     parts = [
         text("{} {}", _OWNERS[kind], Figure(share, about_percent, at + pointer("shares", kind.value)))
         for kind, share in found.shares.items()
     ]
     samples = counted(Figure(found.samples, count, at + pointer("samples")), "sample")
-    yield Paragraph(text("Which code uses the CPU, by {} of its stacks after the window: {}.", samples, joined(parts)))
+    said = "Which code uses the CPU, by {} of its stacks after the window: {}."
+    yield Paragraph(text(said, samples, joined(parts)))
     if found.hottest:
-        columns = (Column("in", text=True), Column("called at", text=True), Column("CPU of a page"), Column("share"))
-        yield Table(columns, tuple(_spot_row(one, at + pointer("hottest", n)) for n, one in enumerate(found.hottest)))
+        spots = ((one, at + pointer("hottest", place)) for place, one in enumerate(found.hottest))
+        yield Table(_SPOTS, tuple(_spot_row(one, where) for one, where in spots))
     notes = tuple(("", one) for one in _code_notes(found, at))
     if notes:
         yield Notes(notes)
 
 
 def _spot_row(found: PageSpot, at: str) -> tuple[Entry, ...]:
-    cpu = "—" if found.cpu_ns is None else text("{}", Figure(found.cpu_ns, format_duration, at + pointer("cpu_ns")))
-    share = Figure(found.share, about_percent, at + pointer("share"))
-    called = Entry(text("{}", Name(found.place))) if found.place else Entry("—")
-    return Entry(text("{}", Name(found.function))), called, Entry(cpu), Entry(text("{}", share))
+    share = text("{}", Figure(found.share, about_percent, at + pointer("share")))
+    called = text("{}", Name(found.place)) if found.place else "—"
+    cpu: Words = "—"
+    if found.cpu_ns is not None:
+        cpu = text("{}", Figure(found.cpu_ns, format_duration, at + pointer("cpu_ns")))
+    return Entry(text("{}", Name(found.function))), Entry(called), Entry(cpu), Entry(share)
 
 
 def _code_notes(found: PageCode, at: str) -> Iterator[Text]:
