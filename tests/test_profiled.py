@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,7 @@ from golden import build
 from prony.errors import EngineError
 from prony.model.address import Address
 from prony.model.facts import CodeKind
+from prony.model.observation import ThreadUsage
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice
 from prony.profiled import profiled
 from recordings import with_parts
@@ -31,6 +33,21 @@ def page():
 
 print("ready", flush=True)
 page()
+"""
+
+
+# Nearly all of its time is spent in a call that gives the lock away.
+HASHES = """
+import hashlib, threading
+
+def page():
+    block = b"x" * 20_000_000
+    while True:
+        hashlib.sha256(block)
+
+print("ready", flush=True)
+for _ in range(2):
+    threading.Thread(target=page).start()
 """
 
 
@@ -55,14 +72,24 @@ def cell():
     return replace(CELL, workload=LOAD)
 
 
+@contextmanager
+def running(folder, script):
+    file = folder / "shop.py"
+    file.write_text(script)
+    with subprocess.Popen([sys.executable, file], stdout=subprocess.PIPE) as program:
+        program.stdout.readline()
+        yield program.pid
+        program.kill()
+
+
 @pytest.fixture
 def busy(tmp_path):
-    file = tmp_path / "shop.py"
-    file.write_text(BURNS)
-    with subprocess.Popen([sys.executable, file], stdout=subprocess.PIPE) as running:
-        running.stdout.readline()
-        yield running.pid
-        running.kill()
+    with running(tmp_path, BURNS) as pid:
+        yield pid
+
+
+def threads(*pids):
+    return [ThreadUsage(pid, pid, "main", SECOND) for pid in pids]
 
 
 def loaded(**window):
@@ -72,7 +99,7 @@ def loaded(**window):
 
 def test_the_function_that_burns_is_found_and_by_how_much_the_rate_fell(cell, busy):
     engine = Engine(window_s=2.0)
-    found = profiled(engine, cell, loaded(), WHERE, (busy,))
+    found = profiled(engine, cell, loaded(), WHERE, threads(busy))
     if "ermission" in found.missing:
         pytest.skip(found.missing)
     assert found.missing == ""
@@ -84,23 +111,46 @@ def test_the_function_that_burns_is_found_and_by_how_much_the_rate_fell(cell, bu
     assert (sent.loop, sent.stop, sent.request) == (LOAD.loop, DurationStop(3 * SECOND), LOAD.request)
 
 
+def test_of_several_busy_threads_who_has_the_lock_counts(cell, tmp_path):
+    script = BURNS.replace(
+        "page()\n", "import threading\nfor _ in range(3):\n    threading.Thread(target=page).start()\n"
+    )
+    with running(tmp_path, script) as pid:
+        several = [ThreadUsage(pid, pid + n, "page", SECOND // 3) for n in range(3)]
+        found = profiled(Engine(window_s=2.0), cell, loaded(), WHERE, several)
+    if "ermission" in found.missing:
+        pytest.skip(found.missing)
+    assert found.shares[CodeKind.APP] > 0.8
+    assert 50 < found.samples < 300
+
+
+def test_several_threads_without_the_lock_are_named(cell, tmp_path):
+    script = HASHES
+    with running(tmp_path, script) as pid:
+        several = [ThreadUsage(pid, pid + n, "page", 2 * SECOND) for n in range(2)]
+        found = profiled(Engine(window_s=2.0), cell, loaded(), WHERE, several)
+    if "ermission" in found.missing:
+        pytest.skip(found.missing)
+    assert "without CPython's lock" in found.missing
+
+
 def test_too_few_samples_have_no_shares(cell, busy):
-    found = profiled(Engine(), cell, loaded(), WHERE, (busy,))
+    found = profiled(Engine(), cell, loaded(), WHERE, threads(busy))
     assert (found.hottest, found.shares) == ((), {})
     assert found.missing
 
 
 def test_another_runtime_is_named_and_not_loaded(cell):
     engine = Engine()
-    with subprocess.Popen(["sleep", "60"]) as running:
-        found = profiled(engine, cell, loaded(), WHERE, (running.pid,))
-        running.kill()
+    with subprocess.Popen(["sleep", "60"]) as asleep:
+        found = profiled(engine, cell, loaded(), WHERE, threads(asleep.pid))
+        asleep.kill()
     assert "CPython" in found.missing
     assert engine.loads == []
 
 
 def test_a_generator_that_breaks_is_the_reason(cell, busy):
-    assert profiled(Engine(replies=0), cell, loaded(), WHERE, (busy,)).missing == "it broke"
+    assert profiled(Engine(replies=0), cell, loaded(), WHERE, threads(busy)).missing == "it broke"
 
 
 @pytest.mark.parametrize(
@@ -116,5 +166,5 @@ def test_a_generator_that_breaks_is_the_reason(cell, busy):
 )
 def test_nobody_looks_where_the_cpu_is_no_question(cell, choice, recording, pids):
     engine = Engine()
-    assert profiled(engine, replace(cell, engine=choice), recording, WHERE, pids) is None
+    assert profiled(engine, replace(cell, engine=choice), recording, WHERE, threads(*pids)) is None
     assert engine.loads == []

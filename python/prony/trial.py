@@ -203,7 +203,8 @@ def _look_afterwards(
     evidence.counters = {**evidence.counters, **found}
     if task.position.role is TrialRole.SUBJECT and task.position.block == 0:
         busy = busy_processes(evidence.samples, len(task.placement.server_cpus))
-        code = profiled(task.engine, task.cell, loaded, where, busy)
+        threads = [one for one in evidence.threads if one.pid in busy]
+        code = profiled(task.engine, task.cell, loaded, where, threads)
         evidence.facts = replace(evidence.facts, code=code)
 
 

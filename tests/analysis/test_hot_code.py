@@ -93,6 +93,17 @@ def test_a_package_counts_for_its_function_that_is_nearest_to_the_end():
     assert spot.function == "pydantic.main.dump"
 
 
+def test_functions_of_one_module_of_a_package_are_one_spot():
+    base = f"{ENV}/starlette/middleware/base.py"
+    calls = [
+        ((*ASGI, f"Base.__call__.<locals>.{name} ({base}:8)"), count)
+        for name, count in (("call_next", 6), ("coro", 4))
+    ]
+    assert [(one.function, one.share) for one in of(*calls).hottest] == [("starlette.middleware.base", 1.0)]
+    (spot,) = of(calls[0]).hottest
+    assert spot.function == "starlette.middleware.base.call_next"
+
+
 def test_three_spots_are_kept_and_none_is_the_servers():
     calls = [((*SYNC, f"f{n} (/srv/shop/app.py:{n})"), 10 + n) for n in range(5)]
     found = of(*calls, (SYNC, 1000))

@@ -560,7 +560,7 @@ def test_why_says_whose_code_it_is_what_the_server_needs_and_what_the_look_costs
         "ssl.create_default_context",
         "app.py:12",
         "22.5 ms",
-        "90%",
+        "90 %",
     ]
     assert [str(one) for _, one in notes.items] == [
         "A page costs 25.0 times what the server itself does for it.",

@@ -2,7 +2,7 @@
 
 *Definition*: a share is that of the samples: stacks of threads that ran, as often as each was seen. A sample
 counts for the function of the app that is nearest to its end, with all that this one calls; without one for
-the function of a package that is; for the server where its own code is nearer to the end than both.
+the module of a package that is; for the server where its own code is nearer to the end than both.
 *Assumptions*: samples are even in time. What an app gives away (``await call_next(request)``) is not the
 app's where it runs in another task. The standard library's code is of whom calls it.
 *Source*: py-spy's manual, `record --format raw --full-filenames`: frames from the outermost on, and a count.
@@ -65,7 +65,8 @@ class _Frame:
 
     @property
     def name(self) -> str:
-        return f"{self.module}.{self.function}" if self.module else self.function
+        function = self.function.rpartition(".<locals>.")[2]
+        return f"{self.module}.{function}" if self.module else function
 
 
 _Stack = tuple[_Frame, ...]
@@ -84,7 +85,7 @@ def hot_code(texts: Iterable[str]) -> HotCode:
             kinds[kind] += count
             if kind is not CodeKind.SERVER:
                 below = stack[place:]
-                spots[kind, below[0].file, below[0].function][below] += count
+                spots[kind, below[0].file, _spot_of(below[0])][below] += count
     total = kinds.total()
     found = sorted(spots.items(), key=lambda pair: -pair[1].total())[:_MOST_SPOTS]
     root = _root([file for kind, file, _ in spots if kind is CodeKind.APP])
@@ -93,6 +94,15 @@ def hot_code(texts: Iterable[str]) -> HotCode:
         shares={kind: count / total for kind, count in kinds.most_common()},
         hottest=tuple(_spot(kind, below, total, root) for (kind, *_), below in found),
     )
+
+
+def of_thread(text: str, thread: int) -> str:
+    """Return the stacks of one thread, by its number in the process's own namespace (``--threads``).
+
+    >>> of_thread("thread (2): a;f (b.py:1) 3\\nthread (21): c;f (b.py:1) 4\\n", 2)
+    'thread (2): a;f (b.py:1) 3\\n'
+    """
+    return "".join(line for line in text.splitlines(keepends=True) if line.startswith(f"thread ({thread})"))
 
 
 def busy_processes(samples: Sequence[Sample], cpus: int) -> tuple[int, ...]:
@@ -172,22 +182,27 @@ def _begin(stack: _Stack) -> int:
     return begin
 
 
+def _spot_of(first: _Frame) -> str:
+    """Return what a spot is: of the app a function, of a package a file, whose functions share a task."""
+    return first.function if first.kind is CodeKind.APP else ""
+
+
 # --- spots ------------------------------------------------------------------------------------------------
 
 
 def _spot(kind: CodeKind, below: Counter[_Stack], total: int, root: str) -> HotSpot:
-    inner = _inner(below)
+    first = next(iter(below))[0]
     lines = Counter[int]()
     for stack, count in below.items():
         lines[stack[0].line] += count
-    (line, _), file = lines.most_common(1)[0], next(iter(below))[0].file
-    place = f"{file.removeprefix(root)}:{line}" if kind is CodeKind.APP else ""
-    return HotSpot(kind, inner.name, place, below.total() / total)
+    (line, _), inner = lines.most_common(1)[0], _inner(below)
+    place = f"{first.file.removeprefix(root)}:{line}" if kind is CodeKind.APP else ""
+    return HotSpot(kind, inner.name if inner else first.module, place, below.total() / total)
 
 
-def _inner(below: Counter[_Stack]) -> _Frame:
-    """Return the innermost function in which nearly all of these samples are."""
-    depth, found = 1, next(iter(below))[0]
+def _inner(below: Counter[_Stack]) -> _Frame | None:
+    """Return the innermost function in which nearly all of these samples are; null: in none."""
+    depth, found = 0, None
     while True:
         callees: Counter[tuple[str, str]] = Counter()
         frames: dict[tuple[str, str], _Frame] = {}

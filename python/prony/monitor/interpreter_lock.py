@@ -44,7 +44,7 @@ class LockCounters:
         if not looks:
             return {}, {"gil.looks": self._stacks.reason}
         try:
-            held = sum(map(samples_in, self._stacks.texts()))
+            held = sum(map(samples_in, self._stacks.texts().values()))
         except ValueError as error:
             return {}, {"gil.looks": f"py-spy wrote something else than stacks: {error}"}
         return {"gil.looks": looks, "gil.held": min(held, looks)}, {}

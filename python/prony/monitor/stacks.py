@@ -3,7 +3,7 @@
 It is installed with Prony; else the one on PATH is taken. Must not know figures.
 
 >>> PythonStacks(tuple).texts()
-()
+{}
 """
 
 import shutil
@@ -28,6 +28,7 @@ _WHO_MAY = "root may read the server's memory, and its user after `sysctl kernel
 class _Recorder:
     """One program that samples one process into a file."""
 
+    process: int
     program: subprocess.Popen[bytes]
     file: Path
     began_s: float
@@ -44,7 +45,7 @@ class PythonStacks:
         self._serving, self._options, self._program = serving, options, program
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._recorders: list[_Recorder] = []
-        self._texts: list[str] = []
+        self._texts: dict[int, str] = {}
         self.looked_s = 0.0
         self.reason = "no process of the server was sampled in the window"
 
@@ -69,9 +70,9 @@ class PythonStacks:
             self._folder.cleanup()
             self._folder = None
 
-    def texts(self) -> tuple[str, ...]:
-        """Return, for each process that could be sampled, a line for each stack, with how often it was."""
-        return tuple(self._texts)
+    def texts(self) -> dict[int, str]:
+        """Return, of each process that could be sampled, a line for each stack, with how often it was."""
+        return dict(self._texts)
 
     def _started(self, program: str, process: int, file: Path) -> _Recorder:
         words = [program, "record", "--pid", str(process), "--format", "raw", "--output", str(file)]
@@ -79,13 +80,13 @@ class PythonStacks:
         running = subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         )
-        return _Recorder(running, file, time.monotonic())
+        return _Recorder(process, running, file, time.monotonic())
 
     def _read(self, one: _Recorder) -> None:
         length_s, said = time.monotonic() - one.began_s, b""
         try:
             _, said = one.program.communicate(timeout=_TIMEOUT_S)
-            self._texts.append(one.file.read_text(errors="replace"))
+            self._texts[one.process] = one.file.read_text(errors="replace")
             self.looked_s += length_s
         except subprocess.TimeoutExpired:
             one.program.kill()
