@@ -18,7 +18,7 @@ from prony.model.observation import ThreadUsage
 from prony.model.plan import Cell
 from prony.model.recording import Recording
 from prony.model.shapes import Json
-from prony.model.workload import DurationStop, Workload
+from prony.model.workload import ClosedLoop, DurationStop, Loop, OpenLoop, Workload
 from prony.monitor.stacks import RATE_HZ, PythonStacks
 from prony.seat import EngineSeat
 from prony.units import MILLISECOND_NS, SECOND_NS
@@ -106,7 +106,11 @@ def _number_inside(thread: ThreadUsage) -> int:
 
 
 def _short(load: Workload) -> Workload:
-    steady = replace(load.loop, stages=())
+    match load.loop:
+        case ClosedLoop(connections):
+            steady: Loop = ClosedLoop(connections)
+        case OpenLoop() as asked:
+            steady = replace(asked, stages=())
     return replace(load, loop=steady, stop=DurationStop(_LENGTH_NS), warmup_ns=_WARMUP_NS)
 
 
