@@ -79,6 +79,7 @@ def test_files_of_the_app_are_named_from_the_folder_that_they_share():
         ((f"_bootstrap ({LIB}/threading.py:3)", f"run ({ENV}/anyio/_backends/_asyncio.py:3)", PAGE), APP),
         ((*SYNC, PAGE, f"wait ({LIB}/threading.py:3)"), APP),
         ((PAGE,), APP),
+        ((*SYNC, PAGE, f"map ({ENV}/gevent/pool.py:3)", f"get ({ENV}/requests/api.py:3)"), APP),
     ],
 )
 def test_whose_a_stack_is(stack, kind):
