@@ -175,6 +175,7 @@ class World:
         monkeypatch.setattr("prony.study.quiet.Patience.wait", lambda *_: True)
         # The servers here know one load after another.
         monkeypatch.setattr("prony.trial.alone", lambda *_: {})
+        monkeypatch.setattr("prony.trial.profiled", lambda *_: None)
         # Windows of no length say nothing of the machine.
         monkeypatch.setattr("prony.analysis.validity.environment_fault", self._fault)
         monkeypatch.setitem(

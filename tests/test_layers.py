@@ -20,7 +20,7 @@ LAYERS = (
     # Measuring.
     *("survey", "host", "certificates", "requests_from", "sandbox", "catalog", "monitor"),
     *("engine", "assembly"),
-    *("alone", "trial", "study", "check", "calibration"),
+    *("alone", "profiled", "trial", "study", "check", "calibration"),
     # Showing.
     *("listing", "page", "faces", "data", "cli", "__main__"),
 )
@@ -232,7 +232,7 @@ def test_every_diagnosis_is_in_the_list_of_rules():
     modules = {rule.__module__.rpartition(".")[2] for rule in RULES.values()}
     others = {
         *("evidence", "consumption", "bounds", "knobs", "conclusion", "confirmation", "slots"),
-        *("thread_time", "pool", "clients", "kinds", "shared", "rules"),
+        *("thread_time", "page_code", "pool", "clients", "kinds", "shared", "rules"),
         # Of several subjects, which no trial has: `reading.work` asks it.
         "unequal_work",
     }

@@ -9,6 +9,7 @@ import pytest
 from prony.errors import EngineError, HostError, SubjectError
 from prony.model.address import Address
 from prony.model.exchange import Check, Contract, Request
+from prony.model.facts import HotCode
 from prony.model.launch import Launch
 from prony.model.observation import LogTail, Phase
 from prony.model.plan import Cell
@@ -134,12 +135,12 @@ def trial_of(bench, on_event=lambda event: None):
     return stay_of(bench, on_event).trial
 
 
-def stay_of(bench, on_event=lambda event: None, role=TrialRole.PILOT, **others):
+def stay_of(bench, on_event=lambda event: None, role=TrialRole.PILOT, block=1, **others):
     app = App("hello", "Hello", "/apps/hello", {Interface.WSGI: "hello:app"}, contract=CONTRACT)
     subject = Subject("wsgiref+hello", "wsgiref", app, Interface.WSGI)
     task = Task(
         cell=Cell(3, subject, WORKLOAD),
-        position=Position(block=1, position=2, attempt=4, role=role),
+        position=Position(block=block, position=2, attempt=4, role=role),
         launch=LAUNCH,
         contract=CONTRACT,
         sandbox=bench,
@@ -186,6 +187,28 @@ def test_one_connection_asks_after_the_window_of_what_is_diagnosed(monkeypatch, 
     assert trial.counters.get("alone.requests") == (9 if is_asked else None)
     rest = ["alone"] if is_asked else []
     assert bench.steps == ["start", "ready", "verify", "load", "loaded", "alive?", *rest, "log", "stop"]
+
+
+@pytest.mark.parametrize(
+    ("role", "block", "is_looked_at"),
+    [(TrialRole.SUBJECT, 0, True), (TrialRole.SUBJECT, 1, False), (TrialRole.CONFIRMATION, 0, False)],
+)
+def test_the_code_of_busy_processes_is_looked_at_last_in_the_first_block(
+    monkeypatch, role, block, is_looked_at
+):
+    bench, code = Bench(), HotCode(40)
+
+    def profiled(engine, cell, loaded, where, threads):
+        bench.step("profiled")
+        assert (engine, loaded, where, threads) == (bench, recording(), (ADDRESS, bench.seat), [])
+        return code
+
+    monkeypatch.setattr("prony.trial.alone", lambda *_: {})
+    monkeypatch.setattr("prony.trial.busy_processes", lambda _, cpus: (7,) if cpus == 1 else ())
+    monkeypatch.setattr("prony.trial.profiled", profiled)
+    trial = stay_of(bench, role=role, block=block).trial
+    assert trial.facts.code == (code if is_looked_at else None)
+    assert bench.steps[-3:] == ["profiled" if is_looked_at else "alive?", "log", "stop"]
 
 
 def test_how_a_subject_began_and_ended_comes_with_its_trial():

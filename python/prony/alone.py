@@ -44,13 +44,18 @@ def alone(
     return {"alone.requests": replies, "alone.service_ns": median_ns}
 
 
+def may_load_again(cell: Cell, loaded: Recording) -> bool:
+    """Return whether a short load may follow a window: of one own generator, and of 2 s or more."""
+    name, window_ns = cell.engine.name, loaded.window.length_ns or 0
+    is_one = cell.engine.is_built_in and name != ELSEWHERE and not is_fleet(name)
+    return is_one and window_ns >= _LEAST_WINDOW_NS and not loaded.window.interrupted
+
+
 def _length_ns(cell: Cell, loaded: Recording) -> int | None:
     """Return for how long one connection asks, for ten replies if each takes as long as beside others; null:
     not at all.
     """
-    name, window_ns = cell.engine.name, loaded.window.length_ns or 0
-    is_one = cell.engine.is_built_in and name != ELSEWHERE and not is_fleet(name)
-    if not is_one or window_ns < _LEAST_WINDOW_NS or loaded.window.interrupted:
+    if not may_load_again(cell, loaded):
         return None
     median_ns = _median_ns(loaded.distributions.ok_service)
     return None if median_ns is None else min(max(_REPLIES * median_ns, _SHORTEST_NS), _LONGEST_NS)

@@ -14,9 +14,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from prony.alone import alone
+from prony.analysis.hot_code import busy_processes
 from prony.analysis.validity import Circumstances, judge
 from prony.engine.base import Engine
 from prony.errors import OUT_OF_MEMORY, EngineError, FailureStage, PronyError, SubjectError
+from prony.model.address import Address
 from prony.model.exchange import Contract
 from prony.model.facts import CloseLook, CloseView, TrialEvent, TrialFacts
 from prony.model.fault import Fault, FaultKind
@@ -38,9 +40,11 @@ from prony.monitor.machine import FrequencyGauge, MemoryGauge
 from prony.monitor.native import CompiledSource
 from prony.monitor.processes import Gauges, ProcessMonitor, WindowCounters
 from prony.monitor.sock_diag import SockDiag
+from prony.monitor.stacks import PythonStacks
 from prony.monitor.switches import SwitchCounters
 from prony.monitor.waits import ThreadCounters
 from prony.monitor.workers import WorkerConnections
+from prony.profiled import profiled
 from prony.sandbox.base import RunningSubject, Sandbox, StopReport
 from prony.sandbox.carry_over import carried_over, read_sockets
 from prony.sandbox.ceilings import memory_bytes
@@ -48,6 +52,7 @@ from prony.sandbox.cgroup.base import Counters
 from prony.sandbox.cgroup.foreign import ForeignGroups
 from prony.sandbox.linux import in_network
 from prony.schedule import Position
+from prony.seat import EngineSeat
 from prony.units import format_bytes
 
 # Of the others nobody asks why they carry no more.
@@ -186,9 +191,21 @@ def _on_running(
     if died is not None:
         return Failed(FailureStage.LOAD, f"{died} under load")
     if task.is_watched and task.position.role in _DIAGNOSED and evidence.recording is not None:
-        found = alone(task.engine, task.cell, evidence.recording, (subject.address, subject.seat))
-        evidence.counters = {**evidence.counters, **found}
+        _look_afterwards(task, (subject.address, subject.seat), evidence, evidence.recording)
     return Ok()
+
+
+def _look_afterwards(
+    task: Task, where: tuple[Address, EngineSeat], evidence: _Evidence, loaded: Recording
+) -> None:
+    """Ask alone, and in the first block of each cell find out which code uses its CPU."""
+    found = alone(task.engine, task.cell, loaded, where)
+    evidence.counters = {**evidence.counters, **found}
+    if task.position.role is TrialRole.SUBJECT and task.position.block == 0:
+        busy = busy_processes(evidence.samples, len(task.placement.server_cpus))
+        threads = [one for one in evidence.threads if one.pid in busy]
+        code = profiled(task.engine, task.cell, loaded, where, threads)
+        evidence.facts = replace(evidence.facts, code=code)
 
 
 class _Groups:
@@ -325,7 +342,7 @@ def _close_looks(task: Task, processes: ProcessMonitor) -> tuple[SwitchCounters 
                 cpus = placed.server_cpus
                 found.append(SwitchCounters(processes.serving, cpus, placed.generator_cpus))
             case CloseLook.GIL:
-                found.append(LockCounters(processes.serving))
+                found.append(LockCounters(PythonStacks(processes.serving, "--gil")))
     return tuple(found)
 
 

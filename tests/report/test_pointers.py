@@ -20,7 +20,17 @@ from prony.analysis.validity import in_words
 from prony.archive import open_archive
 from prony.errors import FailureStage
 from prony.faces.as_json import document_json, reading_json
-from prony.model.facts import FoundRate, RateBoundary, RateStep, RateTest, RunFacts, Unmet
+from prony.model.facts import (
+    CodeKind,
+    FoundRate,
+    HotCode,
+    HotSpot,
+    RateBoundary,
+    RateStep,
+    RateTest,
+    RunFacts,
+    Unmet,
+)
 from prony.model.fault import Fault, FaultKind
 from prony.model.limit import Limit, LimitKind
 from prony.model.trial import Failed, Invalid
@@ -49,6 +59,17 @@ STUDIES = {
 ALLOWED = re.compile(r"\bp(?:50|90|95|99(?:\.9+)?)\b")
 
 
+CODE = HotCode(
+    300,
+    {CodeKind.APP: 0.9, CodeKind.SERVER: 0.1},
+    (
+        HotSpot(CodeKind.APP, "ssl.create_default_context", "app.py:12", 0.9),
+        HotSpot(CodeKind.LIBRARY, "a.b", "", 0.02),
+    ),
+    0.03,
+)
+
+
 def disturbed(path):
     """A study with what the others lack: findings with numbers, and a search that stands alone."""
     load = build.Workload(build.ClosedLoop(20), build.DurationStop(build.SECOND))
@@ -60,6 +81,7 @@ def disturbed(path):
         "machine.throttles": 12,
         "ListenDrops": 1300,
         "softnet.dropped": 7,
+        "subject.cpu_ns": 400_000_000,
     }
     with build.create(path, build.Plan("study", "", "", "quick", cells, 5, 1), build.FINGERPRINT) as writer:
         for block in range(5):
@@ -69,9 +91,10 @@ def disturbed(path):
                     writer.append(
                         spoilt(build.trial(cell, block, k, [], attempt=attempt), 0.3 + 0.1 * attempt)
                     )
-                writer.append(
-                    build.trial(cell, block, k, values, counters=counters, limited=build.BUSY, attempt=2)
+                counted = build.trial(
+                    cell, block, k, values, counters=counters, limited=build.BUSY, attempt=2
                 )
+                writer.append(replace(counted, facts=replace(counted.facts, code=CODE)))
         # Of two more blocks nothing counts.
         for block in (5, 6):
             writer.append(spoilt(build.trial(cells[0], block, 0, []), block / 10))

@@ -20,6 +20,7 @@ from prony.diagnosis.few_at_a_time import WAITS_WITHIN, has_few
 from prony.diagnosis.kinds import Bearing, Symptom
 from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED, SOME_QUEUE_OVERFLOWED
 from prony.diagnosis.overload import OVERLOADED
+from prony.diagnosis.page_code import PageCode, page_code
 from prony.diagnosis.rules import PRECEDENCE
 from prony.diagnosis.shared import LONGER_QUEUE
 from prony.diagnosis.starvation import STARVED, STARVED_BY_SLOTS
@@ -88,6 +89,10 @@ class Diagnosis:
     slots: int | None = None
     at_a_time: float | None = None
     """How many of them it worked on, where that is known: by how long one takes alone."""
+    page_cpu_ns: float | None = None
+    """Its CPU time for a valid reply."""
+    code: PageCode | None = None
+    """Where that went, of a subject at the limit of its CPU."""
     shares: Mapping[Resource, float] = field(default_factory=dict)
     """What was used of each resource."""
     bounds: tuple[Bound, ...] = ()
@@ -137,6 +142,7 @@ def conclude(trials: Sequence[Observed]) -> Diagnosis | None:
         return None
     kind, confidence = _judged(cause, found, usages, shares)
     asked = [one.asked_per_s for one in usages if one.asked_per_s is not None]
+    page_cpu_ns = _mean([one.page_cpu_ns for one in usages if one.page_cpu_ns is not None])
     return Diagnosis(
         kind=kind,
         confidence=confidence,
@@ -148,6 +154,8 @@ def conclude(trials: Sequence[Observed]) -> Diagnosis | None:
         in_flight=fmean(one.in_flight for one in usages) if usages else None,
         slots=usages[0].slots if usages else None,
         at_a_time=_mean([one.at_a_time for one in usages if one.at_a_time is not None]),
+        page_cpu_ns=page_cpu_ns,
+        code=next((page_code(one.code, page_cpu_ns) for one in usages if one.code), None),
         shares=shares,
         bounds=bounds_of(usages),
         ruled_out=tuple(_ruled_out(found, shares, usages)),

@@ -38,7 +38,7 @@ from prony.analysis.summary import Estimate, estimate_mean
 from prony.diagnosis.evidence import Evidence
 from prony.diagnosis.knobs import declared_entry
 from prony.diagnosis.thread_time import ThreadState, thread_time, with_idle
-from prony.model.facts import SubjectFacts
+from prony.model.facts import HotCode, SubjectFacts
 from prony.model.observation import Sample
 from prony.model.recording import Recording
 from prony.units import seconds
@@ -152,6 +152,7 @@ class Consumption:
     often a thread was looked at. ``contended``:
     it was ready to use more CPU, and others had it. ``at_a_time``: how many requests it worked on, by their
     rate and how long one takes that has the server to itself (null: not known): the others waited for these.
+    ``page_cpu_ns``: the subject's CPU time for a valid reply, and ``code``: where it went; null: not known.
     """
 
     done: int
@@ -165,6 +166,8 @@ class Consumption:
     contended: bool = False
     failed_per_s: float = 0.0
     at_a_time: float | None = None
+    page_cpu_ns: float | None = None
+    code: HotCode | None = None
 
     @property
     def carried_per_s(self) -> float:
@@ -192,7 +195,14 @@ def consumption_of(evidence: Evidence) -> Consumption | None:
         contended=_contended(evidence, length_ns),
         failed_per_s=recording.completed.failed / length_s,
         at_a_time=_at_a_time(evidence, recording, length_s),
+        page_cpu_ns=_page_cpu_ns(evidence, recording),
+        code=evidence.trial.facts.code,
     )
+
+
+def _page_cpu_ns(evidence: Evidence, recording: Recording) -> float | None:
+    used_ns = subject_cpu_ns(evidence.trial.counters)
+    return used_ns / recording.completed.ok if used_ns and recording.completed.ok else None
 
 
 def _at_a_time(evidence: Evidence, recording: Recording, length_s: float) -> float | None:

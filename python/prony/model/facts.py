@@ -296,6 +296,42 @@ class CloseView:
     threads: tuple[ThreadSchedule, ...] = field(default=(), metadata=OPTIONAL)
 
 
+class CodeKind(StrEnum):
+    """Whose code it is. Public: the report's JSON and archives hold these names."""
+
+    APP = "app"
+    LIBRARY = "library"
+    """The framework, and other packages beside the server."""
+    SERVER = "server"
+
+
+@dataclass(frozen=True, slots=True)
+class HotSpot:
+    """A function that uses the CPU, with what it calls. ``share``: of all samples."""
+
+    kind: CodeKind
+    function: str
+    """Of a module that is not the app's with the module's name: `ssl.create_default_context`."""
+    place: str
+    """The line of the app that calls it, or is in it: `app.py:12`; empty where the app does not call it."""
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class HotCode:
+    """Where a server's CPU went while its stacks were sampled, in a load after the window.
+
+    ``shares``: by whose code it is, of ``samples``; ``hottest``: without the server's own. ``slowed``: by
+    which share its rate fell meanwhile; null: an open loop. ``missing``: why there is none of this.
+    """
+
+    samples: int = 0
+    shares: Mapping[str, float] = field(default_factory=dict, metadata=OPTIONAL)
+    hottest: tuple[HotSpot, ...] = field(default=(), metadata=OPTIONAL)
+    slowed: float | None = field(default=None, metadata=OPTIONAL)
+    missing: str = field(default="", metadata=OPTIONAL)
+
+
 @dataclass(frozen=True, slots=True)
 class AskedProgram:
     """A program of this machine that a subject asks: a part of it, which Prony did not start."""
@@ -319,7 +355,8 @@ class TrialFacts:
     ``strays``: how many of its processes might run on other CPUs than the server's when the window closed.
     ``listeners``: each listening socket in its fullest state of the window. ``find_rate``: in a search, what
     it says of its rate. ``pilot``: of a pilot, what it says of its cell's warm-up. ``close``: of a close
-    look, what it saw. ``asked``: programs of this machine that the subject asks.
+    look, what it saw. ``asked``: programs of this machine that the subject asks. ``code``: where its CPU
+    went; null where it was not at the limit of its CPU, or nobody looked.
     """
 
     strays: int | None = field(default=None, metadata=OPTIONAL)
@@ -328,6 +365,7 @@ class TrialFacts:
     pilot: PilotStep | None = field(default=None, metadata=OPTIONAL)
     close: CloseView | None = field(default=None, metadata=OPTIONAL)
     asked: tuple[AskedProgram, ...] = field(default=(), metadata=OPTIONAL)
+    code: HotCode | None = field(default=None, metadata=OPTIONAL)
     free: Mapping[str, object] = field(default_factory=dict, metadata=REST)
 
 

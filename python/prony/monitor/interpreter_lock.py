@@ -9,19 +9,7 @@ over at most four processes: ``gil.looks``, and of these ``gil.held``: some thre
 42
 """
 
-import shutil
-import signal
-import subprocess
-import tempfile
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-
-_PROGRAM = "py-spy"
-_RATE_HZ = 100
-_MOST_PROCESSES = 4
-_TIMEOUT_S = 20.0
+from prony.monitor.stacks import RATE_HZ, PythonStacks
 
 
 def samples_in(text: str) -> int:
@@ -32,77 +20,31 @@ def samples_in(text: str) -> int:
     return sum(int(line.rpartition(" ")[2]) for line in text.splitlines() if line.strip())
 
 
-@dataclass(slots=True)
-class _Recorder:
-    """One program that samples one process into a file."""
-
-    program: subprocess.Popen[bytes]
-    file: Path
-    began_s: float
-
-
 class LockCounters:
-    """Lets ``program`` sample the processes that ``serving`` returns; found by its name, if it is there."""
+    """Counts by ``stacks``, which are of threads that hold the lock (``--gil``)."""
 
-    def __init__(self, serving: Callable[[], Sequence[int]], program: str = _PROGRAM) -> None:
-        self._serving, self._program = serving, program
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._recorders: list[_Recorder] = []
-        self._looks = self._held = 0
-        self._reason = "no process of the server was sampled in the window"
+    def __init__(self, stacks: PythonStacks) -> None:
+        self._stacks = stacks
 
     def open_window(self) -> None:
         """Begin to sample."""
-        found = shutil.which(self._program)
-        if found is None:
-            self._reason = f"`{self._program}` is not installed (pip install {self._program})"
-            return
-        self._folder = tempfile.TemporaryDirectory(prefix="prony-gil-")
-        for process in self._serving()[:_MOST_PROCESSES]:
-            self._recorders.append(_started(found, process, Path(self._folder.name) / str(process)))
+        self._stacks.open_window()
 
     def close_window(self) -> None:
-        """Stop sampling, and count."""
-        recorders, self._recorders = self._recorders, []
-        for one in recorders:
-            one.program.send_signal(signal.SIGINT)
-        for one in recorders:
-            self._count(one)
-        if self._folder is not None:
-            self._folder.cleanup()
-            self._folder = None
+        """Stop sampling."""
+        self._stacks.close_window()
 
     def close(self) -> None:
         """Stop sampling, also in a window that was never closed."""
-        self.close_window()
+        self._stacks.close_window()
 
     def deltas(self) -> tuple[dict[str, int], dict[str, str]]:
         """Return the counters, or why the lock could not be sampled."""
-        if not self._looks:
-            return {}, {"gil.looks": self._reason}
-        return {"gil.looks": self._looks, "gil.held": min(self._held, self._looks)}, {}
-
-    def _count(self, one: _Recorder) -> None:
-        length_s, said = time.monotonic() - one.began_s, b""
+        looks = round(self._stacks.looked_s * RATE_HZ)
+        if not looks:
+            return {}, {"gil.looks": self._stacks.reason}
         try:
-            _, said = one.program.communicate(timeout=_TIMEOUT_S)
-            held = samples_in(one.file.read_text())
-        except subprocess.TimeoutExpired:
-            one.program.kill()
-            one.program.communicate()
-            self._reason = f"`{self._program}` did not end"
-        except (OSError, ValueError):
-            lines = said.decode(errors="replace").strip().splitlines()
-            self._reason = f"`{self._program}`: {lines[-1] if lines else 'it wrote nothing'}"
-        else:
-            self._looks += round(length_s * _RATE_HZ)
-            self._held += held
-
-
-def _started(program: str, process: int, file: Path) -> _Recorder:
-    words = [program, "record", "--pid", str(process), "--gil", "--format", "raw", "--output", str(file)]
-    words += ["--rate", str(_RATE_HZ), "--duration", "unlimited"]
-    running = subprocess.Popen(
-        words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
-    return _Recorder(running, file, time.monotonic())
+            held = sum(map(samples_in, self._stacks.texts().values()))
+        except ValueError as error:
+            return {}, {"gil.looks": f"py-spy wrote something else than stacks: {error}"}
+        return {"gil.looks": looks, "gil.held": min(held, looks)}, {}

@@ -17,7 +17,7 @@ from prony.report.document import Column, Entry, Table
 from prony.report.findings import advice_words, finding_words, shared_words
 from prony.report.forms import about_percent, count, digits, whole_percent
 from prony.report.text import EMPTY, Figure, Name, Part, Text, Words, joined, pointer, text
-from prony.units import format_rate
+from prony.units import format_duration, format_rate
 
 Timed = tuple[str, Diagnosis, str]
 """A subject, its diagnosis, and where the JSON has that."""
@@ -88,10 +88,11 @@ def diagnosis_words(found: Sequence[Placed]) -> Text:
         case DiagnosisKind.CAUSE:
             return _cause(found)
         case DiagnosisKind.CPU:
-            busy = _share(found, Resource.CPU)
-            return text(
-                "{}limited by its CPU, busy {} of the time: {}", _SURE[first.confidence], busy, _load(found)
-            )
+            busy, sure = _share(found, Resource.CPU), _SURE[first.confidence]
+            over = text("; {}", _asked(found)) if first.overloaded else EMPTY
+            if page := _page(found):
+                return text("{}CPU-bound: {}; busy {} of the time{}", sure, page, busy, over)
+            return text("{}CPU-bound, busy {} of the time{}", sure, busy, over)
         case DiagnosisKind.NOT_AT_LIMIT:
             return text("not at its limit, carries at least {}{}", _rate(found), _next(found))
         case DiagnosisKind.UNKNOWN:
@@ -117,7 +118,8 @@ def _cause(found: Sequence[Placed]) -> Text:
     finding = first.cause.finding
     said = (shared_words if several else finding_words)(finding, at + pointer("cause", "finding"))
     named = text("{}limited by {}: {}", _SURE[first.confidence], finding.kind.traits.cause, said)
-    return text("{}{}", named, _full(found))
+    code = text("; CPU: {}", _page(found)) if first.code and not several else EMPTY
+    return text("{}{}{}", named, _full(found), code)
 
 
 def _full(found: Sequence[Placed]) -> Text:
@@ -127,8 +129,19 @@ def _full(found: Sequence[Placed]) -> Text:
     return text("; its CPU is full too, busy {} of the time", _share(found, Resource.CPU))
 
 
-def _load(found: Sequence[Placed]) -> Text:
-    return _asked(found) if found[0][0].overloaded else text("healthy saturation")
+def _page(found: Sequence[Placed]) -> Text:
+    """Return what a page costs, and of one subject which code takes most of it; empty: not known."""
+    if not all(one.page_cpu_ns for one, _ in found):
+        return EMPTY
+    cost = _rate(found, "page_cpu_ns", format_duration)
+    code, at = found[0][0].code, found[0][1]
+    spots = code.hottest if code else ()
+    if len(found) > 1 or not spots or spots[0].cpu_ns is None:
+        return text("{} a page", cost)
+    where = at + pointer("code", "hottest", 0)
+    cpu = Figure(spots[0].cpu_ns, format_duration, where + pointer("cpu_ns"))
+    called = text(" ({})", Name(spots[0].place)) if spots[0].place else EMPTY
+    return text("{} a page, of which {} in {}{}", cost, cpu, Name(spots[0].function), called)
 
 
 def _asked(found: Sequence[Placed]) -> Text:
@@ -156,9 +169,11 @@ def _between(found: Diagnosis, at: str) -> Text:
     return EMPTY if str(low) == str(high) else text(" ({} to {})", low, high)
 
 
-def _rate(found: Sequence[Placed], name: str = "done_per_s") -> Text:
+def _rate(
+    found: Sequence[Placed], name: str = "done_per_s", form: Callable[[float], str] = format_rate
+) -> Text:
     values = [(getattr(one, name) or 0.0, at + pointer(name)) for one, at in found]
-    return _range(values, format_rate)
+    return _range(values, form)
 
 
 def _share(found: Sequence[Placed], resource: Resource) -> Text:

@@ -11,6 +11,8 @@ from types import MappingProxyType
 from prony.diagnosis.conclusion import Diagnosis, Frequent
 from prony.diagnosis.confirmation import Agreement, Confirmation
 from prony.diagnosis.consumption import Bound, Resource
+from prony.diagnosis.page_code import PageCode, PageSpot
+from prony.model.facts import CodeKind
 from prony.reading.limits import LimitedCell
 from prony.report.diagnoses import (
     cause_note,
@@ -22,8 +24,8 @@ from prony.report.diagnoses import (
 )
 from prony.report.document import Bars, Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
 from prony.report.findings import finding_words
-from prony.report.forms import count, digits, whole_percent
-from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, pointer, text
+from prony.report.forms import about_percent, count, digits, whole_percent
+from prony.report.text import EMPTY, Figure, Name, Quote, Text, Words, counted, joined, pointer, text
 from prony.report.words import group_words
 from prony.units import format_duration, format_rate
 
@@ -126,9 +128,56 @@ def _blocks(found: Diagnosis, at: str) -> Iterator[Block]:
     if found.time:
         yield Paragraph(time_heading(found, at))
         yield Bars(tuple(time_rows(found, at)))
+    if found.code is not None:
+        yield from code_blocks(found.code, at + pointer("code"))
     if found.confirmation is not None:
         yield from confirmation_blocks(found.confirmation, at + pointer("confirmation"))
     yield Notes(tuple(("", words) for words in _remarks(found, at)))
+
+
+_OWNERS: Mapping[CodeKind, str] = MappingProxyType(
+    {CodeKind.APP: "the app", CodeKind.LIBRARY: "its framework and packages", CodeKind.SERVER: "the server"}
+)
+_SPOTS = (Column("in", text=True), Column("called at", text=True), Column("CPU of a page"), Column("share"))
+
+
+def code_blocks(found: PageCode, at: str) -> Iterator[Block]:
+    """Yield which code uses the CPU, or why that is not known."""
+    if found.missing:
+        why = Quote(found.missing, at + pointer("missing"))
+        yield Paragraph(text("Which code uses the CPU is not known: {}.", why))
+        return
+    parts = [
+        text("{} {}", _OWNERS[kind], Figure(share, about_percent, at + pointer("shares", kind.value)))
+        for kind, share in found.shares.items()
+    ]
+    samples = counted(Figure(found.samples, count, at + pointer("samples")), "sample")
+    said = "Which code uses the CPU, by {} of its stacks after the window: {}."
+    yield Paragraph(text(said, samples, joined(parts)))
+    if found.hottest:
+        spots = ((one, at + pointer("hottest", place)) for place, one in enumerate(found.hottest))
+        yield Table(_SPOTS, tuple(_spot_row(one, where) for one, where in spots))
+    notes = tuple(("", one) for one in _code_notes(found, at))
+    if notes:
+        yield Notes(notes)
+
+
+def _spot_row(found: PageSpot, at: str) -> tuple[Entry, ...]:
+    share = text("{}", Figure(found.share, about_percent, at + pointer("share")))
+    called = text("{}", Name(found.place)) if found.place else "—"
+    cpu: Words = "—"
+    if found.cpu_ns is not None:
+        cpu = text("{}", Figure(found.cpu_ns, format_duration, at + pointer("cpu_ns")))
+    return Entry(text("{}", Name(found.function))), Entry(called), Entry(cpu), Entry(share)
+
+
+def _code_notes(found: PageCode, at: str) -> Iterator[Text]:
+    if found.times_server is not None:
+        times = Figure(found.times_server, digits(1), at + pointer("times_server"))
+        yield text("A page costs {} times what the server itself does for it.", times)
+    if found.slowed is not None:
+        slowed = Figure(found.slowed, whole_percent, at + pointer("slowed"))
+        yield text("The rate fell by {} while stacks were sampled; no figure above is from then.", slowed)
 
 
 def _table(rows: tuple[tuple[Entry, ...], ...]) -> Table:

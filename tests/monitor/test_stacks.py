@@ -1,4 +1,6 @@
-"""CPython's lock, sampled by another program: found or named as absent, and its words are the reason."""
+"""Stacks, sampled by another program: found or named as absent, and its words are the reason; and how often
+one of them has CPython's lock.
+"""
 
 import os
 import sys
@@ -8,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from prony.monitor.interpreter_lock import LockCounters, samples_in
+from prony.monitor.stacks import PythonStacks
 
 RECORDS = f"""#!{sys.executable}
 import pathlib, signal, sys
@@ -31,6 +34,10 @@ def program(folder, text):
     return str(file)
 
 
+def counters_of(sampler):
+    return LockCounters(PythonStacks(lambda: [os.getpid()], "--gil", program=sampler))
+
+
 def test_samples_of_all_stacks_are_added_up():
     assert samples_in("a (x.py:1) 2\nb (y z.py:3) 40\n") == 42
     assert samples_in("") == 0
@@ -39,7 +46,7 @@ def test_samples_of_all_stacks_are_added_up():
 
 
 def test_a_program_that_is_not_there_is_named():
-    counters = LockCounters(lambda: [os.getpid()], "no-such-sampler")
+    counters = counters_of("no-such-sampler")
     counters.open_window()
     counters.close_window()
     assert counters.deltas() == (
@@ -50,19 +57,20 @@ def test_a_program_that_is_not_there_is_named():
 
 def test_what_a_program_says_when_it_cannot_is_the_reason(tmp_path):
     sampler = program(tmp_path, REFUSES)
-    counters = LockCounters(lambda: [os.getpid()], sampler)
+    counters = counters_of(sampler)
     counters.open_window()
     deadline_s = time.monotonic() + 20
     while not Path(f"{sampler}.ready").exists():
         assert time.monotonic() < deadline_s
     counters.close_window()
     _, missing = counters.deltas()
-    assert "Permission Denied: try again as root" in missing["gil.looks"]
+    assert "Permission Denied: try again as root; " in missing["gil.looks"]
+    assert "kernel.yama.ptrace_scope=0" in missing["gil.looks"]
 
 
 def test_looks_are_as_many_as_the_program_makes_in_the_time(tmp_path):
     sampler = program(tmp_path, RECORDS)
-    counters = LockCounters(lambda: [os.getpid()], sampler)
+    counters = counters_of(sampler)
     counters.open_window()
     deadline_s = time.monotonic() + 20
     while not Path(f"{sampler}.ready").exists() or time.monotonic() - deadline_s < -19.5:
@@ -74,7 +82,7 @@ def test_looks_are_as_many_as_the_program_makes_in_the_time(tmp_path):
 
 
 def test_a_window_that_was_never_closed_leaves_no_program(tmp_path):
-    counters = LockCounters(lambda: [os.getpid()], program(tmp_path, RECORDS))
+    counters = counters_of(program(tmp_path, RECORDS))
     counters.open_window()
     counters.close()
     counters.close()

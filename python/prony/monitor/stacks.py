@@ -1,0 +1,102 @@
+"""Stacks of a server's Python threads, from the opening of a window to its close, by py-spy.
+
+It is installed with Prony; else the one on PATH is taken. Must not know figures.
+
+>>> PythonStacks(tuple).texts()
+{}
+"""
+
+import shutil
+import signal
+import subprocess
+import sysconfig
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+RATE_HZ = 100
+"""Looks at a process a second."""
+_PROGRAM = "py-spy"
+_MOST_PROCESSES = 4
+_TIMEOUT_S = 20.0
+_WHO_MAY = "root may read the server's memory, and its user after `sysctl kernel.yama.ptrace_scope=0`"
+
+
+@dataclass(slots=True)
+class _Recorder:
+    """One program that samples one process into a file."""
+
+    process: int
+    program: subprocess.Popen[bytes]
+    file: Path
+    began_s: float
+
+
+class PythonStacks:
+    """Lets ``program`` sample the processes that ``serving`` returns, at most four; found by its name, if it
+    is there. ``options``: more of its options.
+
+    ``reason``: why there are none; ``looked_s``: how long the processes were sampled, together.
+    """
+
+    def __init__(self, serving: Callable[[], Sequence[int]], *options: str, program: str = _PROGRAM) -> None:
+        self._serving, self._options, self._program = serving, options, program
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._recorders: list[_Recorder] = []
+        self._texts: dict[int, str] = {}
+        self.looked_s = 0.0
+        self.reason = "no process of the server was sampled in the window"
+
+    def open_window(self) -> None:
+        """Begin to sample."""
+        found = shutil.which(self._program, path=sysconfig.get_path("scripts")) or shutil.which(self._program)
+        if found is None:
+            self.reason = f"`{self._program}` is not installed (pip install {self._program})"
+            return
+        self._folder = tempfile.TemporaryDirectory(prefix="prony-stacks-")
+        for process in self._serving()[:_MOST_PROCESSES]:
+            self._recorders.append(self._started(found, process, Path(self._folder.name) / str(process)))
+
+    def close_window(self) -> None:
+        """Stop sampling, and read what was sampled; a second call does nothing."""
+        recorders, self._recorders = self._recorders, []
+        for one in recorders:
+            one.program.send_signal(signal.SIGINT)
+        for one in recorders:
+            self._read(one)
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+    def texts(self) -> dict[int, str]:
+        """Return, of each process that could be sampled, a line for each stack, with how often it was."""
+        return dict(self._texts)
+
+    def _started(self, program: str, process: int, file: Path) -> _Recorder:
+        words = [program, "record", "--pid", str(process), "--format", "raw", "--output", str(file)]
+        words += ["--rate", str(RATE_HZ), "--duration", "unlimited", *self._options]
+        running = subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
+        return _Recorder(process, running, file, time.monotonic())
+
+    def _read(self, one: _Recorder) -> None:
+        length_s, said = time.monotonic() - one.began_s, b""
+        try:
+            _, said = one.program.communicate(timeout=_TIMEOUT_S)
+            self._texts[one.process] = one.file.read_text(errors="replace")
+            self.looked_s += length_s
+        except subprocess.TimeoutExpired:
+            one.program.kill()
+            one.program.communicate()
+            self.reason = f"`{self._program}` did not end"
+        except OSError:
+            self.reason = f"`{self._program}`: {_said(said)}"
+
+
+def _said(errors: bytes) -> str:
+    lines = [one for one in errors.decode(errors="replace").splitlines() if one.strip()]
+    last = lines[-1].strip() if lines else "it wrote nothing"
+    return f"{last}; {_WHO_MAY}" if any("ermission" in one for one in lines) else last

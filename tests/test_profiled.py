@@ -1,0 +1,170 @@
+"""Which code uses the CPU after a window: a real CPython is sampled, and what cannot be is named."""
+
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from diagnosis.test_rules import CELL
+from golden import build
+from prony.errors import EngineError
+from prony.model.address import Address
+from prony.model.facts import CodeKind
+from prony.model.observation import ThreadUsage
+from prony.model.workload import ClosedLoop, DurationStop, EngineChoice
+from prony.profiled import profiled
+from recordings import with_parts
+
+MS, SECOND = 1_000_000, build.SECOND
+LOAD = build.Workload(ClosedLoop(4), DurationStop(2 * SECOND), warmup_ns=SECOND)
+WHERE = (Address("127.0.0.1", 8000), None)
+BURNS = """
+import json
+
+def render(rows):
+    return json.dumps(rows, indent=1)
+
+def page():
+    while True:
+        render([{"name": "x" * 9, "price": n} for n in range(3000)])
+
+print("ready", flush=True)
+page()
+"""
+
+
+# Nearly all of its time is spent in a call that gives the lock away.
+HASHES = """
+import hashlib, threading
+
+def page():
+    block = b"x" * 20_000_000
+    while True:
+        hashlib.sha256(block)
+
+print("ready", flush=True)
+for _ in range(2):
+    threading.Thread(target=page).start()
+"""
+
+
+class Engine:
+    """Sends nothing for so long, and answers with so many replies."""
+
+    def __init__(self, replies=200, window_s=0.0):
+        self._replies, self._window_s, self.loads = replies, window_s, []
+
+    def run(self, workload, address, seat, on_event):
+        self.loads.append(workload)
+        if not self._replies:
+            raise EngineError("it broke")
+        on_event({"event": "window_open"})
+        time.sleep(self._window_s)
+        on_event({"event": "window_close"})
+        return build.recording(LOAD, [MS] * self._replies)
+
+
+@pytest.fixture
+def cell():
+    return replace(CELL, workload=LOAD)
+
+
+@contextmanager
+def running(folder, script):
+    file = folder / "shop.py"
+    file.write_text(script)
+    with subprocess.Popen([sys.executable, file], stdout=subprocess.PIPE) as program:
+        program.stdout.readline()
+        yield program.pid
+        program.kill()
+
+
+@pytest.fixture
+def busy(tmp_path):
+    with running(tmp_path, BURNS) as pid:
+        yield pid
+
+
+def threads(*pids):
+    return [ThreadUsage(pid, pid, "main", SECOND) for pid in pids]
+
+
+def loaded(**window):
+    found = build.recording(LOAD, [MS] * 400)
+    return with_parts(found, window=window) if window else found
+
+
+def test_the_function_that_burns_is_found_and_by_how_much_the_rate_fell(cell, busy):
+    engine = Engine(window_s=2.0)
+    found = profiled(engine, cell, loaded(), WHERE, threads(busy))
+    if "ermission" in found.missing:
+        pytest.skip(found.missing)
+    assert found.missing == ""
+    spot = found.hottest[0]
+    assert (spot.kind, spot.place.partition(":")[0]) == (CodeKind.APP, "shop.py")
+    assert "json.encoder" in spot.function or spot.function == "render"
+    assert (found.shares[CodeKind.APP], found.slowed) == (pytest.approx(1, abs=0.1), 0.5)
+    (sent,) = engine.loads
+    assert (sent.loop, sent.stop, sent.request) == (LOAD.loop, DurationStop(3 * SECOND), LOAD.request)
+
+
+def test_of_several_busy_threads_who_has_the_lock_counts(cell, tmp_path):
+    script = BURNS.replace(
+        "page()\n", "import threading\nfor _ in range(3):\n    threading.Thread(target=page).start()\n"
+    )
+    with running(tmp_path, script) as pid:
+        several = [ThreadUsage(pid, pid + n, "page", SECOND // 3) for n in range(3)]
+        found = profiled(Engine(window_s=2.0), cell, loaded(), WHERE, several)
+    if "ermission" in found.missing:
+        pytest.skip(found.missing)
+    assert found.shares[CodeKind.APP] > 0.8
+    assert 50 < found.samples < 300
+
+
+def test_several_threads_without_the_lock_are_named(cell, tmp_path):
+    script = HASHES
+    with running(tmp_path, script) as pid:
+        several = [ThreadUsage(pid, pid + n, "page", 2 * SECOND) for n in range(2)]
+        found = profiled(Engine(window_s=2.0), cell, loaded(), WHERE, several)
+    if "ermission" in found.missing:
+        pytest.skip(found.missing)
+    assert "without CPython's lock" in found.missing
+
+
+def test_too_few_samples_have_no_shares(cell, busy):
+    found = profiled(Engine(), cell, loaded(), WHERE, threads(busy))
+    assert (found.hottest, found.shares) == ((), {})
+    assert found.missing
+
+
+def test_another_runtime_is_named_and_not_loaded(cell):
+    engine = Engine()
+    with subprocess.Popen(["sleep", "60"]) as asleep:
+        found = profiled(engine, cell, loaded(), WHERE, threads(asleep.pid))
+        asleep.kill()
+    assert "CPython" in found.missing
+    assert engine.loads == []
+
+
+def test_a_generator_that_breaks_is_the_reason(cell, busy):
+    assert profiled(Engine(replies=0), cell, loaded(), WHERE, threads(busy)).missing == "it broke"
+
+
+@pytest.mark.parametrize(
+    ("choice", "recording", "pids"),
+    [
+        (EngineChoice("wrk"), loaded(), (1,)),
+        (EngineChoice("fleet"), loaded(), (1,)),
+        (EngineChoice(), loaded(interrupted=True), (1,)),
+        (EngineChoice(), loaded(close_ns=1000 * SECOND + 1999 * MS), (1,)),
+        (EngineChoice(), loaded(), ()),
+    ],
+    ids=["another generator", "elsewhere", "interrupted", "a short window", "nobody is busy"],
+)
+def test_nobody_looks_where_the_cpu_is_no_question(cell, choice, recording, pids):
+    engine = Engine()
+    assert profiled(engine, replace(cell, engine=choice), recording, WHERE, threads(*pids)) is None
+    assert engine.loads == []
