@@ -111,6 +111,11 @@ def test_three_spots_are_kept_and_none_is_the_servers():
     assert [one.function for one in found.hottest] == ["f4", "f3", "f2"]
 
 
+def test_a_stack_without_its_beginning_counts_for_nobody():
+    found = of(((*SYNC, PAGE), 6), ((f"encode ({LIB}/json/encoder.py:3)",), 4))
+    assert (found.samples, found.shares) == (6, {APP: 1.0})
+
+
 def test_processes_are_added_up_and_none_has_no_share():
     assert hot_code([text((SYNC, 3)), text(((*SYNC, PAGE), 1))]).shares == {SERVER: 0.75, APP: 0.25}
     assert hot_code(["", "\n"]).samples == 0

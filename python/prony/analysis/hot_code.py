@@ -81,6 +81,9 @@ def hot_code(texts: Iterable[str]) -> HotCode:
     kinds: Counter[CodeKind] = Counter()
     for text in texts:
         for stack, count in _stacks(text):
+            if all(frame.kind is None for frame in stack):
+                # Read while it changed: nothing says who called the standard library.
+                continue
             kind, place = _owner(stack)
             kinds[kind] += count
             if kind is not CodeKind.SERVER:
