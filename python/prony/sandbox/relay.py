@@ -185,7 +185,9 @@ def _asked(client: socket.socket) -> _Asked | None:
     method, target, version = line.decode("latin-1").split(" ")
     if method == "CONNECT":
         url = urlsplit(f"//{target}")
-        return _Asked((url.hostname or "", 443 if url.port is None else url.port), is_tunnel=True, head=b"", whole=data)
+        return _Asked(
+            (url.hostname or "", 443 if url.port is None else url.port), is_tunnel=True, head=b"", whole=data
+        )
     url = urlsplit(target)
     if url.scheme != "http" or not url.hostname:
         return None
@@ -194,7 +196,9 @@ def _asked(client: socket.socket) -> _Asked | None:
     closed = b"Connection: close\r\n" + _without(rest, (b"connection", b"proxy-connection"))
     head = f"{method} {path} {version}\r\n".encode("latin-1") + closed
     whole = line + b"\r\n" + closed
-    return _Asked((url.hostname, 80 if url.port is None else url.port), is_tunnel=False, head=head, whole=whole)
+    return _Asked(
+        (url.hostname, 80 if url.port is None else url.port), is_tunnel=False, head=head, whole=whole
+    )
 
 
 def _without(rest: bytes, names: tuple[bytes, ...]) -> bytes:
