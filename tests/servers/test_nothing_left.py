@@ -131,6 +131,8 @@ def test_after_kill_9_the_next_start_clears_all_that_was_left(prony, kind):
 
 @pytest.mark.slow
 def test_after_kill_9_nothing_runs_on_that_was_stopped_before(prony):
+    built = prony(*own("process", *SERVER, "--warmup", "100ms", "--duration", "300ms"), timeout_s=120)
+    assert built.status in (0, 3), built.err
     process = prony.start(*own("process", *LONG))
     with ended(process):
         assert in_a_trial(prony, process)
