@@ -344,7 +344,7 @@ def test_two_subjects_of_one_name_must_be_the_same():
         ({"loop": "closed", "connections": 1, "streams": []}, "at least 1"),
         (
             {"loop": "closed", "connections": 1, "streams": 2, "keep_alive": False},
-            "need connections that are",
+            "needs connections that are kept",
         ),
         ({"loop": "half-open", "rate": 1}, "'open' or 'closed'"),
         ({"loop": "open", "rate": 1, "speed": 2}, "Extra inputs are not permitted"),

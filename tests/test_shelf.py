@@ -1,5 +1,6 @@
 """Apps as people have them: the first row is what their author runs, and servers that fit stand beside it."""
 
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -31,6 +32,7 @@ def judged(*words: str) -> None:
             marks=[
                 *([] if name in IN_CI else [pytest.mark.slow]),
                 *([pytest.mark.xfail(reason="not yet")] if name in NOT_YET else []),
+                *([pytest.mark.skipif(not shutil.which("puma"), reason="no puma")] if "puma" in name else []),
             ],
         )
         for name in APPS

@@ -58,14 +58,14 @@ def example():
 
 
 def test_the_example_of_the_page_becomes_a_plan():
-    plan = make_plan(example(), "", load_catalog(), PlanOptions())
+    plan = make_plan(example(), "", load_catalog(), PlanOptions(requests=lambda _, load: load))
     first, second, third = plan.cells[:3]
     assert isinstance(first.workload.loop, OpenLoop)
     assert (first.workload.loop.rate_per_s, first.workload.loop.connections) == (100, 512)
     assert second.workload.loop == third.workload.loop == ClosedLoop(10)
     assert (second.engine.name, third.engine.name) == ("prony", "wrk")
-    assert len(plan.cells) == 8
-    assert plan.cells[-1].workload.describe_request() == "GET /=9 /cart=1"
+    assert len(plan.cells) == 10
+    assert "GET /=9 /cart=1" in {one.workload.describe_request() for one in plan.cells}
     assert plan.calibration is not None
 
 

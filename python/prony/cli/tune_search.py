@@ -14,7 +14,7 @@ from prony.cli.options import duration_of
 from prony.cli.run_checks import goes_on, is_complete
 from prony.cli.talk import say, status_of, terminate_as_interrupt
 from prony.cli.variables import whole_command
-from prony.errors import ArchiveError, ExitCode, UsageError
+from prony.errors import ArchiveError, ExitCode
 from prony.units import MIB, SECOND_NS, seconds
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ _LARGEST = 4 * MIB
 def read_search(folder: Path) -> "TuneReading":
     """Return the answer that a search wrote into its folder.
 
-    *Errors*: UsageError for a folder without one; ArchiveError for a file that is none.
+    *Errors*: ArchiveError for a folder without one, and for a file that is none.
     """
     from prony.lines import json_object
     from prony.model.shapes import ShapeError, decode
@@ -192,7 +192,7 @@ def read_search(folder: Path) -> "TuneReading":
 
     path = folder / ANSWER
     if not path.is_file():
-        raise UsageError(
+        raise ArchiveError(
             f"`{folder}` has no `{ANSWER}`; expected an archive, or a folder of `prony tune` that ended"
         )
     with path.open("rb") as file:

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from prony.reading.limits import LimitedCell
 
 _FEWER = "fewer workers"
-# Beyond what any trial asks for.
-_NEVER = 10**6
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +116,8 @@ def _turned(setting: "Setting", now: "int | str | None", cause: "Finding") -> st
             return "off" if now else "on"
         case IntSetting() if isinstance(now, int):
             wanted = now // 2 if cause.advice and cause.advice.value == _FEWER else 2 * max(now, 1)
-            wanted = _NEVER if Turned.LIFE in turned else wanted
+            # A worker's life without an end, as far as any trial sees.
+            wanted = setting.max if Turned.LIFE in turned else wanted
             kept = max(setting.min, min(setting.max, wanted))
             return None if kept == now else str(kept)
         case _:
