@@ -124,7 +124,7 @@ def _when_there(fleet: Fleet, others: Sequence[Machine]) -> Sequence[Worker]:
     reached = [by_host[machine.address] for machine in others]
     names = cluster.names
     return [
-        Worker(machine, names[address], address, int(found[address]["pid"]))
+        Worker(machine, names[address], address, found[address].pid)
         for machine, address in zip(others, reached, strict=True)
     ]
 
