@@ -897,6 +897,9 @@ def test_what_it_asks_is_the_limit_where_more_replies_are_due_than_it_works_on(w
     seen = {"connections": 48, "port": 5432, "at_port": 24, "waits": waits, "waits_port": 5433}
     found = one(asked_on(with_alone(50), **seen), kind, subject=record(slots=None))
     if kind is PEER_FULL:
+        # Who waits for a reply does not wait for a CPU.
+        late = with_counters(asked_on(with_alone(50), **seen), threads__queue_ns=SECOND)
+        assert PEER_FULL in kinds(late, subject=record(slots=None))
         assert (found.numbers["due"], found.numbers["port"]) == (24, 5433)
 
 

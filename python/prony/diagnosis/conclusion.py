@@ -16,7 +16,7 @@ from prony.diagnosis.confirmation import Confirmation, confirmation_of
 from prony.diagnosis.consumption import Bound, Consumption, Resource, bounds_of
 from prony.diagnosis.downstream import DOWNSTREAM_BUSY, LEAST_BUSY_POOL
 from prony.diagnosis.evidence import Affected, Confidence, Evidence, Finding
-from prony.diagnosis.few_at_a_time import WAITS_WITHIN, has_few
+from prony.diagnosis.few_at_a_time import PEER_COMPUTES, PEER_FULL, WAITS_WITHIN, has_few
 from prony.diagnosis.kinds import Bearing, Symptom
 from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED, SOME_QUEUE_OVERFLOWED
 from prony.diagnosis.overload import OVERLOADED
@@ -38,6 +38,12 @@ _HARDLY_WAITING = 0.8
 # Asked over given: advised is twice the queue; what one that is longer by less would change is not known.
 _LEAST_CUT = 2.0
 _STARVED = (STARVED, STARVED_BY_SLOTS)
+# What says the same: a queue that was perhaps another's; a partner that computes, or has more questions.
+_ALIKE = {
+    QUEUE_OVERFLOWED: SOME_QUEUE_OVERFLOWED,
+    PEER_COMPUTES: PEER_FULL,
+    PEER_FULL: PEER_COMPUTES,
+}
 
 
 class DiagnosisKind(StrEnum):
@@ -270,9 +276,9 @@ def _limiting(
 
 
 def _alike(one: Frequent, found: Sequence[Frequent]) -> int:
-    """Return in how many more trials a queue overflowed that was not known to be the server's own."""
-    of_some = (each.trials for each in found if each.finding.kind is SOME_QUEUE_OVERFLOWED)
-    return next(of_some, 0) if one.finding.kind is QUEUE_OVERFLOWED else 0
+    """Return in how many more trials the same was seen less plainly, or from its other side."""
+    other = _ALIKE.get(one.finding.kind)
+    return next((each.trials for each in found if each.finding.kind is other), 0)
 
 
 def _locked_out(found: Sequence[Frequent]) -> float:

@@ -158,9 +158,10 @@ def few_at_a_time(evidence: Evidence) -> list[Finding]:
         return []
     if max(usage.shares[Resource.CPU], usage.shares.get(Resource.CORES, 0.0)) > _MOST_CPU:
         return []
-    if not _polls(usage) and _wants_cpu(evidence, usage):
-        return []
     kind, advice, numbers, names = _cause(evidence, usage)
+    # Who sleeps between tries, or waits for a reply of others, does not wait for a CPU.
+    if kind not in (LOCK_POLLED, PEER_FULL, PEER_COMPUTES) and _wants_cpu(evidence, usage):
+        return []
     known = {
         "at_a_time": usage.at_a_time or 0.0,
         "in_flight": usage.in_flight,
