@@ -104,9 +104,9 @@ def stop(process: subprocess.Popen[bytes]) -> None:
             process.wait(1)
 
 
-def json_of(words: list[str], folder: Path | None = None) -> dict[str, Any]:
+def json_of(words: list[str]) -> dict[str, Any]:
     """Run one of Prony's commands and return its JSON; end with its words where there is none."""
-    done = subprocess.run([PRONY, *words], check=False, capture_output=True, text=True, cwd=folder)
+    done = subprocess.run([PRONY, *words], check=False, capture_output=True, text=True)
     if not done.stdout.startswith("{"):
         sys.exit(done.stdout + done.stderr)
     answer: dict[str, Any] = json.loads(done.stdout)

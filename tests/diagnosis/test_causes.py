@@ -125,6 +125,13 @@ def test_where_most_replies_are_errors_they_are_the_answer(status, kind, names):
     assert concluded(trial).cause_kind is kind
 
 
+@pytest.mark.parametrize("status", ["502", "503", "504"])
+def test_refusals_of_a_server_that_cannot_do_more_are_not_the_answer(status):
+    trial = build.trial(CELL, 0, 0, [MS] * 80, errors={"bad_status": {status: 120}})
+    assert WRONG_REPLIES in kinds(trial)
+    assert concluded(trial).cause_kind is None
+
+
 def test_requests_that_are_refused_as_they_were_sent_are_told_with_the_commonest_status():
     trial = build.trial(CELL, 0, 0, [MS] * 180, errors={"bad_status": {"400": 15, "405": 4, "500": 1}})
     found = one(trial, REFUSED)
@@ -892,15 +899,23 @@ def asked_on(trial, **gauges):
     return replace(trial, samples=tuple(sample(second, **seen) for second in range(3)))
 
 
-@pytest.mark.parametrize(("waits", "kind"), [(24, PEER_FULL), (2, FEW_AT_A_TIME)])
-def test_what_it_asks_is_the_limit_where_more_replies_are_due_than_it_works_on(waits, kind):
+# Some wait for a reply all the time: a queue's consumer, a listener.
+@pytest.mark.parametrize(("waits", "kind"), [(26, PEER_FULL), (24, FEW_AT_A_TIME), (2, FEW_AT_A_TIME)])
+def test_what_it_asks_is_the_limit_where_half_of_the_requests_wait_for_its_replies(waits, kind):
     seen = {"connections": 48, "port": 5432, "at_port": 24, "waits": waits, "waits_port": 5433}
     found = one(asked_on(with_alone(50), **seen), kind, subject=record(slots=None))
     if kind is PEER_FULL:
         # Who waits for a reply does not wait for a CPU.
         late = with_counters(asked_on(with_alone(50), **seen), threads__queue_ns=SECOND)
         assert PEER_FULL in kinds(late, subject=record(slots=None))
-        assert (found.numbers["due"], found.numbers["port"]) == (24, 5433)
+        assert (found.numbers["due"], found.numbers["port"]) == (26, 5433)
+
+
+def test_threads_show_where_they_wait_for_a_reply_to_a_question_right_after_another():
+    trial = asked_on(with_alone(25, {"downstream": 30, "events": 10}, threads=32), connections=24, port=5432)
+    assert one(trial, PEER_FULL, subject=record(slots=32)).numbers == pytest.approx(
+        {"due": 24, "port": 5432, "at_a_time": 1, "in_flight": 50, "alone_ns": 25 * MS, "cpu_share": 0.04}
+    )
 
 
 @pytest.mark.parametrize(("idle_s", "kind"), [(0.0, PEER_COMPUTES), (0.9, POOL_SMALL)])
@@ -954,11 +969,28 @@ def test_a_page_that_asks_many_times_is_the_cause_where_threads_wait_for_others(
     assert ASKED_OFTEN not in kinds(asking_often(80 * 19, states))
 
 
+def opening(connections):
+    trial = asking_often(0, active_opens=connections)
+    return replace(trial, recording=with_parts(trial.recording, connections={"opened": 50, "reconnects": 0}))
+
+
 @pytest.mark.parametrize(("opened", "is_found"), [(70, True), (60, False)])
 def test_a_connection_to_others_for_each_request_is_not_one_of_the_generator(opened, is_found):
-    trial = asking_often(0, active_opens=opened)
-    recording = with_parts(trial.recording, connections={"opened": 50, "reconnects": 0})
-    assert (CONNECTED_OFTEN in kinds(replace(trial, recording=recording))) is is_found
+    assert (CONNECTED_OFTEN in kinds(opening(opened))) is is_found
+
+
+@pytest.mark.parametrize(
+    ("network", "sure"), [(Network.ISOLATED, Confidence.CERTAIN), (Network.HOST, Confidence.POSSIBLE)]
+)
+def test_connections_for_each_request_are_no_cause_and_on_the_hosts_network_perhaps_anothers(network, sure):
+    subject = replace(record(), sandbox=SandboxFacts(network))
+    assert one(opening(70), CONNECTED_OFTEN, subject=subject).confidence is sure
+    assert concluded(opening(70), subject=subject).cause_kind is not CONNECTED_OFTEN
+
+
+def test_a_pool_that_is_little_smaller_than_the_threads_is_the_cause_and_not_their_number():
+    trial = asked_on(with_alone(125, {"downstream": 40}), connections=5, port=5432, at_port=5, waits=5)
+    assert kinds(trial, subject=record(slots=8))[0] is DOWNSTREAM_BUSY
 
 
 def test_threads_that_wait_for_each_other_are_not_too_few():

@@ -19,11 +19,12 @@ from prony.diagnosis.disk import DISK_WAITED
 from prony.diagnosis.downstream import DOWNSTREAM_BUSY
 from prony.diagnosis.dropped_connects import CONNECTS_DROPPED, HALF_OPEN_QUEUE_FULL
 from prony.diagnosis.evidence import Affected, Confidence, Evidence, Finding
+from prony.diagnosis.few_at_a_time import PEER_COMPUTES, PEER_FULL
 from prony.diagnosis.generator_limited import GENERATOR_BUSY, GENERATOR_KEPT_WAITING
 from prony.diagnosis.killed import KILLED_FOR_MEMORY
 from prony.diagnosis.kinds import Bearing, Symptom
 from prony.diagnosis.knobs import Knob, Turned, knob_of
-from prony.diagnosis.listen_queue import QUEUE_FULL, QUEUE_OVERFLOWED
+from prony.diagnosis.listen_queue import QUEUE_FULL, QUEUE_OVERFLOWED, SOME_QUEUE_OVERFLOWED
 from prony.diagnosis.memory_pressure import WAITED_FOR_MEMORY
 from prony.diagnosis.one_core import ADD_PROCESSES, ONE_CORE_FULL, ONE_THREAD_FULL
 from prony.diagnosis.other_programs import OTHERS_RAN
@@ -963,3 +964,28 @@ def test_of_fewer_than_five_trials_the_next_limit_has_no_interval(shares):
 def test_a_limit_that_was_not_passed_is_not_below_what_was_carried():
     (bound,) = bounds_of(at_rate(0.4, 0.9, 0.4, 0.9, 0.4))
     assert bound.low < 100 and bound.times_low == 1.0
+
+
+# --- what says the same ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("trials", "kind"),
+    [
+        ([(QUEUE_OVERFLOWED,), (SOME_QUEUE_OVERFLOWED,)], QUEUE_OVERFLOWED),
+        ([(QUEUE_OVERFLOWED,), ()], None),
+        ([(QUEUE_OVERFLOWED, SOME_QUEUE_OVERFLOWED), (), ()], None),
+        ([(PEER_FULL,), (PEER_COMPUTES,)], PEER_FULL),
+    ],
+    ids=["perhaps its own", "once", "twice in one trial", "two sides"],
+)
+def test_what_says_the_same_counts_once_a_trial(trials, kind):
+    sure = {SOME_QUEUE_OVERFLOWED: Confidence.POSSIBLE}
+    usage = Consumption(10_000, 1e4, None, 9.0, {Resource.CPU: 0.3})
+    each = [
+        tuple(finding(one, sure.get(one, Confidence.CERTAIN), overflows=900) for one in kinds)
+        for kinds in trials
+    ]
+    found = conclude([Observed(one, usage) for one in each])
+    assert found.cause_kind is kind
+    assert kind is None or found.confidence is Confidence.LIKELY

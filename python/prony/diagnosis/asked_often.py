@@ -1,7 +1,7 @@
 """D44: each request asked others many times, or opened a connection to them.
 
-How much of a page's time that is, nobody measured: it is the cause where threads wait for others most of
-their time, and else said beside it.
+How much of a page's time that is, nobody measured: many questions are the cause where threads wait for others
+most of their time, and else said beside it; so are connections always, which may be quick to open.
 *Source*: tcp_info(7), data segments that were sent; RFC 4022, tcpActiveOpens.
 """
 
@@ -30,7 +30,7 @@ ASKED_OFTEN = Symptom(
 CONNECTED_OFTEN = Symptom(
     "connects for each request",
     Meaning(
-        Bearing.LIMITS_IDLE,
+        Bearing.ADDS,
         OF_THE_WAITING,
         Experiment("connections that are kept", "measure with connections that stay open; throughput rises"),
     ),
@@ -38,9 +38,8 @@ CONNECTED_OFTEN = Symptom(
         "for each request it opened {connects:.1f} connections to others, {opened} in all",
         "for each request it opened connections to others",
     ),
-    Traits(cause="the connections that it opens for each request"),
 )
-"""``connects`` for each request, ``opened`` in all."""
+"""``connects`` for each request, ``opened`` in all: by the whole machine where that is its network."""
 ASK_ONCE = Advice("ask once", "ask for all of it at once: a join, a list of keys, or a cache")
 KEEP_OPEN = Advice(
     "keep connections to others", "make one client or pool when the app starts, and use it for all requests"
@@ -50,9 +49,6 @@ _LEAST_SENT, _LEAST_CONNECTS = 20, 0.5
 # Of its threads' time.
 _MOSTLY = 0.5
 _LEAST_REQUESTS = 20
-_ASKING = (ThreadState.DOWNSTREAM,)
-# A connection that lives for one request is known to no look: its reads are those of any socket.
-_CONNECTING = (ThreadState.DOWNSTREAM, ThreadState.SOCKET, ThreadState.EVENTS)
 
 
 def asked_often(evidence: Evidence) -> list[Finding]:
@@ -64,10 +60,12 @@ def asked_often(evidence: Evidence) -> list[Finding]:
     opened = _opened(evidence)
     if opened >= _LEAST_CONNECTS * usage.done:
         numbers = {"connects": opened / usage.done, "opened": float(opened)}
-        found.append((CONNECTED_OFTEN, _sure(usage, _CONNECTING), numbers, KEEP_OPEN))
+        # On the host's network others may have opened them.
+        sure = Confidence.POSSIBLE if evidence.is_on_host else Confidence.CERTAIN
+        found.append((CONNECTED_OFTEN, sure, numbers, KEEP_OPEN))
     if outgoing is not None and outgoing.sent is not None and outgoing.sent >= _LEAST_SENT:
         numbers = {"sent": outgoing.sent, "port": float(outgoing.port)}
-        found.append((ASKED_OFTEN, _sure(usage, _ASKING), numbers, ASK_ONCE))
+        found.append((ASKED_OFTEN, _sure(usage), numbers, ASK_ONCE))
     return [
         Finding("D44", kind, sure, numbers=numbers, advice=advice, shareable=True)
         for kind, sure, numbers, advice in found
@@ -85,6 +83,6 @@ def _opened(evidence: Evidence) -> int:
     return max(0, counters.get("ActiveOpens", 0) - own)
 
 
-def _sure(usage: Consumption, states: tuple[ThreadState, ...]) -> Confidence:
-    waits = sum(usage.time.get(state, 0.0) for state in states)
-    return Confidence.LIKELY if usage.slots and waits >= _MOSTLY else Confidence.POSSIBLE
+def _sure(usage: Consumption) -> Confidence:
+    waits = usage.time.get(ThreadState.DOWNSTREAM, 0.0) >= _MOSTLY
+    return Confidence.LIKELY if usage.slots and waits else Confidence.POSSIBLE

@@ -259,7 +259,7 @@ def _limiting(
 
     What only idle CPUs explain limits no server that carries all that is asked for, unless it is certain.
     """
-    often = [one for one in found if one.trials + _alike(one, found) > _MOST_TRIALS * len(trials)]
+    often = [one for one in found if _seen_in(one, trials) > _MOST_TRIALS * len(trials)]
     sure = [one for one in often if one.finding.confidence is not Confidence.POSSIBLE]
     carries, locked_out = bool(usages) and all(map(_kept, usages)), _locked_out(sure)
     overloaded = any(one.finding.kind is OVERLOADED for one in found)
@@ -275,10 +275,10 @@ def _limiting(
             yield one
 
 
-def _alike(one: Frequent, found: Sequence[Frequent]) -> int:
-    """Return in how many more trials the same was seen less plainly, or from its other side."""
-    other = _ALIKE.get(one.finding.kind)
-    return next((each.trials for each in found if each.finding.kind is other), 0)
+def _seen_in(one: Frequent, trials: Sequence[Observed]) -> int:
+    """Return in how many trials it was seen, or what says the same less plainly or from its other side."""
+    kinds = {one.finding.kind, _ALIKE.get(one.finding.kind)}
+    return sum(any(found.kind in kinds for found in trial.findings) for trial in trials)
 
 
 def _locked_out(found: Sequence[Frequent]) -> float:
@@ -335,7 +335,9 @@ def _judged(
     shares: Mapping[Resource, float],
 ) -> tuple[DiagnosisKind, Confidence]:
     if cause is not None:
-        return DiagnosisKind.CAUSE, cause.finding.confidence
+        # What was sure in half of the trials at most has the others from what says it less plainly.
+        rarely = _is_certain(cause) and cause.trials <= _MOST_TRIALS * len(usages)
+        return DiagnosisKind.CAUSE, Confidence.LIKELY if rarely else cause.finding.confidence
     busy = shares.get(Resource.CPU, 0.0)
     if busy >= _FULL:
         sure = Confidence.CERTAIN if busy >= _CERTAINLY_FULL else Confidence.LIKELY

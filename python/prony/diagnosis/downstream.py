@@ -8,7 +8,7 @@ requests it worked on, that says more (D43).
 
 from prony.diagnosis.consumption import Resource, consumption_of, pool_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.few_at_a_time import is_known
+from prony.diagnosis.few_at_a_time import has_few, is_known
 from prony.diagnosis.kinds import Bearing, Closely, Experiment, Meaning, Sentence, Symptom, Traits
 from prony.diagnosis.shared import OF_THE_WAITING, RAISE_POOL
 from prony.model.trial import Ok
@@ -40,7 +40,7 @@ def downstream(evidence: Evidence) -> list[Finding]:
     were open than it has of these, these are fewer than its threads, and it had CPUs to spare.
     """
     usage, pool = consumption_of(evidence), pool_of(evidence)
-    if usage is None or pool is None or is_known(evidence):
+    if usage is None or pool is None or (is_known(evidence) and has_few(usage)):
         return []
     if usage.slots and pool.connections > _MOST_OF_SLOTS * usage.slots:
         return []

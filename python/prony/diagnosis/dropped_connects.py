@@ -7,7 +7,6 @@ the rest was dropped for another reason: no memory, no route, a full queue of ha
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom, Traits
 from prony.diagnosis.shared import CONNECT_WAITS, LONGER_QUEUE
-from prony.model.sandbox import Network
 
 RAISE_SYN_BACKLOG = Advice("raise the queue of half-open connections", "raise {syn_backlog}")
 HALF_OPEN_QUEUE_FULL = Symptom(
@@ -42,7 +41,7 @@ def dropped_connects(evidence: Evidence) -> list[Finding]:
     dropped = max(others, half_open)
     if dropped <= 0:
         return []
-    ours = evidence.subject is None or evidence.subject.sandbox.network is not Network.HOST
+    ours = not evidence.is_on_host
     return [
         Finding(
             rule="D02",

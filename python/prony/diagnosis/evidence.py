@@ -8,6 +8,7 @@ from prony.diagnosis.kinds import Advice, Symptom
 from prony.diagnosis.knobs import Knob
 from prony.model.plan import Cell
 from prony.model.records import SubjectRecord
+from prony.model.sandbox import Network
 from prony.model.shown import INTERNAL
 from prony.model.trial import Trial
 
@@ -35,6 +36,11 @@ class Evidence:
     cell: Cell
     trial: Trial
     subject: SubjectRecord | None = None
+
+    @property
+    def is_on_host(self) -> bool:
+        """Whether the network's counters are the whole machine's."""
+        return self.subject is not None and self.subject.sandbox.network is Network.HOST
 
 
 @dataclass(frozen=True, slots=True)

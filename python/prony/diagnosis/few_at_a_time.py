@@ -6,7 +6,14 @@ writer, or in what it asks. How many they are, and on how many connections repli
 *Source*: J. D. C. Little, Operations Research 9 (1961); AnyIO, CapacityLimiter: total_tokens is 40.
 """
 
-from prony.diagnosis.consumption import Consumption, OwnConnections, Resource, consumption_of, outgoing_of
+from prony.diagnosis.consumption import (
+    Consumption,
+    OwnConnections,
+    Resource,
+    consumption_of,
+    outgoing_of,
+    pool_of,
+)
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Sentence, Symptom, Traits
 from prony.diagnosis.one_core import full_process
@@ -141,6 +148,8 @@ _ANYIO_THREADS, _ANYIO = 40, "the 40 threads in which AnyIO runs pages without a
 _NEAR = 0.2
 # What it asks computes for as much of the time of the requests that are worked on.
 _COMPUTES = 0.7
+# Of the requests that it may have begun: so many wait for a reply of what it asks.
+_MOST_DUE = 0.5
 _ROLES = ("database", "cache", "service")
 _AWAKE = (ThreadState.RUNNING, ThreadState.READY, ThreadState.IDLE)
 _MOSTLY = 0.5
@@ -241,8 +250,13 @@ def _asked(evidence: Evidence, usage: Consumption, outgoing: OwnConnections) -> 
     if busiest is not None and used[busiest] / length_ns >= _COMPUTES * max(at_a_time, 1.0):
         numbers = {"cores": used[busiest] / length_ns, "cpu_ns": used[busiest] / usage.done}
         return PEER_COMPUTES, CHEAPER_QUESTIONS, numbers, {"role": f"its {busiest}"}
-    if outgoing.waits >= _LEAST_WAITING * max(at_a_time, 1.0):
-        numbers = {"due": outgoing.waits, "port": float(outgoing.waits_port)}
+    # Connections that always wait, for events of a queue for example, are few beside the requests.
+    working = min(usage.in_flight, usage.slots or usage.in_flight)
+    # Of a question right after a reply the kernel's clock, in ticks, says nothing: threads do.
+    pool = pool_of(evidence)
+    due = max(outgoing.waits, pool.busy * pool.connections if pool else 0.0)
+    if due >= max(_LEAST_WAITING * max(at_a_time, 1.0), _MOST_DUE * working):
+        numbers = {"due": due, "port": float(outgoing.waits_port or outgoing.port)}
         return PEER_FULL, LOOK_AT_PEER, numbers, {}
     return None
 

@@ -26,7 +26,6 @@ from prony.diagnosis.shared import CONNECT_WAITS, LONGER_QUEUE
 from prony.model.address import AddressKind
 from prony.model.facts import SubjectFacts
 from prony.model.observation import Sample
-from prony.model.sandbox import Network
 
 RAISE_BACKLOG = Advice(
     "raise the backlog",
@@ -157,8 +156,7 @@ def _is_own(evidence: Evidence, full: Sequence[AcceptQueue]) -> bool:
     """Return whether the overflows are those of the subject's queues: on the host's network only where a
     sample shows one of these full.
     """
-    on_host = evidence.subject is not None and evidence.subject.sandbox.network is Network.HOST
-    return not on_host or any(queue.full for queue in full)
+    return not evidence.is_on_host or any(queue.full for queue in full)
 
 
 def _is_emptied(evidence: Evidence, found: Starvation) -> bool:

@@ -7,7 +7,6 @@ Only where something tracks connections: address translation of containers, a fi
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom, Traits
 from prony.diagnosis.shared import CONNECT_WAITS
-from prony.model.sandbox import Network
 
 LARGER_TABLE = Experiment(
     "a larger table", "measure with twice the table, or untracked packets; none is dropped"
@@ -38,8 +37,7 @@ def tracking_full(evidence: Evidence) -> list[Finding]:
     full = most > 0 and entries >= _NEARLY_FULL * most
     if not (dropped > 0 or full):
         return []
-    of_host = evidence.subject is not None and evidence.subject.sandbox.network is Network.HOST
-    sure = Confidence.LIKELY if of_host or not (dropped > 0 and full) else Confidence.CERTAIN
+    sure = Confidence.LIKELY if evidence.is_on_host or not (dropped > 0 and full) else Confidence.CERTAIN
     return [
         Finding(
             rule="D07",

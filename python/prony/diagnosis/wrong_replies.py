@@ -54,6 +54,8 @@ _CLASSES = ("bad_status", "failed_validation")
 # Single ones may be a server's way to say that it is busy.
 _LEAST = 5
 _MOST, _TOO_MANY = 0.5, "429"
+# So a server, or a frontend before it, refuses what it cannot do: why it cannot is the answer.
+_REFUSALS = ("502", "503", "504")
 # The last line of a traceback: a class and what it says.
 _EXCEPTION = re.compile(
     r"^([A-Za-z_][\w.]*(?:Error|Exception|Timeout|Exhausted|Full)\b: ?[ -~]*)", re.MULTILINE
@@ -73,7 +75,7 @@ def wrong_replies(evidence: Evidence) -> list[Finding]:
     numbers = {"wrong": wrong, "done": done, "share": wrong / done}
     kind, advice, names = WRONG_REPLIES, READ_LOG_FOR_ERRORS, {}
     status = max(recording.account.bad_status.items(), key=lambda one: one[1], default=("", 0))
-    if status[1] > _MOST * done:
+    if status[1] > _MOST * done and status[0] not in _REFUSALS:
         numbers = {"share": status[1] / done}
         kind, names = MOSTLY_ERRORS, {"status": status[0]} | _error(evidence.trial.log.text)
         if status[0] == _TOO_MANY:
