@@ -1,6 +1,7 @@
 """The options of a study's protocol: number of blocks, looks, a search for rates, a pilot."""
 
 from dataclasses import replace
+from math import ceil
 from typing import TYPE_CHECKING
 
 from prony.cli.options import duration_of, wait_of
@@ -91,7 +92,7 @@ def with_length(
     for option, value in others.items():
         if value:
             raise UsageError(f"`--for {sure.length}` and `{option}` exclude each other; expected one of them")
-    from prony.study.extent import extent_of, rough_length
+    from prony.study.extent import extent_of
     from prony.study.fitting import fitting, with_short_trials
 
     length_s = seconds(duration_of("--for", sure.length))
@@ -100,8 +101,8 @@ def with_length(
         plan = with_short_trials(plan) if may_shorten else plan
         least_s = extent_of(replace(plan, blocks=_LEAST_PILOTED), catalog, checks).seconds[1]
         raise UsageError(
-            f"`--for {sure.length}`: five blocks, the fewest for a verdict, take {rough_length(least_s)}",
-            hint="give it more time, name fewer servers, or shorten trials: --duration 2s --warmup 1s",
+            f"`--for {sure.length}`: five blocks, the fewest for a verdict, take {ceil(least_s)} s",
+            hint=f"--for {ceil(least_s)}s; fewer servers, or shorten trials (--duration 2s --warmup 1s)",
         )
     return found
 

@@ -44,7 +44,8 @@ ONE_WRITER = Advice(
     "keep transactions short, write ahead (SQLite: journal_mode=WAL), or use a database with many writers",
 )
 LOOK_AT_PEER = Advice(
-    "look at what it asks", "find there what they wait for: a lock on the same row, or its number of workers"
+    "look at what it asks",
+    "look there for what its requests wait for: a lock on the same row, or its number of workers",
 )
 CHEAPER_QUESTIONS = Advice("ask for less", "ask for less work, or keep the answer")
 SHARE_LESS = Advice(
