@@ -969,23 +969,19 @@ def test_a_page_that_asks_many_times_is_the_cause_where_threads_wait_for_others(
     assert ASKED_OFTEN not in kinds(asking_often(80 * 19, states))
 
 
-def opening(connections):
-    trial = asking_often(0, active_opens=connections)
+def opening(connections, asked="asked__service__cpu_ns"):
+    trial = with_counters(asking_often(0, active_opens=connections), **{asked: 1})
     return replace(trial, recording=with_parts(trial.recording, connections={"opened": 50, "reconnects": 0}))
 
 
-@pytest.mark.parametrize(("opened", "is_found"), [(70, True), (60, False)])
-def test_a_connection_to_others_for_each_request_is_not_one_of_the_generator(opened, is_found):
-    assert (CONNECTED_OFTEN in kinds(opening(opened))) is is_found
-
-
 @pytest.mark.parametrize(
-    ("network", "sure"), [(Network.ISOLATED, Confidence.CERTAIN), (Network.HOST, Confidence.POSSIBLE)]
+    ("trial", "is_found"),
+    [(opening(70), True), (opening(60), False), (opening(70, asked="none"), False)],
+    ids=["one for two", "the generator's", "a router to its own workers"],
 )
-def test_connections_for_each_request_are_no_cause_and_on_the_hosts_network_perhaps_anothers(network, sure):
-    subject = replace(record(), sandbox=SandboxFacts(network))
-    assert one(opening(70), CONNECTED_OFTEN, subject=subject).confidence is sure
-    assert concluded(opening(70), subject=subject).cause_kind is not CONNECTED_OFTEN
+def test_connections_to_others_for_each_request_are_said_and_are_no_cause(trial, is_found):
+    assert (CONNECTED_OFTEN in kinds(trial)) is is_found
+    assert concluded(trial).cause_kind is not CONNECTED_OFTEN
 
 
 def test_a_pool_that_is_little_smaller_than_the_threads_is_the_cause_and_not_their_number():

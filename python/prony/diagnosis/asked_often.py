@@ -10,6 +10,7 @@ from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom, Traits
 from prony.diagnosis.shared import OF_THE_WAITING
 from prony.diagnosis.thread_time import ThreadState
+from prony.model.facts import SubjectFacts
 from prony.model.trial import Ok
 
 ASKED_OFTEN = Symptom(
@@ -60,9 +61,8 @@ def asked_often(evidence: Evidence) -> list[Finding]:
     opened = _opened(evidence)
     if opened >= _LEAST_CONNECTS * usage.done:
         numbers = {"connects": opened / usage.done, "opened": float(opened)}
-        # On the host's network others may have opened them.
-        sure = Confidence.POSSIBLE if evidence.is_on_host else Confidence.CERTAIN
-        found.append((CONNECTED_OFTEN, sure, numbers, KEEP_OPEN))
+        # Others may have opened them on the host's network, and a router to its own workers.
+        found.append((CONNECTED_OFTEN, Confidence.POSSIBLE, numbers, KEEP_OPEN))
     if outgoing is not None and outgoing.sent is not None and outgoing.sent >= _LEAST_SENT:
         numbers = {"sent": outgoing.sent, "port": float(outgoing.port)}
         found.append((ASKED_OFTEN, _sure(usage), numbers, ASK_ONCE))
@@ -73,11 +73,13 @@ def asked_often(evidence: Evidence) -> list[Finding]:
 
 
 def _opened(evidence: Evidence) -> int:
-    """Return how many connections were opened in its network that are not the generator's, nor those of a
-    frontend to the server.
+    """Return how many connections were opened in its network that are not the generator's; none where nobody
+    else is known to be asked: a frontend, or a server's own router, opens some to its workers.
     """
     counters, recording = evidence.trial.counters, evidence.trial.recording
-    if recording is None or (evidence.subject and evidence.subject.facts.frontend):
+    facts = evidence.subject.facts if evidence.subject else SubjectFacts()
+    asks = facts.services or any(name.startswith("asked.") for name in counters)
+    if recording is None or facts.frontend or not asks:
         return 0
     own = (recording.connections.opened or 0) + (recording.connections.reconnects or 0)
     return max(0, counters.get("ActiveOpens", 0) - own)
