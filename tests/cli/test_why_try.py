@@ -30,7 +30,7 @@ def because(advice):
         ("workers", 8, FEWER_WORKERS, "4"),
         ("workers", 1, FEWER_WORKERS, None),
         ("threads", 1024, ADD_THREADS, None),
-        ("max_requests", 100, READ_LOG_FOR_LIMITS, "1000000"),
+        ("max_requests", 100, READ_LOG_FOR_LIMITS, "10000000"),
         ("access_log", True, None, "off"),
         ("reuse_port", False, None, "on"),
         ("worker_class", "sync", None, None),

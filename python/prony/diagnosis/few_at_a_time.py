@@ -125,7 +125,7 @@ FEW_AT_A_TIME = Symptom(
         _HOW_MANY + "; the rest waited for what they share{pool:, perhaps}",
         "it worked on few of the open requests at a time; the rest waited for what they share",
     ),
-    Traits(cause="what its requests share, such as a pool or a lock", closely=Closely.WAITS),
+    Traits(cause="what its requests share: its threads, a pool or a lock", closely=Closely.WAITS),
 )
 """As before; name ``pool``: what is as large as that, if anything is known to be."""
 
