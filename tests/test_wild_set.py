@@ -24,3 +24,10 @@ def test_each_case_accepts_its_own_cause_and_names_its_report() -> None:
     for name, case in CASES.items():
         assert case["truth"]["key"] in case["truth"]["accept"], name
         assert all("#" in report for report in case["report"]["where"]), name
+
+
+def test_kept_evidence_is_read_as_published() -> None:
+    judged = subprocess.run(
+        [sys.executable, WILD / "judge", "--kept", "--check"], capture_output=True, text=True, check=False
+    )
+    assert judged.returncode == 0, judged.stdout + judged.stderr
