@@ -46,7 +46,7 @@ def test_one_connection_sends_the_same_requests_one_after_the_other(cell):
     found = alone(engine, cell, loaded(40), WHERE)
     assert found["alone.requests"] == 3
     assert found["alone.service_ns"] == pytest.approx(12 * MS, rel=1e-3)
-    (sent,) = engine.loads
+    sent = engine.loads[0]
     assert (sent.loop, sent.warmup_ns, sent.request) == (ClosedLoop(1), 0, LOAD.request)
     assert sent.stop.duration_ns == pytest.approx(400 * MS, rel=1e-3)
 
@@ -79,3 +79,16 @@ def test_nobody_asks_after_a_short_window_or_through_other_generators(cell, choi
     engine = Engine(1, 1, 1)
     assert alone(engine, replace(cell, engine=choice), recording, WHERE) == {}
     assert engine.loads == []
+
+
+def test_requests_far_apart_follow_where_one_at_a_time_is_worked_on(cell):
+    at_a_time = loaded()
+    per_s = at_a_time.completed.ok * SECOND / at_a_time.window.length_ns
+    one = [round(1000 / per_s)] * 3
+    assert "alone.spaced_ns" not in alone(Engine(*[3 * each for each in one]), cell, at_a_time, WHERE)
+    engine = Engine(*one)
+    assert alone(engine, cell, at_a_time, WHERE)["alone.spaced_ns"] == pytest.approx(one[0] * MS, rel=0.02)
+    first, apart = engine.loads
+    assert first.loop == ClosedLoop(1)
+    assert apart.loop == build.OpenLoop(per_s / 4, connections=1)
+    assert (apart.stop.duration_ns, apart.warmup_ns) == (pytest.approx(40 / per_s * SECOND, rel=0.01), 0)

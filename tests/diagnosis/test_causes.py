@@ -27,9 +27,12 @@ from prony.diagnosis.few_at_a_time import (
     LOCK_POLLED,
     LOOP_BLOCKED,
     ONE_AT_A_TIME,
+    PACED,
     PEER_COMPUTES,
+    PEER_CONNECTS,
     PEER_FULL,
     POOL_SMALL,
+    POOL_THREADS,
     WAITS_WITHIN,
 )
 from prony.diagnosis.forks import FORKED_FOR_EACH
@@ -867,11 +870,40 @@ def test_how_many_are_worked_on_says_what_the_others_wait_for(trial, subject, ki
     assert kinds(trial, subject=subject) == [kind]
 
 
-def test_the_threads_of_anyio_are_known_by_their_number():
-    found = one(
-        with_alone(980, {"sleep": 40}, threads=41, in_flight=100.0), FEW_AT_A_TIME, subject=record(slots=None)
-    )
-    assert "total_tokens" in found.names["pool"]
+@pytest.mark.parametrize(
+    ("states", "kind"),
+    [
+        ({"downstream": 36, "wait": 3, "events": 1}, POOL_THREADS),
+        ({"downstream": 36, "wait": 36, "events": 1}, POOL_SMALL),
+        ({"events": 40}, POOL_SMALL),
+    ],
+    ids=["each in a call", "as many wait for one another", "none in a call"],
+)
+def test_a_pool_of_threads_is_one_whose_threads_are_each_in_a_call(states, kind):
+    trial = with_alone(980, states, threads=41, in_flight=100.0, connections=40)
+    found = one(trial, kind, subject=record(slots=None))
+    if kind is POOL_THREADS:
+        assert found.names == {"waits": "another server"}
+        assert found.numbers["at_a_time"] == pytest.approx(39.2)
+
+
+def unread_by(trial, count):
+    return replace(trial, samples=tuple(sample(second, unread__server=count) for second in range(3)))
+
+
+# A lock within a loop that goes on reading leaves none unread; one that a call blocks is always behind.
+@pytest.mark.parametrize(("unread", "kind"), [(20, LOOP_BLOCKED), (2, ONE_AT_A_TIME)])
+def test_a_loop_that_leaves_requests_unread_is_blocked_whatever_its_threads_show(unread, kind):
+    trial = unread_by(with_alone(25, {"events": 40}, threads=1), unread)
+    assert kinds(trial, subject=record(slots=None)) == [kind]
+
+
+@pytest.mark.parametrize(("spaced_ms", "kind"), [(1, PACED), (20, ONE_AT_A_TIME)])
+def test_requests_that_are_quick_when_they_are_far_apart_are_let_through_at_a_rate(spaced_ms, kind):
+    trial = with_alone(25, {"events": 40}, threads=1)
+    trial = with_counters(trial, **{"alone__spaced_ns": spaced_ms * MS})
+    found = one(trial, kind, subject=record(slots=None))
+    assert found.numbers.get("spaced_ns", spaced_ms * MS) == spaced_ms * MS
 
 
 @pytest.mark.parametrize(("ready", "is_found"), [(0.2, True), (0.4, False)])
@@ -929,6 +961,30 @@ def test_what_it_asks_is_the_limit_where_it_computes_for_as_many_as_are_worked_o
     if kind is PEER_COMPUTES:
         assert found.names == {"role": "its database"}
         assert found.numbers["cpu_ns"] == pytest.approx(45 * MS)
+
+
+@pytest.mark.parametrize(
+    ("opened", "idle_s", "cores", "kind"),
+    [
+        (40, 0.5, 0.9, PEER_CONNECTS),
+        (0, 0.5, 0.9, FEW_AT_A_TIME),
+        (0, 0.1, 0.9, PEER_COMPUTES),
+        (40, 0.5, 0.8, FEW_AT_A_TIME),
+    ],
+    ids=["connects", "the machine has room", "the machine is full", "it has room"],
+)
+def test_what_it_asks_uses_one_cpu_while_connections_are_opened_or_none_is_left(opened, idle_s, cores, kind):
+    trial = with_alone(75, threads=1)
+    trial = with_counters(
+        trial,
+        ActiveOpens=opened + trial.recording.connections.opened,
+        asked__service__cpu_ns=round(cores * SECOND),
+        cpus__idle_ns=round(idle_s * SECOND),
+        cpus__busy_ns=round((2 - idle_s) * SECOND),
+    )
+    found = one(asked_on(trial, connections=9, port=5432), kind, subject=record(slots=None))
+    if kind is PEER_CONNECTS:
+        assert (found.numbers["connects"], found.numbers["cores"]) == (0.975, 0.9)
 
 
 def test_a_pool_is_counted_at_the_peer_that_has_most():
@@ -1002,6 +1058,14 @@ def test_a_subject_whose_requests_wait_for_each_other_is_not_said_to_have_room()
     assert concluded(slow, subject=some).kind is DiagnosisKind.UNKNOWN
 
 
+@pytest.mark.parametrize(("cores", "kind"), [(0.84, DiagnosisKind.UNKNOWN), (0.86, DiagnosisKind.CPU)])
+def test_what_can_carry_a_sixth_more_at_most_is_said_to_be_bound_by_its_cpu(cores, kind):
+    found = concluded(loaded(cores=cores), subject=record(slots=None))
+    assert found.kind is kind
+    assert found.confidence in (Confidence.LIKELY, Confidence.POSSIBLE)
+    assert (Resource.CPU in found.ruled_out) is (kind is DiagnosisKind.UNKNOWN)
+
+
 def test_a_generator_that_is_late_does_not_explain_requests_that_wait_for_each_other():
     trial = with_alone(25, {"sleep": 40}, threads=1)
     late = Finding("D23", GENERATOR_KEPT_WAITING, Confidence.LIKELY, affected=Affected.ALL)
@@ -1015,6 +1079,7 @@ def test_more_connections_are_advised_only_where_each_request_is_as_quick_as_alo
         found = concluded(with_alone(alone_ms, in_flight=20.0), subject=record(slots=None))
         return str(diagnosis_words([(found, "")]))
 
+    assert line(490).startswith("not at its limit, carries at least 40.0 /s")
     assert "more connections may carry more (-c)" in line(490)
     assert "more connections" not in line(1.5)
 

@@ -21,11 +21,14 @@ def stack() -> Iterator[ExitStack]:
         yield stack
 
 
-def connect(stack: ExitStack, family: socket.AddressFamily, address: object, times: int) -> None:
-    for _ in range(times):
-        client = stack.enter_context(socket.socket(family))
+def connect(
+    stack: ExitStack, family: socket.AddressFamily, address: object, times: int
+) -> list[socket.socket]:
+    clients = [stack.enter_context(socket.socket(family)) for _ in range(times)]
+    for client in clients:
         client.setblocking(False)
         client.connect_ex(address)  # type: ignore[arg-type]
+    return clients
 
 
 def gauges_of(
@@ -45,11 +48,24 @@ def test_what_waits_to_be_accepted_is_counted_with_its_limit(stack: ExitStack) -
     connect(stack, socket.AF_INET, listener.getsockname(), 5)
     gauges = gauges_of(stack, {"server": tcp(listener)})
     listen = {"listen.server.queued": 5, "listen.server.limit": 7, "listen.server.sockets": 1}
-    assert gauges.read() == {**listen, "established.server": 5}
+    assert gauges.read() == {**listen, "established.server": 5, "unread.server": 0}
     stack.enter_context(listener.accept()[0])
     # Four wait, and the one that was accepted is established still.
-    assert gauges.read_at_open() == {**listen, "listen.server.queued": 4, "established.server": 5}
+    one_left = {**listen, "listen.server.queued": 4, "established.server": 5, "unread.server": 0}
+    assert gauges.read_at_open() == one_left
     assert gauges.missing() == {}
+
+
+def test_requests_that_nobody_has_read_are_counted(stack: ExitStack) -> None:
+    listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=7))
+    clients = connect(stack, socket.AF_INET, listener.getsockname(), 3)
+    for client in clients[:2]:
+        client.sendall(b"GET / HTTP/1.1\r\n\r\n")
+    gauges = gauges_of(stack, {"server": tcp(listener)})
+    assert gauges.read_at_open()["unread.server"] == 2
+    taken = stack.enter_context(listener.accept()[0])
+    taken.recv(100)
+    assert gauges.read_at_open()["unread.server"] == 1
 
 
 def test_a_full_queue_holds_one_more_than_its_limit(stack: ExitStack) -> None:
@@ -116,12 +132,12 @@ def test_a_great_many_connections_are_counted_exactly(stack: ExitStack) -> None:
     listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=1000))
     connect(stack, socket.AF_INET, listener.getsockname(), 400)
     with SockDiag() as diag:
-        assert diag.tcp_established(*listener.getsockname()) == 400
+        assert diag.tcp_established(*listener.getsockname()) == (400, 0)
 
 
 def test_an_address_where_nobody_listens_has_its_reason(stack: ExitStack) -> None:
     gauges = gauges_of(stack, {"server": Address("127.0.0.1", 1)})
-    assert gauges.read() == {"established.server": 0}
+    assert gauges.read() == {"established.server": 0, "unread.server": 0}
     assert gauges.missing() == {"listen.server": "the kernel has no listener at its address"}
 
 
@@ -200,7 +216,7 @@ def test_the_kernel_chooses_between_listeners_as_it_is_said_to(stack: ExitStack)
         assert {one.inode for one in found} == {os.fstat(one.fileno()).st_ino for one in (any_address, own)}
         assert [one.host for one in taking(Address("127.0.0.1", port), found)] == ["127.0.0.1"]
         assert [one.host for one in taking(Address("127.0.0.2", port), found)] == ["0.0.0.0"]
-        assert diag.tcp_established("127.0.0.1", port) == 3
+        assert diag.tcp_established("127.0.0.1", port) == (3, 0)
 
 
 def test_a_listener_that_takes_both_families_is_told_from_one_of_ipv6_alone(stack: ExitStack) -> None:
@@ -213,8 +229,8 @@ def test_a_listener_that_takes_both_families_is_told_from_one_of_ipv6_alone(stac
     with SockDiag() as diag:
         takes = {one.port: one.takes_ipv4 for one in diag.tcp_listeners(set(ports))}
         assert takes == {ports[0]: True, ports[1]: False}
-        assert diag.tcp_established("127.0.0.1", ports[0]) == 2
-        assert diag.tcp_established("127.0.0.2", ports[0]) == 0
+        assert diag.tcp_established("127.0.0.1", ports[0]) == (2, 0)
+        assert diag.tcp_established("127.0.0.2", ports[0]) == (0, 0)
 
 
 def test_a_listener_on_another_address_of_the_same_port_is_not_the_subjects(stack: ExitStack) -> None:
@@ -228,6 +244,7 @@ def test_a_listener_on_another_address_of_the_same_port_is_not_the_subjects(stac
         "listen.server.limit": 5,
         "listen.server.sockets": 1,
         "established.server": 1,
+        "unread.server": 0,
     }
 
 
@@ -266,7 +283,7 @@ def test_in_a_network_of_its_own_every_listener_is_the_subjects(stack: ExitStack
     all_of_them = gauges_of(stack, {"server": tcp(own)}, Watched.NETWORK)
     declared = gauges_of(stack, {"server": tcp(own)})
     for gauges in (all_of_them, declared):
-        assert set(gauges.read_at_open()) == {*QUEUE, "established.server"}
+        assert set(gauges.read_at_open()) == {*QUEUE, "established.server", "unread.server"}
     found = {one.address: (one.process, one.queued_max, one.limit) for one in all_of_them.usage()}
     assert found[f"127.0.0.1:{own.getsockname()[1]}"] == ("server", 0, 5)
     assert found[f"127.0.0.2:{other.getsockname()[1]}"] == (None, 0, 6)
@@ -310,4 +327,4 @@ def message(length: int, kind: int = 20) -> bytes:
     ids=["alike", "longer first", "shorter first", "with an end", "an end alone"],
 )
 def test_messages_are_counted_whether_they_are_alike_or_not(data: bytes, count: int) -> None:
-    assert count_messages(data) == count
+    assert count_messages(data) == (count, 0)

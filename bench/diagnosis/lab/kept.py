@@ -38,7 +38,7 @@ _MOST_LOG, _MOST_LINES = 200, 5
 _DIGITS = re.compile(r"\d+")
 _SIGN = re.compile(r"(?i)error|errno|debug|reload|select\(|open files|address|development|warning")
 _MOST_THREADS = 12
-_GAUGES = ("listen.", "established.", "downstream.")
+_GAUGES = ("listen.", "established.", "unread.", "downstream.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ def asked_often(evidence: Evidence) -> list[Finding]:
     if usage is None or not isinstance(evidence.trial.outcome, Ok) or usage.done < _LEAST_REQUESTS:
         return []
     found = []
-    opened = _opened(evidence)
+    opened = opened_to_others(evidence)
     if opened >= _LEAST_CONNECTS * usage.done:
         numbers = {"connects": opened / usage.done, "opened": float(opened)}
         # Others may have opened them on the host's network, and a router to its own workers.
@@ -72,7 +72,7 @@ def asked_often(evidence: Evidence) -> list[Finding]:
     ]
 
 
-def _opened(evidence: Evidence) -> int:
+def opened_to_others(evidence: Evidence) -> int:
     """Return how many connections were opened in its network that are not the generator's; none where nobody
     else is known to be asked: a frontend, or a server's own router, opens some to its workers.
     """

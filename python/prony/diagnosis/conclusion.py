@@ -16,7 +16,7 @@ from prony.diagnosis.confirmation import Confirmation, confirmation_of
 from prony.diagnosis.consumption import Bound, Consumption, Resource, bounds_of
 from prony.diagnosis.downstream import DOWNSTREAM_BUSY, LEAST_BUSY_POOL
 from prony.diagnosis.evidence import Affected, Confidence, Evidence, Finding
-from prony.diagnosis.few_at_a_time import PEER_COMPUTES, PEER_FULL, WAITS_WITHIN, has_few
+from prony.diagnosis.few_at_a_time import PEER_COMPUTES, PEER_CONNECTS, PEER_FULL, WAITS_WITHIN, has_few
 from prony.diagnosis.kinds import Bearing, Symptom
 from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED, SOME_QUEUE_OVERFLOWED
 from prony.diagnosis.overload import OVERLOADED
@@ -31,6 +31,8 @@ from prony.model.shown import shown
 # Of the CPUs' time, over the trials. Saturated servers here use 0.98 to 1.00 of it by the count of their
 # control groups, and 0.93 where it is sampled in ticks.
 _FULL, _CERTAINLY_FULL = 0.93, 0.97
+# With this much it can carry little more, whatever else there is: a sixth at most.
+_NEARLY_FULL = 0.85
 _MOST_TRIALS = 0.5
 _LONG_QUEUE_S = 1.0
 # Of the requests in flight: the others are on their way.
@@ -43,6 +45,7 @@ _ALIKE = {
     QUEUE_OVERFLOWED: SOME_QUEUE_OVERFLOWED,
     PEER_COMPUTES: PEER_FULL,
     PEER_FULL: PEER_COMPUTES,
+    PEER_CONNECTS: PEER_COMPUTES,
 }
 
 
@@ -345,14 +348,22 @@ def _judged(
     overloaded = any(one.finding.kind is OVERLOADED for one in found)
     if not overloaded and all(map(_kept, usages)):
         return DiagnosisKind.NOT_AT_LIMIT, Confidence.CERTAIN
-    if shares.get(Resource.SLOTS, 1.0) < 1 and all(map(_answers, usages)) and not any(map(has_few, usages)):
-        # Fewer connections than slots: each waits for its own reply only.
+    if busy >= _NEARLY_FULL:
+        return DiagnosisKind.CPU, Confidence.LIKELY
+    has_room = shares.get(Resource.SLOTS, 1.0) < 1 and not any(map(has_few, usages))
+    if all(map(_answers, usages)) and (has_room or all(map(_has_each_alone, usages))):
+        # Fewer connections than slots, or as quick as one alone: each waits for its own reply only.
         return DiagnosisKind.NOT_AT_LIMIT, Confidence.LIKELY
     return DiagnosisKind.UNKNOWN, Confidence.POSSIBLE
 
 
 def _kept(usage: Consumption) -> bool:
     return usage.asked_per_s is not None and usage.carried_per_s >= KEPT_RATE * usage.asked_per_s
+
+
+def _has_each_alone(usage: Consumption) -> bool:
+    """Return whether open requests are as quick as one that is alone."""
+    return usage.at_a_time is not None and usage.at_a_time >= _HARDLY_WAITING * usage.in_flight
 
 
 def _answers(usage: Consumption) -> bool:
@@ -373,7 +384,7 @@ def _ruled_out(
         Resource.POOL: loops or any(one.finding.kind in (DOWNSTREAM_BUSY, *WAITS_WITHIN) for one in found),
         Resource.QUEUE: any(one.finding.kind.meaning.experiment is LONGER_QUEUE for one in found),
     }
-    most = {Resource.CPU: _FULL, Resource.CORES: _FULL, Resource.POOL: LEAST_BUSY_POOL}
+    most = {Resource.CPU: _NEARLY_FULL, Resource.CORES: _NEARLY_FULL, Resource.POOL: LEAST_BUSY_POOL}
     for resource, share in shares.items():
         if not seen.get(resource, False) and share < most.get(resource, 1.0):
             yield resource

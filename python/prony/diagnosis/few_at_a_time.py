@@ -2,10 +2,15 @@
 
 How long a request takes alone is measured after the window: rate times that is how many it works on (Little's
 law). The others waited: for an event loop that a call blocks, a pool of connections or threads, a lock, one
-writer, or in what it asks. How many they are, and on how many connections replies are due, says which.
+writer, or in what it asks. How many they are, how many nobody has read yet, and on how many connections
+replies are due, says which.
 *Source*: J. D. C. Little, Operations Research 9 (1961); AnyIO, CapacityLimiter: total_tokens is 40.
 """
 
+from statistics import fmean
+
+from prony.analysis.resources import window_samples
+from prony.diagnosis.asked_often import KEEP_OPEN, opened_to_others
 from prony.diagnosis.consumption import (
     Consumption,
     OwnConnections,
@@ -39,6 +44,17 @@ MORE_AT_A_TIME = Experiment(
 LET_GO_SOONER = Advice(
     "hold what is shared for less", "find what lets one through at a time, and hold it for less"
 )
+SLOWER = Experiment(
+    "a quarter of the load", "measure an open loop at a quarter of this rate; each request is quick"
+)
+LET_MORE_THROUGH = Advice(
+    "let more through", "look for a limit on requests a second, or for work that is done after each reply"
+)
+MORE_POOL_THREADS = Advice(
+    "give the pool more threads",
+    "give the pool more threads (AnyIO: total_tokens; ThreadPoolExecutor: max_workers), or await what they "
+    "wait for",
+)
 ONE_WRITER = Advice(
     "write in one place",
     "keep transactions short, write ahead (SQLite: journal_mode=WAL), or use a database with many writers",
@@ -62,10 +78,30 @@ LOOP_BLOCKED = Symptom(
         _HOW_MANY + "{waits:; it waits for}",
         "it worked on one request at a time in each process{waits:; it waits for}",
     ),
-    Traits(cause="its event loop, which a call blocks", closely=Closely.WAITS),
+    Traits(cause="its event loop, or its only thread, which a call blocks", closely=Closely.WAITS),
 )
 """``at_a_time`` of ``in_flight`` requests, by ``alone_ns``; ``cpu_share``: of its CPUs. Name ``waits``: what
 the loop waits for, if known."""
+POOL_THREADS = Symptom(
+    "pool of threads used up",
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, MORE_AT_A_TIME),
+    Sentence(
+        _HOW_MANY + "; as many threads were in a call{waits:, mostly of}, and the rest waited for a thread",
+        "it worked on as many requests at a time as threads were in a call, for which the rest waited",
+    ),
+    Traits(cause="its pool of threads", closely=Closely.WAITS),
+)
+"""As before. Name ``waits``: what they waited for."""
+PACED = Symptom(
+    "let through at a rate",
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, SLOWER),
+    Sentence(
+        _HOW_MANY + "; but where requests are four times as far apart each takes {spaced_ns:duration}",
+        "it answered so many requests a second, and each at once where they are far apart",
+    ),
+    Traits(cause="a limit on its rate, or work that it does after each reply"),
+)
+"""As before; ``spaced_ns``: for a request of those that are far apart."""
 POOL_SMALL = Symptom(
     "pool of connections used up",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, MORE_AT_A_TIME),
@@ -118,19 +154,31 @@ PEER_COMPUTES = Symptom(
     Traits(cause="the CPU of what it asks", closely=Closely.WAITS),
 )
 """``cores``: of what it asks, ``cpu_ns`` for each request; name ``role``: its role."""
+PEER_CONNECTS = Symptom(
+    "connecting uses the CPU of what it asks",
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, QUICKER_PEER),
+    Sentence(
+        "for each request {connects:.1f} connections to others were opened, and {role} computed for it on "
+        "{cores:.1f} CPUs of this machine all the time, {cpu_ns:duration} for each request",
+        "for each request it opened connections to others, which computed all the time",
+    ),
+    Traits(cause="the connections that it opens for each request", closely=Closely.WAITS),
+)
+"""As before; ``connects`` for each request."""
 FEW_AT_A_TIME = Symptom(
     "few requests at a time",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, MORE_AT_A_TIME),
     Sentence(
-        _HOW_MANY + "; the rest waited for what they share{pool:, perhaps}",
+        _HOW_MANY + "; the rest waited for what they share",
         "it worked on few of the open requests at a time; the rest waited for what they share",
     ),
     Traits(cause="what its requests share: its threads, a pool or a lock", closely=Closely.WAITS),
 )
-"""As before; name ``pool``: what is as large as that, if anything is known to be."""
+"""As before."""
 
 WAITS_WITHIN = (
-    *(LOOP_BLOCKED, POOL_SMALL, ONE_AT_A_TIME, LOCK_POLLED, PEER_FULL, PEER_COMPUTES, FEW_AT_A_TIME),
+    *(LOOP_BLOCKED, PACED, POOL_THREADS, POOL_SMALL, ONE_AT_A_TIME, LOCK_POLLED),
+    *(PEER_FULL, PEER_CONNECTS, PEER_COMPUTES, FEW_AT_A_TIME),
 )
 
 # Requests in flight over those that are worked on; these over its workers and threads, of which one may be
@@ -145,10 +193,17 @@ _LEAST_ALONE_NS = 2 * MILLISECOND_NS
 # events.
 _ONE_EACH, _MOST_EVENTS = (0.7, 1.35), 0.5
 _LEAST_LOOKS = 20
-_ANYIO_THREADS, _ANYIO = 40, "the 40 threads in which AnyIO runs pages without async (total_tokens)"
+# Of the open requests: a loop that is blocked reads those that came meanwhile all at once, and is half of its
+# time behind; one that is not reads each at once.
+_LEAST_UNREAD = 0.2
+# Of how long one takes that follows another at once.
+_MOST_SPACED = 0.5
 _NEAR = 0.2
-# What it asks computes for as much of the time of the requests that are worked on.
-_COMPUTES = 0.7
+# Of its working threads those that wait for another one; of the requests that are worked on, those in a call.
+_MOST_IDLE, _LEAST_CALLING = 0.8, 0.75
+# What it asks computes for as much of the time of the requests that are worked on; or on one CPU all the time,
+# while the machine's are full, or while connections are opened.
+_COMPUTES, _ONE_CPU, _MOST_IDLE_CPUS, _EACH = 0.7, 0.88, 0.1, 0.9
 # Of the requests that it may have begun: so many wait for a reply of what it asks.
 _MOST_DUE = 0.5
 _ROLES = ("database", "cache", "service")
@@ -170,7 +225,7 @@ def few_at_a_time(evidence: Evidence) -> list[Finding]:
         return []
     kind, advice, numbers, names = _cause(evidence, usage)
     # Who sleeps between tries, or waits for a reply of others, does not wait for a CPU.
-    if kind not in (LOCK_POLLED, PEER_FULL, PEER_COMPUTES) and _wants_cpu(evidence, usage):
+    if kind not in (LOCK_POLLED, PEER_FULL, PEER_CONNECTS, PEER_COMPUTES) and _wants_cpu(evidence, usage):
         return []
     known = {
         "at_a_time": usage.at_a_time or 0.0,
@@ -219,22 +274,55 @@ _Cause = tuple[Symptom, Advice, dict[str, float], dict[str, str]]
 
 def _cause(evidence: Evidence, usage: Consumption) -> _Cause:
     """Return what the others waited for: within the server, before what it asks."""
-    at_a_time, outgoing = usage.at_a_time or 0.0, outgoing_of(evidence)
+    outgoing = outgoing_of(evidence)
+    asked = _asked(evidence, usage, outgoing) if outgoing else None
+    return _shown(evidence, usage) or asked or _counted(evidence, usage, outgoing)
+
+
+def _shown(evidence: Evidence, usage: Consumption) -> _Cause | None:
+    """Return what its time, or that of its threads, shows."""
+    spaced_ns = _spaced_ns(evidence)
+    if spaced_ns is not None:
+        return PACED, LET_MORE_THROUGH, {"spaced_ns": spaced_ns}, {}
     if _is_blocked(evidence, usage):
         return LOOP_BLOCKED, AWAIT, {}, _blocks(usage)
     if _polls(usage):
         return LOCK_POLLED, ONE_WRITER, {"slept": usage.time[ThreadState.SLEEP]}, {}
-    asked = outgoing and _asked(evidence, usage, outgoing)
-    if asked:
-        return asked
+    return None
+
+
+def _counted(evidence: Evidence, usage: Consumption, outgoing: OwnConnections | None) -> _Cause:
+    """Return what is as large as the number of requests that it works on."""
+    at_a_time = usage.at_a_time or 0.0
     if _ONE_EACH[0] <= at_a_time <= _ONE_EACH[1] and (outgoing is None or outgoing.at_port <= _ONE_EACH[1]):
         return ONE_AT_A_TIME, LET_GO_SOONER, {}, {}
+    if _fills_threads(evidence, usage):
+        return POOL_THREADS, MORE_POOL_THREADS, {}, _blocks(usage)
     if outgoing is not None and _is_near(outgoing.at_port, at_a_time):
         numbers = {"connections": float(round(outgoing.at_port)), "port": float(outgoing.port)}
         return POOL_SMALL, RAISE_POOL, numbers, {}
-    threads = _threads(evidence) / _processes(evidence)
-    is_anyio = threads > _ANYIO_THREADS and _is_near(_ANYIO_THREADS * _processes(evidence), at_a_time)
-    return FEW_AT_A_TIME, SHARE_LESS, {}, {"pool": _ANYIO} if is_anyio else {}
+    return FEW_AT_A_TIME, SHARE_LESS, {}, {}
+
+
+def _spaced_ns(evidence: Evidence) -> float | None:
+    """Return how long a request takes that is far from others, where that is much less; null: it is not."""
+    counters = evidence.trial.counters
+    spaced_ns = counters.get("alone.spaced_ns")
+    if spaced_ns is None or spaced_ns > _MOST_SPACED * counters["alone.service_ns"]:
+        return None
+    return float(spaced_ns)
+
+
+def _fills_threads(evidence: Evidence, usage: Consumption) -> bool:
+    """Return whether it has no fixed number of threads, and as many of them as it works on requests are in a
+    call, while few wait for another one: those of a pool do that while idle, or want what others hold.
+    """
+    at_a_time, time = usage.at_a_time or 0.0, thread_time(evidence.trial.counters)
+    threads = _threads(evidence)
+    calling = threads * sum(time.get(state, 0.0) for state in _CALLS)
+    waiting = threads * (time.get(ThreadState.THREAD, 0.0) + time.get(ThreadState.LOCK, 0.0))
+    enough = calling >= max(_LEAST_CALLING * at_a_time, _LEAST_WAITING)
+    return usage.slots is None and enough and waiting <= _MOST_IDLE * at_a_time
 
 
 def _asked(evidence: Evidence, usage: Consumption, outgoing: OwnConnections) -> _Cause | None:
@@ -248,9 +336,14 @@ def _asked(evidence: Evidence, usage: Consumption, outgoing: OwnConnections) -> 
     busiest = max(used, key=lambda role: used[role], default=None)
     recording = evidence.trial.recording
     length_ns = (recording.window.length_ns if recording else None) or 1
-    if busiest is not None and used[busiest] / length_ns >= _COMPUTES * max(at_a_time, 1.0):
-        numbers = {"cores": used[busiest] / length_ns, "cpu_ns": used[busiest] / usage.done}
-        return PEER_COMPUTES, CHEAPER_QUESTIONS, numbers, {"role": f"its {busiest}"}
+    connects = opened_to_others(evidence) / usage.done
+    cores = used[busiest] / length_ns if busiest else 0.0
+    all_of_one = cores >= _ONE_CPU and (connects >= _EACH or _fills_machine(evidence))
+    if busiest and (cores >= _COMPUTES * max(at_a_time, 1.0) or all_of_one):
+        numbers, names = {"cores": cores, "cpu_ns": used[busiest] / usage.done}, {"role": f"its {busiest}"}
+        if connects >= _EACH:
+            return PEER_CONNECTS, KEEP_OPEN, numbers | {"connects": connects}, names
+        return PEER_COMPUTES, CHEAPER_QUESTIONS, numbers, names
     # Connections that always wait, for events of a queue for example, are few beside the requests.
     working = min(usage.in_flight, usage.slots or usage.in_flight)
     # Of a question right after a reply the kernel's clock, in ticks, says nothing: threads do.
@@ -262,17 +355,29 @@ def _asked(evidence: Evidence, usage: Consumption, outgoing: OwnConnections) -> 
     return None
 
 
+def _fills_machine(evidence: Evidence) -> bool:
+    """Return whether hardly a CPU of the machine was idle."""
+    idle_ns, busy_ns = (evidence.trial.counters.get(f"cpus.{name}_ns", 0) for name in ("idle", "busy"))
+    return busy_ns > 0 and idle_ns <= _MOST_IDLE_CPUS * (idle_ns + busy_ns)
+
+
 def _polls(usage: Consumption) -> bool:
     """Return whether its workers and threads sleep for most of their time, between tries."""
     return bool(usage.slots) and usage.time.get(ThreadState.SLEEP, 0.0) >= _MOSTLY
 
 
 def _is_blocked(evidence: Evidence, usage: Consumption) -> bool:
-    """Return whether it is an event loop that works on one request at a time, and hardly waits for events."""
+    """Return whether it works on one request at a time in each process, and others lie unread; or whether it
+    is an event loop that hardly waits for events.
+    """
     counters, processes = evidence.trial.counters, _processes(evidence)
     least, most = (share * processes for share in _ONE_EACH)
     if usage.slots is not None or not least <= (usage.at_a_time or 0.0) <= most:
         return False
+    samples = window_samples(evidence.trial.samples)
+    unread = [one.gauges["unread.server"] for one in samples if "unread.server" in one.gauges]
+    if unread and fmean(unread) >= max(_LEAST_UNREAD * usage.in_flight, 0.5):
+        return True
     if counters.get("threads.looks", 0) < _LEAST_LOOKS:
         return False
     events = thread_time(counters).get(ThreadState.EVENTS, 0.0)

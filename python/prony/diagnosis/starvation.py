@@ -25,6 +25,10 @@ ADD_WORKERS_OR_CLOSE = Advice(
     "give it more workers or threads, turn keep-alive off, or put a proxy in front",
     turned=(Turned.THREADS, Turned.PROCESSES),
 )
+RAISE_CAP = Advice(
+    "raise its cap of connections",
+    "raise its limit of connections, or its number of workers",
+)
 STARVED = Symptom(
     "starved",
     Meaning(Bearing.LIMITS, OF_THE_SERVED, FEWER_CONNECTIONS),
@@ -73,9 +77,15 @@ def starved(evidence: Evidence) -> list[Finding]:
             kind=STARVED_BY_SLOTS if slots == found.served else STARVED,
             confidence=_sure(recording, found),
             numbers={"served": found.served, "connections": found.connections},
-            advice=ADD_WORKERS_OR_CLOSE if kept else ADD_WORKERS,
+            advice=_advice(facts, kept=kept),
         )
     ]
+
+
+def _advice(facts: SubjectFacts, *, kept: bool) -> Advice:
+    if kept:
+        return ADD_WORKERS_OR_CLOSE
+    return RAISE_CAP if facts.declared.slots is None else ADD_WORKERS
 
 
 def _sure(recording: Recording, found: Starvation) -> Confidence:

@@ -7,6 +7,7 @@ Must not know the engine or the sandbox. Gauges, for each process that the trial
 - ``listen.<process>.sockets``: how many listeners take connections to its address (SO_REUSEPORT)
 - ``established.<process>``: connections at its address, accepted or not; every other second and at both
   ends of the window
+- ``unread.<process>``: those whose bytes nobody has read yet, as often; not of Unix sockets
 
 Also the fullest state of each listener in the window: of several that share an address one may be full while
 the others are empty.
@@ -212,7 +213,9 @@ class ListenerGauges:
                 waiting = sum(one.queued for one in by_name[name])
                 found[f"established.{name}"] = diag.unix_accepted(address.host) + waiting
             else:
-                found[f"established.{name}"] = diag.tcp_established(address.host, address.port)
+                found[f"established.{name}"], found[f"unread.{name}"] = diag.tcp_established(
+                    address.host, address.port
+                )
         return found
 
     def _queues(self, by_name: Mapping[str, Sequence[Listener]]) -> dict[str, int]:

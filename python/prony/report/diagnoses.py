@@ -94,7 +94,9 @@ def diagnosis_words(found: Sequence[Placed]) -> Text:
                 return text("{}CPU-bound: {}; busy {} of the time{}", sure, page, busy, over)
             return text("{}CPU-bound, busy {} of the time{}", sure, busy, over)
         case DiagnosisKind.NOT_AT_LIMIT:
-            return text("not at its limit, carries at least {}{}", _rate(found), _next(found))
+            return text(
+                "not at its limit, carries at least {}{}{}", _rate(found), _next(found), _to_try(found)
+            )
         case DiagnosisKind.UNKNOWN:
             over = text("; {}", _asked(found)) if first.overloaded else EMPTY
             return text("what limits it is unknown{}; {}{}", over, ruled_out_words(found), _to_try(found))
