@@ -848,6 +848,7 @@ def test_a_loop_that_works_on_one_request_at_a_time_and_waits_for_no_events_is_b
     [
         (with_alone(25, {"events": 40}, threads=1), record(slots=None), ONE_AT_A_TIME),
         (with_alone(25, {"events": 40}, connections=1), record(slots=None), ONE_AT_A_TIME),
+        (with_alone(25, {"file_lock": 30, "sleep": 10}), record(slots=16), ONE_AT_A_TIME),
         (with_alone(50, {"sleep": 40}), record(slots=16), LOCK_POLLED),
         (with_alone(75, {"sleep": 40}, threads=1), record(slots=None), FEW_AT_A_TIME),
         (with_alone(50, {"sleep": 40}, threads=2), record(slots=None, processes=2), LOOP_BLOCKED),
@@ -858,6 +859,7 @@ def test_a_loop_that_works_on_one_request_at_a_time_and_waits_for_no_events_is_b
     ids=[
         "waits for events",
         "over one connection",
+        "a lock on a file",
         "sleeps",
         "three",
         "two processes",
@@ -1000,6 +1002,11 @@ def test_threads_that_each_have_a_connection_are_too_few_and_not_these():
     )
     assert kinds(trial, subject=record(slots=4)) == [SLOTS_BUSY]
     assert DOWNSTREAM_BUSY in kinds(trial, subject=record(slots=16))
+
+
+def test_a_lock_on_a_file_is_no_disk_and_is_said():
+    found = one(with_alone(25, {"file_lock": 30, "sleep": 10}), ONE_AT_A_TIME, subject=record(slots=16))
+    assert found.names == {"waits": "a lock on a file"}
 
 
 # --- asked often ------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """D34: the server's threads waited for the disk, most of the time in which they did anything.
 
 A log that is written line by line to the disk is the usual cause. *Source*: proc(5), the system calls in
-which threads sleep: fsync, fdatasync, pread and pwrite, locks on files.
+which threads sleep: fsync, fdatasync, pread and pwrite.
 """
 
 from prony.diagnosis.evidence import Confidence, Evidence, Finding

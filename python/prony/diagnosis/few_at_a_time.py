@@ -116,12 +116,12 @@ ONE_AT_A_TIME = Symptom(
     "one request at a time",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, NO_LOCK),
     Sentence(
-        _HOW_MANY,
-        "it worked on one request at a time",
+        _HOW_MANY + "{waits:; the rest waited for}",
+        "it worked on one request at a time{waits:; the rest waited for}",
     ),
     Traits(cause="a lock, or a pool of one", closely=Closely.WAITS),
 )
-"""As before."""
+"""As before. Name ``waits``: for what, if its threads show it."""
 LOCK_POLLED = Symptom(
     "a lock that is polled",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, NO_LOCK),
@@ -201,7 +201,7 @@ _MOST_SPACED = 0.5
 _NEAR = 0.2
 # Of its working threads those that wait for another one; of the requests that are worked on, those in a call.
 _MOST_IDLE, _LEAST_CALLING = 0.8, 0.75
-# What it asks computes for as much of the time of the requests that are worked on; or on one CPU all the time,
+# What it asks computes for as much of the time of the requests that it works on; or on one CPU all the time,
 # while the machine's are full, or while connections are opened.
 _COMPUTES, _ONE_CPU, _MOST_IDLE_CPUS, _EACH = 0.7, 0.88, 0.1, 0.9
 # Of the requests that it may have begun: so many wait for a reply of what it asks.
@@ -209,7 +209,8 @@ _MOST_DUE = 0.5
 _ROLES = ("database", "cache", "service")
 _AWAKE = (ThreadState.RUNNING, ThreadState.READY, ThreadState.IDLE)
 _MOSTLY = 0.5
-_CALLS = {*ThreadState} - {*_AWAKE, ThreadState.THREAD, ThreadState.LOCK, ThreadState.EVENTS}
+_LOCKS = (ThreadState.THREAD, ThreadState.LOCK, ThreadState.FILE_LOCK)
+_CALLS = {*ThreadState} - {*_AWAKE, *_LOCKS, ThreadState.EVENTS}
 
 
 def few_at_a_time(evidence: Evidence) -> list[Finding]:
@@ -295,7 +296,8 @@ def _counted(evidence: Evidence, usage: Consumption, outgoing: OwnConnections | 
     """Return what is as large as the number of requests that it works on."""
     at_a_time = usage.at_a_time or 0.0
     if _ONE_EACH[0] <= at_a_time <= _ONE_EACH[1] and (outgoing is None or outgoing.at_port <= _ONE_EACH[1]):
-        return ONE_AT_A_TIME, LET_GO_SOONER, {}, {}
+        waits_for = {"waits": ThreadState.FILE_LOCK.value} if ThreadState.FILE_LOCK in usage.time else {}
+        return ONE_AT_A_TIME, LET_GO_SOONER, {}, waits_for
     if _fills_threads(evidence, usage):
         return POOL_THREADS, MORE_POOL_THREADS, {}, _blocks(usage)
     if outgoing is not None and _is_near(outgoing.at_port, at_a_time):
@@ -320,7 +322,7 @@ def _fills_threads(evidence: Evidence, usage: Consumption) -> bool:
     at_a_time, time = usage.at_a_time or 0.0, thread_time(evidence.trial.counters)
     threads = _threads(evidence)
     calling = threads * sum(time.get(state, 0.0) for state in _CALLS)
-    waiting = threads * (time.get(ThreadState.THREAD, 0.0) + time.get(ThreadState.LOCK, 0.0))
+    waiting = threads * sum(time.get(state, 0.0) for state in _LOCKS)
     enough = calling >= max(_LEAST_CALLING * at_a_time, _LEAST_WAITING)
     return usage.slots is None and enough and waiting <= _MOST_IDLE * at_a_time
 

@@ -30,6 +30,7 @@ class ThreadState(StrEnum):
     DOWNSTREAM = "another server"
     SLEEP = "a sleep"
     FILE = "a file"
+    FILE_LOCK = "a lock on a file"
     CHILD = "a child"
     OTHER = "another call"
 
@@ -43,6 +44,7 @@ _ASLEEP: Mapping[ThreadState, str] = {
     ThreadState.DOWNSTREAM: "downstream",
     ThreadState.SLEEP: "sleep",
     ThreadState.FILE: "file",
+    ThreadState.FILE_LOCK: "file_lock",
     ThreadState.CHILD: "child",
     ThreadState.OTHER: "other",
 }

@@ -6,7 +6,7 @@ Looks at the threads in turn, some each time, while the window is open. Must not
   (running, or ready to), ``timed_wait`` (for another thread, with a time-out: a lock such as CPython's),
   ``wait`` (for another thread without one: a lock, or work in a pool), ``accept``, ``events`` (poll, epoll,
   select), ``socket`` (a peer's bytes, or room for own ones), ``downstream`` (the same of a connection to
-  another server), ``sleep``, ``file`` (locks and disks), ``child``, ``other``
+  another server), ``sleep``, ``file`` (disks), ``file_lock`` (flock and fcntl), ``child``, ``other``
 - ``threads.one_lock``: of the looks at threads that wait for another one, those at the lock of a process at
   which most of its threads were found
 - ``threads.run_ns``, ``threads.queue_ns``, ``threads.alive_ns``: time on a CPU, time ready without one, and
@@ -47,7 +47,8 @@ _CALLS: Mapping[str, Sequence[tuple[str, tuple[int, ...]]]] = MappingProxyType(
             ("events", (7, 23, 232, 270, 271, 281, 441)),
             ("socket", (42, 44, 45, 46, 47, 299, 307)),
             ("sleep", (35, 230)),
-            ("file", (72, 73, 74, 75, 17, 18, 277)),
+            ("file", (74, 75, 17, 18, 277)),
+            ("file_lock", (72, 73)),
             ("child", (61, 247)),
         ),
         "aarch64": (
@@ -56,14 +57,15 @@ _CALLS: Mapping[str, Sequence[tuple[str, tuple[int, ...]]]] = MappingProxyType(
             ("events", (22, 72, 73, 441)),
             ("socket", (203, 206, 207, 211, 212, 243, 269)),
             ("sleep", (101, 115)),
-            ("file", (25, 32, 67, 68, 82, 83, 84)),
+            ("file", (67, 68, 82, 83, 84)),
+            ("file_lock", (25, 32)),
             ("child", (95, 260)),
         ),
     }
 )
 STATES = (
-    *("awake", "timed_wait", "wait", "accept", "events", "socket", "downstream", "sleep", "file", "child"),
-    "other",
+    *("awake", "timed_wait", "wait", "accept", "events", "socket", "downstream", "sleep", "file"),
+    *("file_lock", "child", "other"),
 )
 """What a look may find."""
 

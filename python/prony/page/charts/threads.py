@@ -25,6 +25,7 @@ _SHADES = {
     ThreadState.DOWNSTREAM: "#0072b2",
     ThreadState.SLEEP: "#7a5a3a",
     ThreadState.FILE: "#6639ba",
+    ThreadState.FILE_LOCK: "#a475f9",
     ThreadState.CHILD: "#e16f24",
     ThreadState.OTHER: "#57606a",
 }
