@@ -128,6 +128,15 @@ def test_where_most_replies_are_errors_they_are_the_answer(status, kind, names):
     assert concluded(trial).cause_kind is kind
 
 
+# A worker that is killed may answer with 500 first: then why it is replaced is the answer.
+@pytest.mark.parametrize(("workers", "kind"), [(60, WRONG_REPLIES), (50, MOSTLY_ERRORS)])
+def test_errors_of_workers_that_end_are_not_the_answer(workers, kind):
+    trial = build.trial(CELL, 0, 0, [MS] * 80, errors={"bad_status": {"500": 120}})
+    old, new = (tuple(worker(first + place) for place in range(workers)) for first in (1000, 2000))
+    ended = replace(trial, samples=(sample(0, old), sample(1, old), sample(2, new)))
+    assert kind in kinds(ended)
+
+
 @pytest.mark.parametrize("status", ["502", "503", "504"])
 def test_refusals_of_a_server_that_cannot_do_more_are_not_the_answer(status):
     trial = build.trial(CELL, 0, 0, [MS] * 80, errors={"bad_status": {status: 120}})

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
+from prony.analysis.resources import turnover, window_samples
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom, Traits
 from prony.diagnosis.shared import OF_ERRORS, RIGHT_REPLIES
@@ -75,7 +76,7 @@ def wrong_replies(evidence: Evidence) -> list[Finding]:
     numbers = {"wrong": wrong, "done": done, "share": wrong / done}
     kind, advice, names = WRONG_REPLIES, READ_LOG_FOR_ERRORS, {}
     status = max(recording.account.bad_status.items(), key=lambda one: one[1], default=("", 0))
-    if status[1] > _MOST * done and status[0] not in _REFUSALS:
+    if status[1] > _MOST * done and status[0] not in _REFUSALS and not _died(evidence, wrong):
         numbers = {"share": status[1] / done}
         kind, names = MOSTLY_ERRORS, {"status": status[0]} | _error(evidence.trial.log.text)
         if status[0] == _TOO_MANY:
@@ -83,6 +84,12 @@ def wrong_replies(evidence: Evidence) -> list[Finding]:
     return [
         Finding("D31", kind, Confidence.CERTAIN, numbers=numbers, names=names, advice=advice, shareable=True)
     ]
+
+
+def _died(evidence: Evidence, wrong: int) -> bool:
+    """Return whether workers ended for half of the wrong replies: some answer their requests first."""
+    found = turnover(window_samples(evidence.trial.samples)).values()
+    return sum(one.restarts + one.lost for one in found) >= _MOST * wrong
 
 
 def _error(log: str) -> dict[str, str]:
