@@ -27,7 +27,7 @@ import secrets, sys
 from importlib import import_module
 import_module("prony.host.claim")._NAME = "\\0prony-test-" + secrets.token_hex(8)
 if {"run", "tune", "servers", "selftest", "calibrate"} & set(sys.argv[1:2]):
-    judge = import_module("prony.analysis.environment_faults")
+    judge = import_module("prony.analysis.validity")
     for most in ("_MOST_STEAL", "MOST_OTHER_LOAD"):
         assert getattr(judge, most) < 1
         setattr(judge, most, 1.0)

@@ -8,9 +8,9 @@ from histograms import distribution
 from prony.archive import create
 from prony.model.plan import Cell, Plan
 from prony.model.recording import decode_recording
-from prony.model.records import SubjectRecord
 from prony.model.sandbox import Network, SandboxFacts
 from prony.model.shapes import encode
+from prony.model.trial import SubjectRecord
 from prony.model.workload import ClosedLoop, DurationStop, Mix, MixPath, Workload
 
 SHOP = Mix((MixPath("/", 9.0), MixPath("/cart", 1.0)))

@@ -20,8 +20,7 @@ from prony.model.claims import Claim, ClaimKind
 from prony.model.facts import Fingerprint, RunFacts
 from prony.model.plan import Design, Plan
 from prony.model.recording import Distribution
-from prony.model.records import Run, TrialRecord
-from prony.model.trial import Failed, Invalid, TrialRole
+from prony.model.trial import Failed, Invalid, Run, TrialRecord, TrialRole
 from prony.model.workload import ClosedLoop, OpenLoop
 from prony.reading.study import read
 

@@ -16,12 +16,11 @@ from prony.host.fingerprint import fingerprint
 from prony.model.address import Address
 from prony.model.fault import Fault, FaultKind
 from prony.model.observation import LogTail
-from prony.model.sandbox import Network, SandboxChoice, SandboxFacts
+from prony.model.sandbox import EngineSeat, Network, SandboxChoice, SandboxFacts
 from prony.plan import PlanOptions, make_plan
 from prony.runas import RunAs
 from prony.sandbox import SANDBOXES
 from prony.sandbox.base import StopReport
-from prony.seat import EngineSeat
 from prony.study import Study, run_study
 from prony.study_document import StudyDocument
 from recordings import recording_of
@@ -172,7 +171,7 @@ class World:
         monkeypatch.setattr("prony.study.run.fingerprint", _fingerprint)
         monkeypatch.setattr(preflight, "watch_machine", lambda: Activity({}, {}, 0))
         monkeypatch.setattr("prony.study.run.calibrated_sharing", lambda _placement, _listener: None)
-        monkeypatch.setattr("prony.study.quiet.Patience.wait", lambda *_: True)
+        monkeypatch.setattr("prony.study.bench.Patience.wait", lambda *_: True)
         # The servers here know one load after another.
         monkeypatch.setattr("prony.trial.alone", lambda *_: {})
         monkeypatch.setattr("prony.trial.profiled", lambda *_: None)

@@ -18,13 +18,12 @@ from prony.analysis.validity import Circumstances, judge
 from prony.host.facts.activity import Activity
 from prony.model.facts import Fingerprint, RunFacts
 from prony.model.plan import Plan
-from prony.model.records import Run, TrialRecord
 from prony.model.sandbox import Placement
-from prony.model.trial import Invalid
+from prony.model.trial import Invalid, Run, TrialRecord
 from prony.model.workload import ClosedLoop
 from prony.reading.study import read
 from prony.study.base import MOST_RETRIES
-from prony.study.quiet import Patience
+from prony.study.bench import Patience
 
 FOLDER = Path(__file__).resolve().parent.parent / "bench" / "noise"
 NOISE = 0.02

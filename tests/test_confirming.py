@@ -11,7 +11,7 @@ from prony.model.facts import CloseLook
 from prony.model.trial import TrialRole
 from prony.monitor.switches import SwitchCounters
 from prony.reading.study import read_archive
-from prony.study.confirming import number_of_look
+from prony.study.blocks import number_of_look
 from prony.study.extent import extent_of
 
 

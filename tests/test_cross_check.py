@@ -5,10 +5,10 @@ import pytest
 from golden import build
 from golden.build import subject
 from prony.analysis.summary import figures, summarise_cell
-from prony.cross_check import cross_check_cells
 from prony.errors import UsageError
 from prony.model.plan import Cell, Plan
 from prony.model.workload import ClosedLoop, DurationStop, Workload
+from prony.plan import cross_check_cells
 from prony.reading.checks import cross_checks
 
 LOADS = [Workload(ClosedLoop(number), DurationStop(build.SECOND)) for number in (1, 10)]

@@ -7,8 +7,7 @@ import pytest
 from prony.model.plan import Cell, Plan
 from prony.model.subject import App, Interface, Subject
 from prony.model.workload import ClosedLoop, CountStop, DurationStop, EngineChoice, Workload
-from prony.study.extent import extent_of
-from prony.study.fitting import fitting, usual_noise, with_short_trials
+from prony.study.extent import extent_of, fitting, usual_noise, with_short_trials
 from prony.units import SECOND_NS
 
 APP = App("hello", "Hello", "/apps/hello", {Interface.WSGI: "hello:app"})

@@ -2,7 +2,7 @@ import json
 import os
 from pathlib import Path
 
-from prony.analysis.fingerprints import WHAT_MATTERS, comparable, machine_key
+from prony.analysis.drift import WHAT_MATTERS, comparable, machine_key
 from prony.host.cpus import available_cpus
 from prony.host.environment import visible_environment, visible_parameters
 from prony.host.fingerprint import brief_fingerprint, fingerprint

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from prony.host.checks import KernelLog, KernelMessage, kept_of, kernel_log_kept, parse_message
 from prony.host.facts.activity import (
     busiest,
     frequencies,
@@ -18,9 +19,7 @@ from prony.host.facts.cgroups import ancestors, limit_in, lowest_limit, parse_gr
 from prony.host.facts.memory import chosen, parse_meminfo
 from prony.host.facts.network import interfaces, parse_sockets
 from prony.host.facts.processor import agreed, parse_cpuinfo, parse_turbo
-from prony.host.facts.software import engine, package_names, preemption_of
-from prony.host.facts.surroundings import container_kind, guest
-from prony.host.kernel_log import KernelLog, KernelMessage, kept_of, kernel_log_kept, parse_message
+from prony.host.facts.software import container_kind, engine, guest, package_names, preemption_of
 
 AMD = """\
 processor	: 0

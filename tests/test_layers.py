@@ -11,11 +11,11 @@ from modules import ROOT, imports, listed, modules, offered, own_imports, tree
 # From below to above, one rank each: a module imports from its own package and from those before it, also
 # where it imports late.
 LAYERS = (
-    *("units", "glossary", "escapes", "errors", "version", "itself", "drafts", "lines", "trees", "metrics"),
+    *("units", "glossary", "escapes", "errors", "version", "drafts", "lines", "trees", "metrics"),
     "temporary",
-    *("kernel_settings", "model", "runas", "seat", "specification"),
+    *("kernel_settings", "model", "runas", "specification"),
     # Pure: values in, values out.
-    *("schedule", "factors", "study_document", "workloads", "plan", "cross_check"),
+    *("schedule", "factors", "study_document", "workloads", "plan"),
     *("analysis", "diagnosis", "archive", "reading", "report", "tune"),
     # Measuring.
     *("survey", "host", "certificates", "requests_from", "sandbox", "catalog", "monitor"),
@@ -27,8 +27,8 @@ LAYERS = (
 # Rooms within a package, ranked likewise.
 ROOMS = {"catalog": ("schema", "install", "launch")}
 PURE = (
-    *("units", "glossary", "escapes", "errors", "metrics", "kernel_settings", "model", "seat"),
-    *("schedule", "factors", "study_document", "workloads", "plan", "cross_check"),
+    *("units", "glossary", "escapes", "errors", "metrics", "kernel_settings", "model"),
+    *("schedule", "factors", "study_document", "workloads", "plan"),
     *("analysis", "diagnosis", "reading", "report", "tune", "survey", "listing"),
 )
 DOES_IO = {"os", "pathlib", "subprocess", "socket", "sqlite3", "shutil", "tempfile", "threading", "signal"}
@@ -36,7 +36,7 @@ DOES_IO = {"os", "pathlib", "subprocess", "socket", "sqlite3", "shutil", "tempfi
 KNOWS_THE_ENGINE = {
     "__main__": "its version, before the commands are loaded",
     "analysis.account": "the classes of the account",
-    "analysis.distribution": "histograms",
+    "analysis.latency": "histograms",
     "catalog.install.sealed": "the state of everything below a folder",
     "cli.main": "its version",
     "cli.reference": "the reference server",
@@ -45,7 +45,7 @@ KNOWS_THE_ENGINE = {
     "engine.fleet.engine": "the Recordings of several machines as one",
     "engine.fleet.member": "the load of one machine of several",
     "engine.external.engine": "the histogram of what a load script counted",
-    "engine.local": "a load without a study",
+    "engine.process": "a load without a study",
     "host.facts.software": "its version and its file",
     "monitor.native": "samples of processes",
     "specification": "the wires that it speaks",

@@ -7,14 +7,13 @@ from dataclasses import replace
 import pytest
 
 from golden.build import recording
-from prony.analysis.warm_up import warm_after, warmup_ns
+from prony.analysis.steady_state import warm_after, warmup_ns
 from prony.archive import open_archive
 from prony.cli.protocol import with_protocol
 from prony.cli.run_options import SureOptions
 from prony.faces.as_json import reading_json
 from prony.model.facts import PilotStep
-from prony.model.records import RunStatus
-from prony.model.trial import TrialRole
+from prony.model.trial import RunStatus, TrialRole
 from prony.reading.study import read_archive
 from prony.report.sections.notes import warm_up_notes
 from prony.study.extent import extent_of, pilot_seconds

@@ -2,7 +2,7 @@
 
 from prony.host.facts.activity import Activity
 from prony.model.workload import ClosedLoop, DurationStop, Workload
-from prony.study.quiet import Patience
+from prony.study.bench import Patience
 
 SECOND = 1_000_000_000
 BUSY, QUIET = Activity({"busy": 0.6}, {"cc1": 0.9}, 0), Activity({"busy": 0.05}, {}, 0)

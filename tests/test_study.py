@@ -7,9 +7,8 @@ import pytest
 from prony.catalog.schema.loader import load_catalog, with_app
 from prony.errors import ArchiveError, HostError, SubjectError
 from prony.host.claim import claim_machine
-from prony.model.records import RunStatus
 from prony.model.subject import Interface
-from prony.model.trial import Failed, Ok
+from prony.model.trial import Failed, Ok, RunStatus
 from prony.sandbox.exchange import Reply
 from prony.schedule import block_order
 

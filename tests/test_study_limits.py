@@ -12,8 +12,8 @@ from prony.model.subject import App, Interface, Subject
 from prony.model.workload import ClosedLoop, DurationStop, Workload
 from prony.sandbox.linux import read_network_settings
 from prony.sandbox.process import kernel_of
-from prony.study.limits import limits_to_hold, refuse_kernel_of_host
-from prony.study.seats import placement_of_subject
+from prony.study.admission import limits_to_hold, refuse_kernel_of_host
+from prony.study.base import placement_of_subject
 from prony.units import MIB
 
 PLAIN = Subject("waitress+hello", "waitress", App("hello", "", "", {}), Interface.WSGI)

@@ -18,16 +18,15 @@ from prony.host.noise_floors import keep_floors
 from prony.model.facts import Floor, RateStep, SearchPart
 from prony.model.fault import Fault, FaultKind
 from prony.model.plan import Design, Precision
-from prony.model.records import RunStatus
-from prony.model.trial import Failed, Invalid, Ok, TrialRole
+from prony.model.trial import Failed, Invalid, Ok, RunStatus, TrialRole
 from prony.model.workload import OpenLoop
 from prony.plan import calibrated
-from prony.reading.found_rates import confirmed_rates
+from prony.reading.saturation import confirmed_rates
 from prony.reading.study import read_archive
 from prony.report.study import study_report
 from prony.schedule import block_turns
-from prony.study.looks import shown_comparisons
 from prony.study.rates import TYPICAL_STEPS, searching
+from prony.study.run import shown_comparisons
 from prony.study_document import CalibrationDocument
 from recordings import with_parts
 
@@ -115,7 +114,7 @@ def test_a_trial_is_repeated_twice_and_what_comes_again_counts_by_force_alone(wo
 def test_what_is_a_bound_already_is_repeated_only_once_the_machine_is_quiet(
     world, monkeypatch, is_quiet, force, attempts
 ):
-    monkeypatch.setattr("prony.study.quiet.Patience.wait", lambda *_: is_quiet)
+    monkeypatch.setattr("prony.study.bench.Patience.wait", lambda *_: is_quiet)
     busy = Fault(FaultKind.OTHER_LOAD, share=0.3)
     world.faults = {(0, 2, attempt): busy for attempt in range(9)}
     world.measure(replace(world.study(), force=force))
@@ -310,7 +309,7 @@ def test_the_highest_rate_is_found_and_confirmed_for_each_subject(world):
 
 
 def test_a_search_repeats_what_was_disturbed_though_the_machine_is_busy(world, monkeypatch):
-    monkeypatch.setattr("prony.study.quiet.Patience.wait", lambda *_: False)
+    monkeypatch.setattr("prony.study.bench.Patience.wait", lambda *_: False)
     world.replies = limits(wsgiref=1000, waitress=1000)
     first = 1 + max(cell.id for cell in searching(world.study(**ONE_LOAD).plan, "p99 < 50ms").cells)
     busy = Fault(FaultKind.OTHER_LOAD, share=0.3)

@@ -18,8 +18,7 @@ from prony.catalog.schema.loader import load_catalog
 from prony.errors import ArchiveError, HostError
 from prony.host.fingerprint import fingerprint
 from prony.model.plan import Design
-from prony.model.records import RunStatus
-from prony.model.trial import Invalid, Ok, TrialRole
+from prony.model.trial import Invalid, Ok, RunStatus, TrialRole
 from prony.plan import calibrated
 from prony.study import run_study
 from prony.study.rates import searching
@@ -383,7 +382,7 @@ def test_a_clock_that_was_set_back_makes_no_pause_longer(world, monkeypatch):
     now = time.time_ns
     # A year back, once the first session is over.
     moved = SimpleNamespace(**{**vars(time), "time_ns": lambda: now() - 365 * 86_400_000_000_000})
-    monkeypatch.setattr("prony.study.pauses.time", moved)
+    monkeypatch.setattr("prony.study.blocks.time", moved)
     slept = []
     moved.sleep = lambda length_s: slept.append(length_s) or time.sleep(length_s)
     run_study(study, world.listener)

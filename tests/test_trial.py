@@ -13,7 +13,7 @@ from prony.model.facts import HotCode
 from prony.model.launch import Launch
 from prony.model.observation import LogTail, Phase
 from prony.model.plan import Cell
-from prony.model.sandbox import Network, Placement, SandboxFacts
+from prony.model.sandbox import EngineSeat, Network, Placement, SandboxFacts
 from prony.model.subject import App, Interface, Subject
 from prony.model.trial import Failed, Invalid, Ok, TrialRole
 from prony.model.workload import ClosedLoop, DurationStop, Workload
@@ -21,7 +21,6 @@ from prony.monitor.processes import ProcessMonitor
 from prony.sandbox.base import StopReport
 from prony.sandbox.cgroup.base import Counters
 from prony.schedule import Position
-from prony.seat import EngineSeat
 from prony.trial import Task, run_trial
 from recordings import recording_of
 

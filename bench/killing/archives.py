@@ -8,7 +8,7 @@ from pathlib import Path
 from prony.archive import open_archive
 from prony.errors import ArchiveError
 from prony.model.plan import Plan
-from prony.model.records import RunStatus
+from prony.model.trial import RunStatus
 from prony.schedule import block_turns
 
 _DONE = re.compile(r"^  \[[0-9]+/[0-9]+\] ", re.MULTILINE)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from prony import _engine
-from prony.analysis.distribution import read_distribution
+from prony.analysis.latency import read_distribution
 from prony.model.recording import Distribution, Recording, decode_recording
 
 __all__ = [

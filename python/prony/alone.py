@@ -10,14 +10,14 @@ times as far apart as it answered. Must not know rules.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from prony.analysis.distribution import read_distribution
+from prony.analysis.latency import read_distribution
 from prony.engine.base import Engine
 from prony.errors import EngineError
 from prony.model.address import Address
 from prony.model.plan import Cell
 from prony.model.recording import Distribution, Recording
+from prony.model.sandbox import EngineSeat
 from prony.model.workload import ELSEWHERE, ClosedLoop, DurationStop, Loop, OpenLoop, Workload, is_fleet
-from prony.seat import EngineSeat
 from prony.units import MILLISECOND_NS, SECOND_NS, seconds
 
 # A median of fewer says little; of ten all but the first have a warm connection.

@@ -14,10 +14,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from prony.analysis.distribution import Times, read_distribution
+from prony.analysis.latency import Times, read_distribution
 from prony.analysis.summary import CellSummary
 from prony.archive import open_archive
-from prony.engine.local import LocalEngine
+from prony.engine.process import LocalEngine
 from prony.engine.target import target_of
 from prony.errors import UsageError
 from prony.faces.over_sheets import Sheet
@@ -25,11 +25,11 @@ from prony.faces.sheets import sheets
 from prony.model.exchange import Request
 from prony.model.plan import Plan
 from prony.model.recording import Recording
-from prony.model.records import SubjectRecord, TrialRecord
+from prony.model.sandbox import EngineSeat
+from prony.model.trial import SubjectRecord, TrialRecord
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, OpenLoop, Pacing, Workload
 from prony.reading.brief import Brief, brief_of
 from prony.reading.study import Reading, read_archive
-from prony.seat import EngineSeat
 from prony.units import SECOND_NS, nanoseconds
 
 

@@ -17,10 +17,10 @@ from prony.model.facts import HotCode
 from prony.model.observation import ThreadUsage
 from prony.model.plan import Cell
 from prony.model.recording import Recording
+from prony.model.sandbox import EngineSeat
 from prony.model.shapes import Json
 from prony.model.workload import ClosedLoop, DurationStop, Loop, OpenLoop, Workload
 from prony.monitor.stacks import RATE_HZ, PythonStacks
-from prony.seat import EngineSeat
 from prony.units import MILLISECOND_NS, SECOND_NS
 
 # At 100 looks a second shares have a standard error of 3 % at most.

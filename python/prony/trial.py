@@ -26,33 +26,29 @@ from prony.model.launch import Launch
 from prony.model.observation import LogTail, Phase, Sample, ThreadUsage
 from prony.model.plan import Cell
 from prony.model.recording import Recording
-from prony.model.sandbox import Placement
+from prony.model.sandbox import EngineSeat, Placement
 from prony.model.shapes import Json, decode
 from prony.model.trial import Failed, Ok, Trial, TrialRole
-from prony.monitor.asked import Asked, KnownPrograms
-from prony.monitor.downstream import DownstreamGauges
+from prony.monitor.asked import Asked, DownstreamGauges, KnownPrograms
 from prony.monitor.environment import EnvironmentCounters
-from prony.monitor.interpreter_lock import LockCounters
-from prony.monitor.kernel import KernelCounters
-from prony.monitor.limits import GroupCounters, LimitCounters, oom_kills, read_port_range
+from prony.monitor.kernel import GroupCounters, KernelCounters, LimitCounters, oom_kills, read_port_range
 from prony.monitor.listeners import ListenerGauges, WaitingPorts, Watched
 from prony.monitor.machine import FrequencyGauge, MemoryGauge
 from prony.monitor.native import CompiledSource
 from prony.monitor.processes import Gauges, ProcessMonitor, WindowCounters
 from prony.monitor.sock_diag import SockDiag
-from prony.monitor.stacks import PythonStacks
+from prony.monitor.stacks import LockCounters, PythonStacks
 from prony.monitor.switches import SwitchCounters
 from prony.monitor.waits import ThreadCounters
 from prony.monitor.workers import WorkerConnections
 from prony.profiled import profiled
 from prony.sandbox.base import RunningSubject, Sandbox, StopReport
-from prony.sandbox.carry_over import carried_over, read_sockets
 from prony.sandbox.ceilings import memory_bytes
 from prony.sandbox.cgroup.base import Counters
 from prony.sandbox.cgroup.foreign import ForeignGroups
 from prony.sandbox.linux import in_network
+from prony.sandbox.remains import carried_over, read_sockets
 from prony.schedule import Position
-from prony.seat import EngineSeat
 from prony.units import format_bytes
 
 # Of the others nobody asks why they carry no more.

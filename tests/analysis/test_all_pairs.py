@@ -11,10 +11,9 @@ from scipy import special, stats
 
 import simulated
 from benches import bench
-from prony.analysis.all_pairs import all_pairs, pairs_of
+from prony.analysis.all_pairs import all_pairs, pair_level, pairs_of
 from prony.analysis.compare import Terms, Verdict, compare_all
-from prony.analysis.dependence import widenings
-from prony.analysis.studentized import pair_level
+from prony.analysis.effects import widenings
 
 MARGIN = log(1.02)
 judged = bench("verdicts").judged

@@ -9,7 +9,7 @@ from scipy import stats
 
 import simulated
 from prony.analysis.claim_parts import Part, blocks_for_spreads, of_effect, of_spreads, of_values
-from prony.analysis.dependence import dependence
+from prony.analysis.effects import dependence
 
 VALUES = [10.0, 11.0, 9.5, 10.5, 12.0]
 

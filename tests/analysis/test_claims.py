@@ -8,8 +8,7 @@ from scipy.stats import binomtest
 
 from golden import build
 from prony.analysis.account import Tally
-from prony.analysis.claim_cells import rivals
-from prony.analysis.claim_needs import Lack
+from prony.analysis.claim_needs import Lack, rivals
 from prony.analysis.claim_parts import ClaimVerdict
 from prony.analysis.claims import evaluate
 from prony.analysis.compare import Terms

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from prony.analysis.compare import Terms, Verdict, compare, compare_family
-from prony.analysis.dependence import widenings
+from prony.analysis.effects import widenings
 from prony.analysis.spending import Look
 
 RATIOS = st.lists(st.floats(-0.5, 0.5).map(lambda x: round(x, 6)), min_size=5, max_size=30, unique=True)

@@ -1,6 +1,6 @@
 """The generator's connections and its waits for a CPU."""
 
-from prony.analysis.connections import connection_metrics
+from prony.analysis.generator import connection_metrics
 from prony.analysis.missing import Missing
 from recordings import recording_of
 

@@ -8,7 +8,7 @@ import pytest
 import simulated
 from benches import bench
 from prony.analysis.compare import compare_all
-from prony.analysis.dependence import dependence, widenings
+from prony.analysis.effects import dependence, widenings
 
 judged = bench("verdicts").judged
 

@@ -6,14 +6,13 @@ import pytest
 
 from analysis.test_claims import NOT, UNTESTABLE, around, cell, claim
 from golden import build
-from prony.analysis.claims import evaluate
+from prony.analysis.claims import VersionChange, evaluate, of_the_time
 from prony.analysis.compare import Terms
-from prony.analysis.editions import VersionChange, of_the_time
 from prony.faces.as_json import reading_json
 from prony.faces.markdown import markdown
 from prony.model.claims import ClaimKind, Needs
 from prony.model.plan import Design
-from prony.model.records import TrialRecord
+from prony.model.trial import TrialRecord
 from prony.reading.study import read
 from prony.report.sections.claims import claims as claims_section
 from prony.report.sections.claims import failed_claims

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from prony.analysis.dependence import widenings
-from prony.analysis.effects import Effect, paired, student_t, unpaired
+from prony.analysis.effects import Effect, paired, student_t, unpaired, widenings
 
 NUMBERS = st.floats(-0.5, 0.5).map(lambda x: round(x, 6))
 RATIOS = st.lists(NUMBERS, min_size=2, max_size=30, unique=True)

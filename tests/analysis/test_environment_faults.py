@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from prony.analysis.environment_faults import (
+from prony.analysis.missing import Missing
+from prony.analysis.validity import (
     environment_fault,
     environment_metrics,
+    in_words,
     load_beside_generator,
     other_load,
     steal_share,
 )
-from prony.analysis.missing import Missing
-from prony.analysis.validity import in_words
 from prony.model.facts import TrialFacts
 from prony.model.fault import Fault, FaultKind
 from prony.model.trial import Ok, Trial, TrialRole

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prony.analysis.fingerprints import WHAT_MATTERS, Difference, comparable, machine_key
+from prony.analysis.drift import WHAT_MATTERS, Difference, comparable, machine_key
 from prony.model.facts import Fingerprint
 from prony.model.shapes import decode, encode
 

@@ -7,7 +7,7 @@ import pytest
 
 from cells import cell_of
 from golden import build
-from prony.analysis.found_rates import found_rate, judge_rate, least_rate, window_for
+from prony.analysis.find_rate import found_rate, judge_rate, least_rate, window_for
 from prony.analysis.objective import parse_objective
 from prony.errors import FailureStage
 from prony.model.facts import FoundRate, RateStep, RateTest

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import histograms
-from prony.analysis.distribution import decode_histogram
+from prony.analysis.latency import decode_histogram
 
 VALUES = st.lists(st.integers(1, 3_600_000_000_000), min_size=1, max_size=200)
 

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from histograms import distribution
-from prony.analysis.distribution import EMPTY, read_distribution
 from prony.analysis.latency import (
+    EMPTY,
+    read_distribution,
     summarise,
 )
 from prony.faces.as_json import document_json

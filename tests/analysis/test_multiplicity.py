@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from prony.analysis.multiplicity import holm, screening
+from prony.analysis.compare import holm, screening
 
 P_VALUES = st.lists(st.floats(1e-6, 1), min_size=1, max_size=12).map(lambda ps: dict(enumerate(ps)))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from prony.analysis.compare import Verdict
-from prony.analysis.order_effect import InBlock, order_effect
+from prony.analysis.drift import InBlock, order_effect
 
 LAST = np.log(1.1)
 

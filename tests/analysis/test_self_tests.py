@@ -6,8 +6,7 @@ import pytest
 
 from cells import cell_of, measured
 from prony.analysis.compare import Terms
-from prony.analysis.noise_floor import self_test
-from prony.analysis.self_tests import Namesakes, namesakes, procedures, self_tests
+from prony.analysis.noise_floor import Namesakes, namesakes, procedures, self_test, self_tests
 from prony.model.workload import ClosedLoop, OpenLoop
 
 TEN = [1000.0 + step for step in (0, 3, -3, 2, -2, 1, -1, 4, -4, 0)]

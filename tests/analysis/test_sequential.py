@@ -11,7 +11,7 @@ from scipy import stats
 import simulated
 from looking import compare_at, decide_at
 from prony.analysis.compare import Terms, Verdict, compare_all
-from prony.analysis.dependence import dependence
+from prony.analysis.effects import dependence
 from prony.analysis.sequential import Decision, decide
 from prony.analysis.spending import Look
 from prony.model.plan import Precision

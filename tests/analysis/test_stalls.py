@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from prony.analysis.stalls import stalled
+from prony.analysis.drift import stalled
 
 
 def figures(count, *stalls, worse=0.6, spread=0.02):

@@ -6,10 +6,9 @@ import pytest
 
 from golden import build
 from prony.analysis.compare import Terms
-from prony.analysis.displayed import cell_trimmed_mean, trimmed_mean
 from prony.analysis.missing import Missing
 from prony.analysis.standings import MEASURES, standing, standings
-from prony.analysis.summary import figures, summarise_cell
+from prony.analysis.summary import cell_trimmed_mean, figures, summarise_cell, trimmed_mean
 from prony.model.plan import Cell
 from prony.model.trial import Failed
 from prony.model.workload import ClosedLoop, DurationStop, Workload

@@ -14,10 +14,10 @@ from scipy import stats
 from golden import build
 from prony.analysis.answer import answer, criterion, mean_of, ranked_cells
 from prony.analysis.compare import Terms, Verdict
-from prony.analysis.displayed import cell_trimmed_mean
 from prony.analysis.missing import Missing
 from prony.analysis.summary import (
     Estimate,
+    cell_trimmed_mean,
     estimate_geometric,
     estimate_mean,
     estimate_over,

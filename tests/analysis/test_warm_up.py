@@ -2,7 +2,7 @@
 
 import pytest
 
-from prony.analysis.warm_up import warm_after
+from prony.analysis.steady_state import warm_after
 
 # Its deviation, by the differences of neighbours, is about 3: two standard errors of two fours are about 4.
 NOISE = (1, -3, 2, 0, 0, 3, -2, 1, -3, 2, -1, 2)

@@ -22,9 +22,8 @@ from prony.model.facts import Fingerprint, TrialFacts
 from prony.model.fault import FaultKind
 from prony.model.observation import Slice, ThreadUsage
 from prony.model.plan import Cell, Design, Plan, Precision
-from prony.model.records import RunStatus, SubjectRecord
 from prony.model.sandbox import Network, SandboxChoice, SandboxFacts
-from prony.model.trial import Failed, Invalid, TrialRole
+from prony.model.trial import Failed, Invalid, RunStatus, SubjectRecord, TrialRole
 from prony.model.workload import Arrivals, CountStop, EngineChoice, OpenLoop, Pacing, Workload
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from golden import build
 from prony.archive import create, open_archive
-from prony.archive.secrets import REDACTED, is_secret
+from prony.archive.codec import REDACTED, is_secret
 from prony.model.exchange import Request
 from prony.model.facts import Fingerprint
 

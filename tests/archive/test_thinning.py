@@ -6,8 +6,7 @@ from functools import partial
 from cells import cell_of
 from golden import build
 from prony.archive import create, open_archive
-from prony.archive.caps import MOST_ROWS_OF_A_TRIAL
-from prony.archive.thinning import thinned
+from prony.archive.caps import MOST_ROWS_OF_A_TRIAL, thinned
 from prony.model.facts import Fingerprint, TrialEvent
 from prony.model.observation import Phase, ThreadUsage
 from prony.model.plan import Plan

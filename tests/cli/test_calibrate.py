@@ -90,7 +90,7 @@ def test_a_machine_that_cannot_be_calibrated_is_told(calibrated, folder):
 
 
 def test_the_host_shows_the_calibration_of_the_machine_as_it_is_now(calibrated, said, monkeypatch):
-    from prony.analysis.fingerprints import machine_key
+    from prony.analysis.drift import machine_key
     from prony.host.fingerprint import fingerprint
 
     key = machine_key(fingerprint())

@@ -10,7 +10,7 @@ import pytest
 from golden import build
 from modules import ROOT as PACKAGE
 from prony import drafts
-from prony.itself import own_command
+from prony.version import own_command
 
 TOKEN = "0123456789abcdef"
 # What Prony and Python import early, and what they import late.

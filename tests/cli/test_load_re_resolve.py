@@ -4,7 +4,7 @@ import pytest
 
 from counting_server import answering, connections, listening, requests
 from prony.engine import allowed_hosts
-from prony.engine.renewal import changes_of
+from prony.engine.ways import changes_of
 
 WAYS = ("--re-resolve", "50ms", "--requests-per-connection", "5", "-c", "2", "-d", "1.2s", "--json", "-")
 

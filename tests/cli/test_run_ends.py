@@ -12,9 +12,8 @@ from prony.cli.talk import Terminated
 from prony.errors import SubjectError
 from prony.model.facts import Fingerprint
 from prony.model.fault import Fault, FaultKind
-from prony.model.records import RunStatus
 from prony.model.sandbox import Placement
-from prony.model.trial import Invalid
+from prony.model.trial import Invalid, RunStatus
 
 STUDY = """\
 format = 1

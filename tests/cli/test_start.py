@@ -50,7 +50,7 @@ def test_the_installed_command_starts_where_python_m_starts():
 
 LOAD = """
 import json, sys
-from prony.engine.local import LocalEngine
+from prony.engine.process import LocalEngine
 def run(*_):
     print(json.dumps(sorted(sys.modules)), flush=True)
     sys.exit()

@@ -15,9 +15,8 @@ from prony.diagnosis.rules import RULES
 from prony.model.address import AddressKind
 from prony.model.facts import DeclaredFacts, FrontendFacts, SubjectFacts, TrialFacts
 from prony.model.observation import ListenerUsage, Phase, ProcessRow, Sample, ThreadUsage
-from prony.model.records import SubjectRecord
 from prony.model.sandbox import Network, Placement, SandboxFacts
-from prony.model.trial import Failed
+from prony.model.trial import Failed, SubjectRecord
 from prony.report.findings import finding_words
 from recordings import with_parts
 

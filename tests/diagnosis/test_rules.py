@@ -17,9 +17,8 @@ from prony.diagnosis.kinds import Advice, Symptom
 from prony.diagnosis.rules import RULES
 from prony.model.limit import Limit, LimitKind
 from prony.model.plan import Cell
-from prony.model.records import SubjectRecord
 from prony.model.sandbox import Network, SandboxFacts
-from prony.model.trial import Failed, Invalid
+from prony.model.trial import Failed, Invalid, SubjectRecord
 from prony.report.findings import advice_words, finding_words, shared_words
 from recordings import with_parts
 

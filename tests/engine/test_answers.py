@@ -12,8 +12,8 @@ from prony.engine.fleet.engine import FleetEngine
 from prony.engine.fleet.loss import OnLoss
 from prony.errors import EngineError
 from prony.model.address import Address
+from prony.model.sandbox import EngineSeat
 from prony.model.workload import ClosedLoop, CountStop, EngineChoice, Pacing, Workload
-from prony.seat import EngineSeat
 
 PROGRESS = {
     "phase": "window",

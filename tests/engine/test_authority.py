@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.engine.authority import text_of, with_authority
+from prony.engine.answers import text_of, with_authority
 from prony.errors import EngineError
 
 

@@ -14,9 +14,9 @@ from prony.engine.child_process import Child
 from prony.engine.process import ProcessEngine
 from prony.errors import EngineError
 from prony.model.address import Address
+from prony.model.sandbox import EngineSeat
 from prony.model.shapes import Json, encode
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
-from prony.seat import EngineSeat
 from prony.specification import encode_target
 from recordings import IDLE
 

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from prony.engine.messages import (
+from prony.engine.answers import (
     MOST_ARCHIVE_BYTES,
     Cancel,
     Hello,

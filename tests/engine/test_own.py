@@ -12,15 +12,14 @@ import pytest
 
 from prony.catalog.install.build import _files
 from prony.catalog.schema.loader import load_catalog
-from prony.cross_check import with_generator
 from prony.engine.own import check_command, find_own, own_tool
 from prony.engine.registry import cannot_make, not_here, open_engine
 from prony.errors import EngineError, UsageError
 from prony.model.address import Address
 from prony.model.exchange import Request
+from prony.model.sandbox import EngineSeat
 from prony.model.workload import ClosedLoop, CountStop, DurationStop, EngineChoice, OpenLoop, Workload
-from prony.plan import PlanOptions, make_plan
-from prony.seat import EngineSeat
+from prony.plan import PlanOptions, make_plan, with_generator
 from prony.study_document import StudyDocument
 
 ADDRESS = Address("127.0.0.1", 8000)

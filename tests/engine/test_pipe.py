@@ -10,8 +10,8 @@ from commands import eventually
 from prony.engine.pipe import Pipe, PipeEngine
 from prony.errors import EngineError
 from prony.model.address import Address
+from prony.model.sandbox import EngineSeat
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
-from prony.seat import EngineSeat
 from recordings import IDLE
 
 LOAD = Workload(ClosedLoop(1), DurationStop(0), timeout_ns=0, grace_ns=0)

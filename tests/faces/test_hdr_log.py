@@ -11,7 +11,7 @@ from hdrh.log import HistogramLogReader
 
 from golden import build
 from prony._engine import Histogram
-from prony.faces.hdr_log import interval_log
+from prony.faces.csv_files import interval_log
 from recordings import with_parts
 
 MS = 1_000_000

@@ -11,8 +11,8 @@ from pages import studies
 from prony.analysis.versus import Versus
 from prony.faces.schema import report_schema, schema_of
 from prony.reading.load import LoadReading
+from prony.tune.answer import TryReading
 from prony.tune.reading import TuneReading
-from prony.tune.trying import TryReading
 
 NAMES = tuple(studies.STUDIES)
 

@@ -15,7 +15,7 @@ from lab.stand_in import PEER_PORT, StandIn, stand_in_network
 from prony.catalog.schema.loader import load_catalog
 from prony.errors import HostError, UsageError
 from prony.model.sandbox import Network, SandboxChoice
-from prony.sandbox.carry_over import carried_over, read_sockets
+from prony.sandbox.remains import carried_over, read_sockets
 
 FEW = {"net.ipv4.ip_local_port_range": "40000 40019", "net.ipv4.tcp_tw_reuse": "0"}
 CARRIED = next(one for one in PLANTS if one.cause.name == "carried-over")

@@ -37,10 +37,9 @@ from prony.model.facts import (
 from prony.model.limit import Limit, LimitKind
 from prony.model.observation import ListenerUsage, ThreadUsage
 from prony.model.plan import Cell, Design, Plan, Precision
-from prony.model.records import SubjectRecord
 from prony.model.sandbox import Network, SandboxChoice, SandboxFacts
 from prony.model.subject import Interface, Subject
-from prony.model.trial import Failed, Invalid, TrialRole
+from prony.model.trial import Failed, Invalid, SubjectRecord, TrialRole
 from prony.model.workload import ClosedLoop, DurationStop, Workload
 from prony.units import DAY_NS
 

@@ -20,11 +20,10 @@ from prony.model.limit import Limit, LimitKind
 from prony.model.observation import ListenerUsage, LogTail, Phase, ProcessRow, Sample
 from prony.model.plan import Cell, Plan
 from prony.model.recording import decode_recording
-from prony.model.records import RunStatus, SubjectRecord
 from prony.model.sandbox import Network, Placement, SandboxFacts
 from prony.model.shapes import encode
 from prony.model.subject import App, Interface, Subject
-from prony.model.trial import Failed, Invalid, Ok, Trial, TrialRole
+from prony.model.trial import Failed, Invalid, Ok, RunStatus, SubjectRecord, Trial, TrialRole
 from prony.model.workload import ClosedLoop, DurationStop, OpenLoop, Workload
 
 MS = 1_000_000

@@ -15,10 +15,9 @@ from prony.factors import name_with
 from prony.model.claims import Claim, ClaimKind, Needs, Original
 from prony.model.observation import ProcessRow
 from prony.model.plan import Cell, Design, Plan
-from prony.model.records import RunStatus, SubjectRecord
 from prony.model.sandbox import Network, SandboxFacts
 from prony.model.subject import Frontend
-from prony.model.trial import Failed, Invalid, TrialRole
+from prony.model.trial import Failed, Invalid, RunStatus, SubjectRecord, TrialRole
 from prony.model.workload import ClosedLoop, CountStop, DurationStop, OpenLoop, Workload
 
 LOADS = (100, 1000, 10_000)

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 
-from prony.monitor.clocks import ClockReader, process_clock_ns, used_ns
+from prony.monitor.processes import ClockReader, process_clock_ns, used_ns
 
 BURNS = """
 import time

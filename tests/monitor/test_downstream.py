@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from prony.monitor.downstream import DownstreamGauges
+from prony.monitor.asked import DownstreamGauges
 from prony.monitor.sock_diag import SockDiag
 
 
@@ -57,7 +57,7 @@ def test_a_frontend_and_a_server_behind_it_are_both_left_out(stack):
 
 
 def test_the_gauges_keep_what_was_seen(stack, monkeypatch):
-    monkeypatch.setattr("prony.monitor.downstream._REST", 0)
+    monkeypatch.setattr("prony.monitor.asked._REST", 0)
     web, database = listener(stack), listener(stack)
     gauges = DownstreamGauges([web.getsockname()[1]], SockDiag)
     first = connected(stack, database)
@@ -71,7 +71,7 @@ def test_the_gauges_keep_what_was_seen(stack, monkeypatch):
 
 
 def test_a_reply_is_due_where_it_sent_after_it_last_received(stack, monkeypatch):
-    monkeypatch.setattr("prony.monitor.downstream._REST", 0)
+    monkeypatch.setattr("prony.monitor.asked._REST", 0)
     web, database = listener(stack), listener(stack)
     gauges = DownstreamGauges([web.getsockname()[1]], SockDiag, lambda: {inode(one) for one in pool})
     pool = [connected(stack, database) for _ in range(3)]
@@ -93,7 +93,7 @@ def test_a_reply_is_due_where_it_sent_after_it_last_received(stack, monkeypatch)
 
 
 def test_after_a_read_the_kernel_is_left_alone(stack, monkeypatch):
-    monkeypatch.setattr("prony.monitor.downstream._REST", 10**9)
+    monkeypatch.setattr("prony.monitor.asked._REST", 10**9)
     web, database = listener(stack), listener(stack)
     connected(stack, database)
     gauges = DownstreamGauges([web.getsockname()[1]], SockDiag)

@@ -1,4 +1,4 @@
-from prony.monitor.limits import GroupCounters
+from prony.monitor.kernel import GroupCounters
 from prony.sandbox.cgroup.base import Counters
 
 

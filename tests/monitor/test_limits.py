@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from prony.monitor.limits import LimitCounters, read_port_range
+from prony.monitor.kernel import LimitCounters, read_port_range
 
 OPENS = """
 import resource, sys

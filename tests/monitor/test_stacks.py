@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.monitor.interpreter_lock import LockCounters, samples_in
-from prony.monitor.stacks import PythonStacks
+from prony.monitor.stacks import LockCounters, PythonStacks, samples_in
 
 RECORDS = f"""#!{sys.executable}
 import pathlib, signal, sys

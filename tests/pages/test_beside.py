@@ -9,7 +9,7 @@ import pytest
 
 from golden.build import study_two
 from prony.cli import pages
-from prony.itself import own_command
+from prony.version import own_command
 
 
 @pytest.fixture

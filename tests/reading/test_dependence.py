@@ -7,7 +7,7 @@ import pytest
 
 from golden import build
 from prony.analysis.answer import log_values
-from prony.analysis.dependence import dependence
+from prony.analysis.effects import dependence
 from prony.archive import open_archive
 from prony.faces.as_json import reading_json
 from prony.faces.markdown import markdown

@@ -3,8 +3,8 @@
 import pytest
 
 from prony.model.facts import Fingerprint, FoundRate, RateBoundary, RateStep, RunFacts, SearchPart, TrialStep
-from prony.model.records import Run, RunStatus
-from prony.reading.found_rates import SearchEnd, confirmed_rates
+from prony.model.trial import Run, RunStatus
+from prony.reading.saturation import SearchEnd, confirmed_rates
 
 MET = RateStep(100.0, True)
 

@@ -9,7 +9,7 @@ from prony.archive import open_archive
 from prony.faces.as_json import reading_json
 from prony.faces.markdown import markdown
 from prony.model.facts import Fingerprint
-from prony.model.records import Run, RunStatus
+from prony.model.trial import Run, RunStatus
 from prony.reading.across import first_runs, stretches
 from prony.reading.study import read_archive
 from prony.report.study import study_report

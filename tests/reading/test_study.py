@@ -11,8 +11,7 @@ from prony.model.claims import Claim, ClaimKind
 from prony.model.facts import Fingerprint, RunFacts
 from prony.model.plan import Design, Plan
 from prony.model.recording import GeneratorMachine
-from prony.model.records import Run, TrialRecord
-from prony.model.trial import Invalid
+from prony.model.trial import Invalid, Run, TrialRecord
 from prony.reading.study import read
 
 CELLS = cell_of("a+hello", number=1), cell_of("b+hello", number=2)

@@ -9,7 +9,7 @@ from prony.analysis.missing import Missing
 from prony.analysis.summary import estimate_mean
 from prony.archive import open_archive
 from prony.model.claims import Original
-from prony.reading.originals import beside
+from prony.reading.checks import beside
 from prony.reading.study import read_archive
 from prony.report.sections.originals import originals
 

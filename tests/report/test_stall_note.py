@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from golden.build import closed_study
-from prony.analysis.stalls import Stall
+from prony.analysis.drift import Stall
 from prony.archive import open_archive
 from prony.faces.as_json import reading_json
 from prony.faces.markdown import markdown

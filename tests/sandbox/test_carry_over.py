@@ -8,8 +8,8 @@ import pytest
 from prony.model.sandbox import Network, SandboxChoice
 from prony.runas import RunAs
 from prony.sandbox import open_sandbox
-from prony.sandbox.carry_over import CarryOver, carried_over, read_sockets
 from prony.sandbox.journal import RunFolder
+from prony.sandbox.remains import CarryOver, carried_over, read_sockets
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue\n"
 

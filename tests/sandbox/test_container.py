@@ -25,8 +25,15 @@ from prony.sandbox.container import inner_number
 from prony.sandbox.containers import found
 from prony.sandbox.containers.engine import ContainerEngine
 from prony.sandbox.containers.found import limit_states
-from prony.sandbox.containers.image import IMAGE, containerfile, ensure_image, image_name, remove_images
-from prony.sandbox.containers.options import limit_options, mounts
+from prony.sandbox.containers.image import (
+    IMAGE,
+    containerfile,
+    ensure_image,
+    image_name,
+    limit_options,
+    mounts,
+    remove_images,
+)
 from prony.sandbox.journal import RunFolder
 from prony.sandbox.remains import clear_containers
 

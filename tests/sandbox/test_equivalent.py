@@ -7,8 +7,7 @@ import pytest
 
 from prony.host.cpus import Cpu
 from prony.model.sandbox import Placement
-from prony.sandbox.equivalent import equivalent
-from prony.sandbox.placement import place
+from prony.sandbox.placement import equivalent, place
 
 FOUR = tuple(Cpu(number, number, "a") for number in range(4))
 # Two threads a core, numbered as usual: the second threads after all first ones.

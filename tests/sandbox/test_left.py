@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from prony.model.launch import StopRule
-from prony.model.sandbox import Placement
+from prony.model.sandbox import EngineSeat, Placement
 from prony.runas import RunAs
 from prony.sandbox.base import Sandbox
 from prony.sandbox.cgroup.base import NoCgroups
@@ -16,7 +16,6 @@ from prony.sandbox.groups import TrialGroups
 from prony.sandbox.order import make_order, write_folders
 from prony.sandbox.pipe import Supervisor
 from prony.sandbox.subject import SupervisedSubject
-from prony.seat import EngineSeat
 
 from .subjects import eventually, launch_script, marked_processes
 

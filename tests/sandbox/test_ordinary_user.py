@@ -15,7 +15,7 @@ import prony
 from prony.model.sandbox import SandboxChoice
 from prony.runas import RunAs
 from prony.sandbox import describe, linux
-from prony.sandbox.namespaces import gain_namespaces
+from prony.sandbox.choice import gain_namespaces
 
 SOURCE = Path(prony.__file__).parent.parent
 SYSTEM_PYTHON = Path("/usr/bin/python3")
@@ -23,7 +23,7 @@ SYSTEM_PYTHON = Path("/usr/bin/python3")
 SCRIPT = """
 import json, os, sys
 from pathlib import Path
-from prony.sandbox.namespaces import gain_namespaces
+from prony.sandbox.choice import gain_namespaces
 if sys.argv[1] == "gain":
     gain_namespaces()
 from prony.engine.registry import open_engine

@@ -90,7 +90,7 @@ from prony.sandbox.cgroup.scope import open_cgroups
 from prony.sandbox.choice import Wish, choose
 from prony.sandbox.groups import open_groups
 from prony.sandbox.journal import open_run
-from prony.sandbox.namespaces import gain_namespaces
+from prony.sandbox.choice import gain_namespaces
 
 LIMITS = ("cpu.max", "memory.max", "pids.max")
 CHOICE = SandboxChoice(cpu_quota=0.75, memory_bytes=2**26, pids=50)

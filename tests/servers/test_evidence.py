@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from prony.analysis.environment_faults import environment_fault, other_load
 from prony.analysis.trial_metrics import role_metrics, trial_metrics
+from prony.analysis.validity import environment_fault, other_load
 from prony.model.fault import FaultKind
 from prony.model.observation import Phase
 from prony.model.trial import Ok

@@ -11,8 +11,7 @@ from prony.model.sandbox import Placement
 from prony.model.trial import TrialRole
 from prony.model.workload import ClosedLoop, CountStop
 from prony.sandbox.placement import place
-from prony.study.reference_load import drive, reference_server
-from prony.study.sharing import calibrated_sharing
+from prony.study.reference_load import calibrated_sharing, drive, reference_server
 
 pytestmark = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
 CPUS = tuple(sorted(os.sched_getaffinity(0)))
@@ -48,7 +47,7 @@ def test_where_it_cannot_be_measured_twice_the_generators_time_is_taken_and_said
         raise EngineError("no engine")
 
     said = []
-    monkeypatch.setattr("prony.study.sharing.drive", absent)
+    monkeypatch.setattr("prony.study.reference_load.drive", absent)
     monkeypatch.setattr(Listener, "notice", lambda _, text: said.append(text))
     assert calibrated_sharing(place(available_cpus(), share=True), Listener()) == 2.0
     assert said[-1] == "not measured: no engine; twice its own CPU time is taken for it"

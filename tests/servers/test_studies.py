@@ -8,8 +8,7 @@ import pytest
 from commands import ended, eventually
 from prony.archive import open_archive
 from prony.model.observation import Phase
-from prony.model.records import RunStatus
-from prony.model.trial import Failed, Ok
+from prony.model.trial import Failed, Ok, RunStatus
 from servers.world import processes_of
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -250,7 +249,7 @@ def test_a_study_that_was_killed_goes_on_as_if_nothing_had_happened(prony, folde
 @pytest.mark.slow
 def test_the_highest_rate_of_a_server_is_found_and_confirmed(prony, folder):
     from prony.model.trial import TrialRole
-    from prony.reading.found_rates import SearchEnd, confirmed_rates
+    from prony.reading.saturation import SearchEnd, confirmed_rates
 
     done = prony(
         *("run", "--app", "hello", "--servers", "reference", "--find-rate", "p90 < 20ms, errors < 1%"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from commands import eventually
-from prony.analysis.fingerprints import machine_key
+from prony.analysis.drift import machine_key
 from prony.archive import open_archive
 from prony.host.fingerprint import brief_fingerprint
 from prony.model.sandbox import LimitHolding, Network

@@ -6,9 +6,9 @@ import pytest
 
 from prony.faces.as_json import document_json
 from prony.faces.terminal import TerminalReporter
+from prony.tune.answer import TryReading, TryVerdict, try_document, try_verdict
 from prony.tune.race import gain_of, log_ratios_by_block
 from prony.tune.reading import change_of_gain
-from prony.tune.trying import TryReading, TryVerdict, try_document, try_verdict
 
 
 def tried(ratios, following=""):

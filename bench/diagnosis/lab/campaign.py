@@ -19,7 +19,7 @@ from lab.harm import harm_of
 from lab.kept import Kept, slimmed
 from lab.planting import HEALTHY, PlantingListener, plan_of_plant
 from lab.sessions import SessionFacts
-from prony.analysis.fingerprints import WHAT_MATTERS, machine_key
+from prony.analysis.drift import WHAT_MATTERS, machine_key
 from prony.archive import open_archive
 from prony.catalog.schema.loader import Catalog
 from prony.diagnosis.evidence import Evidence
@@ -28,8 +28,7 @@ from prony.host.fingerprint import brief_fingerprint
 from prony.model.facts import Unknown
 from prony.model.fault import FaultKind
 from prony.model.plan import Plan
-from prony.model.records import RunStatus
-from prony.model.trial import Invalid, Trial, TrialRole
+from prony.model.trial import Invalid, RunStatus, Trial, TrialRole
 from prony.runas import RunAs
 from prony.sandbox.choice import Chosen
 from prony.sandbox.linux import may_enter_networks

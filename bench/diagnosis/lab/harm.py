@@ -13,8 +13,8 @@ from math import exp, fsum, inf, log, sqrt
 from types import MappingProxyType
 
 from lab.cause import Harm
-from prony.analysis.distribution import read_distribution
 from prony.analysis.effects import student_t
+from prony.analysis.latency import read_distribution
 from prony.analysis.missing import Missing
 from prony.analysis.rates import rates_of
 from prony.analysis.resources import window_samples

@@ -24,10 +24,9 @@ from prony.model.facts import SubjectFacts, TrialFacts
 from prony.model.observation import LogTail, Phase, ProcessRow, Sample, ThreadUsage
 from prony.model.plan import Cell
 from prony.model.recording import Distributions, Recording
-from prony.model.records import SubjectRecord
 from prony.model.sandbox import Placement, SandboxFacts
 from prony.model.shapes import OPTIONAL, Json, decode, encode
-from prony.model.trial import Failed, Invalid, Ok, Trial, TrialRole
+from prony.model.trial import Failed, Invalid, Ok, SubjectRecord, Trial, TrialRole
 from prony.model.workload import EngineChoice
 from prony.units import KIB, MILLISECOND_NS
 

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 from prony.errors import HostError
 from prony.kernel_settings import as_written
-from prony.sandbox.carry_over import carried_over, read_sockets
 from prony.sandbox.linux import (
     NEW_NETWORK,
     enter_network,
@@ -27,6 +26,7 @@ from prony.sandbox.linux import (
     unshare,
     write_network_settings,
 )
+from prony.sandbox.remains import carried_over, read_sockets
 
 PEER_PORT = 39_999
 """Where the peer listens that outlives each trial: no port that a server or a client is given."""

@@ -7,9 +7,8 @@ True
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from prony.analysis.distribution import read_distribution
 from prony.analysis.generator import missing_reason
-from prony.analysis.latency import LatencySummary, summarise
+from prony.analysis.latency import LatencySummary, read_distribution, summarise
 from prony.analysis.missing import Missing, Value
 from prony.metrics.requests import HANDSHAKES
 from prony.model.address import Tls

@@ -13,7 +13,7 @@ from math import isnan
 
 from prony.analysis.answer import deciding_metrics, log_ratios
 from prony.analysis.compare import LEAST_BLOCKS, Terms
-from prony.analysis.dependence import of_mean, shown_by
+from prony.analysis.effects import of_mean, shown_by
 from prony.analysis.summary import CellSummary, figures, summarise_cell
 from prony.analysis.versus import (
     METRICS_COMPARED,

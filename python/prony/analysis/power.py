@@ -12,10 +12,9 @@ from math import ceil, hypot, log1p, sqrt
 from statistics import median
 from typing import TYPE_CHECKING
 
-from prony.analysis.all_pairs import pairs_of
+from prony.analysis.all_pairs import pair_level, pairs_of
 from prony.analysis.compare import Comparison
 from prony.analysis.effects import change_of
-from prony.analysis.studentized import pair_level
 
 if TYPE_CHECKING:
     import numpy as np

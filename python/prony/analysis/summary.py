@@ -2,6 +2,9 @@
 
 One trial gives one number per metric, and trials are the replicates: a percentile is taken in each trial,
 and these per-trial values are summarised. Percentiles of windows or threads are never averaged.
+
+>>> trimmed_mean([1.0, 2.0, 3.0, 90.0])
+2.5
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +17,6 @@ from prony.analysis.account import ClassKind, Tally, kind_of, tally, together
 from prony.analysis.at_least import capacity_reach, is_at_least, is_bound, is_throughput, rate_reach
 from prony.analysis.compare import LEAST_BLOCKS, MARGIN
 from prony.analysis.effects import geometric_mean, ratio_of, student_t
-from prony.analysis.environment_faults import disturbed_reach
 from prony.analysis.generator import generator_share, share_reach
 from prony.analysis.handshakes import Agreed, AgreedInBlocks, agreed_by_all, agreed_in, differing
 from prony.analysis.latency import LoadPath, latency_summaries, load_paths
@@ -25,6 +27,7 @@ from prony.analysis.rounds import paces_by_round
 from prony.analysis.steadiness import Steadiness, steadiness
 from prony.analysis.steady_state import Paces, SteadyState, paces_of, steady_state
 from prony.analysis.trial_metrics import role_metrics, trial_metrics
+from prony.analysis.validity import disturbed_reach
 from prony.metrics import METRICS, Unit
 from prony.model.fault import Fault
 from prony.model.limit import GeneratorVerdict, Limit
@@ -460,3 +463,28 @@ def without_unsteady(cell: CellSummary) -> CellSummary:
     if cell.unqualified or isinstance(found, Missing) or found.is_steady:
         return cell
     return replace(cell, unqualified=NOT_STEADY)
+
+
+# --- statistics that published experiments show, but no verdict uses --------------------------------------
+
+
+_LEAST = 3
+
+
+def trimmed_mean(values: Sequence[float]) -> Value:
+    """Return the mean without the highest and the lowest value; missing below three.
+
+    *Assumptions*: none, and no interval: of four values the mean of two is left, whose spread is not known.
+    """
+    if len(values) < _LEAST:
+        return Missing(f"{len(values)} trials; none is left without the highest and the lowest")
+    return fsum(sorted(values)[1:-1]) / (len(values) - 2)
+
+
+def cell_trimmed_mean(cell: CellSummary, metric: str) -> Value:
+    """Return the trimmed mean of a metric over the cell's trials that count; missing where the mean is."""
+    mean = cell.metrics[metric]
+    if isinstance(mean, Missing):
+        return mean
+    found = [metrics[metric] for metrics in cell.by_block.values()]
+    return trimmed_mean([value for value in found if not isinstance(value, Missing)])

@@ -4,17 +4,15 @@ from collections.abc import Sequence
 
 from prony.analysis.accept_queue import accept_queue_metrics
 from prony.analysis.account import answered, tally
-from prony.analysis.connections import connection_metrics
-from prony.analysis.distribution import read_distribution
-from prony.analysis.environment_faults import (
-    asked_cpu_ns,
-    asked_roles,
-    environment_metrics,
-    subject_cpu_ns,
-)
-from prony.analysis.generator import generator_metrics, missing_reason, reported_service
+from prony.analysis.generator import connection_metrics, generator_metrics, missing_reason, reported_service
 from prony.analysis.handshakes import handshake_metrics
-from prony.analysis.latency import LatencySummary, latency_summaries, nothing_measured, summarise
+from prony.analysis.latency import (
+    LatencySummary,
+    latency_summaries,
+    nothing_measured,
+    read_distribution,
+    summarise,
+)
 from prony.analysis.missing import Missing, Value
 from prony.analysis.rates import rates_of
 from prony.analysis.resources import (
@@ -28,6 +26,12 @@ from prony.analysis.resources import (
     without_roles,
 )
 from prony.analysis.rounds import slice_metrics
+from prony.analysis.validity import (
+    asked_cpu_ns,
+    asked_roles,
+    environment_metrics,
+    subject_cpu_ns,
+)
 from prony.metrics import METRICS, PERCENTILES
 from prony.model.observation import Sample
 from prony.model.recording import Recording

@@ -18,10 +18,9 @@ from prony.archive.rows import read_trial
 from prony.archive.schema import check_schema
 from prony.model.facts import Fingerprint, SubjectFacts
 from prony.model.plan import Cell, Plan
-from prony.model.records import Run, RunStatus, SubjectRecord, TrialRecord
 from prony.model.sandbox import SandboxFacts
 from prony.model.shapes import decode
-from prony.model.trial import TrialRole
+from prony.model.trial import Run, RunStatus, SubjectRecord, TrialRecord, TrialRole
 
 _CELL_COLUMNS = "cell_id, subject_json, workload_json, engine_json, sandbox_json"
 

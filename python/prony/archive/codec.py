@@ -6,22 +6,25 @@ these into its own error.
 
 >>> decode_engine(encode_engine(EngineChoice("wrk", 2))).threads
 2
+
+>>> masked(Request(headers=(("Accept", "*/*"), ("Authorization", "Bearer x")))).headers
+(('Accept', '*/*'), ('Authorization', '<redacted>'))
 """
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any
 
-from prony.archive.secrets import masked
 from prony.escapes import shortened
 from prony.metrics import METRICS
 from prony.model.claims import Claim, Original
 from prony.model.exchange import Check, Contract, Request, fault_of
 from prony.model.facts import RateStep, RunFacts, TrialFacts
 from prony.model.plan import Design
+from prony.model.recording import Target
 from prony.model.sandbox import Placement, SandboxChoice
 from prony.model.shapes import Json, ShapeError, decode, encode
 from prony.model.subject import App, Frontend, Interface, Subject
@@ -337,3 +340,41 @@ def decode_texts(text: str, place: str) -> tuple[str, ...]:
 def load_array(text: str) -> object:
     """Return what ``text`` writes, which should be an array; errors as ``load_object``."""
     return load_object(f'{{"list":{text}}}')["list"]
+
+
+# --- values that never reach a file -----------------------------------------------------------------------
+
+
+REDACTED = "<redacted>"
+
+_NAMES = frozenset(["authorization", "proxy-authorization", "cookie", "set-cookie"])
+_PARTS = ("token", "secret", "key", "password")
+
+
+def is_secret(header: str) -> bool:
+    """Return whether a header's value may be a secret, by its name."""
+    name = header.lower()
+    return name in _NAMES or any(part in name for part in _PARTS)
+
+
+def masked_target(target: Target) -> Target:
+    """Return a target without the password for its proxy."""
+    behind = target.proxy
+    if behind is None or behind.authorization is None:
+        return target
+    return replace(target, proxy=replace(behind, authorization=REDACTED))
+
+
+def masked(request: Request) -> Request:
+    """Return a request without the values of secret headers."""
+    return replace(request, headers=_masked(request.headers))
+
+
+def masked_load(load: Workload) -> Workload:
+    """Return a load whose request and groups of users are without the values of secret headers."""
+    groups = tuple(replace(one, headers=_masked(one.headers)) for one in load.groups)
+    return replace(load, request=masked(load.request), groups=groups)
+
+
+def _masked(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, REDACTED if is_secret(name) else value) for name, value in headers)

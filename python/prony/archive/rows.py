@@ -20,9 +20,9 @@ from prony.archive.codec import (
     dump,
     encode_placement,
     load_object,
+    masked,
 )
 from prony.archive.guard import check_histogram, inflate_log
-from prony.archive.secrets import masked
 from prony.errors import FailureStage
 from prony.model.address import Tls
 from prony.model.facts import TrialEvent
@@ -35,9 +35,8 @@ from prony.model.recording import (
     Specification,
     decode_recording,
 )
-from prony.model.records import TrialRecord
 from prony.model.shapes import Json, decode, encode
-from prony.model.trial import Failed, Invalid, Ok, Outcome, Trial, TrialRole
+from prony.model.trial import Failed, Invalid, Ok, Outcome, Trial, TrialRecord, TrialRole
 
 _Row = tuple[Any, ...]
 _NO_TIMES = Distributions()

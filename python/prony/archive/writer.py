@@ -18,20 +18,18 @@ from typing import BinaryIO, Self
 
 from prony.archive import codec
 from prony.archive.archive import open_archive
-from prony.archive.caps import check_caps, check_subjects
+from prony.archive.caps import check_caps, check_subjects, thinned
 from prony.archive.database import open_database
 from prony.archive.guard import APPLICATION_ID, FORMAT_VERSION
 from prony.archive.leftovers import OwnJournal, check_beside, looked_through, roll_back
 from prony.archive.rows import insert_slices, insert_trial, latest_trial
 from prony.archive.schema import schema
-from prony.archive.thinning import thinned
 from prony.errors import ArchiveError
 from prony.model.facts import Fingerprint, RunFacts
 from prony.model.observation import Slice
 from prony.model.plan import Cell, Plan
-from prony.model.records import RunStatus, SubjectRecord
 from prony.model.shapes import Json, encode
-from prony.model.trial import Trial, TrialRole
+from prony.model.trial import RunStatus, SubjectRecord, Trial, TrialRole
 from prony.version import prony_version
 
 

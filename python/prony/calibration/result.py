@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from prony.analysis.fingerprints import machine_key
+from prony.analysis.drift import machine_key
 from prony.drafts import write_whole
 from prony.errors import HostError
 from prony.model.facts import Fingerprint, GeneratorFitness

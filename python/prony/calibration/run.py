@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from prony.analysis.fingerprints import machine_key
+from prony.analysis.drift import machine_key
 from prony.calibration.bench import USUAL, CalibrationBench, Effort, open_bench
 from prony.calibration.parts import PARTS
 from prony.calibration.result import Calibration, PartResult

@@ -52,7 +52,7 @@ def calibrate(
     from prony.faces.terminal import TerminalReporter
     from prony.listing.calibration import calibration_document
     from prony.runas import resolve_user
-    from prony.sandbox.namespaces import gain_namespaces
+    from prony.sandbox.choice import gain_namespaces
 
     gain_namespaces()
     user = resolve_user(run_as)

@@ -55,7 +55,7 @@ def _free(user: "RunAs") -> None:
 
     *Errors*: HostError while another Prony uses it for a measurement.
     """
-    from prony.catalog.install.cache import cache_items, remove
+    from prony.catalog.install.status import cache_items, remove
     from prony.host.claim import claim_machine
     from prony.sandbox.containers.image import remove_images
     from prony.units import format_bytes

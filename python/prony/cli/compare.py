@@ -152,7 +152,7 @@ def _archives(
 
 
 def _differences(before: "Reading", after: "Reading", found: Sequence["Match"]) -> tuple[str, ...]:
-    from prony.analysis.fingerprints import comparable
+    from prony.analysis.drift import comparable
     from prony.analysis.versus import differing_parts
 
     machines = [

@@ -23,7 +23,7 @@ def env(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show the content of Prony's cache; `prony clean` empties it."""
-    from prony.catalog.install.cache import cache_items
+    from prony.catalog.install.status import cache_items
     from prony.runas import resolve_user
     from prony.units import format_bytes
 

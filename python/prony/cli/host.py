@@ -25,7 +25,7 @@ def host(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show this machine, what it lacks, with the command that fixes it, and what Prony costs here."""
-    from prony.analysis.fingerprints import machine_key
+    from prony.analysis.drift import machine_key
     from prony.calibration.result import kept
     from prony.host.facts.activity import watch_machine
     from prony.host.fingerprint import fingerprint

@@ -262,7 +262,7 @@ def _looked_up(url: str, asked: _Asked, every: str | None, address: Address) -> 
     if every is None:
         yield lambda: None
         return
-    from prony.engine.renewal import Renewal
+    from prony.engine.ways import Renewal
 
     name = target_of(url).looked_up(asked.way)
     first, every_s = (address.host, *address.others), seconds(duration_of("--re-resolve", every))
@@ -283,7 +283,7 @@ def _generator(
         wrong = [typed[name] for name in ("fleet_certificates", "on_loss") if name in typed]
         if wrong:
             raise UsageError(f"`{wrong[0]}` only works with `--fleet`", hint="add --fleet, or leave it out")
-        from prony.engine.local import LocalEngine
+        from prony.engine.process import LocalEngine
 
         return LocalEngine(_engine(pace), output.latencies, fresh, files.open_files)
     from prony.cli.load_fleet import fleet_engine
@@ -352,7 +352,7 @@ def _compared(
 ) -> int:
     from prony.analysis.load_pairs import PairedLoads
     from prony.cli.load_pairs import compare_loads
-    from prony.engine.local import LocalEngine
+    from prony.engine.process import LocalEngine
 
     first, second = sides
     engine = LocalEngine(_engine(pace), requests=own.open_files)
@@ -465,7 +465,7 @@ def _strict_status(recording: "Recording", strict: bool) -> int:
 
 def _measured(workload: Workload, address: Address, engine: "Engine", metrics: PrometheusFile) -> "Recording":
     from prony.cli.load_progress import LoadProgress
-    from prony.seat import EngineSeat
+    from prony.model.sandbox import EngineSeat
 
     with LoadProgress(workload) as progress:
 
@@ -480,7 +480,7 @@ def _shown(recording: "Recording", conditions: "Sequence[LoadCondition]", output
     """Show the result, write its files, and return the exit status."""
     from prony.cli.load_statuses import status_lines
     from prony.faces.as_json import document_json
-    from prony.faces.hdr_log import interval_log
+    from prony.faces.csv_files import interval_log
     from prony.reading.load import read_load
 
     reading = read_load(recording, conditions)

@@ -12,7 +12,7 @@ from prony.cli.talk import say
 from prony.engine.base import Engine
 from prony.errors import ExitCode
 from prony.model.recording import Recording
-from prony.seat import EngineSeat
+from prony.model.sandbox import EngineSeat
 
 
 def compare_loads(asked: PairedLoads, engine: Engine, json_to: str | None) -> int:

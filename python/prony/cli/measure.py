@@ -76,7 +76,7 @@ def cpus_of(plan: "Plan") -> dict[str, int]:
     *Errors*: as `placement_of`.
     """
     from prony.host.cpus import available_cpus
-    from prony.study.seats import placement_of_subject
+    from prony.study.base import placement_of_subject
 
     cpus = available_cpus()
     return {
@@ -121,7 +121,7 @@ def run_and_report(task: "Study", ending: Ending) -> int:
 def _before(task: "Study") -> str:
     """Return what comes before the trials, in words."""
     from prony.study.extent import rough_length
-    from prony.study.first_look import first_look_s
+    from prony.study.pilot import first_look_s
 
     if task.resumes:
         return "continues; total: "
@@ -194,7 +194,7 @@ def _ends(archive: "Archive") -> list[tuple[bool, int]]:
     """Return whether each trial is ok, and its valid replies where it counts, if only as a bound; the last of
     several attempts decides.
     """
-    from prony.analysis.environment_faults import disturbed_reach
+    from prony.analysis.validity import disturbed_reach
     from prony.model.trial import Ok, TrialRole
 
     last: dict[tuple[int, int], tuple[bool, int]] = {}
@@ -271,7 +271,7 @@ def _power(plan: "Plan") -> "Iterator[str]":
     from prony.analysis.noise_floor import floors_by_metric
     from prony.analysis.power import foreseen, spread_of_floor
     from prony.host.fingerprint import brief_fingerprint
-    from prony.study.fitting import usual_noise
+    from prony.study.extent import usual_noise
 
     primary = [cell for cell in plan.cells if cell.is_under(plan.design.primary)]
     subjects = len({cell.subject.name for cell in primary})

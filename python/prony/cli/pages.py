@@ -12,7 +12,7 @@ from prony.cli.patience import archives_below
 from prony.cli.talk import say
 from prony.drafts import write_whole
 from prony.errors import HostError, UsageError
-from prony.itself import own_command
+from prony.version import own_command
 
 if TYPE_CHECKING:
     from prony.model.plan import Plan

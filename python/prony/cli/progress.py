@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from prony.analysis.account import Tally, tally
-from prony.analysis.environment_faults import disturbed_reach
+from prony.analysis.validity import disturbed_reach
 from prony.catalog.install.prepare import EnvironmentProgress
 from prony.cli.load_progress import LiveLine, progress_bar
 from prony.model.plan import Cell

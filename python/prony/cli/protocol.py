@@ -92,8 +92,7 @@ def with_length(
     for option, value in others.items():
         if value:
             raise UsageError(f"`--for {sure.length}` and `{option}` exclude each other; expected one of them")
-    from prony.study.extent import extent_of
-    from prony.study.fitting import fitting, with_short_trials
+    from prony.study.extent import extent_of, fitting, with_short_trials
 
     length_s = seconds(duration_of("--for", sure.length))
     found = fitting(plan, catalog, length_s, checks, may_shorten=may_shorten)
@@ -229,9 +228,9 @@ def cross_checks_of(plan: "Plan", names: str | None) -> "tuple[Cell, ...]":
     """
     if names is None:
         return ()
-    from prony.cross_check import cross_check_cells
     from prony.engine.registry import open_engine
     from prony.model.workload import EngineChoice
+    from prony.plan import cross_check_cells
 
     engines = tuple(name.strip() for name in names.split(",") if name.strip())
     for name in engines:

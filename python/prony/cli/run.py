@@ -208,8 +208,7 @@ def study_of(options: RunOptions, known: "Catalog", requests: RequestFiles) -> "
     """
     from prony.calibration.result import kept_fitness
     from prony.catalog.schema.asked import check_settings
-    from prony.cross_check import with_generator
-    from prony.plan import narrowed
+    from prony.plan import narrowed, with_generator
     from prony.runas import resolve_user
     from prony.study import Study
     from prony.study.found import declared_in

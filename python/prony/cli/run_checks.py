@@ -135,7 +135,7 @@ _SHOWN = 3
 def is_complete(file: Path) -> bool:
     """Return whether the study in ``file`` ran to its end."""
     from prony.archive import open_archive
-    from prony.model.records import RunStatus
+    from prony.model.trial import RunStatus
 
     with open_archive(file) as archive:
         return any(run.status is RunStatus.FINISHED for run in archive.runs())

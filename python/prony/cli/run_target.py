@@ -21,11 +21,7 @@ import typer
 
 from prony.cli.talk import say, show
 from prony.drafts import write_whole_pieces
-from prony.engine.authority import with_authority
-from prony.engine.child_process import Child
-from prony.engine.fleet.hosts import TargetHost, target_host
-from prony.engine.fleet.member import facts
-from prony.engine.messages import (
+from prony.engine.answers import (
     MOST_LINE_BYTES,
     Cancel,
     Hello,
@@ -34,14 +30,18 @@ from prony.engine.messages import (
     RunEnd,
     checked_spec,
     read_message,
+    with_authority,
 )
+from prony.engine.child_process import Child
+from prony.engine.fleet.hosts import TargetHost, target_host
+from prony.engine.fleet.member import facts
 from prony.engine.pipe import Pipe
 from prony.engine.ssh import Login, end_of, started_process
 from prony.errors import EngineError, PronyError, UsageError
 from prony.escapes import escaped_lines, shortened
+from prony.model.sandbox import EngineSeat
 from prony.model.shapes import Json
 from prony.monitor.sock_diag import SockDiag
-from prony.seat import EngineSeat
 from prony.units import MIB, format_bytes
 from prony.version import prony_version
 

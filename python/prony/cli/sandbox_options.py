@@ -100,8 +100,7 @@ def chosen_sandbox(
     """
     from prony.model.sandbox import SandboxChoice
     from prony.sandbox.available import look
-    from prony.sandbox.choice import STRONGEST_FIRST, Wish, choose
-    from prony.sandbox.namespaces import gain_namespaces
+    from prony.sandbox.choice import STRONGEST_FIRST, Wish, choose, gain_namespaces
 
     # A user's app may need a database on the loopback: keep that network unless asked.
     network = options.net or (Network.HOST if own_app else Network.ISOLATED)

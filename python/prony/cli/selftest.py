@@ -307,7 +307,7 @@ def _printed(kind: SelfTestKind, file: Path, run_as: str | None, *, as_json: boo
 
 def _aa_status(file: Path, reading: "Reading", run_as: str | None, *, as_json: bool) -> int:
     from prony.analysis.compare import Terms
-    from prony.analysis.self_tests import namesakes, procedures, self_tests
+    from prony.analysis.noise_floor import namesakes, procedures, self_tests
     from prony.faces.as_json import document_json
     from prony.faces.terminal import TerminalReporter
     from prony.host.noise_floors import keep_floors

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
     from prony.model.launch import StopRule
     from prony.model.plan import Cell
-    from prony.model.records import SubjectRecord
     from prony.model.sandbox import SandboxChoice
     from prony.model.subject import App
+    from prony.model.trial import SubjectRecord
 
 
 _DEBIAN = "debian:stable-slim"
@@ -332,7 +332,7 @@ class _Wanted:
 
 
 def _check(known: "Catalog", choice: _Wanted, *, as_json: bool) -> int:
-    from prony.sandbox.namespaces import gain_namespaces
+    from prony.sandbox.choice import gain_namespaces
 
     gain_namespaces()
     from prony.check import ServerCheck, check_servers, names_to_check

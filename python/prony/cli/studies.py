@@ -47,7 +47,7 @@ def studies(
     """List the studies that Prony knows, or show some of them in full."""
     from prony.catalog.schema.loader import load_catalog
     from prony.catalog.schema.studies import built_in_studies
-    from prony.faces.json_studies import study_json
+    from prony.faces.as_json import study_json
     from prony.faces.terminal import TerminalReporter
     from prony.report.studies import studies_document, study_page
     from prony.report.text import pointer

@@ -17,7 +17,7 @@ from prony.errors import ExitCode, UsageError
 if TYPE_CHECKING:
     from prony.model.plan import Cell, Plan
     from prony.study import Study
-    from prony.tune.trying import TryReading
+    from prony.tune.answer import TryReading
 
 Pairs = Annotated[int, typer.Option(min=5, max=1000, help="With --try: how many blocks of before and after.")]
 PAIRS = 8
@@ -45,7 +45,7 @@ def run_attempt(template: "Study", attempt: Attempt, out: Path | None, json_to: 
     from prony.faces.terminal import TerminalReporter
     from prony.study import run_study
     from prony.study.extent import extent_of
-    from prony.tune.trying import TryVerdict, try_document
+    from prony.tune.answer import TryVerdict, try_document
 
     plan = _plan(template, attempt)
     path = archive_to_write(plan, out)
@@ -102,9 +102,9 @@ def _plan(template: "Study", attempt: Attempt) -> "Plan":
 def _read(path: Path, attempt: Attempt) -> "TryReading":
     from prony.metrics import METRICS, Better
     from prony.study.tuning import figures_by_block, read_stage
+    from prony.tune.answer import TryReading, TryVerdict, try_verdict
     from prony.tune.race import Figures, gain_of, log_ratios_by_block
     from prony.tune.reading import change_of_gain
-    from prony.tune.trying import TryReading, TryVerdict, try_verdict
 
     reading, metric = read_stage(path), attempt.metric
     is_higher = METRICS[metric].better is Better.HIGHER

@@ -137,7 +137,7 @@ def _masked_variable(text: str) -> str:
 
 
 def _masked_header(text: str) -> str:
-    from prony.archive.secrets import is_secret
+    from prony.archive.codec import is_secret
 
     name, colon, _ = text.partition(":")
     return f"{name}: ..." if colon and is_secret(name.strip()) else text

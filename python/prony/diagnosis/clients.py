@@ -4,7 +4,7 @@ A symptom of the server is certain to be the limit only where somebody went with
 """
 
 from prony.analysis.accept_queue import starvation
-from prony.analysis.distribution import read_distribution
+from prony.analysis.latency import read_distribution
 from prony.analysis.rates import KEPT_RATE, QUALIFIED_ERROR_RATIO
 from prony.model.recording import Recording
 from prony.model.trial import Ok, Trial

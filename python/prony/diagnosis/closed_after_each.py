@@ -4,7 +4,7 @@ Every request then pays for a connect, on both sides, and leaves a socket in TIM
 *Source*: RFC 9112, section 9.3.
 """
 
-from prony.analysis.connections import closes_each
+from prony.analysis.generator import closes_each
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Bearing, Concerns, Consequence, Meaning, Sentence, Symptom, Traits
 from prony.diagnosis.shared import KEEP_ALIVE, KEPT_OPEN

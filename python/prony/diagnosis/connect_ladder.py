@@ -5,7 +5,7 @@ way, the times of connects show it all the same.
 *Source*: tcp(7), tcp_syn_retries; RFC 6298, section 2: the first timeout is 1 s, each next one twice as long.
 """
 
-from prony.analysis.distribution import Times, read_distribution
+from prony.analysis.latency import Times, read_distribution
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Bearing, Meaning, Sentence, Symptom
 from prony.diagnosis.shared import CONNECT_WAITS, LONGER_QUEUE

@@ -31,10 +31,10 @@ from enum import StrEnum
 from statistics import fmean
 
 from prony.analysis.accept_queue import accept_queues, overflows_of, starvation
-from prony.analysis.environment_faults import other_load, subject_cpu_ns
 from prony.analysis.missing import Missing
 from prony.analysis.resources import cpu_share, window_samples
 from prony.analysis.summary import Estimate, estimate_mean
+from prony.analysis.validity import other_load, subject_cpu_ns
 from prony.diagnosis.evidence import Evidence
 from prony.diagnosis.knobs import declared_entry
 from prony.diagnosis.thread_time import ThreadState, thread_time, with_idle

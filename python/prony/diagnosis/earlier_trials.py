@@ -6,7 +6,7 @@ sockets are no finding: over loopback tcp_tw_reuse lets them be used again. *Sou
 kernel, Documentation/networking/ip-sysctl.rst, tcp_tw_reuse.
 """
 
-from prony.analysis.connections import (
+from prony.analysis.generator import (
     NEARLY_ALL_PORTS,
     generator_lacked_ports,
     own_waiting,

@@ -7,10 +7,9 @@ from enum import StrEnum
 from prony.diagnosis.kinds import Advice, Symptom
 from prony.diagnosis.knobs import Knob
 from prony.model.plan import Cell
-from prony.model.records import SubjectRecord
 from prony.model.sandbox import Network
 from prony.model.shown import INTERNAL
-from prony.model.trial import Trial
+from prony.model.trial import SubjectRecord, Trial
 
 
 class Confidence(StrEnum):

@@ -7,7 +7,7 @@ is acknowledged (Nagle), and Linux may delay that by 40 ms at least.
 
 from collections.abc import Mapping
 
-from prony.analysis.distribution import Times, read_distribution
+from prony.analysis.latency import Times, read_distribution
 from prony.diagnosis.consumption import Resource, consumption_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import (

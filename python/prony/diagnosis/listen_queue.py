@@ -17,7 +17,7 @@ from prony.analysis.accept_queue import (
     overflows_of,
     starvation,
 )
-from prony.analysis.connections import closes_each
+from prony.analysis.generator import closes_each
 from prony.analysis.resources import window_samples
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom, Traits

@@ -6,7 +6,7 @@ generator's connections are a finding about the generator. *Source*: RFC 9293, s
 3.6.1; kernel, Documentation/networking/ip-sysctl.rst, ip_local_port_range and tcp_tw_reuse.
 """
 
-from prony.analysis.connections import NEARLY_ALL_PORTS, own_waiting, server_lacked_ports
+from prony.analysis.generator import NEARLY_ALL_PORTS, own_waiting, server_lacked_ports
 from prony.analysis.resources import window_samples
 from prony.diagnosis.clients import went_without
 from prony.diagnosis.earlier_trials import earlier_trials

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from math import sqrt
 from statistics import fmean
 
-from prony.analysis.distribution import read_distribution
+from prony.analysis.latency import read_distribution
 from prony.analysis.missing import Missing
 from prony.analysis.steady_state import paces_of
 from prony.diagnosis.consumption import Consumption, Resource, consumption_of

@@ -3,8 +3,8 @@
 *Source*: proc_stat(5), steal.
 """
 
-from prony.analysis.environment_faults import steal_share
 from prony.analysis.missing import Missing
+from prony.analysis.validity import steal_share
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Closely, Meaning, Sentence, Symptom, Traits
 from prony.diagnosis.shared import OF_BOTH, QUIET_MACHINE

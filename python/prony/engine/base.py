@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     # A generator's own process imports this module, and has none of what a fleet needs.
     from prony.engine.fleet.address import Fleet
     from prony.model.recording import Recording
+    from prony.model.sandbox import EngineSeat
     from prony.sandbox.cgroup.base import ControlGroup
-    from prony.seat import EngineSeat
 
 OnEvent = Callable[[Json], None]
 RequestDescriptors = Mapping[str, int]

@@ -15,17 +15,16 @@ import os
 import time
 from dataclasses import replace
 
-from prony.engine.answers import MachineFacts, event_in, read_facts, recording_in
-from prony.engine.authority import text_of
+from prony.engine.answers import MachineFacts, event_in, read_facts, recording_in, text_of
 from prony.engine.base import OnEvent, recording_of
 from prony.engine.child_process import SPARE_NS
 from prony.errors import EngineError
 from prony.lines import Lines, json_object
 from prony.model.address import Address
 from prony.model.recording import GeneratorMachine, Recording
+from prony.model.sandbox import EngineSeat
 from prony.model.shapes import Json
 from prony.model.workload import EngineChoice, Workload
-from prony.seat import EngineSeat
 from prony.specification import hard_limit_ns, to_spec
 from prony.units import SECOND_NS, seconds
 

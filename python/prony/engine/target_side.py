@@ -27,10 +27,9 @@ from tempfile import TemporaryFile
 from prony.engine.fleet.address import PIPE
 from prony.engine.pipe import Pipe
 from prony.engine.ssh import reached_address
-from prony.itself import own_command
 from prony.model.shapes import Json
 from prony.temporary import temporary_folder
-from prony.version import prony_version
+from prony.version import own_command, prony_version
 
 # In the home folder here: the archive of a study whose asker was gone when it ended.
 _KEPT = "prony-kept.prony"

@@ -3,14 +3,20 @@
 An apostrophe stands before text that a spreadsheet would read as a formula: text may come from servers and
 logs. Numbers stay numbers. *Source*: RFC 4180; OWASP, "CSV Injection".
 
+*Source*: G. Tene, HdrHistogram, "Histogram log format version 1.3", as `HistogramLogReader` reads it.
+
 >>> written("=1+1"), written(-1.5), written(None)
 ("'=1+1", '-1.5', '')
 
 A new folder of files, whole or not at all.
+
+>>> interval_log.__name__
+'interval_log'
 """
 
 import csv
 import shutil
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,8 +26,10 @@ from prony.errors import UsageError
 from prony.escapes import plain
 from prony.faces.over_sheets import Sheet
 from prony.faces.sheets import sheets
-from prony.model.records import TrialRecord
+from prony.model.recording import Recording
+from prony.model.trial import TrialRecord
 from prony.reading.study import Reading
+from prony.units import MILLISECOND_NS, seconds
 
 
 @contextmanager
@@ -85,3 +93,40 @@ def _write(sheet: Sheet, file: Path) -> None:
         lines = csv.writer(out)
         lines.writerow(sheet.columns)
         lines.writerows([written(value) for value in row] for row in sheet.rows)
+
+
+# --- an interval log of HdrHistogram ----------------------------------------------------------------------
+
+
+_HEADER = '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"'
+
+
+def interval_log(recording: Recording) -> str:
+    """Return the log of a load: the latencies of the valid replies of each second, in nanoseconds.
+
+    They are response times in an open loop and service times in a closed one. Time-stamps are seconds from
+    the opening of the window, and `Interval_Max` is in milliseconds, as the format has it. A second without a
+    valid reply has no line.
+    """
+    return "\n".join([*_head(recording), *_intervals(recording)])
+
+
+def _head(recording: Recording) -> Iterator[str]:
+    start_s = seconds(recording.window.open_unix_ns or 0)
+    kind = "response" if recording.is_open else "service"
+    yield f"#[Logged with prony {recording.engine.version}: {kind} times of valid replies, in nanoseconds]"
+    yield "#[Histogram log format version 1.3]"
+    yield f"#[StartTime: {start_s:.3f} (seconds since epoch)]"
+    yield f"#[BaseTime: {start_s:.3f} (seconds since epoch)]"
+    yield _HEADER
+
+
+def _intervals(recording: Recording) -> Iterator[str]:
+    end_s = seconds(recording.window.drained_length_ns or 0)
+    for one in recording.series:
+        if one.latency is not None and one.latency.histogram is not None:
+            encoded = b64encode(one.latency.histogram).decode()
+            longest_ms = (one.latency.max_ns or 0) / MILLISECOND_NS
+            # The last second ends with the load.
+            length_s = min(1.0, end_s - one.second) if end_s > one.second else 1.0
+            yield f"{one.second:.3f},{length_s:.3f},{longest_ms:.3f},{encoded}"

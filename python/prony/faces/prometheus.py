@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from prony.analysis.account import tally
-from prony.analysis.distribution import Times, read_distribution
+from prony.analysis.latency import Times, read_distribution
 from prony.escapes import plain
 from prony.model.limit import Limited
 from prony.model.recording import Account, Distribution, Recording

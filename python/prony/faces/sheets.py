@@ -4,18 +4,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 
 from prony.analysis.account import Tally
-from prony.analysis.displayed import cell_trimmed_mean
-from prony.analysis.distribution import read_distribution
-from prony.analysis.latency import LatencySummary, load_statuses, summarise
+from prony.analysis.latency import LatencySummary, load_statuses, read_distribution, summarise
 from prony.analysis.missing import Missing
 from prony.analysis.steady_state import SteadyState
-from prony.analysis.summary import CellSummary, Estimate, figures
+from prony.analysis.summary import CellSummary, Estimate, cell_trimmed_mean, figures
 from prony.faces.over_sheets import ESTIMATE, UNITS, Row, Sheet, estimated, header, reason, session_sheets
 from prony.metrics import METRICS
 from prony.model.plan import Cell
 from prony.model.recording import Second
-from prony.model.records import TrialRecord
-from prony.model.trial import Failed, Invalid, Outcome, Trial
+from prony.model.trial import Failed, Invalid, Outcome, Trial, TrialRecord
 from prony.reading.groups import Group
 from prony.reading.study import Reading
 from prony.report.words import group_words

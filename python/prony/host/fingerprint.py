@@ -1,6 +1,6 @@
 """The facts of this machine that decide whether two measurements are comparable.
 
-Each item is a value or ``{"missing": reason}``. `prony.analysis.fingerprints` says which must agree before
+Each item is a value or ``{"missing": reason}``. `prony.analysis.drift` says which must agree before
 archives are compared without pairs. Must not know archives or reports.
 
 >>> sorted(fingerprint().free)[:4]
@@ -17,8 +17,17 @@ from prony.host.facts.cgroups import cgroup
 from prony.host.facts.memory import memory
 from prony.host.facts.network import interfaces, settings, sockets
 from prony.host.facts.processor import mitigations, processor
-from prony.host.facts.software import boot, engine, kernel, limits, prony, python
-from prony.host.facts.surroundings import container, container_engines, virtualisation
+from prony.host.facts.software import (
+    boot,
+    container,
+    container_engines,
+    engine,
+    kernel,
+    limits,
+    prony,
+    python,
+    virtualisation,
+)
 from prony.host.read import unread
 from prony.model.facts import Fingerprint
 from prony.model.shapes import Json

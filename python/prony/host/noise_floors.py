@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from prony.analysis.fingerprints import machine_key
+from prony.analysis.drift import machine_key
 from prony.drafts import write_whole
 from prony.errors import HostError
 from prony.model.facts import Fingerprint, Floor

@@ -2,6 +2,8 @@
 
 >>> Placement(server_cpus=(0,), generator_cpus=(1,)).shared
 False
+
+>>> EngineSeat(cpus=(1,)).network_namespace
 """
 
 from collections.abc import Mapping
@@ -108,3 +110,26 @@ class Placement:
     server_cpus: tuple[int, ...]
     generator_cpus: tuple[int, ...]
     shared: bool = False
+
+
+# --- the generator's seat ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSeat:
+    """The generator's seat: in the subject's network, on its own CPUs.
+
+    ``network_namespace`` is a file such as ``/proc/7/ns/net``, null for the host's. ``uid``, ``gid``,
+    ``groups``: the user to change to after entering the namespace; null: keep the user. ``folder``: where it
+    may write files, which are removed with the trial's; null: the folder of temporary files. ``joins``: the
+    files by which it enters its control groups.
+    """
+
+    cpus: tuple[int, ...]
+    network_namespace: str | None = None
+    uid: int | None = None
+    gid: int | None = None
+    groups: tuple[int, ...] | None = None
+    nice: int = 0
+    folder: str | None = None
+    joins: tuple[str, ...] = ()

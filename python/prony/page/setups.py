@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from prony.glossary import TERMS, anchor
 from prony.model.facts import Fingerprint
-from prony.model.records import Run, SubjectRecord
+from prony.model.trial import Run, SubjectRecord
 from prony.page.chart import Chart
 from prony.page.markup import page, safe
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from prony.page.chart import Chapter, Style, palette
+from prony.page.charts.order import session_chapters, session_marks
 from prony.page.charts.over import Editions, Step, over_editions
-from prony.page.charts.sessions import session_chapters, session_marks
 from prony.page.figure import chapter_html, key_html
 from prony.page.markup import section_html
 from prony.page.setups import page_with_terms

@@ -17,14 +17,14 @@ from prony.analysis.all_pairs import Pair
 from prony.analysis.answer import Answer, log_values, ranked_cells
 from prony.analysis.claim_parts import ClaimResult, ClaimVerdict
 from prony.analysis.compare import Comparison, Terms
-from prony.analysis.fingerprints import comparable, machine_key
+from prony.analysis.drift import comparable, machine_key
 from prony.analysis.summary import CellSummary, Estimate, TrialFigures
 from prony.model.claims import Claim
 from prony.model.facts import Fingerprint
 from prony.model.plan import Cell, Plan
-from prony.model.records import Run, SubjectRecord, TrialRecord
 from prony.model.shapes import INLINE, at
 from prony.model.shown import INTERNAL, shown, shown_as
+from prony.model.trial import Run, SubjectRecord, TrialRecord
 from prony.model.workload import ClosedLoop, OpenLoop, Workload
 from prony.reading.groups import Group
 from prony.units import DAY_NS, format_duration

@@ -11,20 +11,18 @@ from dataclasses import dataclass, field, replace
 from math import inf
 
 from prony.analysis.accept_queue import SharedAddress
-from prony.analysis.displayed import cell_trimmed_mean
 from prony.analysis.missing import Missing, Value
 from prony.analysis.steadiness import Steadiness
 from prony.analysis.steady_state import SteadyState
-from prony.analysis.summary import CellSummary, Estimate, TrialFigures
-from prony.archive.secrets import masked
+from prony.analysis.summary import CellSummary, Estimate, TrialFigures, cell_trimmed_mean
+from prony.archive.codec import masked
 from prony.diagnosis.conclusion import Diagnosis
 from prony.metrics import METRICS
 from prony.model.observation import ListenerUsage
 from prony.model.shapes import INLINE
 from prony.model.shown import INTERNAL, shown
 from prony.model.workload import Workload
-from prony.reading.causes import Ended, ended
-from prony.reading.failures import FailedAlike, FailedRequests, failed_alike, failed_by_class
+from prony.reading.failures import Ended, FailedAlike, FailedRequests, ended, failed_alike, failed_by_class
 from prony.reading.paths import CellPath, OtherPaths, cell_paths, other_paths
 
 # From here on a burst of connections no longer fits.

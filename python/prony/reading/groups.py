@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from prony.analysis.answer import OF_GENERATORS, Answer, answer, block_logs
 from prony.analysis.by_session import in_sessions
 from prony.analysis.compare import Terms
+from prony.analysis.drift import Stall, stalled
 from prony.analysis.power import Sight, sight
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.rounds import Levels, levels
 from prony.analysis.spending import Look
-from prony.analysis.stalls import Stall, stalled
 from prony.analysis.standings import GENERATOR_MEASURES, MEASURES, Standing, standings
 from prony.analysis.summary import (
     CellSummary,

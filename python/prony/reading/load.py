@@ -9,24 +9,26 @@ from itertools import pairwise
 from math import exp, log
 
 from prony.analysis.account import Carried, RequestClass, Tally, tally
-from prony.analysis.distribution import EMPTY, Times, read_distribution
 from prony.analysis.latency import (
+    EMPTY,
     LatencySummary,
     LoadGroup,
     LoadPath,
     LoadStatus,
+    Times,
     TimesOfKind,
     latency_summaries,
     load_groups,
     load_paths,
     load_statuses,
     of_kind,
+    read_distribution,
     summarise,
     summary_of,
 )
 from prony.analysis.load_condition import ConditionResult, LoadCondition, judge_condition
 from prony.analysis.rates import keeps_rate, rates_of
-from prony.archive.secrets import masked_load, masked_target
+from prony.archive.codec import masked_load, masked_target
 from prony.model.limit import Limited
 from prony.model.recording import ErrorSample, Recording, StageFigures, Target
 from prony.model.shapes import INLINE, at

@@ -7,12 +7,10 @@ from dataclasses import dataclass, field, replace
 from prony.analysis.all_pairs import table_of
 from prony.analysis.answer import log_values
 from prony.analysis.by_session import in_sessions
-from prony.analysis.claim_parts import ClaimResult, ClaimVerdict
-from prony.analysis.claims import evaluate
+from prony.analysis.claim_parts import ClaimResult, ClaimVerdict, estimand
+from prony.analysis.claims import Then, VersionChange, evaluate, of_the_time
 from prony.analysis.compare import LEAST_BLOCKS, Comparison, Terms
-from prony.analysis.dependence import Dependence, dependence
-from prony.analysis.editions import Then, VersionChange, of_the_time
-from prony.analysis.estimands import estimand
+from prony.analysis.effects import Dependence, dependence
 from prony.analysis.generator import most_per_s
 from prony.analysis.summary import (
     CellSummary,
@@ -30,30 +28,32 @@ from prony.model.claims import Claim
 from prony.model.facts import AskedProgram, Fingerprint, PilotStep, TrialStep
 from prony.model.limit import Limited
 from prony.model.plan import Cell, Plan
-from prony.model.records import Run, SubjectRecord, TrialRecord
 from prony.model.sandbox import Placement
 from prony.model.shapes import INLINE
 from prony.model.shown import INTERNAL, shown, shown_as
-from prony.model.trial import Ok, Trial, TrialRole
+from prony.model.trial import Ok, Run, SubjectRecord, Trial, TrialRecord, TrialRole
 from prony.reading.across import PartTrials, SessionPart, Sessions, over_sessions, session_of, stretches
 from prony.reading.checks import (
+    Beside,
     Calibrated,
     Calibrations,
     CrossCheck,
+    Placed,
+    PlacedTrial,
+    beside,
     calibration_trials,
     calibrations,
     cross_checks,
+    effect_of_order,
+    in_order,
+    position_of,
 )
 from prony.reading.failures import Attempts, Repeated, repeated, search_attempts
 from prony.reading.findings import Found, Shared, merged, shared
-from prony.reading.found_rates import Confirmed, confirmed_rates
 from prony.reading.groups import Group, agreed_terms, allowed_errors, groups_of, with_unequal_work
-from prony.reading.order import Placed, PlacedTrial, effect_of_order, in_order, position_of
-from prony.reading.originals import Beside, beside
-from prony.reading.saturation import Curve, curves
-from prony.reading.senders import Sender, senders
+from prony.reading.saturation import Confirmed, Curve, confirmed_rates, curves
+from prony.reading.senders import Sender, WarmUp, senders, warm_ups
 from prony.reading.sweeps import Sweep, sweeps_of
-from prony.reading.warm_ups import WarmUp, warm_ups
 
 
 def dependence_of(groups: Iterable[Group]) -> Dependence | None:

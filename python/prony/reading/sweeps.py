@@ -17,8 +17,8 @@ from prony.analysis.summary import CellSummary
 from prony.factors import OF_SANDBOX, Value, short_keys, without_levels
 from prony.metrics import Better
 from prony.model.plan import Cell
-from prony.model.records import SubjectRecord
 from prony.model.shapes import at
+from prony.model.trial import SubjectRecord
 from prony.reading.groups import Group
 
 # A setting of the kernel is text; longer than this is none.

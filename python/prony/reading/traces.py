@@ -7,16 +7,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from prony.analysis.distribution import read_distribution
-from prony.analysis.latency import LatencySummary, latency_summaries
+from prony.analysis.latency import LatencySummary, latency_summaries, read_distribution
 from prony.analysis.missing import Missing
 from prony.analysis.resources import cpu_share, roles
 from prony.analysis.summary import CellSummary, estimate_geometric, estimate_mean
 from prony.metrics import METRICS, Better
 from prony.model.observation import Phase, Sample
 from prony.model.recording import Recording, Second
-from prony.model.records import TrialRecord
-from prony.model.trial import Trial, TrialRole
+from prony.model.trial import Trial, TrialRecord, TrialRole
 from prony.reading.groups import Group
 from prony.reading.study import Reading
 from prony.units import SECOND_NS, seconds

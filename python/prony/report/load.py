@@ -43,7 +43,7 @@ from prony.report.document import (
 from prony.report.findings import verdict_words
 from prony.report.forms import as_typed, byte_size, count, duration, in_metric, in_scale, percent
 from prony.report.machines import lost_words, machines_section
-from prony.report.statuses import statuses_section
+from prony.report.tables import statuses_section
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, Words, counted, joined, pointer, text
 from prony.report.words import carried_words, ending_words
 from prony.units import Scale, duration_scale, format_duration, format_rate, nanoseconds

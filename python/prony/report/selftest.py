@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from itertools import count as naturals
 
 from prony.analysis.compare import Verdict
-from prony.analysis.noise_floor import LEAST_STUDIES, SelfTest
+from prony.analysis.noise_floor import LEAST_STUDIES, Procedure, SelfTest
 from prony.analysis.planted import Planted, Power, Wrong, verdicts_of, wrong_by_blocks
-from prony.analysis.self_tests import Procedure
 from prony.metrics import METRICS
 from prony.model.shapes import at
 from prony.report.document import Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from prony.analysis.claim_needs import UnmetNeed
-from prony.analysis.estimands import estimand
+from prony.analysis.claim_parts import estimand
 from prony.metrics import METRICS
 from prony.model.availability import Availability
 from prony.model.claims import Claim, ClaimKind, Needs, Original

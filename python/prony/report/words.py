@@ -17,7 +17,7 @@ from prony.model.facts import Fingerprint
 from prony.model.fault import FaultKind
 from prony.model.trial import Failed, Invalid
 from prony.model.workload import ClosedLoop, CountStop, DurationStop, Mix, OpenLoop, Workload
-from prony.reading.causes import Cause
+from prony.reading.failures import Cause
 from prony.reading.groups import Group
 from prony.report.forms import as_typed, byte_size, count, load_number, whole_percent
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, joined, pointer, text

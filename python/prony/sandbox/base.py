@@ -17,9 +17,8 @@ from prony.model.address import Address
 from prony.model.exchange import Contract, Request
 from prony.model.launch import Launch
 from prony.model.observation import LogTail
-from prony.model.sandbox import Placement, SandboxFacts
+from prony.model.sandbox import EngineSeat, Placement, SandboxFacts
 from prony.sandbox.cgroup.base import Counters
-from prony.seat import EngineSeat
 
 
 @dataclass(frozen=True, slots=True)

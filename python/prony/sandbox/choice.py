@@ -6,13 +6,18 @@ Pure: the caller passes in what is available. Must not know how a sandbox is cre
 <SandboxKind.CGROUP: 'cgroup'>
 >>> choose(Wish(), Available({SandboxKind.CGROUP: Absent("no cgroups are mounted")})).choice.kind
 <SandboxKind.PROCESS: 'process'>
+
+>>> gain_namespaces.__name__
+'gain_namespaces'
 """
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from prony.errors import HostError, UsageError
+from prony.errors import HostError, UsageError, explained
 from prony.model.sandbox import SandboxChoice, SandboxKind
+from prony.sandbox import linux
 from prony.sandbox.cgroup.base import LimitName
 
 # What `auto` may choose. Not `container`: it needs an engine that runs as a service, and hides the host's
@@ -101,3 +106,28 @@ def _refuse_what_cannot_hold(wish: Wish, kind: SandboxKind, available: Available
             reason = available.missing.get(limit)
         if reason:
             raise HostError(f"`{typed}` cannot be enforced here: {reason}", absent.hint if absent else None)
+
+
+# --- how a Prony of an ordinary user gets namespaces for its subjects -------------------------------------
+
+
+def gain_namespaces() -> None:
+    """Move this process, unless root runs it, into a user namespace of its own, if the kernel allows that.
+
+    Only there may its threads enter the networks of its subjects. Call it before any thread is started; if it
+    fails, nothing changes, and the sandbox's facts have the reason.
+
+    *Errors*: HostError as `can_isolate_networks`.
+    """
+    if not can_isolate_networks():
+        with contextlib.suppress(OSError):
+            linux.own_users()
+
+
+@explained("cannot read the privileges of this process", "Prony measures only where /proc is mounted")
+def can_isolate_networks() -> bool:
+    """Return whether this process may enter the network namespaces that its supervisors create.
+
+    *Errors*: HostError where the kernel shows no privileges.
+    """
+    return linux.may_enter_networks()

@@ -4,16 +4,23 @@ Must not know how the subject was started.
 
 >>> difference(Check(body=b"Hello"), Reply(200, b"Hell"))
 'GET /: expected the body `Hello` (5 bytes), got `Hell` (4 bytes)'
+
+>>> listening_ports(-1)
+()
 """
 
+import contextlib
 import http.client
+import os
 import time
 from collections.abc import Iterator
 from hashlib import sha256
+from pathlib import Path
 
 from prony.model.address import Address
 from prony.model.exchange import Check, Contract
 from prony.sandbox.exchange import NobodyThereError, Reply, exchange
+from prony.sandbox.identity import descendants
 from prony.sandbox.linux import in_network
 
 # Enough to see the difference, without a whole page in a message.
@@ -112,3 +119,37 @@ def _excerpt(body: bytes, start: int = 0) -> str:
         character if character.isprintable() else "." for character in part.decode(errors="replace")
     )
     return f"`{text}{'...' if len(body) > start + _EXCERPT_BYTES else ''}`"
+
+
+# --- the TCP ports on which a subject's processes listen, wherever they should ----------------------------
+
+
+# *Source*: proc_pid_net(5); include/net/tcp_states.h.
+_TABLES = ("net/tcp", "net/tcp6")
+_LISTENING = "0A"
+
+
+def listening_ports(root_pid: int) -> tuple[int, ...]:
+    """Return the ports on which ``root_pid`` and the processes below it listen, ascending."""
+    pids = descendants(root_pid)
+    own = {inode for pid in pids for inode in _sockets(pid)}
+    found = {port for pid in pids[:1] for port, inode in _listeners(pid) if inode in own}
+    return tuple(sorted(found))
+
+
+def _listeners(pid: int) -> Iterator[tuple[int, str]]:
+    for table in _TABLES:
+        with contextlib.suppress(OSError):
+            for line in Path("/proc", str(pid), table).read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == _LISTENING:
+                    yield int(fields[1].rpartition(":")[2], 16), fields[9]
+
+
+def _sockets(pid: int) -> Iterator[str]:
+    with contextlib.suppress(OSError):
+        for name in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208
+            with contextlib.suppress(OSError):
+                target = os.readlink(f"/proc/{pid}/fd/{name}")  # noqa: PTH115
+                if target.startswith("socket:["):
+                    yield target[8:-1]

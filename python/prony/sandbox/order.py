@@ -22,14 +22,13 @@ from types import MappingProxyType
 
 from prony.errors import FailureStage, HostError, SubjectError
 from prony.model.launch import Launch
-from prony.model.sandbox import Placement
+from prony.model.sandbox import EngineSeat, Placement
 from prony.model.shapes import Json
 from prony.runas import RunAs, generator_for, own_folder
 from prony.sandbox.ceilings import disk_bytes, disk_files
 from prony.sandbox.identity import Identity, identify
 from prony.sandbox.journal import generator_folder, layer_folder
 from prony.sandbox.spawn import BASE_ENVIRONMENT
-from prony.seat import EngineSeat
 
 _READABLE, _SECRET = 0o644, 0o400
 _NOTHING: Mapping[str, str] = MappingProxyType({})

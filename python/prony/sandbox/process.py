@@ -22,13 +22,13 @@ from prony.model.shapes import Json
 from prony.runas import RunAs
 from prony.sandbox import journal
 from prony.sandbox.base import RunningSubject
-from prony.sandbox.carry_over import carried_over, read_sockets
 from prony.sandbox.ceilings import ceilings, pids_of_user
+from prony.sandbox.choice import can_isolate_networks
 from prony.sandbox.groups import Groups, TrialGroups, limits_asked, states_by_affinity
 from prony.sandbox.identity import identify
-from prony.sandbox.namespaces import can_isolate_networks
 from prony.sandbox.order import files_order, identities, make_order, make_seat, not_started, write_folders
 from prony.sandbox.pipe import Supervisor
+from prony.sandbox.remains import carried_over, read_sockets
 from prony.sandbox.subject import SupervisedSubject
 
 # Below the kernel's range for clients' ports (from 32768), above those of common services.

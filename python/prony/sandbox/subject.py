@@ -28,7 +28,7 @@ from prony.model.address import Address
 from prony.model.exchange import Contract, Request
 from prony.model.launch import Launch
 from prony.model.observation import LogTail
-from prony.model.sandbox import Placement
+from prony.model.sandbox import EngineSeat, Placement
 from prony.model.shapes import Json
 from prony.sandbox import journal
 from prony.sandbox.base import RunningSubject, StopReport
@@ -39,7 +39,6 @@ from prony.sandbox.groups import TrialGroups
 from prony.sandbox.identity import descendants
 from prony.sandbox.linux import in_network
 from prony.sandbox.pipe import Supervisor
-from prony.seat import EngineSeat
 from prony.units import format_bytes, format_duration, seconds
 
 _FIRST_PAUSE_S = 0.005

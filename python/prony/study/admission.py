@@ -6,7 +6,7 @@ Must not know how a study is run.
 860160
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from math import ceil
 
@@ -14,11 +14,13 @@ from prony.catalog.launch.processes import declared_facts
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import backends_of
 from prony.errors import HostError
+from prony.factors import OF_SANDBOX
 from prony.host.preflight import Demand, preflight, unfit
 from prony.model.plan import Plan
-from prony.model.sandbox import Network, Placement, SandboxFacts
+from prony.model.sandbox import Network, Placement, SandboxChoice, SandboxFacts, SandboxKind
 from prony.model.subject import Subject
 from prony.model.workload import ClosedLoop, CountStop, DurationStop, OpenLoop, Workload
+from prony.sandbox.cgroup.base import LimitName
 from prony.study.base import Study, StudyListener
 from prony.units import KIB, seconds
 
@@ -151,3 +153,48 @@ def _backlogs(catalog: Catalog, subjects: tuple[Subject, ...], cpus: int) -> Ite
         asked = declared_facts(catalog.server(subject.server), subject, cpus).backlog
         if asked is not None:
             yield subject.name, asked
+
+
+# --- limits and settings of the kernel that differ between a plan's subjects ------------------------------
+
+
+_NAMES: Mapping[str, LimitName] = {"cpus": "cpu_quota", "memory": "memory", "pids": "pids"}
+
+
+def limits_to_hold(plan: Plan, required: Collection[LimitName]) -> tuple[SandboxChoice, frozenset[LimitName]]:
+    """Return the sandbox with each limit that any cell asks for, and those that must hold: the ``required``
+    ones, and those in which subjects differ.
+
+    *Errors*: HostError where such a limit cannot hold because there are no control groups.
+    """
+    keys = {key for subject in plan.subjects() for key in subject.levels}
+    swept = frozenset(_NAMES[name] for name in _NAMES if f"{OF_SANDBOX}.{name}" in keys)
+    asked = plan.sandbox
+    for cell in plan.cells:
+        asked = replace(
+            asked,
+            cpu_quota=cell.sandbox.cpu_quota if asked.cpu_quota is None else asked.cpu_quota,
+            memory_bytes=cell.sandbox.memory_bytes if asked.memory_bytes is None else asked.memory_bytes,
+            pids=cell.sandbox.pids if asked.pids is None else asked.pids,
+        )
+    if swept and asked.kind is SandboxKind.PROCESS:
+        names = ", ".join(f"`{name}`" for name in sorted(swept))
+        raise HostError(
+            f"the subjects differ in the limit {names}, which does not hold without control groups",
+            hint="`prony host` shows what is missing; --sandbox container needs Docker or Podman",
+        )
+    return asked, frozenset(required) | swept
+
+
+def refuse_kernel_of_host(plan: Plan, facts: SandboxFacts) -> None:
+    """Refuse settings of the kernel where subjects have no network of their own.
+
+    *Errors*: HostError.
+    """
+    if plan.sandbox.sysctl and facts.network is not Network.ISOLATED:
+        name = plan.sandbox.sysctl[0][0]
+        reason = facts.missing.get("network namespace", "it was not asked for")
+        raise HostError(
+            f"`{name}` cannot be set for a trial alone: it has no network of its own ({reason})",
+            hint="leave the setting out, or give subjects a network of their own: `prony host`",
+        )

@@ -6,7 +6,7 @@ Must not know how a study is run.
 'Study'
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -16,12 +16,15 @@ from prony.catalog.install.prepare import EnvironmentProgress
 from prony.catalog.schema.loader import Catalog
 from prony.engine.base import RequestDescriptors
 from prony.engine.fleet.address import Fleet
+from prony.host.cpus import Cpu
 from prony.model.facts import Fingerprint, GeneratorFitness
 from prony.model.plan import Cell, Plan
+from prony.model.sandbox import Placement
 from prony.model.shapes import Json
 from prony.model.trial import Trial
 from prony.runas import RunAs
 from prony.sandbox.choice import Chosen
+from prony.sandbox.placement import place_in
 
 _AS_PLANNED = Chosen()
 
@@ -95,3 +98,16 @@ class StudyListener(Protocol):
 
     def trial_ended(self, cell: Cell, trial: Trial) -> None:
         """Report that a trial is over and archived."""
+
+
+# --- which CPUs each subject of a plan gets ---------------------------------------------------------------
+
+
+def placement_of_subject(plan: Plan, subject: str, cpus: Sequence[Cpu]) -> Placement:
+    """Return the placement of the subject of this name; of one that is not the plan's: the plan's widest.
+
+    The generator has the same CPUs in all of them.
+
+    *Errors*: HostError as `place_in`.
+    """
+    return place_in(plan.sandbox_of(subject), cpus, plan.engine_threads)

@@ -4,6 +4,7 @@ Must not know in which order trials run.
 """
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -11,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
+from prony.analysis.validity import MOST_OTHER_LOAD
 from prony.assembly import HOST, Site, assemble
 from prony.catalog.install.environment import Environment, Unavailable
 from prony.catalog.schema.apps import is_built_in
@@ -19,6 +21,7 @@ from prony.certificates import Authority
 from prony.engine.base import Means
 from prony.engine.registry import open_engine
 from prony.host.cpus import Cpu
+from prony.host.facts.activity import Activity, watch_machine
 from prony.model.facts import GeneratorFitness
 from prony.model.launch import Launch, Readiness
 from prony.model.plan import Cell
@@ -26,21 +29,77 @@ from prony.model.sandbox import Placement, SandboxChoice, SandboxKind
 from prony.model.shapes import Json
 from prony.model.subject import Subject
 from prony.model.trial import Trial, TrialRole
-from prony.model.workload import ClosedLoop
+from prony.model.workload import ClosedLoop, DurationStop, Workload
 from prony.monitor.asked import KnownPrograms
 from prony.runas import RunAs
 from prony.sandbox import open_sandbox
 from prony.sandbox.base import Sandbox
-from prony.sandbox.equivalent import equivalent
 from prony.sandbox.groups import Groups
 from prony.sandbox.journal import RunFolder
+from prony.sandbox.placement import equivalent
 from prony.schedule import Nuisances, Position, Turn, nuisances, with_arrivals
-from prony.study.base import Study, StudyListener
+from prony.study.base import Study, StudyListener, placement_of_subject
 from prony.study.preparing import Ready
-from prony.study.quiet import Patience
-from prony.study.seats import placement_of_subject
-from prony.study.sharing import with_taken
+from prony.study.reference_load import with_taken
 from prony.trial import Stay, Task, run_trial
+from prony.units import seconds
+
+_WINDOW_S = 1.0
+_MOST_OF_TRIAL_S = 10.0
+_MOST_OF_STUDY_S = 60.0
+_NAMED = 3
+
+
+@dataclass(slots=True)
+class Patience:
+    """How long a study still waits for quiet, all trials together. ``look``: watches the machine so long.
+    ``busiest``: the programs for which it waited in vain, by name, with how often.
+    """
+
+    left_s: float = _MOST_OF_STUDY_S
+    look: Callable[[float], Activity] = watch_machine
+    busiest: Counter[str] = field(default_factory=Counter)
+
+    def wait(self, load: Workload, listener: StudyListener) -> bool:
+        """Return whether other programs leave the CPUs alone, after as long as waiting is worth: 10 s, what
+        the trial itself takes, and what is left for the study.
+        """
+        most_s = min(_MOST_OF_TRIAL_S, _length_s(load), self.left_s)
+        waited_s, seen = 0.0, self.look(_WINDOW_S / 4)
+        while _is_busy(seen) and waited_s < most_s:
+            listener.paused(most_s - waited_s, f"the next trial ({_names(seen)})")
+            window_s = min(_WINDOW_S, most_s - waited_s)
+            seen = self.look(window_s)
+            waited_s += window_s
+        self.left_s -= waited_s
+        if _is_busy(seen):
+            self.busiest.update(seen.busiest)
+        return not _is_busy(seen)
+
+    def in_vain(self) -> str | None:
+        """Return which programs took the CPUs, and what to do about it; null: none did."""
+        if not self.busiest:
+            return None
+        names = ", ".join(name for name, _ in self.busiest.most_common(_NAMED))
+        return (
+            f"other programs took the CPUs ({names}): end them, and type the command again for exact figures"
+        )
+
+
+def _length_s(load: Workload) -> float:
+    """Return how long a load takes; of one with a number of requests, that is not known."""
+    stop = load.stop
+    return seconds(load.warmup_ns + stop.duration_ns) if isinstance(stop, DurationStop) else _MOST_OF_TRIAL_S
+
+
+def _is_busy(seen: Activity) -> bool:
+    return seen.cpu.get("busy", 0.0) > MOST_OTHER_LOAD
+
+
+def _names(seen: Activity) -> str:
+    """Return who takes the CPUs, such as ``chromium uses 31 % of a CPU``."""
+    each = [f"{name} uses {100 * share:.0f} % of a CPU" for name, share in seen.busiest.items()]
+    return ", ".join(each[:1]) or "short-lived programs run"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,30 @@
 
 A block is always finished: an incomplete one would lack the subjects that come late in it. Must not know
 how many blocks the study has.
+
+A pause counts from the last trial, so that a study that was killed in one waits only for what is left of it.
+
+What looks so closely disturbs what it sees, so these trials have cells and a role of their own: their figures
+enter no mean and no verdict.
+
+>>> number_of_look(3) == number_of_look(2) + 1
+True
 """
 
+import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 
 from prony.analysis.validity import in_words
 from prony.model.fault import Fault
+from prony.model.plan import Cell, Plan
 from prony.model.trial import Trial, TrialRole
-from prony.schedule import Turn, again, block_turns
+from prony.schedule import Position, Turn, again, block_turns
 from prony.study.base import StudyListener
 from prony.study.bench import StudyBench, measure
 from prony.study.ledger import Ledger
+from prony.units import format_duration, seconds
 
 Judge = Callable[[Trial], Trial]
 """Adds results to a trial before it is archived."""
@@ -100,3 +113,83 @@ def _shown(turn: Turn, blocks: int) -> tuple[int, int]:
     if at.role is not TrialRole.FIND_RATE:
         return at.block, blocks
     return (at.block - 1, blocks) if at.block else (0, 0)
+
+
+# --- the pauses between the sessions of a study -----------------------------------------------------------
+
+
+# How often the time that is left is shown.
+_STEP_S = 0.25
+
+
+def with_pauses(
+    plan: Plan, ledger: Ledger, listener: StudyListener, run_block: Callable[[int], None]
+) -> Callable[[int], None]:
+    """Return ``run_block`` with a pause before the first block of each session but the first."""
+
+    def run(block: int) -> None:
+        is_first = block % plan.session_blocks == 0
+        if block and is_first and plan.design.sessions > 1 and not ledger.has_any(block):
+            _pause(plan, block, ledger, listener)
+        run_block(block)
+
+    return run
+
+
+def _pause(plan: Plan, block: int, ledger: Ledger, listener: StudyListener) -> None:
+    words = f"session {block // plan.session_blocks + 1} of {plan.design.sessions}"
+    pause_ns = plan.design.pause_ns
+    # A clock that was set back makes it no longer than asked, and one that is set meanwhile changes nothing.
+    left_ns = min(pause_ns, ledger.last_ended_ns + pause_ns - time.time_ns())
+    if left_ns <= 0:
+        return
+    until_s = time.monotonic() + seconds(left_ns)
+    at = time.strftime("%H:%M:%S", time.localtime(time.time() + seconds(left_ns)))
+    listener.notice(
+        f"pause of {format_duration(left_ns)} before {words}, until {at}; Ctrl-C keeps all results"
+    )
+    while (left_s := until_s - time.monotonic()) > 0:
+        listener.paused(left_s, words)
+        time.sleep(min(_STEP_S, left_s))
+
+
+# --- the confirming trials --------------------------------------------------------------------------------
+
+
+# Beyond the cells of any plan, its pilot and its searches, so that a study that goes on finds the same ones.
+_FIRST = 5_000_000
+
+
+def number_of_look(cell_id: int) -> int:
+    """Return the number of the cell that a close look at a plan's cell has."""
+    return _FIRST + cell_id
+
+
+def close_looks(plan: Plan) -> tuple[Cell, ...]:
+    """Return the cells at which a plan looks closely."""
+    return plan.cells if plan.design.confirm and not plan.design.find_rate else ()
+
+
+def confirm(bench: StudyBench, ledger: Ledger, known: Sequence[Cell], listener: StudyListener) -> None:
+    """Run what the archive lacks of the confirming trials; ``known``: their cells that it has."""
+    recorded = {cell.id for cell in known}
+    for cell in close_looks(bench.study.plan):
+        turn = _turn(cell, bench)
+        if cell.subject.name not in bench.ready or cell.id in bench.left_out:
+            continue
+        if turn.cell.id not in recorded:
+            ledger.writer.record_cell(turn.cell, TrialRole.CONFIRMATION)
+        run_turns(bench, [turn], ledger, listener, partial(_of_cell, cell.id))
+
+
+def _turn(cell: Cell, bench: StudyBench) -> Turn:
+    warmup_ns = bench.warmups.get(cell.id, cell.workload.warmup_ns)
+    looked_at = replace(
+        cell, id=number_of_look(cell.id), workload=replace(cell.workload, warmup_ns=warmup_ns)
+    )
+    return Turn(looked_at, Position(0, 0, role=TrialRole.CONFIRMATION))
+
+
+def _of_cell(cell_id: int, trial: Trial) -> Trial:
+    close = trial.facts.close
+    return replace(trial, facts=replace(trial.facts, close=close and replace(close, cell_id=cell_id)))

@@ -6,7 +6,7 @@ Must not know how a trial is run.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from prony.analysis.environment_faults import disturbed_reach
+from prony.analysis.validity import disturbed_reach
 from prony.archive import ArchiveWriter
 from prony.model.facts import TrialFacts
 from prony.model.fault import Fault

@@ -48,7 +48,7 @@ def checks_of_study(name: str, known: "Catalog", plan: "Plan") -> "tuple[Cell, .
 
 def checks_of_source(source: "StudySource", plan: "Plan") -> "tuple[Cell, ...]":
     """Return these cells of a study that was read."""
-    from prony.cross_check import cross_check_cells
+    from prony.plan import cross_check_cells
 
     _, profile = source.document.profile(plan.profile)
     wanted = profile.cross_check

@@ -17,11 +17,11 @@ from prony.catalog.schema.settings import backends_of, resolved_settings
 from prony.errors import SubjectError
 from prony.model.facts import DeclaredFacts, FrontendFacts, SubjectFacts
 from prony.model.plan import Plan
-from prony.model.records import SubjectRecord
 from prony.model.sandbox import Placement, SandboxFacts
 from prony.model.subject import Subject
+from prony.model.trial import SubjectRecord
 from prony.study.base import Study, StudyListener
-from prony.study.identity import digest, identity
+from prony.study.resume import digest, identity
 from prony.survey.hints import Refusal, hint_for
 
 

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from prony.analysis.find_rate import next_rate, next_test
-from prony.analysis.found_rates import found_rate, judge_rate, least_rate, window_for
+from prony.analysis.find_rate import found_rate, judge_rate, least_rate, next_rate, next_test, window_for
 from prony.analysis.objective import Objective, parse_objective
 from prony.analysis.rates import rates_of
 from prony.errors import ArchiveError
@@ -22,8 +21,8 @@ from prony.schedule import Position, Turn, block_turns
 from prony.study.base import StudyListener
 from prony.study.bench import StudyBench
 from prony.study.blocks import run_turns
-from prony.study.first_look import glance
 from prony.study.ledger import Ledger
+from prony.study.pilot import glance
 from prony.units import SECOND_NS, seconds
 
 FIRST_RATE_PER_S = 100.0

@@ -15,9 +15,8 @@ from prony.escapes import escaped
 from prony.model.exchange import Check, Request
 from prony.model.plan import Cell
 from prony.sandbox.base import RunningSubject, Sandbox
-from prony.sandbox.contract import difference, probe
+from prony.sandbox.contract import difference, listening_ports, probe
 from prony.sandbox.exchange import Reply
-from prony.sandbox.listening import listening_ports
 from prony.schedule import Position, Turn, nuisances
 from prony.study.base import StudyListener
 from prony.study.bench import StudyBench

@@ -15,7 +15,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from prony.archive.secrets import is_secret
+from prony.archive.codec import is_secret
 from prony.survey.configuration import AS_IT_IS, python_values, toml_values, uwsgi_options
 from prony.survey.servers import (
     OF_PLACK,

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from prony.archive.secrets import is_secret
+from prony.archive.codec import is_secret
 from prony.errors import UsageError
 from prony.survey.current import NOT_PASSED
 from prony.survey.go import go_program

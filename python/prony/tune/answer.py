@@ -1,9 +1,16 @@
 """The answer on one screen: what to use, what it gains, what it carries, and which settings did nothing.
 
 Pure: the only place that has these words.
+
+>>> try_verdict(Gain(8, 0.10, 0.08, 0.12))
+<TryVerdict.CONFIRMED: 'confirmed'>
+>>> try_verdict(Gain(8, 0.02, -0.05, 0.10))
+<TryVerdict.OPEN: 'cannot tell'>
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
 
 from prony.metrics import METRICS
 from prony.report.document import (
@@ -20,7 +27,7 @@ from prony.report.document import (
 )
 from prony.report.forms import Form, byte_size, count, duration, in_metric, rate, signed_percent
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, counted, joined, pointer, text
-from prony.tune.race import Move
+from prony.tune.race import Gain, Move
 from prony.tune.reading import FreshFigures, KnobEffect, RatioChange, TuneReading
 
 _MOST_ROWS = 6
@@ -248,3 +255,78 @@ def knob_words(one: KnobEffect, metric: str, at: str) -> Text:
     change = Figure(one.change, form, at + pointer("change"))
     beside = text(", at {}", Quote(one.beside, at + pointer("beside"))) if one.beside else EMPTY
     return text("{} {}: {} {}{}", knob, joined(values, by=" to "), objective(metric), change, beside)
+
+
+# --- one setting tried ------------------------------------------------------------------------------------
+
+
+# A gain of less changes nobody's mind.
+_LEAST = 0.05
+
+
+class TryVerdict(StrEnum):
+    """What fresh blocks say of a setting."""
+
+    CONFIRMED = "confirmed"
+    """It is better: the whole interval."""
+    REFUTED = "not confirmed"
+    """It gains less than 5 %: the whole interval."""
+    OPEN = "cannot tell"
+    """More blocks may decide it, or nothing was compared."""
+
+
+def try_verdict(gain: Gain | None) -> TryVerdict:
+    """Return what the interval of a gain says."""
+    if gain is None or gain.low is None or gain.high is None:
+        return TryVerdict.OPEN
+    if gain.low > 0:
+        return TryVerdict.CONFIRMED
+    return TryVerdict.REFUTED if gain.high < _LEAST else TryVerdict.OPEN
+
+
+@dataclass(frozen=True, slots=True)
+class TryReading:
+    """A setting that was tried."""
+
+    subject: str
+    load: str
+    """In words."""
+    setting: str
+    """As `--set` calls it."""
+    before: str
+    after: str
+    verdict: TryVerdict
+    metric: str
+    """What decides under this load: one of METRICS."""
+    change: RatioChange | None
+    """After against before, with the 95 % interval; null: nothing was compared."""
+    pairs: int
+    """How many fresh blocks have both."""
+    following: str
+    """The command that may decide it; empty: it is decided."""
+
+
+def try_document(found: TryReading) -> Document:
+    """Return it as a report."""
+    return Document(
+        text("{}: {}", Name(found.subject), Name(found.setting)), (Section("", tuple(_blocks(found))),)
+    )
+
+
+def _blocks(found: TryReading) -> Iterator[Block]:
+    tone = {TryVerdict.CONFIRMED: Tone.GOOD, TryVerdict.REFUTED: Tone.WARNING}.get(found.verdict, Tone.QUIET)
+    yield Paragraph(_sentence(found), tone)
+    if found.following:
+        yield Paragraph(text("More blocks may decide it:"))
+        yield Command(found.following)
+
+
+def _sentence(found: TryReading) -> Text:
+    verdict = found.verdict.value
+    turned = text(
+        "{} {} to {}", Name(found.setting), Quote(found.before, "/before"), Quote(found.after, "/after")
+    )
+    change = gain_words(found.change, found.metric, "/change", Figure(found.pairs, count, "/pairs"))
+    return text(
+        "{}: {}: {}, under {}.", verdict[:1].upper() + verdict[1:], turned, change, Quote(found.load, "/load")
+    )

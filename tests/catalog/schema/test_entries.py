@@ -8,6 +8,7 @@ from prony.catalog.install.resolve import LOCKS, shared_requirements
 from prony.catalog.launch.processes import declared_facts
 from prony.catalog.schema.apps import BUILT_IN_APPS, load_apps
 from prony.catalog.schema.entry import HostEntry, ProcessEntry, SystemInstall
+from prony.catalog.schema.expression import names_in_template
 from prony.catalog.schema.loader import (
     BUILT_IN_FRONTENDS,
     BUILT_IN_SERVERS,
@@ -17,7 +18,6 @@ from prony.catalog.schema.loader import (
     load_server,
     load_service,
 )
-from prony.catalog.schema.template import names_in_template
 from prony.errors import UsageError
 from prony.model.subject import Interface, Subject
 

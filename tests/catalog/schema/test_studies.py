@@ -8,8 +8,7 @@ from typing import get_args
 
 import pytest
 
-from prony.analysis.claim_cells import is_claimed
-from prony.analysis.claim_needs import Cpus, planned, unmet
+from prony.analysis.claim_needs import Cpus, is_claimed, planned, unmet
 from prony.analysis.trial_metrics import has_roles
 from prony.catalog.schema.loader import load_catalog
 from prony.catalog.schema.settings import speaks_tls

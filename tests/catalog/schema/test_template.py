@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prony.catalog.schema.template import check_text_value, fill, placeholders, render
+from prony.catalog.schema.expression import check_text_value, fill, placeholders, render
 
 
 def test_every_placeholder_is_filled():

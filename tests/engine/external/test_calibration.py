@@ -12,8 +12,8 @@ from prony.engine.external.engine import find_tool
 from prony.engine.registry import open_engine
 from prony.errors import EngineError
 from prony.model.address import Address
+from prony.model.sandbox import EngineSeat
 from prony.model.workload import ClosedLoop, CountStop, DurationStop, EngineChoice, OpenLoop, Workload
-from prony.seat import EngineSeat
 
 pytestmark = pytest.mark.servers
 CONNECTIONS, DELAY_MS = 4, 10

@@ -13,8 +13,8 @@ from prony.engine.external.engine import ExternalEngine, InstalledTool
 from prony.engine.external.tool import Abilities, Measured, Order, Tool
 from prony.errors import EngineError
 from prony.model.address import Address
+from prony.model.sandbox import EngineSeat
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
-from prony.seat import EngineSeat
 
 LOAD = Workload(ClosedLoop(1), DurationStop(200_000_000), timeout_ns=1, grace_ns=1)
 ADDRESS = Address("127.0.0.1", 1)

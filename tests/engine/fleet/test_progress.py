@@ -1,6 +1,6 @@
 """What is shown of a load while several generators share it."""
 
-from prony.engine.fleet.progress import summed
+from prony.engine.fleet.engine import summed
 
 
 def said(phase, elapsed_ns, ok=0, connected=0):

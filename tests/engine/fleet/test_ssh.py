@@ -19,11 +19,11 @@ from prony.engine.fleet.cluster import opened
 from prony.engine.fleet.engine import FleetEngine
 from prony.engine.fleet.loss import OnLoss
 from prony.errors import EngineError
-from prony.itself import own_command
 from prony.model.address import Address
+from prony.model.sandbox import EngineSeat
 from prony.model.workload import CountStop, DurationStop, EngineChoice, OpenLoop, Pacing, Workload
-from prony.seat import EngineSeat
 from prony.units import SECOND_NS
+from prony.version import own_command
 from sshd import IS_HERE, WHY_NOT, ssh_server
 
 pytestmark = pytest.mark.skipif(not IS_HERE, reason=WHY_NOT)

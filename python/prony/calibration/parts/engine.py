@@ -11,8 +11,7 @@ from functools import partial
 from math import exp, log
 from statistics import median
 
-from prony.analysis.distribution import read_distribution
-from prony.analysis.latency import LatencySummary, summarise
+from prony.analysis.latency import LatencySummary, read_distribution, summarise
 from prony.calibration.bench import CalibrationBench
 from prony.calibration.parts.sampler import with_interval
 from prony.calibration.result import PartFigure, PartResult

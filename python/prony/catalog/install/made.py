@@ -19,7 +19,7 @@ from prony.catalog.install.child import Children
 from prony.catalog.install.sealed import change_since, filling, read_mark, seal, write_mark
 from prony.catalog.install.uv import build_environment, cause, last_words
 from prony.catalog.schema.entry import Build, ProcessEntry
-from prony.catalog.schema.template import fill
+from prony.catalog.schema.expression import fill
 from prony.runas import RunAs, own_folder
 from prony.sandbox.building import BuildTask
 from prony.trees import content, remove_tree, walk

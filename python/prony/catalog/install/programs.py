@@ -16,7 +16,7 @@ from prony.catalog.install.access import may
 from prony.catalog.install.child import Children
 from prony.catalog.install.uv import cause, probe_environment
 from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemInstall
-from prony.catalog.schema.template import fill
+from prony.catalog.schema.expression import fill
 from prony.runas import SUBJECT_PATH, RunAs
 
 VERSION_UNKNOWN = "unknown"

@@ -5,6 +5,8 @@ Must not know how environments are built.
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemInstal
 from prony.errors import explained
 from prony.model.availability import INSTALLABLE, READY, Availability
 from prony.runas import RunAs, resolve_user
+from prony.trees import remove_tree, sizes
 
 # How many programs to ask for their version at a time: each takes a tenth of a second.
 _AT_ONCE = 4
@@ -108,3 +111,37 @@ def _is_whole(folder: Path, lock: str) -> bool:
         return (folder / "complete.json").is_file() and (folder / "lock.txt").read_text() == lock
     except OSError:
         return False
+
+
+# --- lists and removes the content of Prony's cache -------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CacheItem:
+    """One folder of the cache. ``kind`` is its parent folder, such as ``environments``."""
+
+    kind: str
+    path: Path
+    size_bytes: int
+
+
+@explained("cannot look into the cache", "open its folders, or choose another place with PRONY_CACHE")
+def cache_items(cache: Path) -> tuple[CacheItem, ...]:
+    """Return the content of ``cache``, by kind and name. Files with several names count once.
+
+    *Errors*: HostError when it cannot be read.
+    """
+    kinds = sorted(path for path in cache.iterdir() if path.is_dir()) if cache.is_dir() else []
+    return tuple(
+        CacheItem(kind.name, path, sum(sizes(path).values()))
+        for kind in kinds
+        for path in sorted(kind.iterdir())
+        if path.is_dir()
+    )
+
+
+def remove(item: CacheItem) -> bool:
+    """Remove one item; false when a part of it could not be removed."""
+    with suppress(OSError):
+        remove_tree(item.path)
+    return not item.path.exists()

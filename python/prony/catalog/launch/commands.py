@@ -20,9 +20,9 @@ from prony.catalog.launch.filling import (
 )
 from prony.catalog.schema.apps import OF_FILES, interface_of_file
 from prony.catalog.schema.entry import FrontendEntry, ProcessEntry, PythonInstall, ServerEntry
+from prony.catalog.schema.expression import check_text_value
 from prony.catalog.schema.loader import Catalog
 from prony.catalog.schema.settings import BACKENDS, resolved_settings
-from prony.catalog.schema.template import check_text_value
 from prony.errors import UsageError
 from prony.factors import variables_of
 from prony.model.address import Address, Wire

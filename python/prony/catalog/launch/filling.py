@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from prony.catalog.schema.entry import Conditional, ProcessEntry, ServerEntry
+from prony.catalog.schema.expression import check_text_value, fill, render
 from prony.catalog.schema.settings import all_settings, holds
-from prony.catalog.schema.template import check_text_value, fill, render
 from prony.certificates import Certified
 from prony.errors import UsageError
 from prony.model.address import Address

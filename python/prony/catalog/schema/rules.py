@@ -20,7 +20,7 @@ from prony.catalog.schema.entry import (
     SettingCondition,
     SystemInstall,
 )
-from prony.catalog.schema.expression import names_in
+from prony.catalog.schema.expression import names_in, names_in_template, placeholders
 from prony.catalog.schema.settings import (
     HTTP2,
     TLS,
@@ -32,7 +32,6 @@ from prony.catalog.schema.settings import (
     resolve,
     speaks_tls,
 )
-from prony.catalog.schema.template import names_in_template, placeholders
 from prony.catalog.schema.toml_source import Place, Problem
 
 PLACEHOLDERS = frozenset(["host", "port", "cpus", "run_dir", "app_dir"])

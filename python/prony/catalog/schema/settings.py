@@ -18,8 +18,7 @@ from prony.catalog.schema.entry import (
     SettingCondition,
     TextSetting,
 )
-from prony.catalog.schema.expression import calculate
-from prony.catalog.schema.template import check_text_value
+from prony.catalog.schema.expression import calculate, check_text_value
 from prony.errors import UsageError
 from prony.model.address import TlsCipher, TlsKey, Wire
 from prony.model.subject import Frontend, Subject

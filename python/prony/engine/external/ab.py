@@ -8,7 +8,7 @@ True
 
 import re
 
-from prony.engine.external.text import counts_in, find, number_in
+from prony.engine.external.replies import counts_in, find, number_in
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
 from prony.units import MILLISECOND_NS, nanoseconds
 

@@ -24,10 +24,10 @@ from prony.engine.external.tool import Job, Measured, Output, Tool, refusal
 from prony.errors import EngineError, refused_by
 from prony.model.address import Address
 from prony.model.recording import Distribution, GeneratorProcesses, Recording, Specification, Window
+from prony.model.sandbox import EngineSeat
 from prony.model.shapes import Json, decode
 from prony.model.workload import DurationStop, EngineChoice, Workload
 from prony.runas import SUBJECT_PATH
-from prony.seat import EngineSeat
 from prony.specification import hard_limit_ns, to_spec
 from prony.temporary import temporary_folder
 from prony.units import MICROSECOND_NS, MILLISECOND_NS

@@ -6,8 +6,7 @@
 False
 """
 
-from prony.engine.external.replies import by_class
-from prony.engine.external.text import counts_in, find, parse_time_ns
+from prony.engine.external.replies import by_class, counts_in, find, parse_time_ns
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
 from prony.errors import EngineError
 

@@ -8,8 +8,7 @@ False
 
 import re
 
-from prony.engine.external.replies import by_kind, by_status, reported
-from prony.engine.external.text import find, number_in
+from prony.engine.external.replies import by_kind, by_status, find, number_in, reported
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
 from prony.errors import EngineError
 from prony.units import SECOND_NS, nanoseconds

@@ -9,8 +9,7 @@ True
 import json
 from base64 import b64encode
 
-from prony.engine.external.replies import is_good, reported
-from prony.engine.external.text import json_in, number_in
+from prony.engine.external.replies import is_good, json_in, number_in, reported
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
 from prony.metrics import PERCENTILES
 from prony.model.shapes import Json

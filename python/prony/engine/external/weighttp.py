@@ -8,8 +8,7 @@ False
 
 import re
 
-from prony.engine.external.replies import by_class
-from prony.engine.external.text import counts_in
+from prony.engine.external.replies import by_class, counts_in
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Tool
 from prony.errors import EngineError
 from prony.units import MICROSECOND_NS, MILLISECOND_NS, SECOND_NS

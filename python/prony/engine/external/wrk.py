@@ -6,8 +6,7 @@
 False
 """
 
-from prony.engine.external.replies import reported
-from prony.engine.external.text import find, json_in, number_in
+from prony.engine.external.replies import find, json_in, number_in, reported
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Reported, Tool
 from prony.model.shapes import Json
 from prony.units import MICROSECOND_NS

@@ -3,6 +3,11 @@
 Must not know Dask, nor trials.
 
 >>> FleetEngine(Fleet(None, 2), EngineChoice(), OnLoss.INVALID, 1).cancel()
+
+>>> said = {"phase": "window", "elapsed_ns": 5, "ok": 2, "failed": 0}
+>>> said |= {"in_flight": 1, "queued": 0, "connected": 1}
+>>> (found := summed({"a": said, "b": said}, ended={"b"}))["ok"], found["connected"]
+(4, 1)
 """
 
 import json
@@ -10,14 +15,12 @@ import platform
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 
-from prony.analysis.distribution import EMPTY, read_distribution
-from prony.analysis.latency import summarise
-from prony.engine.answers import MachineFacts, event_in, progress_in, read_answer
-from prony.engine.authority import text_of
+from prony.analysis.latency import EMPTY, read_distribution, summarise
+from prony.engine.answers import PHASES, MachineFacts, event_in, progress_in, read_answer, text_of
 from prony.engine.base import OnEvent, recording_of
 from prony.engine.child_process import SPARE_NS
 from prony.engine.fleet.address import Fleet
@@ -25,14 +28,13 @@ from prony.engine.fleet.clocks import MOST_DRIFT_PPM, Offset, Probe, drift_of, o
 from prony.engine.fleet.cluster import Cluster, Submission, opened
 from prony.engine.fleet.liveness import Liveness
 from prony.engine.fleet.loss import OnLoss
-from prony.engine.fleet.progress import summed
 from prony.errors import EngineError
 from prony.escapes import shortened
 from prony.model.address import Address
 from prony.model.recording import GeneratorMachine, Recording
+from prony.model.sandbox import EngineSeat
 from prony.model.shapes import Json
 from prony.model.workload import EngineChoice, Workload
-from prony.seat import EngineSeat
 from prony.specification import hard_limit_ns, to_spec
 from prony.units import MILLISECOND_NS, SECOND_NS
 from prony.version import prony_version
@@ -379,3 +381,25 @@ def _percentiles(own: Recording) -> Mapping[str, int | None]:
     """Return percentiles of the valid replies: of response times in an open loop, else of service times."""
     times = read_distribution(own.distributions.ok_response or own.distributions.ok_service)
     return summarise(times or EMPTY, percentiles=_OWN_PERCENTILES).percentiles
+
+
+# --- the progress of all generators of a load, from the latest that each of them said ---------------------
+
+
+_COUNTED = ("ok", "failed")
+_GOING = ("in_flight", "queued", "connected")
+
+
+def summed(latest: Mapping[str, Json], ended: Container[str]) -> Json | None:
+    """Return the event of the whole, in the phase of the last of them; null where none has said anything.
+
+    ``ended``: those whose load is over. What they counted stays, but nothing of them is open any more.
+    """
+    if not latest:
+        return None
+    phase = min((str(one["phase"]) for one in latest.values()), key=PHASES.index)
+    elapsed_ns = min(one["elapsed_ns"] for one in latest.values() if one["phase"] == phase)
+    going = [one for name, one in latest.items() if name not in ended]
+    event = {"event": "progress", "phase": phase, "elapsed_ns": elapsed_ns, "last_second": None}
+    counted = {name: sum(one[name] for one in latest.values()) for name in _COUNTED}
+    return {**event, **counted, **{name: sum(one[name] for one in going) for name in _GOING}}

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from prony.engine.authority import with_authority
+from prony.engine.answers import with_authority
 from prony.engine.child_process import Child
 from prony.engine.fleet.liveness import BEAT_EVERY_S
 from prony.errors import EngineError

@@ -17,10 +17,10 @@ from prony.engine.fleet.address import Fleet, encode_fleet
 from prony.errors import EngineError
 from prony.model.address import Address
 from prony.model.recording import Recording
+from prony.model.sandbox import EngineSeat
 from prony.model.shapes import Json
 from prony.model.workload import EngineChoice, Pacing, Workload
 from prony.sandbox.cgroup.base import ControlGroup, Limits
-from prony.seat import EngineSeat
 from prony.specification import hard_limit_ns, to_spec
 from prony.units import SECOND_NS
 

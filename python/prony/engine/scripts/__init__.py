@@ -13,7 +13,7 @@ from base64 import b64encode
 from collections.abc import Mapping
 from pathlib import Path
 
-from prony.engine.external.text import find, json_in, number_in
+from prony.engine.external.replies import find, json_in, number_in
 from prony.engine.external.tool import Abilities, Job, Measured, Order, Output, Tool
 from prony.model.recording import Completed
 from prony.model.shapes import Json

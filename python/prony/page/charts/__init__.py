@@ -9,12 +9,11 @@ from prony.page.charts.beside import published
 from prony.page.charts.curves import load_curve
 from prony.page.charts.dots import dots
 from prony.page.charts.failures import failures
-from prony.page.charts.order import order
+from prony.page.charts.order import order, session_chapters
 from prony.page.charts.percentiles import percentiles
 from prony.page.charts.ratios import ratios
 from prony.page.charts.resources import by_role, usage
 from prony.page.charts.seconds import course_of, heat_map, replies, slowest
-from prony.page.charts.sessions import session_chapters
 from prony.page.charts.settings import setting_charts
 from prony.page.charts.threads import thread_times
 from prony.page.charts.tradeoff import tradeoff

@@ -7,7 +7,7 @@ from prony.metrics import METRICS
 from prony.model.shapes import Json
 from prony.page.chart import WIDTH, Chart, axis, by_ratio, coloured, quantity, shaped, slug, spec, tooltip
 from prony.page.scene import Scene, titled
-from prony.reading.originals import Beside
+from prony.reading.checks import Beside
 from prony.report.forms import in_metric, metric_scale
 from prony.report.text import pointer
 from prony.units import Scale

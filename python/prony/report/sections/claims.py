@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from prony.analysis.claim_needs import Lack
 from prony.analysis.claim_parts import ClaimResult, ClaimVerdict
+from prony.analysis.claims import VersionChange
 from prony.analysis.compare import Terms
-from prony.analysis.editions import VersionChange
 from prony.model.claims import Claim, ClaimKind
 from prony.reading.study import Reading
 from prony.report.document import Block, Judgement, Judgements, Paragraph, Section, Tone

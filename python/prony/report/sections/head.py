@@ -2,8 +2,7 @@
 
 from prony.analysis.compare import LEAST_BLOCKS
 from prony.model.limit import Limited
-from prony.model.records import RunStatus
-from prony.model.trial import TrialRole
+from prony.model.trial import RunStatus, TrialRole
 from prony.reading.brief import Brief
 from prony.reading.study import Reading
 from prony.report.document import Block, Notes, Paragraph, Section, Tone

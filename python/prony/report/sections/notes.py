@@ -13,8 +13,8 @@ from prony.metrics import METRICS
 from prony.model.workload import OpenLoop, Pacing
 from prony.reading.findings import Shared
 from prony.reading.groups import Replies, UnequalReplies, unequal_replies
+from prony.reading.senders import WarmUp
 from prony.reading.study import Reading
-from prony.reading.warm_ups import WarmUp
 from prony.report.document import Notes, Section
 from prony.report.findings import advice_words, finding_words, shared_words
 from prony.report.forms import count, day, duration, in_metric, signed_percent

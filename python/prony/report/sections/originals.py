@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from prony.analysis.missing import Missing
 from prony.analysis.summary import Estimate
 from prony.metrics import METRICS, Unit
+from prony.reading.checks import Beside
 from prony.reading.groups import Group
-from prony.reading.originals import Beside
 from prony.reading.study import Reading
 from prony.report.document import Column, Entry, Footnotes, Paragraph, Section, Table, Tone
 from prony.report.forms import in_scale, metric_scale

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from prony.model.facts import RateStep, Unmet
-from prony.reading.found_rates import Confirmed, SearchEnd
+from prony.reading.saturation import Confirmed, SearchEnd
 from prony.reading.study import Reading
 from prony.report.document import Block, Column, Entry, Footnotes, Notes, Paragraph, Section, Table, Tone
 from prony.report.findings import limit_words

@@ -22,8 +22,7 @@ from prony.sandbox.cgroup.files import own_mark
 from prony.sandbox.cgroup.probe import Done, probe_limit, run_python
 from prony.sandbox.choice import Absent
 from prony.sandbox.containers.engine import ContainerEngine, working_engines
-from prony.sandbox.containers.image import ensure_image
-from prony.sandbox.containers.options import limit_options, mounts, run_options
+from prony.sandbox.containers.image import ensure_image, limit_options, mounts, run_options
 
 _PYTHON = (sys.executable, "-I", "-S")
 
