@@ -152,7 +152,7 @@ def generator(said: Said, _out: Path) -> object:
 @pytest.mark.parametrize(
     ("listen", "whole"), [(asker, TARGET), (generator, GENERATOR)], ids=["target", "load"]
 )
-def test_of_five_hundred_mutated_conversations_each_ends_in_one_line_and_leaves_nothing(
+def test_each_mutated_conversation_ends_in_one_line_and_leaves_nothing(
     seed: int,
     listen: Callable[[Said, Path], object],
     whole: list[dict[str, object]],
