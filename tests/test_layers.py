@@ -12,7 +12,7 @@ from modules import ROOT, imports, listed, modules, offered, own_imports, tree
 # where it imports late.
 LAYERS = (
     *("units", "glossary", "escapes", "errors", "version", "drafts", "lines", "trees", "metrics"),
-    "temporary",
+    *("temporary", "deadline"),
     *("kernel_settings", "model", "runas", "specification"),
     # Pure: values in, values out.
     *("schedule", "factors", "study_document", "workloads", "plan"),

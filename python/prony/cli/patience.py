@@ -7,12 +7,12 @@
 import contextlib
 import math
 import os
-import signal
 from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
+from prony.deadline import cpu_deadline
 from prony.errors import ArchiveError, UsageError
 from prony.trees import walk
 from prony.units import MIB
@@ -20,8 +20,6 @@ from prony.units import MIB
 _AT_LEAST_S = 9.0
 _FOR_EACH_MIB_S = 2.0
 _FREE_BYTES = 5 * MIB
-# Where something that cannot fail was interrupted, such as the end of an object, the next one counts.
-_AGAIN_S = 1.0
 _MOST_S = 24 * 3600.0
 _OF_THE_USER = "PRONY_READING_S"
 
@@ -37,10 +35,18 @@ def with_patience(command: Callable[_P, _R]) -> Callable[_P, _R]:
         # Not what it writes: each further archive has its own time.
         values = (*typed, *(value for name, value in options.items() if not name.endswith("_to")))
         named = [Path(one) for value in values for one in _paths(value)]
-        with _patience(_of_the_user() or _allowed_s(_sizes(named))):
+        allowed_s = _of_the_user() or _allowed_s(_sizes(named))
+        with cpu_deadline(allowed_s, lambda: _too_much(allowed_s)):
             return command(*typed, **options)
 
     return limited
+
+
+def _too_much(allowed_s: float) -> ArchiveError:
+    return ArchiveError(
+        f"it takes more than {allowed_s:.0f} s of CPU time, the limit for a file of its size",
+        hint=f"if the archive is yours, allow more with the environment variable {_OF_THE_USER}",
+    )
 
 
 def _paths(value: object) -> Iterable[str | Path]:
@@ -83,20 +89,3 @@ def archives_below(place: Path) -> list[Path]:
 def _allowed_s(sizes: Iterable[int]) -> float:
     allowed = [_AT_LEAST_S + _FOR_EACH_MIB_S * max(0, size - _FREE_BYTES) / MIB for size in sizes]
     return max(sum(allowed), _AT_LEAST_S)
-
-
-@contextlib.contextmanager
-def _patience(allowed_s: float) -> Iterator[None]:
-    def give_up(_number: int, _frame: object) -> None:
-        raise ArchiveError(
-            f"it takes more than {allowed_s:.0f} s of CPU time, the limit for a file of its size",
-            hint=f"if the archive is yours, allow more with the environment variable {_OF_THE_USER}",
-        )
-
-    before = signal.signal(signal.SIGPROF, give_up)
-    signal.setitimer(signal.ITIMER_PROF, allowed_s, _AGAIN_S)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)

@@ -23,6 +23,7 @@ from prony.cli.talk import say, show
 from prony.drafts import write_whole_pieces
 from prony.engine.answers import (
     MOST_LINE_BYTES,
+    MOST_MESSAGES,
     Cancel,
     Hello,
     LoadOrder,
@@ -62,6 +63,8 @@ _SSH_ENDS_S, _SSH_OF_NO_TARGET_ENDS_S = 10.0, 0.5
 _ENDING_S = 20.0
 # It has said that it sends now.
 _ARCHIVE_SILENCE_S = 60.0
+# Of an honest study no load is refused, or each of its trials'.
+_MOST_REFUSED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +136,10 @@ class _There:
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self._process = process
         ends = end_of(process.stdout).fileno(), end_of(process.stdin).fileno()
+        # Who asks and does not listen must not make this side wait.
+        os.set_blocking(ends[1], False)
         self._pipe = Pipe(*ends, peer="the target", longest=MOST_LINE_BYTES)
+        self._refused = 0
         self._lock = threading.Lock()
         self._load: _Load | None = None
         self._taken: frozenset[int] = frozenset()
@@ -202,7 +208,9 @@ class _There:
         return listen
 
     def _followed(self, listen: str, out: Path) -> int:
-        while (message := self._heard()) is not None:
+        for _ in range(MOST_MESSAGES):
+            if (message := self._heard()) is None:
+                raise _cut()
             match message:
                 case RunEnd(status, said, length):
                     self._take_archive(length, out)
@@ -216,7 +224,7 @@ class _There:
                     self._begin(message, listen)
                 case Hello():
                     raise EngineError("the target greeted twice")
-        raise _cut()
+        raise EngineError(f"the target sent more than {MOST_MESSAGES} messages")
 
     def _heard(self) -> Message | None:
         found = self._pipe.message()
@@ -229,6 +237,9 @@ class _There:
         try:
             spec = checked_spec(order, listen, self._taken)
         except EngineError as error:
+            self._refused += 1
+            if self._refused > _MOST_REFUSED:
+                raise
             self._say({"load": order.load, "error": error.message})
             return
         self._load = _Load(order, spec, self._say)
@@ -253,8 +264,12 @@ class _There:
 
     def _say(self, message: Json, block: bytes = b"") -> None:
         with self._lock, contextlib.suppress(OSError):
-            self._pipe.send(message)
-            self._pipe.send_block(block)
+            try:
+                self._pipe.send(message)
+                self._pipe.send_block(block)
+            except TimeoutError:
+                # What it says after that is not heard.
+                self._process.kill()
 
 
 def _cut() -> EngineError:

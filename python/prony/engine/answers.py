@@ -121,6 +121,8 @@ def _are_counts(found: Mapping[object, object]) -> bool:
 MOST_LINE_BYTES = 2 * MIB
 """Read as JSON it takes some tens of MiB at most."""
 MOST_ARCHIVE_BYTES = 4 * GIB
+MOST_MESSAGES = 20_000
+"""In a run; a load takes two at most."""
 _LONGEST_NS = 7 * 24 * 3600 * SECOND_NS
 _MOST_THREADS = 1024
 

@@ -12,6 +12,7 @@ Clocks are not compared: an event is dated when it arrives. Must not know trials
 import itertools
 import json
 import os
+import select
 import time
 from dataclasses import replace
 
@@ -31,6 +32,8 @@ from prony.units import SECOND_NS, seconds
 # The other side has a deadline of its own, and says so.
 _BEYOND_NS = 30 * SECOND_NS
 _SHOWN_BYTES = 200
+# As long as a target waits for a beat.
+_SILENCE_MS = 20_000
 _PEER = "the asker's"
 _GONE = "the machine that sends the load is gone"
 
@@ -58,11 +61,18 @@ class Pipe:
     def send_block(self, data: bytes) -> None:
         """Send bytes as they are.
 
-        *Errors*: OSError when nobody reads them.
+        *Errors*: OSError when nobody reads them; where the descriptor does not block, TimeoutError when that
+        takes longer than 20 s.
         """
         left = memoryview(data)
         while left:
-            left = left[os.write(self._write, left) :]
+            try:
+                left = left[os.write(self._write, left) :]
+            except BlockingIOError:
+                taken = select.poll()
+                taken.register(self._write, select.POLLOUT)
+                if not taken.poll(_SILENCE_MS):
+                    raise TimeoutError from None
 
     def message(self, silence_s: float | None = None) -> Json | None:
         """Return the next message; null at the end, or when nothing comes for so long.

@@ -1,7 +1,7 @@
-"""Runs one command of a build to its end: in namespaces of its own, under ceilings, and nothing of it stays.
+"""Runs one command of a set-up to its end; nothing of it stays, also where Prony is killed.
 
-It writes only the folders that are named, and its network has nothing but the relay. Must not know what is
-built.
+What a stranger wrote is a build: in namespaces of its own, under ceilings. It writes only the folders that
+are named, and its network has nothing but the relay. Must not know what is built.
 
 >>> BuildTask(("make",), {}, Path("/srv")).writable
 ()
@@ -35,7 +35,8 @@ _USUAL_NS = 30 * MINUTE_NS
 _SOCKETS = Path("/run")
 _PROXY = f"http://{RELAY[0]}:{RELAY[1]}"
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
-_NOT_CAUGHT = 128
+# As shells have it.
+_NOT_STARTED, _NOT_CAUGHT = 127, 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +64,12 @@ class BuildEnd:
 
 @dataclass(frozen=True, slots=True)
 class BuildPlace:
-    """What a build has around it: the ``run`` whose folder holds its home, the ``relay``, its input."""
+    """What a command has around it: the ``run`` whose folder holds its home, its input, and the ``relay``
+    that is all the network of a build; None: it is no build, and nothing confines it.
+    """
 
     run: RunFolder
-    relay: Relay
+    relay: Relay | None
     stdin: BinaryIO
 
 
@@ -79,23 +82,23 @@ def why_no_builds() -> str | None:
 def run_build(
     task: BuildTask, user: RunAs, place: BuildPlace, on_start: Callable[[Supervisor], None]
 ) -> BuildEnd:
-    """Run ``task`` as ``user``, whose is the folder `home_of`. ``on_start`` gets what can end it.
+    """Run ``task`` as ``user``, whose is the folder `home_of` of a build. ``on_start`` gets what can end it.
 
     *Errors*: HostError when the sandbox cannot be made; OSError.
     """
     # Beside the home, so that the ceiling of the disk holds for it too.
     with tempfile.TemporaryFile(dir=place.run.folder) as output:
-        inherited = {
-            "relay": place.relay.there.fileno(),
-            "stdin": place.stdin.fileno(),
-            "stdout": output.fileno(),
-        }
-        order = {**_order(task, user, home_of(place.run)), **inherited}
-        supervisor = Supervisor.start(order, tuple(inherited.values()))
+        inherited = {"stdin": place.stdin.fileno(), "stdout": output.fileno()}
+        order = _order(task, user)
+        if place.relay is not None:
+            inherited["relay"] = place.relay.there.fileno()
+            order |= _confinement(task, user, home_of(place.run))
+        supervisor = Supervisor.start({**order, **inherited}, tuple(inherited.values()))
         on_start(supervisor)
         try:
-            place.relay.there.close()
-            status, said = _ended(supervisor, user.build)
+            if place.relay is not None:
+                place.relay.there.close()
+            status, said = _ended(supervisor, user.build, place.relay is not None)
         finally:
             supervisor.stop((StopRule("SIGKILL", 0),))
         log = str((supervisor.seen("log") or {"text": ""})["text"])
@@ -108,11 +111,14 @@ def home_of(run: RunFolder) -> Path:
     return run.folder / "build"
 
 
-def _ended(supervisor: Supervisor, rules: BuildRules) -> tuple[int, str]:
-    """Return the command's status, and why it was ended if Prony did that."""
+def _ended(supervisor: Supervisor, rules: BuildRules, is_build: bool) -> tuple[int, str]:
+    """Return the command's status, and why it was ended if Prony did that, or why it did not start."""
     started = supervisor.wait_for("started", "failed", timeout_s=_START_S)
     if started["event"] == "failed":
-        raise HostError(f"a build cannot be confined: cannot {started['step']}: {started['reason']}")
+        reason = f"cannot {started['step']}: {started['reason']}"
+        if is_build:
+            raise HostError(f"a build cannot be confined: {reason}")
+        return _NOT_STARTED, reason
     most_ns = rules.time_ns or _USUAL_NS
     deadline_s = time.monotonic() + seconds(most_ns)
     try:
@@ -134,22 +140,33 @@ def _too_much(most: str, what: str) -> str:
     return f"error: the build needs more than {most} ({what}); `--build-limits {what}=...` gives it more"
 
 
-def _order(task: BuildTask, user: RunAs, home: Path) -> Json:
-    rules = user.build
+def _order(task: BuildTask, user: RunAs) -> Json:
     cpus = sorted(os.sched_getaffinity(0))
-    command = {
-        "name": "build",
-        "command": list(task.command),
-        "environment": _environment(task.environment, home),
-        "folder": str(task.folder),
-    }
     return {
-        "processes": [command],
+        "processes": [_process(task, task.environment)],
         "uid": user.uid if user.drop else None,
         "gid": user.gid if user.drop else None,
         "groups": list(user.groups()) if user.drop else None,
         "cpus": cpus,
         "own_cpus": cpus,
+        "network_namespace": False,
+        "pid_namespace": False,
+    }
+
+
+def _process(task: BuildTask, environment: Mapping[str, str]) -> Json:
+    return {
+        "name": "build",
+        "command": list(task.command),
+        "environment": dict(environment),
+        "folder": str(task.folder),
+    }
+
+
+def _confinement(task: BuildTask, user: RunAs, home: Path) -> Json:
+    rules = user.build
+    return {
+        "processes": [_process(task, _environment(task.environment, home))],
         "network_namespace": True,
         "pid_namespace": True,
         "disk_bytes": rules.disk_bytes or disk_bytes(home),

@@ -1,11 +1,14 @@
 """Reads the folder of a user's app for what it says of the app. Must not know what that means."""
 
 import os
-from functools import cache, partial
+from collections.abc import Callable
+from functools import cache, partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from prony.catalog.install.environment import Declared
+from prony.deadline import cpu_deadline
+from prony.errors import UsageError
 from prony.survey.current import Current, FoundCurrent, ReadingAid, find_current
 from prony.survey.programs import find_program
 from prony.survey.sources import Folder, Program
@@ -19,8 +22,33 @@ if TYPE_CHECKING:
 
 # No source or lock of an app is larger, and a file that only looks like one must not fill the memory.
 _LARGEST_BYTES = 16 * MIB
+_LONGEST_S = 9.0
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
+def _in_time(read: Callable[Concatenate[Path, _P], _R]) -> Callable[Concatenate[Path, _P], _R]:
+    """Return a reading of an app's folder that gives up where its files cost more than any app's do."""
+
+    @wraps(read)
+    def limited(folder: Path, /, *more: _P.args, **options: _P.kwargs) -> _R:
+        def refused(why: str) -> UsageError:
+            return UsageError(
+                f"the files in `{folder}` {why}, and no app's do",
+                hint="name what is to run: --command 'PROGRAM --port {port}'",
+            )
+
+        try:
+            with cpu_deadline(_LONGEST_S, lambda: refused(f"take more than {_LONGEST_S:.0f} s to read")):
+                return read(folder, *more, **options)
+        except (RecursionError, MemoryError):
+            raise refused("have too many levels") from None
+
+    return limited
+
+
+@_in_time
 def current_of(folder: Path, around: ReadingAid) -> FoundCurrent:
     """Return the command by which the app in ``folder`` is served today, as its files have it; else as a
     Compose file above has it, which builds that folder.
@@ -33,6 +61,7 @@ def current_of(folder: Path, around: ReadingAid) -> FoundCurrent:
     return find_current(_folder(folder), around, above)
 
 
+@_in_time
 def app_folder(folder: Path, typed: str) -> Path:
     """Return the folder of the app ``typed``: for ``.`` a folder below may have it, such as ``backend``.
 
@@ -57,6 +86,7 @@ def psgi_of(folder: Path) -> str:
     return next((name for name in files if (folder / name).is_file()), "")
 
 
+@_in_time
 def survey_of(folder: Path, typed: str, *, declared: bool = False, named: str = "") -> Survey | None:
     """Return what ``folder`` says of the app ``typed``; null when that is not an app in Python.
 
@@ -70,6 +100,7 @@ def survey_of(folder: Path, typed: str, *, declared: bool = False, named: str = 
     return survey_app(typed, read, declared=declared, named=named, names=names)
 
 
+@_in_time
 def script_of(folder: Path, typed: str, current: Current | None, *, declared: bool = False) -> Survey | None:
     """Return what ``folder`` says of the program in Python that ``current`` starts; null when it is none, or
     when the folder has an app for servers.
@@ -84,6 +115,7 @@ def script_of(folder: Path, typed: str, current: Current | None, *, declared: bo
     return survey_script(current.script, read, declared=declared)
 
 
+@_in_time
 def program_of(folder: Path, typed: str, *, named: str = "", command: str = "") -> Program | None:
     """Return the program in ``folder`` that was typed as an app; null when it is an app in Python, or none.
 

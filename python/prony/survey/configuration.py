@@ -10,8 +10,16 @@ import operator
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import yaml
 
 # What a configuration file may say and no option of a command takes back.
+# No setting is larger; a product of products would take all time.
+_MOST = 2**63
+# No file has more; who names a list in a list in a list has each of them once.
+_MOST_VALUES = 20_000
 AS_IT_IS = frozenset(
     {"daemon", "pidfile", "certfile", "keyfile", "user", "group", "accesslog", "errorlog", "chdir"}
 )
@@ -68,7 +76,8 @@ class _Known:
         numbers = [int(one) for one in pair if one is not None and str(one).isdecimal()]
         if apply is None or len(numbers) < 2 or (kind is ast.FloorDiv and not numbers[1]):
             return None
-        return apply(*numbers)
+        result = apply(*numbers)
+        return result if abs(result) < _MOST else None
 
     def _called(self, name: str, given: list[ast.expr]) -> int | str | None:
         match name, given:
@@ -111,9 +120,41 @@ def uwsgi_options(path: str, text: str) -> Iterator[tuple[str, str]]:
                 yield from _of_table(json.loads(text))
             case _:
                 # Each value as it is written: `:8000`, `true`.
-                yield from _of_table(yaml.load(text, Loader=yaml.BaseLoader))  # noqa: S506 - makes texts alone
+                yield from _of_table(yaml_document(text, yaml.BaseLoader))
     except (ValueError, SyntaxError, RecursionError, yaml.YAMLError):
         return
+
+
+def yaml_document(text: str, loader: "type[yaml.BaseLoader | yaml.SafeLoader]") -> object:
+    """Return what a document in YAML has, read by a ``loader`` of PyYAML's that makes plain values.
+
+    *Errors*: yaml.YAMLError, also for one whose values, with all that it repeats by name, are more than a
+    file's; ValueError; RecursionError.
+
+    >>> import yaml
+    >>> yaml_document("a: &x [1, true]\\nb: *x", yaml.SafeLoader)
+    {'a': [1, True], 'b': [1, True]}
+    """
+    import yaml
+
+    class Loader(loader):  # type: ignore[misc, valid-type]
+        """Counts values, those that are named again too."""
+
+        def __init__(self, stream: str) -> None:
+            super().__init__(stream)
+            self._values, self._named = 0, dict[int, int]()
+
+        def compose_node(self, parent: yaml.Node | None, index: object) -> yaml.Node | None:
+            before, is_named = self._values, self.check_event(yaml.AliasEvent)
+            node = super().compose_node(parent, index)
+            # Who has itself has no end.
+            self._values += self._named.get(id(node), _MOST_VALUES) if is_named else 1
+            if self._values >= _MOST_VALUES:
+                raise yaml.YAMLError("too many values")
+            self._named[id(node)] = self._values - before
+            return node
+
+    return yaml.load(text, Loader=Loader)  # noqa: S506 - makes plain values
 
 
 def _of_ini(text: str) -> Iterator[tuple[str, str]]:

@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from prony.units import MIB
+
 Read = Callable[[str], str | None]
 """The text of a file by its path in the app's folder; empty for a folder, null for what is not there."""
 
@@ -92,7 +94,7 @@ class Sources:
 
 def _parsed(text: str) -> ast.Module | None:
     try:
-        return ast.parse(text)
+        return ast.parse(text) if len(text) < 2 * MIB else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         # The last two: nested deeper than the parser goes.
         return None

@@ -13,6 +13,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from prony.survey.configuration import yaml_document
 from prony.survey.sources import Folder, Read
 
 # *Source*: Heroku documentation, The Procfile.
@@ -178,7 +179,7 @@ def _of_compose(read: Read, name: str, context: str) -> Iterator[Written]:
 
     text = read(name)
     try:
-        document = yaml.safe_load(text) if text else None
+        document = yaml_document(text, yaml.SafeLoader) if text else None
     except (yaml.YAMLError, ValueError, RecursionError):
         return
     for service, table in _tables(_table(document, "services")):

@@ -4,12 +4,13 @@ import json
 import os
 import socket
 import subprocess
+import sys
 import time
 from dataclasses import replace
 
 import pytest
 
-from commands import passable_folder
+from commands import eventually, passable_folder
 from prony.catalog.install.child import Children
 from prony.catalog.install.environment import Declared, Environment, EnvironmentRequest, Unavailable
 from prony.catalog.install.prepare import prepare
@@ -124,7 +125,40 @@ def test_a_hook_writes_reaches_sees_and_leaves_nothing(attacked):
 
 def test_where_it_is_trusted_the_same_hook_does_all_of_it(attacked, user):
     did = attacked(BuildRules(trusted=True))
-    assert {str(user.cache.parent / "open" / "file"), "connected", "process seen", "process left"} <= did
+    assert {str(user.cache.parent / "open" / "file"), "connected", "process seen"} <= did
+    assert "process left" not in did
+
+
+PRONY = """\
+import os, sys
+from pathlib import Path
+from prony.catalog.install.child import Children
+from prony.runas import resolve_user
+from prony.sandbox.building import BuildTask
+children, task = Children(resolve_user()), BuildTask(sys.argv[2:], {"PATH": os.defpath}, Path("/"))
+if sys.argv[1] == "run":
+    children.run(task.command, task.environment, task.folder)
+else:
+    getattr(children, sys.argv[1])(task)
+"""
+STAYS = """\
+import os, sys
+for _ in range(2): os.fork()
+os.setsid() if os.getpid() != os.getpgrp() else None
+os.execv(sys.executable, [sys.argv[1], "-c", "import time; time.sleep(60)"])
+"""
+
+
+@pytest.mark.parametrize("how", ["run", "tried", "build"])
+def test_what_set_up_runs_ends_with_a_prony_that_is_killed(user, how):
+    name = f"stays-of-{os.getpid()}-{how}"
+    command = [sys.executable, "-c", PRONY, how, PYTHON, "-c", STAYS, name]
+    with subprocess.Popen(command, env={**os.environ, "PRONY_CACHE": str(user.cache)}) as prony:
+        assert eventually(lambda: len(processes(name)) == 4, timeout_s=20)
+        prony.kill()
+    killed_s = time.monotonic()
+    assert eventually(lambda: processes(name) == [], timeout_s=10)
+    assert time.monotonic() - killed_s < 2
 
 
 @pytest.mark.parametrize("trusted", [False, True])

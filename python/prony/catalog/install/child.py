@@ -4,9 +4,8 @@ Must not know what they do.
 """
 
 import os
-import signal
-import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from errno import EACCES, EINTR, ENOSPC
 from pathlib import Path
@@ -50,13 +49,12 @@ class FinishedCommand:
 class Children:
     """Runs commands in threads, as ``user``, its ``builder`` or its ``keeper``; `end` kills what still runs.
 
-    Each command has a process group of its own, so that its children end with it. What a stranger wrote is
-    run by `build` and `tried` alone.
+    Each command has a supervisor, which ends it with its children when Prony ends, also where that is killed.
+    What a stranger wrote is run by `build` and `tried` alone.
     """
 
     user: RunAs
-    _running: set[subprocess.Popen[str]] = field(default_factory=set)
-    _building: set[Supervisor] = field(default_factory=set)
+    _running: set[Supervisor] = field(default_factory=set)
     _lock: Lock = field(default_factory=Lock)
     _ended: bool = False
 
@@ -86,7 +84,7 @@ class Children:
             return FinishedCommand(126, "", _refusal(lacking))
         if self.user.build.trusted:
             return self._trusted(task, stdin)
-        return self._confined(task, self.builder, ways_out(os.environ, self.user.build.hosts), stdin)
+        return self._supervised(task, self.builder, ways_out(os.environ, self.user.build.hosts), stdin)
 
     def tried(self, task: BuildTask, *, by: RunAs | None = None) -> FinishedCommand:
         """Run a command that only tries or compiles what was built: confined and without a network, where
@@ -97,7 +95,7 @@ class Children:
         user = by or self.user
         if self.user.build.trusted or why_no_builds():
             return self.run(task.command, task.environment, task.folder, by=user)
-        return self._confined(task, user, Ways(), None)
+        return self._supervised(task, user, Ways(), None)
 
     def run(
         self,
@@ -112,29 +110,17 @@ class Children:
 
         ``stdin``: the file that is its standard input; null: none. ``by``: the user; null: the one that runs
         servers.
+
+        *Errors*: HostError, OSError.
         """
-        user = by or self.user
-        try:
-            with _opened_as(user, stdin or Path(os.devnull)) as given:
-                process = self._start(command, environment, folder, given, user)
-        except OSError as error:
-            return FinishedCommand(127, "", f"{command[0]}: {error.strerror}")
-        try:
-            output, log = process.communicate()
-        finally:
-            with self._lock:
-                self._running.discard(process)
-        return FinishedCommand(process.returncode, output, log)
+        return self._supervised(BuildTask(command, environment, folder), by or self.user, None, stdin)
 
     def end(self) -> None:
         """Kill all running commands, and start no more."""
         with self._lock:
             self._ended = True
-            running, building = tuple(self._running), tuple(self._building)
-        for process in running:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-        for supervisor in building:
+            running = tuple(self._running)
+        for supervisor in running:
             supervisor.kill()
 
     def check(self) -> None:
@@ -145,13 +131,19 @@ class Children:
         if self._ended:
             raise InterruptedError(EINTR, "was interrupted")
 
-    def _confined(self, task: BuildTask, user: RunAs, ways: Ways, stdin: Path | None) -> FinishedCommand:
+    def _supervised(
+        self, task: BuildTask, user: RunAs, ways: Ways | None, stdin: Path | None
+    ) -> FinishedCommand:
+        """Run a command to its end; ``ways``: out of the sandbox in which it runs; None: it runs in none."""
         started: list[Supervisor] = []
 
         def note(supervisor: Supervisor) -> None:
             started.append(supervisor)
             with self._lock:
-                self._building.add(supervisor)
+                self._running.add(supervisor)
+                ended = self._ended
+            if ended:
+                supervisor.kill()
 
         self.check()
         try:
@@ -159,18 +151,19 @@ class Children:
         except OSError as error:
             return FinishedCommand(127, "", f"{task.command[0]}: {error.strerror}")
         try:
-            with given, open_run(self.user) as run, Relay(ways.hosts, ways.proxies) as relay:
-                home = own_folder(home_of(run), user, 0o700)
-                own = _with_readable_project(task, user, home)
-                end = run_build(own, user, BuildPlace(run, relay, given), note)
+            reached = Relay(ways.hosts, ways.proxies) if ways else nullcontext()
+            with given, open_run(self.user) as run, reached as relay:
+                if relay is not None:
+                    task = _with_readable_project(task, user, own_folder(home_of(run), user, 0o700))
+                end = run_build(task, user, BuildPlace(run, relay, given), note)
         except HostError:
             self.check()
             raise
         finally:
             with self._lock:
-                self._building.difference_update(started)
+                self._running.difference_update(started)
         self.check()
-        refused = "" if end.status == 0 else _unreached(relay.refused)
+        refused = _unreached(relay.refused) if relay and end.status else ""
         return FinishedCommand(end.status, end.output, "\n".join(filter(None, (end.log, refused))))
 
     def _trusted(self, task: BuildTask, stdin: Path | None) -> FinishedCommand:
@@ -178,34 +171,6 @@ class Children:
             home = own_folder(home_of(run), self.builder, 0o700)
             environment = {**task.environment, **homes(home)}
             return self.run(task.command, environment, task.folder, stdin, by=self.builder)
-
-    def _start(
-        self,
-        command: Sequence[str],
-        environment: Mapping[str, str],
-        folder: Path,
-        stdin: BinaryIO,
-        user: RunAs,
-    ) -> subprocess.Popen[str]:
-        with self._lock:
-            self.check()
-            process = subprocess.Popen(
-                list(command),
-                stdin=stdin,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                errors="replace",
-                cwd=folder,
-                env=dict(environment),
-                start_new_session=True,
-                umask=0o022,
-                user=user.uid if user.drop else None,
-                group=user.gid if user.drop else None,
-                extra_groups=list(user.groups()) if user.drop else None,
-            )
-            self._running.add(process)
-        return process
 
 
 def _opened_as(user: RunAs, file: Path) -> BinaryIO:
