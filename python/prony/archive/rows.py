@@ -22,7 +22,7 @@ from prony.archive.codec import (
     load_object,
 )
 from prony.archive.guard import check_histogram, inflate_log
-from prony.archive.secrets import masked
+from prony.archive.secrets import masked_load
 from prony.errors import FailureStage
 from prony.model.address import Tls
 from prony.model.facts import TrialEvent
@@ -194,7 +194,7 @@ def _shown(spec: Specification | None) -> Specification | None:
     """
     if spec is None:
         return None
-    workload = spec.workload and replace(spec.workload, request=masked(spec.workload.request))
+    workload = spec.workload and masked_load(spec.workload)
     target = spec.target and replace(spec.target, tls=_without_folder(spec.target.tls))
     return replace(spec, target=target, workload=workload)
 
