@@ -77,7 +77,7 @@ def workloads_of(part: WorkloadDocument, app: App, request: Request | None) -> I
             streams=streams,
             connection_requests=part.connection_requests,
             connection_age_ns=part.connection_age,
-            groups=groups_of(part.groups or ()),
+            groups=users_of(part.groups or ()),
         )
         load = replace(load, grace_ns=part.grace or load.longest_ns)
         asked = request
@@ -87,7 +87,7 @@ def workloads_of(part: WorkloadDocument, app: App, request: Request | None) -> I
         yield expecting(asking(load, app, asked, part.mix), part)
 
 
-def groups_of(users: Sequence[UsersDocument]) -> tuple[UserGroup, ...]:
+def users_of(users: Sequence[UsersDocument]) -> tuple[UserGroup, ...]:
     """Return groups of users as a document describes them."""
     return tuple(
         UserGroup(one.name, one.share, tuple(one.headers.items()), one.source, one.delay) for one in users

@@ -293,7 +293,7 @@ def _generator(
 def _among_groups(workload: Workload, file: Path, typed: Mapping[str, str]) -> Workload:
     """Return the load as one of the groups of users that a file describes."""
     from prony.cli.paths import user_groups
-    from prony.workloads import groups_of
+    from prony.workloads import users_of
 
     not_among = ["fleet", "latencies"]
     if isinstance(workload.loop, ClosedLoop):
@@ -304,7 +304,7 @@ def _among_groups(workload: Workload, file: Path, typed: Mapping[str, str]) -> W
         raise UsageError(
             f"`{wrong[0]}` does not work with `--groups`{of_rates}", hint="leave out one of them"
         )
-    return replace(workload, groups=groups_of(user_groups(file)))
+    return replace(workload, groups=users_of(user_groups(file)))
 
 
 # A closed loop in stages has no use for these, and its stages say how many connections it has.
