@@ -1,4 +1,4 @@
-"""Loads of a mix, and what came of them, made without measuring."""
+"""Loads of a mix, or of groups of users, and what came of them, made without measuring."""
 
 from copy import deepcopy
 from dataclasses import replace
@@ -11,7 +11,7 @@ from prony.model.recording import decode_recording
 from prony.model.sandbox import Network, SandboxFacts
 from prony.model.shapes import encode
 from prony.model.trial import SubjectRecord
-from prony.model.workload import ClosedLoop, DurationStop, Mix, MixPath, Workload
+from prony.model.workload import ClosedLoop, DurationStop, Mix, MixPath, UserGroup, Workload
 
 SHOP = Mix((MixPath("/", 9.0), MixPath("/cart", 1.0)))
 
@@ -57,11 +57,18 @@ LOAD = of_mix(Workload(ClosedLoop(4), DurationStop(2 * build.SECOND)))
 SLOW = {"a+hello": 3, "b+hello": 9}
 
 
-def study_of_mix(path, errors=None, mix=SHOP, failing="/cart"):
+def study_of_mix(path, errors=None, mix=SHOP, failing="/cart", each=100):
     """An archive of two subjects in five blocks; the carts of ``b`` are slow, and a path of its
     fails so often.
     """
-    load = of_mix(LOAD, mix)
+
+    def trial(cell, block, place):
+        return _trial(cell, block, place, {failing: errors} if errors else {}, each)
+
+    return _study(path, of_mix(LOAD, mix), trial)
+
+
+def _study(path, load, trial):
     cells = tuple(Cell(k + 1, build.subject(name), load) for k, name in enumerate(SLOW))
     plan = Plan("shop", "Shop", "", "quick", cells, 5, 1, "Which is best?")
     with create(path, plan, build.FINGERPRINT) as writer:
@@ -69,20 +76,61 @@ def study_of_mix(path, errors=None, mix=SHOP, failing="/cart"):
             writer.record_subject(SubjectRecord(name, sandbox=SandboxFacts(Network.HOST)))
         for block in range(5):
             for place, cell in enumerate(cells):
-                writer.append(_trial(cell, block, place, {failing: errors} if errors else {}))
+                writer.append(trial(cell, block, place))
         writer.finish()
     return path
 
 
-def _trial(cell, block, place, errors):
+def _trial(cell, block, place, errors, each):
     slow = SLOW[cell.subject.name]
     ok = {
         "/": [2 * MS + 1000 * k + block for k in range(1800)],
         "/cart": [slow * MS + 1000 * k + block for k in range(200)],
     }
-    quick = {one.path: [MS + block] * 100 for one in cell.workload.mix.paths if one.path not in ok}
-    ok = {**ok, **quick}
+    quick = {one.path: [MS + block] * each for one in cell.workload.mix.paths if one.path not in ok}
+    ok = {one.path: {**ok, **quick}[one.path] for one in cell.workload.mix.paths}
     every = [value for values in ok.values() for value in values]
     failed = errors if cell.subject.name == "b+hello" else {}
     recording = decode_recording(wire_of_mix(cell.workload, ok, failed))
     return replace(build.trial(cell, block, place, every), recording=recording)
+
+
+USERS = (
+    UserGroup("near", 3, (("Authorization", "Bearer s3cret"), ("Accept-Language", "de"))),
+    UserGroup("far", 1, delay_ns=30 * MS),
+)
+GROUPS = replace(Workload(ClosedLoop(4), DurationStop(2 * build.SECOND)), groups=USERS)
+
+
+def study_of_groups(path, errors=None):
+    """An archive of two subjects in five blocks under two groups of users; the far ones of ``b`` fail so."""
+
+    def trial(cell, block, place):
+        failed = {"far": errors or {}} if cell.subject.name == "b+hello" else {}
+        ok = {"near": [2 * MS + 1000 * k + block for k in range(1500)], "far": [32 * MS + block] * 500}
+        recording = decode_recording(wire_of_groups(ok, failed))
+        every = [value for values in ok.values() for value in values]
+        return replace(build.trial(cell, block, place, every), recording=recording)
+
+    return _study(path, GROUPS, trial)
+
+
+def wire_of_groups(ok_by_name, errors_by_name=()):
+    """A Recording of groups as the engine tells it: of each its valid replies, and its failures."""
+    errors = dict(errors_by_name)
+    every = sorted(value for values in ok_by_name.values() for value in values)
+    whole = build.wire(GROUPS, every, _sum(errors.values()), (), None, ())
+    whole["spec"] = {**whole["spec"], "workload": encode(GROUPS)}
+    whole["groups"] = [
+        {"name": one.name, "connections": count, **_of_group(ok_by_name[one.name], errors.get(one.name, {}))}
+        for one, count in zip(USERS, (3, 1), strict=True)
+    ]
+    # Of connections the parts of a made load say nothing.
+    whole["distributions"]["connect"] = distribution([])
+    return whole
+
+
+def _of_group(ok, errors):
+    alone = build.wire(GROUPS, ok, errors, (), None, ())
+    times = {**alone["distributions"], "connect": distribution([])}
+    return deepcopy({"account": alone["account"], "bytes": alone["bytes"], "distributions": times})

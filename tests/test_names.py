@@ -27,6 +27,7 @@ CALLED_BY_LIBRARIES = {
     "study_document.WorkloadDocument._loop_has_its_fields",
     "study_document.WorkloadDocument._paths_are_a_mix",
     "study_document.WorkloadDocument._requests_are_of_one_file",
+    "study_document.WorkloadDocument._one_generator_sends_it",
 }
 
 

@@ -26,6 +26,7 @@ from prony.study_document import (
     SandboxDocument,
     StudyDocument,
     SubjectDocument,
+    UsersDocument,
     WorkloadChange,
     WorkloadDocument,
 )
@@ -34,6 +35,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "reference" / "study-format.md"
 DOCUMENTS = (
     *(StudyDocument, SandboxDocument, DesignDocument, CalibrationDocument, SubjectDocument, WorkloadDocument),
     *(WorkloadChange, PathDocument, CrossCheckDocument, ProfileDocument, ClaimDocument, NeedsDocument),
+    UsersDocument,
 )
 # Tables, which the example writes with brackets.
 TABLES = {
@@ -64,7 +66,7 @@ def test_the_example_of_the_page_becomes_a_plan():
     assert (first.workload.loop.rate_per_s, first.workload.loop.connections) == (100, 512)
     assert second.workload.loop == third.workload.loop == ClosedLoop(10)
     assert (second.engine.name, third.engine.name) == ("prony", "wrk")
-    assert len(plan.cells) == 10
+    assert len(plan.cells) == 12
     assert "GET /=9 /cart=1" in {one.workload.describe_request() for one in plan.cells}
     assert plan.calibration is not None
 

@@ -70,8 +70,8 @@ RequestsOf = Callable[[WorkloadDocument, Workload], Workload]
 
 
 def _of_no_file(part: WorkloadDocument, load: Workload) -> Workload:
-    if part.file is not None:
-        raise UsageError(f"`{part.file}`: only `prony run` on this machine sends requests from a file")
+    if part.needs_files:
+        raise UsageError(f"`{part.file or 'body'}`: only `prony run` on this machine sends what is in files")
     return load
 
 
@@ -176,7 +176,9 @@ def _cells(
     parts = [in_profile(part, profile) for part in document.workloads if not is_skipped(part, profile)]
     # One for all loads, or two rates of one study could not be compared.
     shared = replace(options.engine, pacing=Pacing.usual(shares_cpus=True))
-    chosen = shared if options.sandbox.share_cpus else options.engine
+    # Each group of users has a thread: these would spin on one CPU.
+    shares = options.sandbox.share_cpus or any(part.groups for part in parts)
+    chosen = shared if shares else options.engine
     loads = [
         (setup, options.requests(part, load), engine)
         for setup in found

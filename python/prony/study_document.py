@@ -7,7 +7,8 @@ catalogue, or how a document is used.
 ()
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from ipaddress import ip_address
 from itertools import product
 from typing import Annotated, Literal
 
@@ -27,13 +28,15 @@ from pydantic import (
 from prony.errors import UsageError
 from prony.factors import SYSCTL, Choice, Choices, Value, combinations, factors_of, name_with
 from prony.model.claims import ClaimKind
-from prony.model.exchange import is_path
+from prony.model.exchange import is_header_name, is_header_value, is_method, is_path, status_ranges
 from prony.model.sandbox import SandboxKind
 from prony.model.subject import Interface, is_of
 from prony.model.workload import (
     FLEET,
     LOCAL,
     MAX_CONNECTIONS,
+    MAX_GROUPS,
+    MAX_HOPS,
     MAX_RATE_PER_S,
     MAX_STREAMS,
     Arrivals,
@@ -43,7 +46,7 @@ from prony.model.workload import (
     fault_of_mix,
     is_own_generator,
 )
-from prony.units import DAY_NS, MILLISECOND_NS, SECOND_NS, parse_bytes, parse_duration, parse_rate
+from prony.units import DAY_NS, MIB, MILLISECOND_NS, SECOND_NS, parse_bytes, parse_duration, parse_rate
 
 Generator = Literal[
     "prony",
@@ -188,8 +191,75 @@ def _checked_path(value: str) -> str:
     return value
 
 
+def _checked_method(value: str) -> str:
+    if not is_method(value):
+        raise ValueError("expected a method such as `GET` or `POST`")
+    return value.upper()
+
+
+def _checked_name(value: str) -> str:
+    if not is_header_name(value):
+        raise ValueError("expected a header's name of letters, digits and `-`")
+    return value
+
+
+def _checked_value(value: str) -> str:
+    if not is_header_value(value):
+        raise ValueError("expected one line")
+    return value
+
+
+def _checked_address(value: str) -> str:
+    try:
+        return str(ip_address(value))
+    except ValueError:
+        raise ValueError(f"`{value}`; expected an IP address of this machine") from None
+
+
+def _as_statuses(value: object) -> object:
+    """Return ranges of statuses, of a list of them as text or of one status as a number."""
+    ranges = status_ranges(str(value)) if isinstance(value, str | int) else None
+    if ranges is None:
+        raise ValueError("it is no list of statuses; expected statuses such as `200`, or `200,3xx`")
+    return ranges
+
+
 class _Document(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class UsersDocument(_Document):
+    """``[[groups]]``: one group of users. ``share``: of the load, as its part of the sum of all shares.
+
+    ``delay``: what the way to the server and back adds to each time; ``source``: an address of this machine;
+    ``headers``: of its requests, each in place of those of that name.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{1,60}$")]
+    share: Annotated[float, Field(gt=0, le=1e8, strict=True)] = 1.0
+    delay: Wait = 0
+    source: Annotated[str, AfterValidator(_checked_address)] | None = None
+    headers: Mapping[
+        Annotated[str, AfterValidator(_checked_name)], Annotated[str, AfterValidator(_checked_value)]
+    ] = Field(default_factory=dict)
+
+
+def _checked_groups(groups: Sequence[UsersDocument]) -> Sequence[UsersDocument]:
+    names = [one.name for one in groups]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"expected a name of its own for each; two are called `{twice[0]}`")
+    return groups
+
+
+Groups = Annotated[
+    tuple[UsersDocument, ...], Field(min_length=2, max_length=MAX_GROUPS), AfterValidator(_checked_groups)
+]
+
+
+class GroupsDocument(_Document):
+    """What a file of ``--groups`` says."""
+
+    groups: Groups
 
 
 class SandboxDocument(_Document):
@@ -285,10 +355,12 @@ class WorkloadDocument(_Lengths):
     ``streams``: requests at once on each connection, one or several numbers; more than one only over HTTP/2.
     ``headers`` are sent in addition to those of the app's contract. ``paths``: several in place of ``path``,
     a mix: as ``{path = "/", weight = 9}``, or a path alone, whose weight is 1.
-    ``requests_from``, ``data``, ``order``: files of requests, or of values for templates in paths and
-    headers, as the options of these names; a relative name is from the study's folder.
+    ``requests_from``, ``data``, ``order``: files of requests, or of values for templates in paths,
+    headers and bodies, as the options of these names; a relative name is from the study's folder.
+    ``method``, ``body``, ``form``: of the request, in place of those of the app's contract, as the options of
+    these names; what its replies must be is then ``expect_status`` alone.
     ``connection_requests``, ``connection_age``: a connection ends after so many requests, or with the first
-    reply after this time.
+    reply after this time. ``follow``: so many redirects in a row. ``groups``: the users who send it.
     """
 
     name: Name | None = None
@@ -309,6 +381,12 @@ class WorkloadDocument(_Lengths):
     ] = Field(default_factory=dict)
     requests_from: FileName | None = None
     data: FileName | None = None
+    method: Annotated[str, AfterValidator(_checked_method)] | None = None
+    body: Annotated[str, Field(max_length=MIB)] | None = None
+    form: tuple[Annotated[str, Field(pattern=r"^[^=\x00]+=[^\x00]*$")], ...] = ()
+    follow: Annotated[int, Field(ge=0, le=MAX_HOPS)] = 0
+    groups: Groups | None = None
+    expect_status: Annotated[tuple[tuple[int, int], ...], BeforeValidator(_as_statuses)] | None = None
     order: Annotated[RequestOrder, BeforeValidator(_as_order)] | None = None
     engines: Generators = ()
     threads: Annotated[int, Field(gt=0, le=MAX_THREADS)] | None = None
@@ -354,21 +432,35 @@ class WorkloadDocument(_Lengths):
             if self.order is not None:
                 raise ValueError("`order` only works with `requests_from` or `data`")
             return self
-        if self.requests_from is not None and (self.data or self.mix):
-            other = "data" if self.data else "paths" if self.paths else "path"
+        of_one = {"data": self.data, "paths": self.paths, "path": self.path}
+        if self.requests_from is not None and (other := next((n for n, one in of_one.items() if one), None)):
             raise ValueError(
                 f"`requests_from` and `{other}` exclude each other: its lines say what is asked for"
             )
         if self.data is not None and self.order is RequestOrder.WEIGHTED:
             raise ValueError('`order = "weighted"` only works with `requests_from`: rows of data are equal')
-        if others := [one for one in self.engines if one != "prony"]:
-            raise ValueError(f"`{others[0]}` sends no requests from a file; only Prony's own engine does")
+        return self
+
+    @model_validator(mode="after")
+    def _one_generator_sends_it(self) -> "WorkloadDocument":
+        if self.form and self.body is not None:
+            raise ValueError("`form` and `body` exclude each other: a request has one body")
+        if self.follow and (self.groups or self.file):
+            raise ValueError(f"`follow` does not work with `{'groups' if self.groups else self.file}` yet")
+        what = "sends no requests from a file" if self.file else "knows no groups of users"
+        if (self.file or self.groups) and (others := [one for one in self.engines if one != "prony"]):
+            raise ValueError(f"`{others[0]}` {what}; only Prony's own engine does")
         return self
 
     @property
     def file(self) -> str | None:
         """The file that its requests are from, if any."""
         return self.requests_from or self.data
+
+    @property
+    def needs_files(self) -> bool:
+        """Whether a part of it is read from the study's folder, or made of what is."""
+        return bool(self.file or self.form) or self.body is not None
 
     @property
     def mix(self) -> tuple[MixPath, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
-from prony.model.exchange import Check, Request
+from prony.model.exchange import Check, Request, status_alone
 from prony.model.subject import App
 from prony.model.workload import (
     ClosedLoop,
@@ -21,9 +21,10 @@ from prony.model.workload import (
     Loop,
     MixPath,
     OpenLoop,
+    UserGroup,
     Workload,
 )
-from prony.study_document import ProfileDocument, WorkloadChange, WorkloadDocument
+from prony.study_document import ProfileDocument, UsersDocument, WorkloadChange, WorkloadDocument
 
 
 def is_skipped(part: WorkloadDocument, profile: ProfileDocument) -> bool:
@@ -76,9 +77,29 @@ def workloads_of(part: WorkloadDocument, app: App, request: Request | None) -> I
             streams=streams,
             connection_requests=part.connection_requests,
             connection_age_ns=part.connection_age,
+            groups=users_of(part.groups or ()),
         )
         load = replace(load, grace_ns=part.grace or load.longest_ns)
-        yield asking(load, app, request, part.mix)
+        asked = request
+        if part.method is not None:
+            checks = app.contract.checks
+            asked = replace(request or (checks[0].request if checks else Request()), method=part.method)
+        yield expecting(asking(load, app, asked, part.mix), part)
+
+
+def users_of(users: Sequence[UsersDocument]) -> tuple[UserGroup, ...]:
+    """Return groups of users as a document describes them."""
+    return tuple(
+        UserGroup(one.name, one.share, tuple(one.headers.items()), one.source, one.delay) for one in users
+    )
+
+
+def expecting(load: Workload, part: WorkloadDocument) -> Workload:
+    """Return the load with the statuses that are a success by ``part``, and the redirects it follows."""
+    if part.expect_status is not None:
+        alone = status_alone(part.expect_status)
+        load = replace(load, expect_status=alone, expect_statuses=part.expect_status if alone is None else ())
+    return load.following(part.follow)
 
 
 def _loops(part: WorkloadDocument) -> Iterable[Loop]:

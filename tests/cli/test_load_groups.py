@@ -41,6 +41,23 @@ def test_each_group_sends_its_share_with_its_headers_from_its_address(said, list
     assert done.status == 0
 
 
+def test_each_group_goes_through_a_file_by_itself_with_its_headers(said, listener, regions, tmp_path):  # noqa: F811
+    lines = tmp_path / "list.csv"
+    lines.write_text("path,header:X-Region,header:X-User\n/a,none,1\n/b,none,2\n")
+    typed = ("-n", "40", "-c", "4", "--groups", str(regions), "--requests-from", str(lines), "--json", "-")
+    done = said("load", listener.url, *typed)
+    seen = Counter((path, headers["X-Region"], headers["X-User"]) for _, path, headers, _, _ in listener.seen)
+    assert seen == {
+        ("/a", "near", "1"): 15,
+        ("/b", "near", "2"): 15,
+        ("/a", "none", "1"): 5,
+        ("/b", "none", "2"): 5,
+    }
+    for parts in (done.json["paths"], done.json["groups"]):
+        assert sum(one["requests"] for one in parts) == 40
+    assert (done.status, account_adds_up(done.json)) == (0, True)
+
+
 def test_the_report_has_a_table_of_the_groups(said, reference, regions):
     done = said("load", reference, "-n", "40", "-c", "4", "--groups", str(regions))
     assert "\nGroups\nAll groups together are the whole." in done.out
@@ -54,7 +71,7 @@ def test_the_report_has_a_table_of_the_groups(said, reference, regions):
         (REGIONS.replace('"127.0.0.9"', '"home"'), "groups.1.source: found `home`; expected an IP address"),
         (REGIONS.replace("share = 3", "share = 0"), "groups.0.share: found `0`; expected more than 0"),
         (REGIONS.replace("delay", "latency"), "groups.1.latency: found `latency`; expected"),
-        (REGIONS.replace('"far"', '"near"'), "regions.toml: two groups are called `near`"),
+        (REGIONS.replace('"far"', '"near"'), "two are called `near`"),
         (REGIONS.replace("X-Region", '"X Region"'), "expected a header's name"),
         (REGIONS.partition("\n\n")[0], "groups: found `a list`; expected"),
         (REGIONS.replace("127.0.0.9", "192.0.2.1"), "expected an address of this machine"),

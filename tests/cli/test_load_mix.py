@@ -14,7 +14,7 @@ MIX = ("--path", "/=6", "--path", "/cart=3", "--path", "/?page=2")
 def test_a_mix_is_sent_by_its_weights_and_has_an_account_of_each_path(said, listener):  # noqa: F811
     result = said("load", listener.url, "-n", "500", "-c", "3", *MIX, "--json", "-").json
     paths = result["paths"]
-    assert [one["path"] for one in paths] == ["/", "/cart", "/?page=2"]
+    assert [one["name"] for one in paths] == ["/", "/cart", "/?page=2"]
     assert [one["asked"] for one in paths] == [0.6, 0.3, 0.1]
     for one in paths:
         assert one["requests"] == one["account"]["ok"] == one["service_ns"]["ok"]["count"]
@@ -27,7 +27,7 @@ def test_a_mix_is_sent_by_its_weights_and_has_an_account_of_each_path(said, list
     assert account_adds_up(result)
     # Those before the window are in nobody's account.
     seen = Counter(path for _, path, *_ in listener.seen)
-    assert all(one["requests"] <= seen[one["path"]] <= one["requests"] + 3 for one in paths)
+    assert all(one["requests"] <= seen[one["name"]] <= one["requests"] + 3 for one in paths)
 
 
 def test_equal_loads_ask_for_the_same_paths_in_the_same_order(said, listener):  # noqa: F811

@@ -92,7 +92,7 @@ def test_each_line_of_json_is_sent_as_it_says(load, shop):
     assert (headers["Content-Type"], json.loads(body)) == ("application/json", {"n": "\u00e9"})
     assert (shop.seen[0][2]["X-Own"], shop.seen[5][3]) == ("all", b"text")
     assert result["account"]["ok"] == 6
-    assert [(one["path"], one["requests"]) for one in result["paths"]] == [
+    assert [(one["name"], one["requests"]) for one in result["paths"]] == [
         *[("/a", 1), ("/b?x=1", 1), ("/h", 1), ("gone", 2), ("/caf%C3%A9", 1)]
     ]
     adds_up(result)
@@ -130,7 +130,7 @@ def test_a_list_with_weights_is_sent_by_them(load, shop):
     result = load("path,weight\n/often,9\n/seldom,1\n", "-n", "512", "-c", "2").json
     found = Counter(asked(shop))
     assert found["GET /seldom"] == pytest.approx(51, abs=8)
-    assert {one["path"]: one["requests"] for one in result["paths"]} == {
+    assert {one["name"]: one["requests"] for one in result["paths"]} == {
         name.removeprefix("GET "): count for name, count in found.items()
     }
     assert [one["asked"] for one in result["paths"]] == [0.9, 0.1]
@@ -146,7 +146,7 @@ def test_paths_beyond_the_most_are_one_row(load, shop):
     lines = "".join(f"/{number}\n" for number in range(150))
     result = load(lines, "--order", "once").json
     paths = result["paths"]
-    assert (len(paths), paths[98]["path"], paths[99]["path"]) == (100, "/98", "others")
+    assert (len(paths), paths[98]["name"], paths[99]["name"]) == (100, "/98", "others")
     assert (paths[0]["requests"], paths[99]["requests"]) == (1, 51)
     adds_up(result)
 
@@ -173,7 +173,7 @@ def test_values_fill_a_template_and_stay_values(load, shop):
     assert [headers["X-Q"] for _, _, headers, _ in shop.seen] == ["<a b>", "<x/y&z>"]
     bodies = [json.loads(body) for *_, body in shop.seen]
     assert bodies == [{"who": 'say "no"', "id": 1}, {"who": "\u00e9", "id": 2}]
-    assert [one["path"] for one in result["paths"]] == ["/i/{{id}}?q={{q}}"]
+    assert [one["name"] for one in result["paths"]] == ["/i/{{id}}?q={{q}}"]
     adds_up(result)
 
 

@@ -1,4 +1,4 @@
-"""`prony run --requests-from` and `--data`: the plan has the requests, and each generator the open file."""
+"""What users ask for in a study, by options of `prony run` and by keys: requests of files, forms, groups."""
 
 import os
 
@@ -40,6 +40,16 @@ def test_data_fills_the_template_of_the_path(measure):
     # Nobody has it open when the command has ended.
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(next(iter(task.requests.values())))
+
+
+def test_a_pipe_of_the_shell_is_read_once_for_all_loads(run, folder):
+    reader, writer = os.pipe()
+    os.write(writer, b"/a\n/b\n")
+    os.close(writer)
+    done = run(*OWN, "-c", "1,2", "--requests-from", f"/dev/fd/{reader}")
+    os.close(reader)
+    assert run.task is not None, done
+    assert {cell.workload.mix.file.requests for cell in run.task.plan.cells} == {2}
 
 
 @pytest.mark.parametrize(
@@ -124,6 +134,16 @@ def test_a_study_goes_on_only_with_the_same_requests(of_file):
         ('requests_from = "none"', (), "cannot read `studies/none`"),
         ('data = "list"\norder = "weighted"', (), "rows of data are equal"),
         ('data = "list"', (), "fills no template"),
+        ('form = ["a=1"]\nbody = "x"', (), "`form` and `body` exclude each other"),
+        ('body = "@none.json"', (), "cannot read `studies/none.json`"),
+        ("follow = 101", (), "expected"),
+        ('expect_status = "20"', (), "expected statuses such as"),
+        ('groups = [{ name = "a" }]', (), "expected"),
+        ('groups = [{ name = "a" }, { name = "a" }]', (), "two are called `a`"),
+        ('groups = [{ name = "a" }, { name = "b" }]\nfollow = 1', (), "does not work with"),
+        ('groups = [{ name = "a" }, { name = "b" }]\nengines = "wrk"', (), "knows no groups of users"),
+        ('groups = [{ name = "a" }, { name = "b" }]', ("--fleet", "local:2"), "knows no groups of users"),
+        ('requests_from = "list"\nfollow = 3', (), "`follow` does not work with `list` yet"),
         (
             "connection_requests = 9\nkeep_alive = false",
             (),
@@ -143,3 +163,111 @@ def test_a_load_of_a_study_ends_its_connections(of_file):
     of_file('connection_requests = 100\nconnection_age = "10s"')
     (load,) = {cell.workload for cell in of_file.study.task.plan.cells}
     assert (load.connection_requests, load.connection_age_ns) == (100, 10_000_000_000)
+
+
+REGIONS = """\
+[[groups]]
+name = "near"
+share = 3
+headers = { X-Region = "near" }
+
+[[groups]]
+name = "far"
+delay = "80ms"
+source = "127.0.0.9"
+"""
+
+
+def _loads(study):
+    return {cell.workload for cell in study.task.plan.cells}
+
+
+def test_typed_users_and_limits_are_those_of_each_load(measure, folder):
+    (folder / "regions.toml").write_text(REGIONS)
+    limits = ("--requests-per-connection", "100", "--connection-age", "10s")
+    measure("", "--groups", "regions.toml", *limits)
+    (load,) = _loads(measure.study)
+    near, far = load.groups
+    assert (near.name, near.weight, near.headers) == ("near", 3.0, (("X-Region", "near"),))
+    assert (far.delay_ns, far.source) == (80_000_000, "127.0.0.9")
+    assert (load.connection_requests, load.connection_age_ns) == (100, 10_000_000_000)
+    # Each group has a thread, and these do not spin for one another's CPU.
+    assert {cell.engine.pacing for cell in measure.study.task.plan.cells} == {"economical"}
+
+
+def test_redirects_are_followed_to_a_success(measure):
+    measure("", "--follow", "3")
+    (load,) = _loads(measure.study)
+    assert (load.follow, load.expect_statuses) == (3, ((200, 299),))
+
+
+def test_a_status_that_is_typed_is_what_redirects_end_with(measure):
+    measure("", "--follow", "3", "--expect-status", "404")
+    (load,) = _loads(measure.study)
+    assert (load.follow, load.expect_status, load.expect_statuses) == (3, 404, ())
+
+
+def test_a_form_is_posted_over_connections_of_its_own(measure, folder):
+    (folder / "cat").write_bytes(b"meow")
+    measure("", "--form", "title=Cats", "--form", "photo=@cat", "--no-keepalive")
+    (load,) = _loads(measure.study)
+    assert (load.request.method, load.request.keep_alive) == ("POST", False)
+    assert b"Cats" in load.request.body
+    assert b"meow" in load.request.body
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--groups", "none.toml"), "none.toml: cannot be read"),
+        (("--groups", "list", "--follow", "1"), "`--follow` does not work with `--groups`"),
+        (("--follow", "3", "--requests-from", "list"), "does not work with requests from a file"),
+        (("--groups", "list", "--target", "me@server"), "`--groups` does not work with `--target`"),
+        (("--groups", "list", "--pacing", "precise", "--rate", "9"), "`--pacing precise` does not work"),
+        (("--no-keepalive", "--connection-age", "1s"), "a connection for each request has no other limit"),
+        (("--form", "a=1", "--body", "x"), "`--form` and `--body` exclude each other"),
+    ],
+)
+def test_typed_users_that_do_not_go_together_are_refused(measure, options, why):
+    done = measure(REGIONS, *options)
+    assert (done.status, measure.study.task) == (2, None)
+    assert why in " ".join(done.err.split()), done.err
+
+
+def test_a_study_says_its_request_in_keys(of_file, folder):
+    of_file('method = "put"\nbody = "@list"\npath = "/x"\nexpect_status = "201,3xx"', lines="hello")
+    (load,) = _loads(of_file.study)
+    assert (load.request.method, load.request.path, load.request.body) == ("PUT", "/x", b"hello")
+    assert (load.expect_statuses, load.expect_body) == (((201, 201), (300, 399)), None)
+
+
+def test_a_study_posts_a_form_whose_file_lies_beside_it(of_file):
+    of_file('form = ["title=Cats", "photo=@list"]\nfollow = 2', lines="meow")
+    (load,) = _loads(of_file.study)
+    assert (load.request.method, load.follow, load.expect_statuses) == ("POST", 2, ((200, 299),))
+    assert b"meow" in load.request.body
+    assert dict(load.request.headers)["Content-Type"].startswith("multipart/form-data; boundary=")
+
+
+def test_a_body_of_a_study_may_be_a_template(of_file):
+    keys = (
+        'data = "list"\nbody = "id={{id}}"\nheaders = { Content-Type = "application/x-www-form-urlencoded" }'
+    )
+    of_file(keys, lines="id\na b\n")
+    (load,) = _loads(of_file.study)
+    assert (load.request.method, load.request.body) == ("POST", b"id=a+b")
+
+
+def test_a_method_of_a_study_is_not_the_one_of_its_apps_contract(of_file):
+    of_file('method = "HEAD"')
+    (load,) = _loads(of_file.study)
+    assert (load.request.method, load.expect_status, load.expect_body) == ("HEAD", None, None)
+
+
+def test_users_of_a_study_are_groups_of_its_load(of_file):
+    of_file('groups = [{ name = "near", share = 3 }, { name = "far", delay = "80ms" }]')
+    (load,) = _loads(of_file.study)
+    assert [(one.name, one.weight, one.delay_ns) for one in load.groups] == [
+        ("near", 3, 0),
+        ("far", 1, 80_000_000),
+    ]

@@ -19,8 +19,8 @@ from prony.engine.fleet.hosts import TargetHost
 from prony.engine.pipe import Pipe, PipeEngine
 from prony.errors import PronyError
 from prony.model.address import Address
-from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
 from prony.model.sandbox import EngineSeat
+from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
 from prony.specification import to_spec
 from prony.version import prony_version
 from recordings import IDLE

@@ -1,5 +1,6 @@
 """The paths of a study's mix: over the trials of each subject, in the report, its JSON and its page."""
 
+import csv
 import json
 import sqlite3
 from contextlib import closing
@@ -13,6 +14,7 @@ from prony.analysis.missing import Missing
 from prony.archive import open_archive
 from prony.cli.report import report_data
 from prony.errors import ArchiveError
+from prony.faces.csv_files import write_csv
 from prony.faces.markdown import markdown
 from prony.faces.schema import report_schema
 from prony.model.workload import OTHERS, Mix, MixPath, RequestFile, RequestOrder
@@ -53,7 +55,7 @@ def test_failures_of_a_path_are_its_own(tmp_path):
 def test_the_json_of_a_cell_has_its_paths(tmp_path):
     (group,) = report_data(study_of_mix(tmp_path / "a.prony"))["groups"]
     first = group["cells"][0]["paths"]
-    assert [one["path"] for one in first] == ["/", "/cart"]
+    assert [one["name"] for one in first] == ["/", "/cart"]
     assert first[1]["percentiles"]["50"]["count"] == 5
     assert first[1]["of"] == "service_ns"
     assert group["load"]["mix"]["paths"][0] == {"path": "/", "weight": 9.0}
@@ -99,7 +101,7 @@ def test_of_many_paths_the_worst_have_rows_and_the_others_are_one_sum(tmp_path):
     (group,) = report_data(path)["groups"]
     for cell in group["cells"]:
         assert len(cell["paths"]) == 100
-        shown = [one for one in cell["paths"] if one["path"] in names]
+        shown = [one for one in cell["paths"] if one["name"] in names]
         for name in ("requests", "errors"):
             every = sum(one[name] for one in cell["paths"])
             assert sum(one[name] for one in shown) + cell["other_paths"][name] == every
@@ -108,6 +110,32 @@ def test_of_many_paths_the_worst_have_rows_and_the_others_are_one_sum(tmp_path):
 def test_a_path_that_fails_is_shown_though_it_is_as_quick_as_the_others(tmp_path):
     rows = _rows(study_of_mix(tmp_path / "a.prony", {"reset": 3}, MANY, failing="/90"))
     assert ["/90" in row[1] for row in rows].count(True) == 2
+
+
+def test_paths_of_too_few_requests_that_all_succeed_have_no_rows(tmp_path):
+    mix = Mix(tuple(MixPath(f"/{number}") for number in range(100)))
+    path = study_of_mix(tmp_path / "a.prony", mix=mix, each=2)
+    (section,) = [one for one in study_report(read(path)).sections if str(one.heading) == "By path"]
+    assert [str(block.text) for block in section.blocks] == [
+        "No path failed, and none has enough requests for a median: JSON and --csv have all."
+    ]
+    (group,) = report_data(path)["groups"]
+    for cell in group["cells"]:
+        assert cell["other_paths"]["requests"] == cell["requests"] == 1000
+
+
+def test_the_table_of_paths_adds_up_to_each_trial(tmp_path):
+    path = study_of_mix(tmp_path / "a.prony", {"reset": 9})
+    with open_archive(path) as archive:
+        write_csv(archive.trials, read_archive(archive), tmp_path / "csv")
+        asked = {one.id: one.trial.recording.account.scheduled for one in archive.trials()}
+    with (tmp_path / "csv" / "paths.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    found = dict.fromkeys(asked, 0)
+    for row in rows:
+        found[int(row["trial_id"])] += int(row["requests"])
+    assert (found, {row["name"] for row in rows}) == (asked, {"/", "/cart"})
+    assert not (tmp_path / "csv" / "groups.csv").exists()
 
 
 def test_what_is_a_sum_already_has_no_row_of_its_own(tmp_path):

@@ -416,8 +416,15 @@ impl Crew<'_> {
                 self.start(&mixed.collect::<Result<Vec<_>, _>>()?, drive, raw)
             }
             (Some(mix), Some(book)) => {
-                let sessions = Sessions::<P>::of_book(self.spec, mix, Arc::clone(book))?;
-                self.start(&[sessions], drive, raw)
+                let of = |group| Sessions::<P>::of_book(self.spec, mix, Arc::clone(book), group);
+                let sessions = match self.spec.workload.groups.as_slice() {
+                    [] => vec![of(None)?],
+                    groups => groups
+                        .iter()
+                        .map(|group| of(Some(group)))
+                        .collect::<Result<_, _>>()?,
+                };
+                self.start(&sessions, drive, raw)
             }
         }
     }

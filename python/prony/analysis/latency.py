@@ -17,8 +17,8 @@ The histogram itself is the engine's; ``Histogram`` says what is used of it.
 ()
 """
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
 from typing import Protocol, Self
@@ -291,65 +291,25 @@ def _summaries(
 
 
 @dataclass(frozen=True, slots=True)
-class LoadPath:
-    """A path of one load, its requests, and its times of one ``kind``: `response` in an open loop, `service`
-    in a closed one.
-    """
-
-    path: str
-    weight: float
-    asked: float
-    """The share that its weight asks for."""
-    share: float | None
-    """Of all requests; null where there were none."""
-    account: Tally = field(metadata=INLINE)
-    bytes: Traffic
-    kind: str = field(metadata=INTERNAL)
-    ok: LatencySummary = field(metadata=INTERNAL)
-    all: LatencySummary = field(metadata=INTERNAL)
-
-    @shown_as("")
-    def times(self) -> TimesOfKind:
-        """Return its times."""
-        return of_kind(self.kind, self.ok, self.all)
-
-
-def load_paths(recording: Recording | None) -> tuple[LoadPath, ...]:
-    """Return the paths of a load's mix, in its order; none where it has none."""
-    if recording is None:
-        return ()
-    weights, whole = sum(one.weight for one in recording.paths), tally(recording.account).requests
-    kind = "response" if recording.is_open else "service"
-    return tuple(_path(one, kind, one.weight / weights, whole) for one in recording.paths)
-
-
-def _path(one: PathFigures, kind: str, asked: float, whole: int) -> LoadPath:
-    times, account = path_summaries(one), tally(one.account)
-    share = account.requests / whole if whole else None
-    return LoadPath(one.path, one.weight, asked, share, account, one.bytes, kind, times["ok"], times["all"])
-
-
-@dataclass(frozen=True, slots=True)
-class LoadGroup:
-    """A group of users of one load, its requests, and its times of one ``kind``: `response` in an open loop,
-    `service` in a closed one, with the delay of the group. All groups together are the load.
+class LoadPart:
+    """A path of a load's mix, or one of its groups of users: its requests, and its times of one ``kind``,
+    `response` in an open loop, `service` in a closed one. Those of a group have its delay.
     """
 
     name: str
+    """The path, or the name of the group."""
     weight: float
     asked: float
     """The share that its weight asks for."""
     share: float | None
     """Of all requests; null where there were none."""
-    delay_ns: int
-    """What the way adds to each of its times."""
-    connections: int
-    """Exactly so many in a closed loop, at most in an open one."""
     account: Tally = field(metadata=INLINE)
     bytes: Traffic
     kind: str = field(metadata=INTERNAL)
     ok: LatencySummary = field(metadata=INTERNAL)
     all: LatencySummary = field(metadata=INTERNAL)
+    connections: int | None = None
+    """Of a group: exactly so many in a closed loop, at most in an open one."""
 
     @shown_as("")
     def times(self) -> TimesOfKind:
@@ -357,28 +317,46 @@ class LoadGroup:
         return of_kind(self.kind, self.ok, self.all)
 
 
-def load_groups(recording: Recording) -> tuple[LoadGroup, ...]:
+def load_paths(recording: Recording | None) -> tuple[LoadPart, ...]:
+    """Return the paths of a load's mix, in its order; none where it has none."""
+    if recording is None:
+        return ()
+    return _parts(recording, [(one.path, one.weight) for one in recording.paths], recording.paths)
+
+
+def load_groups(recording: Recording | None) -> tuple[LoadPart, ...]:
     """Return the groups of users of a load, in its order; none where all are alike."""
-    load = recording.spec.workload if recording.spec else None
-    asked = load.groups if load else ()
-    weights, whole = sum(one.weight for one in asked), tally(recording.account).requests
+    load = recording.spec.workload if recording is not None and recording.spec else None
+    if recording is None or load is None:
+        return ()
+    found = _parts(recording, [(one.name, one.weight) for one in load.groups], recording.groups)
+    return tuple(
+        replace(part, connections=one.connections) for part, one in zip(found, recording.groups, strict=True)
+    )
+
+
+def _parts(
+    recording: Recording,
+    asked: Sequence[tuple[str, float]],
+    each: Sequence[PathFigures | GroupFigures],
+) -> tuple[LoadPart, ...]:
+    """Return the parts of a load; ``asked``: their names and weights."""
+    weights, whole = sum(weight for _, weight in asked), tally(recording.account).requests
     kind = "response" if recording.is_open else "service"
     return tuple(
-        LoadGroup(
-            name=one.name,
-            weight=one.weight,
-            asked=one.weight / weights,
+        LoadPart(
+            name=name,
+            weight=weight,
+            asked=weight / weights,
             share=account.requests / whole if whole else None,
-            delay_ns=one.delay_ns,
-            connections=figures.connections,
             account=account,
-            bytes=figures.bytes,
+            bytes=one.bytes,
             kind=kind,
             ok=times["ok"],
             all=times["all"],
         )
-        for one, figures in zip(asked, recording.groups, strict=False)
-        for account, times in [(tally(figures.account), path_summaries(figures))]
+        for (name, weight), one in zip(asked, each, strict=False)
+        for account, times in [(tally(one.account), path_summaries(one))]
     )
 
 

@@ -33,22 +33,7 @@ from prony.analysis.versus import (
 from prony.metrics import PERCENTILES
 from prony.model.limit import Limited
 from prony.model.plan import Cell
-from prony.model.recording import (
-    Account,
-    Completed,
-    Connections,
-    Distributions,
-    GeneratorCost,
-    GeneratorName,
-    LittlesLaw,
-    LoopKind,
-    Queue,
-    Recording,
-    Specification,
-    Target,
-    Traffic,
-    Window,
-)
+from prony.model.recording import Recording, Specification, Target
 from prony.model.shapes import ShapeError, decode
 from prony.model.subject import App, Interface, Subject
 from prony.model.trial import Ok, Trial, TrialRole
@@ -77,33 +62,31 @@ class SavedSecond:
 
 
 @dataclass(frozen=True, slots=True)
-class SavedLoad:
-    """What a load's JSON says, as far as it is compared."""
+class SavedSummaries:
+    """What a load's JSON has beside the account, in place of distributions."""
 
-    engine: GeneratorName
-    loop: LoopKind
-    window: Window
-    account: Account
-    completed: Completed
-    connections: Connections
-    bytes: Traffic
-    queue: Queue
-    generator: GeneratorCost
-    little: LittlesLaw
-    latency: Mapping[str, Mapping[str, SavedTimes | None]]
-    series: tuple[SavedSecond, ...]
     target: Target
     workload: Workload
+    latency: Mapping[str, Mapping[str, SavedTimes | None]]
+    series: tuple[SavedSecond, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SavedLoad:
+    """What of a load's JSON is compared; its ``recording`` has no distributions and no seconds."""
+
+    recording: Recording
+    summaries: SavedSummaries
 
     @property
     def kind(self) -> str:
         """The kind of time that its seconds have."""
-        return "response" if self.loop is LoopKind.OPEN else "service"
+        return "response" if self.recording.is_open else "service"
 
     def whole_seconds(self) -> tuple[SavedSecond, ...]:
         """Return the seconds that lie in the window in full."""
-        length_ns = self.window.length_ns or 0
-        return tuple(one for one in self.series if (one.second + 1) * SECOND_NS <= length_ns)
+        length_ns = self.recording.window.length_ns or 0
+        return tuple(one for one in self.summaries.series if (one.second + 1) * SECOND_NS <= length_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +104,24 @@ def decode_saved_load(value: object) -> SavedLoad:
     """
     if not isinstance(value, dict) or value.get("version") != 1:
         raise ShapeError("1, of a load that `prony load --json` wrote", None, "load", "version")
-    return decode(SavedLoad, value, "load")
+    counted = {name: value[name] for name in _COUNTED if name in value}
+    nothing: dict[str, object] = {
+        "format": 1,
+        "spec": None,
+        "distributions": {},
+        "series": [],
+        "error_samples": [],
+    }
+    recording = decode(Recording, {**counted, **nothing}, "load")
+    summaries, engine = decode(SavedSummaries, value, "load"), recording.engine
+    spec = Specification(summaries.target, summaries.workload, engine.threads, None, engine.pacing)
+    return SavedLoad(replace(recording, spec=spec), summaries)
+
+
+_COUNTED = (
+    *("engine", "loop", "window", "account", "completed", "connections", "bytes", "queue"),
+    *("generator", "little"),
+)
 
 
 # --- whether they may be compared -------------------------------------------------------------------------
@@ -131,7 +131,7 @@ def differing_loads(first: SavedLoad, second: SavedLoad) -> tuple[str, ...]:
     """Return in which parts of the load and of the engine two saved loads differ, in words."""
     own, other = _parts(first), _parts(second)
     found = (_words(name, own[name], other[name]) for name in own if own[name] != other[name])
-    return (*found, *("one was interrupted" for one in (first, second) if one.window.interrupted))
+    return (*found, *("one was interrupted" for one in (first, second) if one.recording.window.interrupted))
 
 
 def _words(name: str, own: object, other: object) -> str:
@@ -141,18 +141,19 @@ def _words(name: str, own: object, other: object) -> str:
 
 def _parts(one: SavedLoad) -> Mapping[str, object]:
     """Return what must be the same; of text both are shown."""
-    load, target = one.workload, one.target
-    engine = " ".join(part for part in (one.engine.name, one.engine.version) if part)
+    load, target, own = one.summaries.workload, one.summaries.target, one.recording.engine
+    engine = " ".join(part for part in (own.name, own.version) if part)
     return {
         "load": replace(load, mix=None).describe(),
         "stages": load.loop,
         "engine": engine,
-        "threads": str(one.engine.threads),
-        "pacing": str(one.engine.pacing),
+        "threads": str(own.threads),
+        "pacing": str(own.pacing),
         "protocol": (target.wire, target.tls, target.socket),
         "warm-up": load.warmup_ns,
         "time-outs": (load.timeout_ns, load.connect_timeout_ns, load.grace_ns),
         "request": (load.request, load.mix),
+        "groups of users": load.groups,
         "check of replies": (load.expect_status, load.expect_statuses, load.expect_headers),
         "check of bodies": (load.expect_body, load.expect_body_contains, load.expect_body_sha256),
     }
@@ -195,42 +196,22 @@ def _cell(side: SavedLoads) -> CellSummary:
     """Return the loads of a side as the trials of a cell."""
     own = next(iter(side.loads.values()))
     subject = Subject(side.name, "", App("", "", "", {}), Interface.NONE)
-    engine = EngineChoice(threads=own.engine.threads or 1)
+    engine = EngineChoice(threads=own.recording.engine.threads or 1)
     trials = [_figures(one, place) for place, one in enumerate(side.loads.values())]
-    return summarise_cell(Cell(0, subject, own.workload, engine), trials)
+    return summarise_cell(Cell(0, subject, own.summaries.workload, engine), trials)
 
 
 def _figures(one: SavedLoad, block: int) -> TrialFigures:
     """Return the figures of a run; its times are those that its JSON has, not a histogram's."""
-    trial = Trial(0, block, 0, 0, TrialRole.SUBJECT, Ok(), 0, 0, recording=_recording(one))
+    trial = Trial(0, block, 0, 0, TrialRole.SUBJECT, Ok(), 0, 0, recording=one.recording)
     found = figures(trial)
     return replace(found, metrics={**found.metrics, **_times(one)})
-
-
-def _recording(one: SavedLoad) -> Recording:
-    return Recording(
-        format=1,
-        engine=one.engine,
-        spec=Specification(one.target, one.workload, one.engine.threads, None, one.engine.pacing),
-        loop=one.loop,
-        window=one.window,
-        account=one.account,
-        completed=one.completed,
-        connections=one.connections,
-        bytes=one.bytes,
-        queue=one.queue,
-        distributions=Distributions(),
-        series=(),
-        generator=one.generator,
-        little=one.little,
-        error_samples=(),
-    )
 
 
 def _times(one: SavedLoad) -> dict[str, Value]:
     found: dict[str, Value] = {}
     for kind in ("response", "service"):
-        times = one.latency.get("ok", {}).get(f"{kind}_ns")
+        times = one.summaries.latency.get("ok", {}).get(f"{kind}_ns")
         if times is not None:
             found |= {f"{kind}_ok_{name}": value for name, value in _by_suffix(times)}
     return found

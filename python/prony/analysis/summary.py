@@ -19,7 +19,7 @@ from prony.analysis.compare import LEAST_BLOCKS, MARGIN
 from prony.analysis.effects import geometric_mean, ratio_of, student_t
 from prony.analysis.generator import generator_share, share_reach
 from prony.analysis.handshakes import Agreed, AgreedInBlocks, agreed_by_all, agreed_in, differing
-from prony.analysis.latency import LoadPath, latency_summaries, load_paths
+from prony.analysis.latency import LoadPart, latency_summaries, load_groups, load_paths
 from prony.analysis.missing import Missing, Value
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO, is_speed
 from prony.analysis.resources import window_samples
@@ -82,7 +82,9 @@ class TrialFigures:
     command: tuple[str, ...]
     placement: Placement | None
     engine: GeneratorName | None
-    paths: tuple[LoadPath, ...] = ()
+    paths: tuple[LoadPart, ...] = ()
+    groups: tuple[LoadPart, ...] = ()
+    followed: Mapping[str, int] = field(default_factory=dict)
     tls: Agreed | None = None
     machines: tuple[GeneratorMachine, ...] = ()
     session: int = 0
@@ -251,6 +253,8 @@ def figures(trial: Trial) -> TrialFigures:
         placement=trial.placement,
         engine=recording.engine if recording else None,
         paths=load_paths(recording),
+        groups=load_groups(recording),
+        followed=recording.followed if recording else {},
         tls=agreed_in(recording),
         machines=recording.machines if recording else (),
         by_round=paces_by_round(trial.slices),

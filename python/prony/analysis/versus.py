@@ -212,11 +212,15 @@ def differing_parts(match: Match) -> tuple[str, ...]:
         "window": first.workload.stop == second.workload.stop,
         "warm-up": first.workload.warmup_ns == second.workload.warmup_ns,
         "time-out": _time_outs(first.workload) == _time_outs(second.workload),
-        "request": (first.workload.request, first.workload.mix)
-        == (second.workload.request, second.workload.mix),
+        "request": _asked(first.workload) == _asked(second.workload),
         "pacing": first.engine.pacing == second.engine.pacing,
     }
     return tuple(name for name, same in told.items() if not same)
+
+
+def _asked(load: Workload) -> tuple[object, ...]:
+    ends = load.connection_requests, load.connection_age_ns
+    return load.request, load.mix, load.follow, load.groups, *ends
 
 
 def _time_outs(workload: Workload) -> tuple[int, int | None]:

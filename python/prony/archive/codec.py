@@ -28,7 +28,7 @@ from prony.model.recording import Target
 from prony.model.sandbox import Placement, SandboxChoice
 from prony.model.shapes import Json, ShapeError, decode, encode
 from prony.model.subject import App, Frontend, Interface, Subject
-from prony.model.workload import EngineChoice, Mix, Workload, fault_of_mix
+from prony.model.workload import EngineChoice, Mix, Workload, fault_of_groups, fault_of_mix
 
 _MOST_LEVELS = 100
 # 2**128 has 39.
@@ -85,7 +85,7 @@ def _levels(text: str) -> int:
 
 def encode_workload(workload: Workload) -> Json:
     """Return a workload as the engine's specification writes it, without the values of secret headers."""
-    found: Json = encode(replace(workload, request=masked(workload.request)))
+    found: Json = encode(masked_load(workload))
     return found
 
 
@@ -95,6 +95,8 @@ def decode_workload(value: Json) -> Workload:
     _check_request(found.request, "workload")
     if found.mix is not None:
         _check_mix(found.mix, found.request)
+    if fault := fault_of_groups(found.groups):
+        raise ShapeError(*fault, "workload", "groups")
     return found
 
 

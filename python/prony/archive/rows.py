@@ -20,7 +20,7 @@ from prony.archive.codec import (
     dump,
     encode_placement,
     load_object,
-    masked,
+    masked_load,
 )
 from prony.archive.guard import check_histogram, inflate_log
 from prony.errors import FailureStage
@@ -193,7 +193,7 @@ def _shown(spec: Specification | None) -> Specification | None:
     """
     if spec is None:
         return None
-    workload = spec.workload and replace(spec.workload, request=masked(spec.workload.request))
+    workload = spec.workload and masked_load(spec.workload)
     target = spec.target and replace(spec.target, tls=_without_folder(spec.target.tls))
     return replace(spec, target=target, workload=workload)
 

@@ -13,7 +13,17 @@ if TYPE_CHECKING:
 # The options of a user's own app and its load, by parameter; a study's file sets these itself.
 _OF_OWN_APP = (
     *("servers", "streams", "rate", "arrivals", "duration", "warmup", "timeout", "path", "method"),
-    *("header", "body", "env", "env_file", "directory", "interface"),
+    *(
+        "header",
+        "body",
+        "form",
+        "keep_alive",
+        "requests_per_connection",
+        "connection_age",
+        "follow",
+        "groups",
+    ),
+    *("env", "env_file", "directory", "interface"),
     *("expect_status", "expect_header", "expect_body", "expect_body_contains", "expect_body_sha256"),
     "ready_timeout",
     *("requirements", "python", "commands", "current", "no_current"),

@@ -13,14 +13,14 @@ import typer
 from prony.cli.applicable import given, refuse_closed_loop_options
 from prony.cli.flat import flattened
 from prony.cli.load_options import (
+    AskOptions,
     CheckOptions,
     FleetOptions,
     GateOptions,
     PaceOptions,
     PairOptions,
-    RequestOptions,
+    ProtocolOptions,
     ResultOptions,
-    UserOptions,
     WayOptions,
 )
 from prony.cli.load_prometheus import PrometheusFile, check_prometheus
@@ -28,7 +28,6 @@ from prony.cli.options import (
     check_output,
     connections_of,
     duration_of,
-    make_request,
     optional,
     pacing_of,
     rate_of,
@@ -37,9 +36,9 @@ from prony.cli.options import (
     write_html,
     write_output,
 )
-from prony.cli.paths import expected_of, paths_of
+from prony.cli.paths import expected_of, paths_of, request_of
 from prony.cli.process_list import overwrite_words
-from prony.cli.request_files import FileOptions, RequestFiles, with_form
+from prony.cli.request_files import FileOptions, RequestFiles
 from prony.cli.talk import ending_as_signalled, say, show
 from prony.cli.tls_options import TlsOptions, refuse_without_tls, tls_of
 from prony.engine.target import LoadTarget, target_of
@@ -77,8 +76,6 @@ MAX_STAGES = 100
 # Of --compare: a window has a p99 (ten requests above it, and some more by chance), unless that takes long.
 _PAIR_WINDOW_NS, _LONGEST_PAIR_WINDOW_NS, _PAIR_REQUESTS = 2 * SECOND_NS, 30 * SECOND_NS, 1_200
 _PAIR_WARMUP = "500ms"
-# Valid replies where redirects are followed.
-_FOLLOWED = ((200, 299),)
 # What describes one load only, and options that change nothing without a second one.
 _OF_ONE_LOAD = (
     "fail_if",
@@ -162,10 +159,10 @@ def load(
         str, typer.Argument(help="What to load: http://, https://, fcgi://, uwsgi://, scgi:// or unix:.")
     ],
     pace: PaceOptions,
-    request: RequestOptions,
+    ask: AskOptions,
+    protocol: ProtocolOptions,
     files: FileOptions,
     way: WayOptions,
-    users: UserOptions,
     tls: TlsOptions,
     check: CheckOptions,
     gate: GateOptions,
@@ -175,10 +172,9 @@ def load(
 ) -> int:
     """Load one address: closed loop, open loop or a fixed count, with an account of every request."""
     typed = given(context)
-    files.check(typed, request.is_mix)
-    if request.form_fields and request.body is not None:
-        raise UsageError("`--form` and `--body` exclude each other: a request has one body")
-    is_drawn = request.is_mix or files.names_a_file
+    files.check(typed, ask.is_mix)
+    ask.check(keeps=protocol.keeps(ask))
+    is_drawn = ask.is_mix or files.names_a_file
     if pair.compare is None:
         # The seed of a mix is of use in any loop.
         of_loop = {name: option for name, option in typed.items() if name != "seed" or not is_drawn}
@@ -190,7 +186,7 @@ def load(
     context.call_on_close(own.close)
     if pair.compare is not None:
         _refuse_of_one_load(typed)
-        asked = _Asked(pace, request, own, way.way, tls, check, "method" in typed)
+        asked = _Asked(pace, ask, protocol, own, way.way, tls, check)
         sides = tuple(_side(one, asked) for one in (url, pair.compare))
         way.way.check([asked.server(one) for one in (url, pair.compare)])
         refuse_without_tls(typed, [side.address for side in sides])
@@ -198,11 +194,11 @@ def load(
     if "pairs" in typed:
         raise UsageError("`--pairs` only works with `--compare`", hint="add --compare URL, or leave it out")
     conditions = tuple(_condition(text) for text in gate.fail_if or ())
-    asked = _Asked(pace, request, own, way.way, tls, check, "method" in typed)
+    asked = _Asked(pace, ask, protocol, own, way.way, tls, check)
     way.way.check([asked.server(url)])
     workload, address = asked.load(url)
-    if users.groups is not None:
-        workload = _among_groups(workload, users.groups, typed)
+    if ask.groups is not None:
+        workload = _among_groups(workload, ask.groups, typed)
         pace = replace(pace, pacing=pace.pacing or _pacing_of_groups(workload))
     refuse_without_tls(typed, (address,))
     with (
@@ -227,12 +223,12 @@ class _Asked:
     """What every URL of a command is asked for, and how."""
 
     pace: PaceOptions
-    request: RequestOptions
+    ask: AskOptions
+    protocol: ProtocolOptions
     files: RequestFiles
     way: Way
     tls: TlsOptions
     check: CheckOptions
-    method_is_typed: bool
 
     def server(self, url: str) -> tuple[str, int]:
         target = target_of(url)
@@ -240,19 +236,18 @@ class _Asked:
 
     def load(self, url: str) -> tuple[Workload, Address]:
         target = target_of(url).along(self.way)
-        hosts, form = self.request.allow_host or (), self.request.form
+        hosts, form = self.protocol.allow_host or (), self.protocol.form(self.ask.keep_alive)
         address = target.address(hosts, tls_of(self.tls), form, say, self.way)
-        self.request.check_wire(address.wire)
-        load = _workload(target, self.pace, self.request)
-        asked, fields = load.request, self.request.form_fields
-        if fields:
-            asked = with_form(asked, fields, self.method_is_typed)
-        paths = _paths(target, self.request)
-        return _checked(self.files.of(replace(load, request=asked), paths), self.check), address
+        self.ask.check_wire(address.wire)
+        load = _workload(target, self.pace, self.ask, self.protocol)
+        paths = _paths(target, self.ask)
+        checked = _checked(self.files.of(load, paths), self.check)
+        return checked.following(self.ask.follow), address
 
     def addresses(self, url: str) -> tuple[str, ...]:
         """Return where connections go now, as far as that is allowed."""
-        found = target_of(url).address(self.request.allow_host or (), form=self.request.form, way=self.way)
+        hosts, form = self.protocol.allow_host or (), self.protocol.form(self.ask.keep_alive)
+        found = target_of(url).address(hosts, form=form, way=self.way)
         return (found.host, *found.others)
 
 
@@ -297,9 +292,10 @@ def _generator(
 
 def _among_groups(workload: Workload, file: Path, typed: Mapping[str, str]) -> Workload:
     """Return the load as one of the groups of users that a file describes."""
-    from prony.cli.load_groups import user_groups
+    from prony.cli.paths import user_groups
+    from prony.workloads import users_of
 
-    not_among = ["fleet", "latencies", "follow", "requests_from", "data"]
+    not_among = ["fleet", "latencies"]
     if isinstance(workload.loop, ClosedLoop):
         not_among.append("stages")
     wrong = [typed[name] for name in not_among if name in typed]
@@ -308,7 +304,7 @@ def _among_groups(workload: Workload, file: Path, typed: Mapping[str, str]) -> W
         raise UsageError(
             f"`{wrong[0]}` does not work with `--groups`{of_rates}", hint="leave out one of them"
         )
-    return replace(workload, groups=user_groups(file))
+    return replace(workload, groups=users_of(user_groups(file)))
 
 
 # A closed loop in stages has no use for these, and its stages say how many connections it has.
@@ -393,44 +389,42 @@ def _is_of_shell(file: Path) -> bool:
     return file.parent == Path("/dev/fd")
 
 
-def _workload(target: LoadTarget, pace: PaceOptions, request: RequestOptions) -> Workload:
-    headers = _headers(target, request.header or ())
-    loop, stop, paths = _loop(pace), _stop(pace), _paths(target, request)
+def _workload(target: LoadTarget, pace: PaceOptions, ask: AskOptions, protocol: ProtocolOptions) -> Workload:
+    headers = _headers(target, ask.header or ())
+    loop, stop, paths = _loop(pace), _stop(pace), _paths(target, ask)
+    request = request_of(replace(ask, header=headers), paths[0].path)
     load = Workload(
         loop=loop,
         stop=stop,
-        request=make_request(request.method, paths[0].path, headers, request.body, request.keeps_alive),
+        request=replace(request, keep_alive=protocol.keeps(ask)),
         warmup_ns=_usual_warmup_ns(loop, stop) if pace.warmup is None else wait_of("--warmup", pace.warmup),
         timeout_ns=duration_of("--timeout", pace.timeout),
         connect_timeout_ns=optional(duration_of, "--connect-timeout", pace.connect_timeout),
-        streams=request.at_once,
-        connection_requests=request.requests_per_connection,
-        connection_age_ns=optional(duration_of, "--connection-age", request.connection_age),
-        follow=request.follow,
+        streams=protocol.at_once,
+        connection_requests=ask.requests_per_connection,
+        connection_age_ns=optional(duration_of, "--connection-age", ask.connection_age),
     )
     load = replace(load, grace_ns=load.longest_ns if pace.grace is None else wait_of("--grace", pace.grace))
     return load.asking_for(paths, pace.seed)
 
 
-def _paths(target: LoadTarget, request: RequestOptions) -> tuple[MixPath, ...]:
-    if not request.path:
+def _paths(target: LoadTarget, ask: AskOptions) -> tuple[MixPath, ...]:
+    if not ask.path:
         return (MixPath(target.path),)
     if target.path != "/":
         raise UsageError(
             f"`--path` and the path of the URL, `{target.path}`, exclude each other",
             hint=f"leave it out of the URL, and ask for it too: --path '{target.path}'",
         )
-    return paths_of(request.path)
+    return paths_of(ask.path)
 
 
 def _checked(workload: Workload, check: CheckOptions) -> Workload:
     wanted = expected_of(check, workload.request)
-    # A redirect that is not followed to its end is no success.
-    usual = _FOLLOWED if workload.follow and wanted.status is None else ()
     return replace(
         workload,
         expect_status=wanted.status,
-        expect_statuses=wanted.statuses or usual,
+        expect_statuses=wanted.statuses,
         expect_headers=wanted.headers,
         expect_body=wanted.body,
         expect_body_contains=wanted.body_contains,

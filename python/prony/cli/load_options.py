@@ -1,8 +1,6 @@
-"""What `prony load` takes, as options in panels.
+"""What `prony load` takes, as options in panels; those of its requests are of `prony run` and `tune` too."""
 
-The options of a request, which `prony run` and `prony load` share: each is written once.
-"""
-
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -14,15 +12,9 @@ from prony.engine.fleet.loss import OnLoss
 from prony.engine.target import HttpForm
 from prony.engine.ways import Way, connect_to_of, each, proxy_of, resolve_of
 from prony.errors import UsageError
-from prony.model.address import HttpVersion, Wire
+from prony.model.address import KEEPING, HttpVersion, Wire
 from prony.model.workload import MAX_HOPS, MAX_STREAMS, Arrivals
 
-Method = Annotated[str, typer.Option("-m", "--method", help="The method of the requests.")]
-Header = Annotated[
-    list[str] | None,
-    typer.Option("-H", "--header", help="A header of the requests, `Name: value`; may be repeated."),
-]
-Body = Annotated[str | None, typer.Option(help="The body of the requests; @FILE reads it from a file.")]
 RequestTimeout = Annotated[str, typer.Option(help="How long a request may take.")]
 
 
@@ -30,29 +22,34 @@ RequestTimeout = Annotated[str, typer.Option(help="How long a request may take."
 _MAX_REQUESTS = 10**15
 # With fewer there is no verdict.
 _LEAST_PAIRS = 5
-# Protocols whose connections are kept, one request after the other.
-_KEEPING = (Wire.HTTP, Wire.FASTCGI)
 
 
 @dataclass(frozen=True, slots=True)
-class RequestOptions:
-    """What is sent, and to whom it may go."""
+class AskOptions:
+    """What users ask for, who they are, and how they connect: of `prony load`, `run` and `tune`."""
 
     PANEL: ClassVar[str] = "Requests"
 
     path: Annotated[
         list[str] | None,
         typer.Option(
-            help="Ask for this path, in place of the URL's; several are a mix: --path /=9 --path /cart=1."
+            help="Ask for this path (/, or the URL's); several are a mix: --path /=9 --path /cart=1."
         ),
     ] = None
-    method: Method = "GET"
-    header: Header = None
-    body: Body = None
-    form_fields: Annotated[
+    method: Annotated[
+        str | None,
+        typer.Option("-m", "--method", help="The method of the requests (GET; with --form POST)."),
+    ] = None
+    header: Annotated[
+        list[str] | None,
+        typer.Option("-H", "--header", help="A header of the requests, `Name: value`; may be repeated."),
+    ] = None
+    body: Annotated[
+        str | None, typer.Option(help="The body of the requests; @FILE reads it from a file.")
+    ] = None
+    form: Annotated[
         list[str] | None,
         typer.Option(
-            "--form",
             metavar="NAME=VALUE",
             help="Send a field of a multipart form, by POST; NAME=@FILE sends a file; may be repeated.",
         ),
@@ -61,9 +58,74 @@ class RequestOptions:
         bool | None,
         typer.Option(
             "--keepalive/--no-keepalive",
-            help="Keep connections, or open one for each request (keepalive; with --http1.0 no-keepalive).",
+            help="Keep connections, or open one for each request (kept; with HTTP/1.0 one for each).",
         ),
     ] = None
+    requests_per_connection: Annotated[
+        int | None,
+        typer.Option(min=1, max=_MAX_REQUESTS, help="End each connection after so many requests."),
+    ] = None
+    connection_age: Annotated[
+        str | None,
+        typer.Option(help="End each connection with the first reply after this time, such as 10s."),
+    ] = None
+    follow: Annotated[
+        int,
+        typer.Option(
+            min=0, max=MAX_HOPS, help="Follow up to so many redirects in a row, on the same server only (0)."
+        ),
+    ] = 0
+    groups: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Groups of users, such as those of regions, from this TOML file: each with a name, a share "
+            "of the load, a delay, a source address and headers; figures by group.",
+        ),
+    ] = None
+
+    @property
+    def is_mix(self) -> bool:
+        """Whether several paths are typed."""
+        return len(self.path or ()) > 1
+
+    def check(self, *, keeps: bool) -> None:
+        """Refuse options that do not fit together; ``keeps``: connections are kept.
+
+        *Errors*: UsageError naming the option.
+        """
+        if self.form and self.body is not None:
+            raise UsageError("`--form` and `--body` exclude each other: a request has one body")
+        if self.follow and self.groups is not None:
+            raise UsageError("`--follow` does not work with `--groups`", hint="leave out one of them")
+        if not keeps and (self.requests_per_connection is not None or self.connection_age is not None):
+            raise UsageError(
+                "a connection for each request has no other limit: `--requests-per-connection` and "
+                "`--connection-age` need connections that are kept",
+                hint="leave out the limit, or --no-keepalive; with --http1.0 add --keepalive",
+            )
+
+    def check_wire(self, wire: Wire) -> None:
+        """Refuse what the protocol has no use for.
+
+        *Errors*: UsageError naming the option.
+        """
+        for option, is_given, wires in (
+            ("--follow", bool(self.follow), (Wire.HTTP,)),
+            ("--requests-per-connection", self.requests_per_connection is not None, KEEPING),
+            ("--connection-age", self.connection_age is not None, KEEPING),
+        ):
+            if is_given and wire not in wires:
+                known = " or ".join(wires)
+                raise UsageError(f"`{option}` does not work with {wire}; expected {known}")
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolOptions:
+    """How the server is spoken to, and which may be."""
+
+    PANEL: ClassVar[str] = "Protocol"
+
     http1_0: Annotated[
         bool,
         typer.Option(
@@ -83,45 +145,10 @@ class RequestOptions:
             min=1, max=MAX_STREAMS, help="With --http2: how many requests each connection has at once (1)."
         ),
     ] = None
-    requests_per_connection: Annotated[
-        int | None,
-        typer.Option(min=1, max=_MAX_REQUESTS, help="End each connection after so many requests."),
-    ] = None
-    connection_age: Annotated[
-        str | None,
-        typer.Option(help="End each connection with the first reply after this time, such as 10s."),
-    ] = None
-    follow: Annotated[
-        int,
-        typer.Option(
-            min=0, max=MAX_HOPS, help="Follow up to so many redirects in a row, on the same server only (0)."
-        ),
-    ] = 0
     allow_host: Annotated[
         list[str] | None,
         typer.Option(help="Allow load on this other machine; may be repeated."),
     ] = None
-
-    def check_wire(self, wire: Wire) -> None:
-        """Refuse what the protocol has no use for.
-
-        *Errors*: UsageError naming the option.
-        """
-        limits = (self.requests_per_connection, self.connection_age)
-        for option, is_given, wires in (
-            ("--follow", bool(self.follow), (Wire.HTTP,)),
-            ("--requests-per-connection", limits[0] is not None, _KEEPING),
-            ("--connection-age", limits[1] is not None, _KEEPING),
-        ):
-            if is_given and wire not in wires:
-                known = " or ".join(wires)
-                raise UsageError(f"`{option}` does not work with {wire}; expected {known}")
-        if any(one is not None for one in limits) and not self.keeps_alive:
-            raise UsageError(
-                "a connection for each request has no other limit: `--requests-per-connection` and "
-                "`--connection-age` need connections that are kept",
-                hint="leave out the limit, or --no-keepalive; with --http1.0 add --keepalive",
-            )
 
     @property
     def at_once(self) -> int:
@@ -136,22 +163,14 @@ class RequestOptions:
             )
         return self.streams or 1
 
-    @property
-    def keeps_alive(self) -> bool:
-        """Whether connections are to be kept."""
-        if self.keep_alive is None:
-            return not self.http1_0 or self._asks_to_keep
-        return self.keep_alive
+    def keeps(self, ask: AskOptions) -> bool:
+        """Return whether connections are to be kept."""
+        if ask.keep_alive is None:
+            return not self.http1_0 or _asks_to_keep(ask.header or ())
+        return ask.keep_alive
 
-    @property
-    def _asks_to_keep(self) -> bool:
-        typed = (header.lower().partition(":") for header in self.header or ())
-        values = (value for name, _, value in typed if name.strip() == "connection")
-        return any("keep-alive" in map(str.strip, value.split(",")) for value in values)
-
-    @property
-    def form(self) -> HttpForm:
-        """How HTTP is spoken.
+    def form(self, keep_alive: bool | None) -> HttpForm:
+        """Return how HTTP is spoken; ``keep_alive``: as it was typed.
 
         *Errors*: UsageError for options that do not fit together.
         """
@@ -160,7 +179,7 @@ class RequestOptions:
                 raise UsageError("`--http1.0` and `--http2` exclude each other", hint="leave out one of them")
             return HttpForm("--http1.0", version=HttpVersion.HTTP_1_0)
         if self.http2:
-            if self.keep_alive is False:
+            if keep_alive is False:
                 raise UsageError(
                     "`--no-keepalive` does not work with `--http2`, whose connections are kept",
                     hint="leave out one of them",
@@ -168,10 +187,11 @@ class RequestOptions:
             return HttpForm("--http2", Wire.HTTP2)
         return HttpForm()
 
-    @property
-    def is_mix(self) -> bool:
-        """Whether several paths are typed."""
-        return len(self.path or ()) > 1
+
+def _asks_to_keep(headers: Sequence[str]) -> bool:
+    typed = (header.lower().partition(":") for header in headers)
+    values = (value for name, _, value in typed if name.strip() == "connection")
+    return any("keep-alive" in map(str.strip, value.split(",")) for value in values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,22 +318,6 @@ class PaceOptions:
         int | None, typer.Option(min=1, max=MAX_THREADS, help="Worker threads (half the CPUs).")
     ] = None
     pacing: PacingOption = None
-
-
-@dataclass(frozen=True, slots=True)
-class UserOptions:
-    """Who sends the requests."""
-
-    PANEL: ClassVar[str] = "Users"
-
-    groups: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Groups of users, such as those of regions, from this TOML file: each with a name, a share "
-            "of the load, a delay, a source address and headers; figures by group.",
-        ),
-    ] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,4 +24,5 @@ def status_lines(recording: "Recording") -> Iterator[str]:
     yield "statuses: " + "; ".join(f"{status} {format_count(number)}" for status, number in valid.items())
     if are_redirects(valid):
         where = f" to `{recording.redirected_to}`" if recording.redirected_to else ""
-        yield f"most replies are redirects{where}; with --expect-status 200 they are failures"
+        then = "--follow 3 follows them, with --expect-status 200 they are failures"
+        yield f"most replies are redirects{where}; {then}"

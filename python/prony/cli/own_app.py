@@ -2,30 +2,26 @@
 
 from typing import TYPE_CHECKING
 
-from prony.cli.options import (
-    connections_of,
-    duration_of,
-    make_request,
-    optional,
-    rate_of,
-    wait_of,
-)
-from prony.cli.paths import expected_of, paths_of
+from prony.cli.options import connections_of, duration_of, optional, rate_of, wait_of
+from prony.cli.paths import expected_of, paths_of, request_of, user_groups
 from prony.cli.run_options import LoadOptions, RunOptions
 from prony.cli.variables import typed_line, variables
 from prony.errors import UsageError
+from prony.model.workload import Pacing
 from prony.units import SECOND_NS
 
 if TYPE_CHECKING:
     from prony.catalog.schema.loader import Catalog
     from prony.model.exchange import Request
+    from prony.model.workload import MixPath
     from prony.study.own_app import OwnApp
+    from prony.study_document import WorkloadDocument
     from prony.survey.sources import Program
     from prony.survey.survey import Survey
 
 _REPEATS = 5
 _DURATION_NS, _WARMUP_NS = 10 * SECOND_NS, 3 * SECOND_NS
-_OF_REQUEST = ("path", "method", "header", "body")
+_OF_REQUEST = ("path", "method", "header", "body", "form")
 
 
 def own_app(
@@ -39,7 +35,7 @@ def own_app(
     from prony.model.exchange import Request
     from prony.study.own_app import OwnApp
 
-    own, load, paths = options.own, options.load, paths_of(options.load.path or ("/",))
+    own, paths = options.own, paths_of(options.ask.path or ("/",))
     request = _request(options, known, paths[0].path)
     return OwnApp(
         text=typed_line(),
@@ -50,25 +46,47 @@ def own_app(
         interface=own.interface,
         folder=own.folder,
         servers=_servers(own.servers),
-        connections=_connections(load),
-        streams=load.streams or 1,
-        rate=optional(rate_of, "--rate", load.rate),
-        arrivals=load.arrivals,
-        duration_ns=optional(duration_of, "--duration", load.duration) or _DURATION_NS,
-        warmup_ns=_WARMUP_NS if load.warmup is None else wait_of("--warmup", load.warmup),
-        timeout_ns=duration_of("--timeout", load.timeout),
+        load=_load(options, paths),
         repeats=options.sure.repeats or _REPEATS,
         request=request,
-        paths=paths if len(paths) > 1 else (),
         expected=expected_of(options.check, request or Request()),
         environment=variables(own.env or (), own.env_file),
     )
 
 
+def _load(options: RunOptions, paths: "tuple[MixPath, ...]") -> "WorkloadDocument":
+    """Return the load as a study's file would say it."""
+    from prony.study_document import PathDocument, WorkloadDocument
+
+    load, ask = options.load, options.ask
+    rate, connections = optional(rate_of, "--rate", load.rate), _connections(load)
+    if ask.groups is not None and load.pacing is Pacing.PRECISE:
+        raise UsageError(
+            "`--pacing precise` does not work with `--groups`: each group has a thread, and they would wait "
+            "for one another's CPU",
+            hint="leave out --pacing",
+        )
+    return WorkloadDocument(
+        loop="closed" if rate is None else "open",
+        rate=None if rate is None else (rate,),
+        connections=connections or ((10,) if rate is None else None),
+        streams=(load.streams or 1,),
+        arrivals=load.arrivals,
+        duration=optional(duration_of, "--duration", load.duration) or _DURATION_NS,
+        warmup=_WARMUP_NS if load.warmup is None else wait_of("--warmup", load.warmup),
+        timeout=duration_of("--timeout", load.timeout),
+        paths=tuple(PathDocument(path=one.path, weight=one.weight) for one in paths) if ask.is_mix else (),
+        keep_alive=ask.keep_alive is not False,
+        connection_requests=ask.requests_per_connection,
+        connection_age=optional(duration_of, "--connection-age", ask.connection_age),
+        follow=ask.follow,
+        groups=None if ask.groups is None else user_groups(ask.groups),
+    )
+
+
 def _request(options: RunOptions, known: "Catalog", path: str) -> "Request | None":
     """Return the request; for a built-in app, unless the user names one, the first of its contract."""
-    load = options.load
-    made = make_request(load.method, path, load.header or (), load.body, keep_alive=True)
+    made = request_of(options.ask, path)
     said = any(name in options.typed for name in _OF_REQUEST)
     return None if options.own.app in known.apps and not said else made
 

@@ -5,18 +5,57 @@
 >>> [one.typed for one in paths_of(["/?page=2", "/search?q=a =3"])]
 ['/?page=2 =1', '/search?q=a =3']
 
-From the options that say which replies are valid to what is checked: of `prony run` and `prony load`.
+From the other options of requests that `prony run` and `prony load` share to what they mean: the request, the
+groups of users of a file (docs/guides/groups.md), and which replies are valid.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from prony.cli.load_options import CheckOptions
-from prony.cli.options import body_of, expected_header_of, optional, path_of, sha256_of, statuses_of
+from prony.cli.load_options import AskOptions, CheckOptions
+from prony.cli.options import (
+    body_of,
+    expected_header_of,
+    make_request,
+    optional,
+    path_of,
+    sha256_of,
+    statuses_of,
+)
+from prony.cli.request_files import with_form
 from prony.errors import UsageError
-from prony.model.exchange import Check, Request
+from prony.model.exchange import Check, Request, status_alone
 from prony.model.workload import MAX_PATHS, Mix, MixPath, fault_of_mix
+
+if TYPE_CHECKING:
+    from prony.study_document import UsersDocument
+
+
+def request_of(ask: AskOptions, path: str) -> Request:
+    """Return the request of this path that is typed, over connections that are kept unless that is typed.
+
+    *Errors*: UsageError for the first invalid value.
+    """
+    keeps = ask.keep_alive is not False
+    plain = make_request(ask.method or "GET", path, ask.header or (), ask.body, keeps)
+    return with_form(plain, ask.form, ask.method) if ask.form else plain
+
+
+def user_groups(file: Path) -> "tuple[UsersDocument, ...]":
+    """Return the groups that a file describes.
+
+    *Errors*: UsageError with all that is wrong with it.
+    """
+    from prony.catalog.schema.toml_source import SourceError, read_toml, validate
+    from prony.study_document import GroupsDocument
+
+    try:
+        return validate(read_toml(file), GroupsDocument).groups
+    except SourceError as error:
+        raise UsageError(error.message, hint="docs/guides/groups.md describes such a file") from error
 
 
 def expected_of(check: CheckOptions, request: Request) -> Check:
@@ -25,16 +64,15 @@ def expected_of(check: CheckOptions, request: Request) -> Check:
     *Errors*: UsageError for the first invalid value.
     """
     statuses = optional(statuses_of, "--expect-status", check.expect_status) or ()
-    is_one = len(statuses) == 1 and statuses[0][0] == statuses[0][1]
+    alone = status_alone(statuses)
     contains = (body_of("--expect-body-contains", text) or b"" for text in check.expect_body_contains or ())
     needles = tuple(contains)
     if b"" in needles:
         raise UsageError("`--expect-body-contains`: an empty text is in every body; expected some text")
     return Check(
         request,
-        # One status alone has the form that other generators know too.
-        status=statuses[0][0] if is_one else None,
-        statuses=() if is_one else statuses,
+        status=alone,
+        statuses=statuses if alone is None else (),
         headers=tuple(expected_header_of(text) for text in check.expect_header or ()),
         body=body_of("--expect-body", check.expect_body),
         body_contains=needles,

@@ -1,6 +1,7 @@
 """From the options that name files of requests, or data for templates, to a load."""
 
 import hashlib
+import re
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar
 
 import typer
 
-from prony.cli.options import given_content
+from prony.cli.options import body_of, given_content
 from prony.errors import UsageError
 from prony.model.exchange import Request
 from prony.model.workload import CountStop, EngineChoice, MixPath, RequestOrder, Workload
 
 if TYPE_CHECKING:
     from prony.model.plan import Plan
+    from prony.requests_from.build import Requests
     from prony.study_document import WorkloadDocument
 
 
@@ -117,6 +119,7 @@ class RequestFiles:
     seed: int = 1
     keys: bool = False
     _files: dict[str, BinaryIO] = field(default_factory=dict)
+    _found: "dict[tuple[Path, Request, tuple[MixPath, ...]], Requests]" = field(default_factory=dict)
 
     @property
     def open_files(self) -> Mapping[str, int]:
@@ -133,21 +136,12 @@ class RequestFiles:
 
         *Errors*: UsageError with file, line, and column.
         """
-        from prony.requests_from.build import of_data, of_list
-
-        if self.options.requests_from is not None:
-            path = self.options.requests_from
-            with read_from("requests_from =" if self.keys else "--requests-from", path) as file:
-                found = of_list(path.name, file, load.request)
-        elif self.options.data is not None:
-            path = self.options.data
-            with read_from("data =" if self.keys else "--data", path) as file:
-                found = of_data(path.name, file, load.request, paths)
-        else:
+        path = self.options.requests_from or self.options.data
+        if path is None:
             return load
-        known = self._files.setdefault(found.compiled.sha256, found.compiled.file)
-        if known is not found.compiled.file:
-            found.compiled.file.close()
+        # Loads that ask alike share it: a pipe of the shell can be read once.
+        key = path, load.request, tuple(paths)
+        found = self._found[key] = self._found.get(key) or self._compiled(path, load.request, paths)
         wish = self.options.order
         mix = found.mix(wish.order if wish else None, self.seed)
         stop = CountStop(found.compiled.rows) if wish is OrderOption.ONCE else load.stop
@@ -155,11 +149,26 @@ class RequestFiles:
         warmup_ns = 0 if wish is OrderOption.ONCE else load.warmup_ns
         return replace(load, request=request, mix=mix, stop=stop, warmup_ns=warmup_ns)
 
+    def _compiled(self, path: Path, request: Request, paths: Sequence[MixPath]) -> "Requests":
+        from prony.requests_from.build import of_data, of_list
+
+        is_list = self.options.requests_from is not None
+        typed, key = ("--requests-from", "requests_from =") if is_list else ("--data", "data =")
+        with read_from(key if self.keys else typed, path) as file:
+            found = of_list(path.name, file, request) if is_list else of_data(path.name, file, request, paths)
+        if self._files.setdefault(found.compiled.sha256, found.compiled.file) is not found.compiled.file:
+            found.compiled.file.close()
+        return found
+
     def of_study(self, study: str) -> "Callable[[WorkloadDocument, Workload], Workload]":
         """Return what reads the files that the loads of a study name, each from the study's own folder."""
+        from prony.workloads import expecting
+
         folder = Path(study).parent
 
         def of(part: "WorkloadDocument", load: Workload) -> Workload:
+            if part.form or part.body is not None:
+                load = expecting(_with_body(part, load, folder), part)
             if part.file is None:
                 return load
             listed, data = (folder / name if name else None for name in (part.requests_from, part.data))
@@ -169,11 +178,30 @@ class RequestFiles:
         return of
 
 
-def with_form(request: Request, form: Sequence[str], method_is_typed: bool) -> Request:
-    """Return the request with the form as its body."""
+def _with_body(part: "WorkloadDocument", load: Workload, folder: Path) -> Workload:
+    """Return the load with the body of the document, whose files are in ``folder``. What replies to the app's
+    own request must be says nothing of this one's.
+    """
+    own = load.request
+    if part.form:
+        fields = [_FILE_OF_FIELD.sub(lambda start: f"{start[0]}{folder}/", one) for one in part.form]
+        request = with_form(own, fields, part.method)
+    else:
+        text = part.body or ""
+        typed = f"@{folder / text[1:]}" if text.startswith("@") else text
+        request = replace(own, method=part.method or "POST", body=body_of("body =", typed))
+    return replace(load.expecting_nothing(), request=request)
+
+
+# Of a relative name.
+_FILE_OF_FIELD = re.compile(r"^[^=]+=@(?!/)")
+
+
+def with_form(request: Request, form: Sequence[str], method: str | None) -> Request:
+    """Return the request with the form as its body; ``method``: as it was typed."""
     body, content_type = multipart(form)
     typed = tuple(one for one in request.headers if one[0].lower() != "content-type")
-    method = request.method if method_is_typed else "POST"
+    method = request.method if method else "POST"
     return replace(request, method=method, headers=(*typed, ("Content-Type", content_type)), body=body)
 
 
@@ -197,10 +225,17 @@ def in_plan(plan: "Plan", files: RequestFiles, is_checked: bool) -> "Plan":
         cells = (replace(cell, workload=load) for cell, load in zip(plan.cells, loads, strict=True))
         plan = replace(plan, cells=tuple(cells))
     own = EngineChoice().name
-    of_files = (cell for cell in plan.cells if cell.workload.mix and cell.workload.mix.file)
-    if other := next((cell for cell in of_files if cell.engine.name != own), None):
-        raise UsageError(f"`{other.engine.name}` sends no requests from a file; only Prony's own engine does")
+    for cell in plan.cells:
+        if cell.engine.name != own and (what := _of_own_engine(cell.workload)):
+            raise UsageError(f"`{cell.engine.name}` {what}; only Prony's own engine does")
     return plan
+
+
+def _of_own_engine(load: Workload) -> str | None:
+    """Return what no other generator does, nor several of Prony's; null: nothing."""
+    if load.mix and load.mix.file:
+        return "sends no requests from a file"
+    return "knows no groups of users" if load.groups else None
 
 
 def _in_cell(load: Workload, files: RequestFiles, is_checked: bool = False) -> Workload:

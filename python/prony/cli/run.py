@@ -14,7 +14,7 @@ from prony.cli.applicable import (
 )
 from prony.cli.build_options import rules_of
 from prony.cli.flat import flattened
-from prony.cli.load_options import CheckOptions
+from prony.cli.load_options import AskOptions, CheckOptions
 from prony.cli.measure import Ending, cpus_of, dry_run, end, run_and_report
 from prony.cli.options import check_output, connections_of, duration_of, optional, pacing_of, studies_to
 from prony.cli.protocol import cross_checks_of, with_length, with_protocol
@@ -73,6 +73,8 @@ Examples:
 
   prony run --app shop:app --servers gunicorn,uwsgi --requests-from paths.csv    the requests of a file
 
+  prony run --app shop:app --servers gunicorn,granian --rate 550 --groups regions.toml    users near and far
+
   prony run --app shop:app --servers gunicorn --set gunicorn.workers=4 --dry-run
 
   prony run --app shop:app --servers gunicorn --set gunicorn.workers=2,4,8 --set gunicorn.threads=1,8
@@ -99,6 +101,7 @@ def run(
     what: WhatOptions,
     own: AppOptions,
     load: LoadOptions,
+    ask: AskOptions,
     files: FileOptions,
     check: CheckOptions,
     sure: SureOptions,
@@ -114,8 +117,9 @@ def run(
     """Measure a built-in study, a study's file, or your own app on several servers, and report the best."""
     from prony.catalog.schema.loader import load_catalog
 
-    options = RunOptions(given(context), study, what, own, load, check, sure, sandbox, output)
+    options = RunOptions(given(context), study, what, own, load, ask, check, sure, sandbox, output)
     files.check(options.typed, is_mix=False)
+    ask.check(keeps=ask.keep_alive is not False)
     check_output(output.json_to)
     known = load_catalog(tuple(what.catalog or ()))
     ending = Ending(output.json_to, output.strict, output.full, not output.no_html)
@@ -129,7 +133,7 @@ def run(
         return end(out, ending, 0 if status == ExitCode.COULD_NOT_MEASURE else status)
     refuse_options_of_another_run(options, known.apps)
     options = _in_folder_of_app(options)
-    refuse_masked(own.env or (), load.header or ())
+    refuse_masked(own.env or (), ask.header or ())
     requests = RequestFiles(files)
     context.call_on_close(requests.close)
     return _do(study_of(options, known, requests), ending, output.show_only)

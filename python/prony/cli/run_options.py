@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 
 import typer
 
-from prony.cli.load_options import Body, CheckOptions, Header, Method, RequestTimeout
+from prony.cli.load_options import AskOptions, CheckOptions, RequestTimeout
 from prony.cli.options import MAX_SEED, MAX_THREADS, PacingOption, engines_to, servers_to
 from prony.cli.sandbox_options import SandboxOptions
 from prony.model.facts import CloseLook
@@ -23,10 +23,6 @@ MAX_BLOCKS = 100_000
 MAX_SESSIONS = 1000
 _MOST_ROUNDS = 1000
 
-Paths = Annotated[
-    list[str] | None,
-    typer.Option(help="The path to request (/); several are a mix: --path /=9 --path /cart=1."),
-]
 ReadyTimeout = Annotated[
     str | None, typer.Option(help="How long a server may take to start with your app (15s).")
 ]
@@ -180,10 +176,6 @@ class LoadOptions:
     duration: Annotated[str | None, typer.Option(help="Length of each trial's window (10s).")] = None
     warmup: Annotated[str | None, typer.Option(help="The same load before each window (3s).")] = None
     timeout: RequestTimeout = "10s"
-    path: Paths = None
-    method: Method = "GET"
-    header: Header = None
-    body: Body = None
     ready_timeout: ReadyTimeout = None
     engine: Annotated[
         str | None,
@@ -343,6 +335,7 @@ class RunOptions:
     what: WhatOptions
     own: AppOptions
     load: LoadOptions
+    ask: AskOptions
     check: CheckOptions
     sure: SureOptions
     sandbox: SandboxOptions

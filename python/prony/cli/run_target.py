@@ -373,7 +373,7 @@ def _wanted(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
 # What this side does with the result, or what is typed otherwise there.
 _STAYS = ("target", "study", "directory", "out", "json_to", "full", "no_html", "strict", "env", "listen")
 # What would run there, and send the load from there.
-_REFUSED = ("engine", "cross_check", "fleet", "fleet_certificates", "python")
+_REFUSED = ("groups", "engine", "cross_check", "fleet", "fleet_certificates", "python")
 _FILES = ("requirements", "env_file", "catalog")
 
 

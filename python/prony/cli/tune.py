@@ -11,7 +11,7 @@ import typer
 
 from prony.cli.applicable import given
 from prony.cli.flat import flattened
-from prony.cli.load_options import Body, CheckOptions, Header, Method, RequestTimeout
+from prony.cli.load_options import AskOptions, CheckOptions, RequestTimeout
 from prony.cli.measure import cpus_of
 from prony.cli.options import check_output, duration_of
 from prony.cli.request_files import RequestFiles
@@ -20,7 +20,6 @@ from prony.cli.run_options import (
     AppOptions,
     LoadOptions,
     OutputOptions,
-    Paths,
     ReadyTimeout,
     RunOptions,
     SureOptions,
@@ -141,10 +140,6 @@ class TuneLoadOptions:
     ] = None
     warmup: Annotated[str, typer.Option(help="The same load before each window.")] = "1s"
     timeout: RequestTimeout = "10s"
-    path: Paths = None
-    method: Method = "GET"
-    header: Header = None
-    body: Body = None
     ready_timeout: ReadyTimeout = None
 
 
@@ -154,6 +149,7 @@ def tune(
     own: AppOptions,
     wanted: TuneOptions,
     load: TuneLoadOptions,
+    ask: AskOptions,
     check: CheckOptions,
     sandbox: SandboxOptions,
 ) -> int:
@@ -163,12 +159,13 @@ def tune(
     known, typed = load_catalog(()), given(context)
     _refuse(own, wanted, load)
     check_output(wanted.json_to)
-    refuse_masked(own.env or (), load.header or ())
+    ask.check(keeps=ask.keep_alive is not False)
+    refuse_masked(own.env or (), ask.header or ())
     conditions = _conditions(wanted.slo)
     incumbent = _current(own, known)
     servers = _servers(own, incumbent[0] if incumbent else None)
     own = replace(own, servers=servers, current=None, no_current=True)
-    options = _as_run(typed, own, wanted, load, check, sandbox)
+    options = replace(_as_run(typed, own, wanted, load, sandbox), ask=ask, check=check)
     template = _narrowed(study_of(options, known, RequestFiles()), own)
     if wanted.attempt is not None:
         return _attempt(template, wanted, incumbent[0] if incumbent else None)
@@ -375,7 +372,6 @@ def _as_run(
     own: AppOptions,
     wanted: TuneOptions,
     load: TuneLoadOptions,
-    check: CheckOptions,
     sandbox: SandboxOptions,
 ) -> RunOptions:
     """Return the options of the study that each stage is a part of."""
@@ -390,7 +386,8 @@ def _as_run(
         what=WhatOptions(),
         own=own,
         load=LoadOptions(**own_load),
-        check=check,
+        ask=AskOptions(),
+        check=CheckOptions(),
         sure=SureOptions(repeats=2, pilot="0s", no_calibration=True, seed=wanted.seed),
         sandbox=sandbox,
         output=OutputOptions(show_only=True),

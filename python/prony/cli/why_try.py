@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.cli.load_options import CheckOptions
+from prony.cli.load_options import AskOptions, CheckOptions
 from prony.cli.measure import cpus_of
 from prony.cli.request_files import RequestFiles
 from prony.cli.run import study_of
@@ -145,6 +145,7 @@ def _as_run(cell: "Cell", known: "Catalog", again: Again) -> RunOptions:
             no_current=True,
         ),
         load=load,
+        ask=_ask(cell.workload),
         check=CheckOptions(),
         sure=SureOptions(repeats=again.pairs, pilot="0s", no_calibration=True),
         sandbox=_sandbox(cell),
@@ -192,7 +193,8 @@ def _load(workload: "Workload") -> LoadOptions:
     from prony.model.workload import ClosedLoop, DurationStop, OpenLoop
 
     stop, request = workload.stop, workload.request
-    if workload.mix is not None or workload.groups or not isinstance(stop, DurationStop) or request.body:
+    more = workload.mix or workload.groups or workload.follow or workload.connection_requests
+    if more or workload.connection_age_ns or not isinstance(stop, DurationStop) or request.body:
         raise UsageError(f"`--try`: {workload.describe()} cannot be asked for again here")
     closed = workload.loop.connections if isinstance(workload.loop, ClosedLoop) else None
     rate = workload.loop.rate_per_s if isinstance(workload.loop, OpenLoop) else None
@@ -203,9 +205,16 @@ def _load(workload: "Workload") -> LoadOptions:
         duration=_typed(stop.duration_ns),
         warmup=_typed(workload.warmup_ns),
         timeout=_typed(workload.timeout_ns),
+    )
+
+
+def _ask(workload: "Workload") -> AskOptions:
+    request = workload.request
+    return AskOptions(
         path=[request.path],
         method=request.method,
         header=[f"{name}: {value}" for name, value in request.headers],
+        keep_alive=request.keep_alive,
     )
 
 

@@ -123,6 +123,12 @@ def _of_load(recording: Recording) -> Iterator[MetricFamily]:
     yield from _histogram("response", "from when each was due", times.ok_response)
     yield from _histogram("service", "from when each was sent", times.ok_service)
     yield MetricFamily("path_requests_total", "counter", "Requests of a mix by path.", _by_path(recording))
+    by_group = [
+        MetricSample({"group": one.name, "result": result}, number)
+        for one in recording.groups
+        for result, number in _results(one.account).items()
+    ]
+    yield MetricFamily("group_requests_total", "counter", "Requests by group of users.", by_group)
     limited = int(recording.generator.verdict.limited is not Limited.NO)
     yield _gauge("generator_limited", "1 if the generator may have been the limit.", limited)
 

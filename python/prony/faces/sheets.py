@@ -1,17 +1,25 @@
 """A study as tidy tables for other programs. Pure: rows are made on demand."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from prony.analysis.account import Tally
-from prony.analysis.latency import LatencySummary, load_statuses, read_distribution, summarise
+from prony.analysis.latency import (
+    LatencySummary,
+    LoadPart,
+    load_groups,
+    load_paths,
+    load_statuses,
+    read_distribution,
+    summarise,
+)
 from prony.analysis.missing import Missing
 from prony.analysis.steady_state import SteadyState
 from prony.analysis.summary import CellSummary, Estimate, cell_trimmed_mean, figures
 from prony.faces.over_sheets import ESTIMATE, UNITS, Row, Sheet, estimated, header, reason, session_sheets
 from prony.metrics import METRICS
 from prony.model.plan import Cell
-from prony.model.recording import Second
+from prony.model.recording import Recording, Second
 from prony.model.trial import Failed, Invalid, Outcome, Trial, TrialRecord
 from prony.reading.groups import Group
 from prony.reading.study import Reading
@@ -29,6 +37,7 @@ def sheets(reading: Reading, trials: Callable[[], Iterable[TrialRecord]]) -> tup
         Sheet("cells", (*_CELL, *_CELL_COLUMNS), _cell_rows(reading)),
         Sheet("requests", _REQUEST_COLUMNS, _request_rows(trials())),
         Sheet("statuses", _STATUS_COLUMNS, _status_rows(trials())),
+        *_part_sheets(reading, trials),
         Sheet("processes", _PROCESS_COLUMNS, _process_rows(trials())),
         Sheet("series", _SERIES_COLUMNS, _series_rows(trials())),
         Sheet("comparisons", _COMPARISON_COLUMNS, _comparison_rows(reading)),
@@ -136,6 +145,35 @@ def _status_rows(trials: Iterable[TrialRecord]) -> Iterator[Row]:
             times = (_three(one.latency["all"][f"{kind}_ns"]) for kind in ("response", "service"))
             counts = (one.status, one.requests, one.errors, one.body_received)
             yield record.id, trial.cell_id, trial.block, *counts, *chain(*times)
+
+
+_PART_COLUMNS = (
+    *("name", "weight", "asked [1]", "share [1]", "requests", "errors", "body_bytes [B]", "connections"),
+    *("of", "p50 [ns]", "p99 [ns]", "max [ns]"),
+)
+
+
+def _part_sheets(reading: Reading, trials: Callable[[], Iterable[TrialRecord]]) -> Iterator[Sheet]:
+    """Yield the paths of mixes, and the groups of users, where loads have any."""
+    loads = [cell.workload for cell in reading.plan.cells]
+    for name, parts, has in (
+        ("paths", load_paths, any(load.mix for load in loads)),
+        ("groups", load_groups, any(load.groups for load in loads)),
+    ):
+        if has:
+            yield Sheet(name, ("trial_id", "cell_id", "block", *_PART_COLUMNS), _part_rows(trials(), parts))
+
+
+def _part_rows(
+    trials: Iterable[TrialRecord], parts: Callable[[Recording | None], Sequence[LoadPart]]
+) -> Iterator[Row]:
+    """Yield the requests, bytes and times of all requests of each part of each trial's load."""
+    for record in trials:
+        trial = record.trial
+        for one in parts(trial.recording):
+            counts = (one.account.requests, one.account.lost, one.bytes.body_received, one.connections)
+            own = (one.name, one.weight, one.asked, one.share, *counts, one.kind)
+            yield record.id, trial.cell_id, trial.block, *own, *_three(one.all)
 
 
 def _three(times: LatencySummary | None) -> Row:

@@ -21,6 +21,10 @@ class Wire(StrEnum):
     HTTP2 = "http2"
 
 
+KEEPING = (Wire.HTTP, Wire.FASTCGI)
+"""Those whose connections are kept, one request after the other, so that a limit can end them."""
+
+
 class HttpVersion(StrEnum):
     """A version of HTTP/1."""
 

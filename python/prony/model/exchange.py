@@ -7,6 +7,7 @@
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
@@ -89,6 +90,15 @@ def status_ranges(text: str) -> tuple[tuple[int, int], ...] | None:
     if not all(re.fullmatch(r"[1-9][0-9]{2}|[1-9]xx", part) for part in parts):
         return None
     return tuple((int(part.replace("x", "0")), int(part.replace("x", "9"))) for part in parts)
+
+
+def status_alone(ranges: Sequence[tuple[int, int]]) -> int | None:
+    """Return the status that ranges are, which every generator can check; null: they are more, or none.
+
+    >>> status_alone(((200, 200),)), status_alone(((300, 399),))
+    (200, None)
+    """
+    return ranges[0][0] if len(ranges) == 1 and ranges[0][0] == ranges[0][1] else None
 
 
 def is_method(text: str) -> bool:

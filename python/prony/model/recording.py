@@ -19,7 +19,7 @@ from prony.model.facts import Fingerprint
 from prony.model.limit import GeneratorVerdict, Limit, Limited
 from prony.model.shapes import OPTIONAL, REST, ShapeError, at, decode
 from prony.model.shown import INTERNAL, shown
-from prony.model.workload import Pacing, Workload, fault_of_mix
+from prony.model.workload import Pacing, Workload, fault_of_groups, fault_of_mix
 from prony.units import seconds
 
 
@@ -712,8 +712,10 @@ def _check_groups(found: Recording) -> None:
     """Refuse groups that are not those of the load, or that do not make up the whole."""
     if not found.groups:
         return
-    load = found.spec.workload if found.spec else None
-    asked = [one.name for one in load.groups] if load else []
+    groups = found.spec.workload.groups if found.spec and found.spec.workload else ()
+    if fault := fault_of_groups(groups):
+        raise ShapeError(*fault, "recording", "spec", "workload", "groups")
+    asked = [one.name for one in groups]
     if [one.name for one in found.groups] != asked:
         raise ShapeError("the groups of the load", len(found.groups), "recording", "groups")
     _check_sum("groups", found, found.groups)

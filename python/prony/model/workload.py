@@ -53,6 +53,10 @@ MAX_STREAMS = 10_000
 """The engine's most; servers take a hundred or so."""
 
 
+MAX_GROUPS = 32
+"""The engine's most groups of users: each has a thread."""
+
+
 MAX_HOPS = 100
 """The engine's most; browsers stop at 20 redirects in a row."""
 
@@ -251,6 +255,26 @@ class UserGroup:
     delay_ns: int = field(default=0, metadata=OPTIONAL)
 
 
+def fault_of_groups(groups: Sequence[UserGroup]) -> tuple[str, object] | None:
+    """Return what was expected of the groups of a load, and what they have instead; null: they are sound.
+
+    >>> fault_of_groups((UserGroup("far", 1),))
+    ('2 to 32 groups', 1)
+    """
+    names = [one.name for one in groups]
+    if groups and not 2 <= len(groups) <= MAX_GROUPS:
+        return f"2 to {MAX_GROUPS} groups", len(groups)
+    for one in groups:
+        headers = [text for header in one.headers for text in header]
+        if not one.name or not all(map(is_header_value, (one.name, one.source or "", *headers))):
+            return "a name, and headers of one line each", one.name
+        if names.count(one.name) > 1:
+            return "each name once", one.name
+        if not 0 < one.weight < float("inf") or one.delay_ns < 0:
+            return "a weight above 0, and no delay below", one.weight
+    return None
+
+
 def is_weight(value: float) -> bool:
     """Return whether a path, or a request of a file, may have this weight."""
     return _WEIGHTS[0] <= value <= _WEIGHTS[1]
@@ -268,6 +292,9 @@ def _fault_of_file(file: RequestFile, paths: Sequence[MixPath]) -> tuple[str, ob
     if not re.fullmatch(r"[0-9a-f]{64}", file.sha256):
         return "64 hexadecimal digits", file.sha256
     return None if file.requests >= 1 and file.name else ("a name, and at least one request", file.requests)
+
+
+_FOLLOWED = ((200, 299),)
 
 
 def _more(name: str) -> Mapping[str, object]:
@@ -329,6 +356,29 @@ class Workload:
         """Return the load with these paths: with one as its request's, with more as a mix."""
         request = replace(self.request, path=paths[0].path)
         return replace(self, request=request, mix=Mix(tuple(paths), seed) if len(paths) > 1 else None)
+
+    def expecting_nothing(self) -> "Workload":
+        """Return the load without what replies to it must be."""
+        return replace(
+            self,
+            expect_status=None,
+            expect_statuses=(),
+            expect_headers=(),
+            expect_body=None,
+            expect_body_contains=(),
+            expect_body_sha256=None,
+        )
+
+    def following(self, hops: int) -> "Workload":
+        """Return the load with so many redirects in a row followed: one that is not followed to its end is no
+        success, unless it is said what is.
+
+        >>> Workload(ClosedLoop(1), CountStop(1)).following(3).expect_statuses
+        ((200, 299),)
+        """
+        says = not hops or self.expect_status is not None or self.expect_statuses
+        statuses = self.expect_statuses if says else _FOLLOWED
+        return replace(self, follow=hops, expect_statuses=statuses)
 
     def describe_request(self) -> str:
         """Return what is asked for, such as ``GET /``, or of a mix ``GET /=9 /cart=1``."""

@@ -7,7 +7,7 @@ What the windows of cells show beside their figures: whether they are steady, fu
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import inf
 
 from prony.analysis.accept_queue import SharedAddress
@@ -15,7 +15,7 @@ from prony.analysis.missing import Missing, Value
 from prony.analysis.steadiness import Steadiness
 from prony.analysis.steady_state import SteadyState
 from prony.analysis.summary import CellSummary, Estimate, TrialFigures, cell_trimmed_mean
-from prony.archive.codec import masked
+from prony.archive.codec import masked_load
 from prony.diagnosis.conclusion import Diagnosis
 from prony.metrics import METRICS
 from prony.model.observation import ListenerUsage
@@ -23,7 +23,7 @@ from prony.model.shapes import INLINE
 from prony.model.shown import INTERNAL, shown
 from prony.model.workload import Workload
 from prony.reading.failures import Ended, FailedAlike, FailedRequests, ended, failed_alike, failed_by_class
-from prony.reading.paths import CellPath, OtherPaths, cell_paths, other_paths
+from prony.reading.paths import CellPart, OtherPaths, cell_groups, cell_paths, other_paths
 
 # From here on a burst of connections no longer fits.
 _NEARLY_FULL = 0.9
@@ -68,6 +68,11 @@ def fullest_addresses(cell: CellSummary) -> tuple[SharedAddress, ...]:
     return tuple(fullest.values())
 
 
+def followed(cell: CellSummary) -> Mapping[str, int]:
+    """Return how many redirects the requests of a cell followed, by status."""
+    return dict(sum((Counter(trial.followed) for trial in cell.counted), Counter()))
+
+
 @dataclass(frozen=True, slots=True)
 class Uncounted:
     """A trial that does not count."""
@@ -102,8 +107,7 @@ class MeasuredCell:
     @shown
     def workload(self) -> Workload:
         """Its load, without the values of secret headers."""
-        load = self.summary.cell.workload
-        return replace(load, request=masked(load.request))
+        return masked_load(self.summary.cell.workload)
 
     @shown
     def by_block(self) -> Mapping[int, Mapping[str, float | None]]:
@@ -149,9 +153,19 @@ class MeasuredCell:
         return tuple(map(_uncounted, self.summary.others))
 
     @shown
-    def paths(self) -> tuple[CellPath, ...]:
+    def followed(self) -> Mapping[str, int]:
+        """Redirects that requests followed, by status, summed; they are no requests of the account."""
+        return followed(self.summary)
+
+    @shown
+    def paths(self) -> tuple[CellPart, ...]:
         """Each path of a mix; empty for one path."""
         return cell_paths(self.summary) if self.summary.cell.workload.mix else ()
+
+    @shown
+    def groups(self) -> tuple[CellPart, ...]:
+        """Each group of users; empty where all are alike."""
+        return cell_groups(self.summary) if self.summary.cell.workload.groups else ()
 
     @shown
     def other_paths(self) -> OtherPaths | None:

@@ -28,6 +28,7 @@ from prony.diagnosis.conclusion import Diagnosis, Frequent
 from prony.diagnosis.unequal_work import ALIKE, unequal_work
 from prony.factors import shared_sandbox
 from prony.metrics import METRICS, Better
+from prony.model.exchange import Request
 from prony.model.plan import Cell, Plan
 from prony.model.sandbox import SandboxChoice
 from prony.model.shown import INTERNAL, json_of, shown, shown_as
@@ -112,8 +113,8 @@ def groups_of(
     alike: dict[object, list[CellSummary]] = {}
     for cell in plan.cells:
         load = _load(cell.workload)
-        limits = (load.connection_requests, load.connection_age_ns)
-        whole = (load.loop, load.streams, load.stop, load.mix, limits)
+        users = (load.connection_requests, load.connection_age_ns, load.follow, load.groups)
+        whole = (load.loop, load.streams, load.stop, load.mix, users)
         kind: object = whole if compares_generators else (load, cell.engine)
         kept = cell.workload.request.keep_alive
         name = generator_name(cell) if compares_generators else None
@@ -162,18 +163,9 @@ def allowed_errors(plan: Plan) -> float:
 def _load(workload: Workload) -> Workload:
     """Return the load without the app's requests and expectations: two apps answer with different bodies.
 
-    A mix stays: it is a load of its own. So are streams, and kept connections: the caller separates these.
+    Kept connections are a load of their own too: the caller separates these.
     """
-    plain = Workload(workload.loop, workload.stop, mix=workload.mix, streams=workload.streams)
-    return replace(
-        plain,
-        warmup_ns=workload.warmup_ns,
-        timeout_ns=workload.timeout_ns,
-        connect_timeout_ns=workload.connect_timeout_ns,
-        grace_ns=workload.grace_ns,
-        connection_requests=workload.connection_requests,
-        connection_age_ns=workload.connection_age_ns,
-    )
+    return replace(workload.expecting_nothing(), request=Request())
 
 
 def _compares_generators(plan: Plan) -> bool:
@@ -266,7 +258,7 @@ def families(groups: Iterable[Group]) -> list[list[Group]]:
     alike: dict[object, list[Group]] = {}
     for group in (one for one in groups if not one.of_generators):
         load, kept = group.workload, group.workload.request.keep_alive
-        limits = (load.connection_requests, load.connection_age_ns)
+        limits = (load.connection_requests, load.connection_age_ns, load.follow, load.groups)
         own = (type(load.loop), load.streams, load.stop, load.mix, kept, limits, group.asks)
         same = (group.engine, group.sandbox, *own)
         alike.setdefault(same, []).append(group)

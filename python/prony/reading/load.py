@@ -12,8 +12,7 @@ from prony.analysis.account import Carried, RequestClass, Tally, tally
 from prony.analysis.latency import (
     EMPTY,
     LatencySummary,
-    LoadGroup,
-    LoadPath,
+    LoadPart,
     LoadStatus,
     Times,
     TimesOfKind,
@@ -127,11 +126,11 @@ class LoadReading:
     """Valid replies by their latency; null without any."""
     stages: tuple[StageReading, ...]
     """Of a load with `--stages`."""
-    paths: tuple[LoadPath, ...] = ()
+    paths: tuple[LoadPart, ...] = ()
     """Of a mix, each path; else empty."""
     statuses: tuple[LoadStatus, ...] = ()
     """By the status of their reply; empty where the generator does not report them."""
-    groups: tuple[LoadGroup, ...] = ()
+    groups: tuple[LoadPart, ...] = ()
     """Of a load with `--groups`; else empty."""
     conditions: tuple[ConditionResult, ...] = field(default=(), metadata=at("fail_if"))
 

@@ -1,4 +1,4 @@
-"""The paths of a cell's mix, over its trials.
+"""The paths of a cell's mix, and its groups of users, over its trials.
 
 Must not know words.
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from prony.analysis.account import Tally, together
 from prony.analysis.by_session import mean_of_sessions
-from prony.analysis.latency import LoadPath
+from prony.analysis.latency import LoadPart
 from prony.analysis.missing import Missing
 from prony.analysis.summary import (
     CellSummary,
@@ -27,18 +27,20 @@ _MOST_ROWS, _LEAST_PATHS = 20, 3
 
 
 @dataclass(frozen=True, slots=True)
-class CellPath:
-    """A path with the share that it was to have (``asked``), its requests, summed, and their ``share`` of
-    all; null where there were none.
+class CellPart:
+    """A path, or a group of users, with the share that it was to have (``asked``), its requests, summed, and
+    their ``share`` of all; null where there were none.
     """
 
-    path: str
+    name: str
     weight: float
     asked: float
     share: float | None
     account: Tally = field(metadata=INLINE)
+    body_received: int | None
+    """Bytes of the bodies of replies to the window's own requests, summed; null where nobody counts them."""
     kind: str = field(metadata=INTERNAL)
-    """Of these times, as in a `LoadPath`."""
+    """Of these times, as in a `LoadPart`."""
     percentiles: dict[str, Estimated]
     """Of the times of all its requests, by name, or why there is none."""
     censored_from: float | None = None
@@ -50,21 +52,30 @@ class CellPath:
         return f"{self.kind}_ns"
 
 
-def cell_paths(cell: CellSummary) -> tuple[CellPath, ...]:
-    """Return the paths of a cell over its trials that count, in the mix's order; none where it has no mix.
+def cell_paths(cell: CellSummary) -> tuple[CellPart, ...]:
+    """Return the paths of a cell over its trials that count, in the mix's order; none where it has no mix."""
+    return _over(cell, [trial.paths for trial in cell.counted])
+
+
+def cell_groups(cell: CellSummary) -> tuple[CellPart, ...]:
+    """Return the groups of users of a cell over its trials that count; none where all users are alike."""
+    return _over(cell, [trial.groups for trial in cell.counted])
+
+
+def _over(cell: CellSummary, trials: Sequence[Sequence[LoadPart]]) -> tuple[CellPart, ...]:
+    """Return the parts of a cell over its trials.
 
     *Definition*: percentiles of trials are replicates: the mean of them, never a percentile of all trials'
     requests. Where failures make one infinite in any trial, there is none, and none if too few trials count.
     """
     lost = lost_trials(cell.ok, cell.total)
-    each = zip(*(trial.paths for trial in cell.counted), strict=False)
     sessions = None if cell.by_session is None else [trial.session for trial in cell.counted]
-    return tuple(_over_trials(same, cell.account, lost, sessions) for same in each)
+    return tuple(_over_trials(same, cell.account, lost, sessions) for same in zip(*trials, strict=False))
 
 
 @dataclass(frozen=True, slots=True)
 class OtherPaths:
-    """How many of the paths of a cell tables leave out, and these together, as a `CellPath`."""
+    """How many of the paths of a cell tables leave out, and these together, as a `CellPart`."""
 
     paths: int
     asked: float
@@ -75,28 +86,29 @@ class OtherPaths:
 def shown_paths(cells: Sequence[CellSummary]) -> frozenset[int]:
     """Return which paths tables show of each of these cells, by their place in the mix: all, if that makes a
     short table; else those that fail most, at most as many as half, and those of the highest medians, in any
-    of the cells.
+    of the cells. None where no path failed and each has too few requests for a median.
     """
     each = [paths for cell in cells if (paths := cell_paths(cell))]
     places = range(max(map(len, each), default=0))
     if len(each) * len(places) <= _MOST_ROWS:
         return frozenset(places)
     # What a file has beyond its first hundred paths is a sum already.
-    alone = [k for k in places if each[0][k].path != OTHERS]
+    alone = [k for k in places if each[0][k].name != OTHERS]
     room = max(_LEAST_PATHS, _MOST_ROWS // len(each) - 1)
     lost = {k: max(paths[k].account.lost for paths in each) for k in alone}
     slow = {k: max(_median(paths[k]) for paths in each) for k in alone}
     failing = sorted((k for k in alone if lost[k]), key=lambda k: -lost[k])[: (room + 1) // 2]
-    slowest = sorted((k for k in alone if k not in failing), key=lambda k: slow[k], reverse=True)
+    timed = (k for k in alone if k not in failing and slow[k])
+    slowest = sorted(timed, key=lambda k: slow[k], reverse=True)
     return frozenset([*failing, *slowest][:room])
 
 
-def _median(path: CellPath) -> float:
+def _median(path: CellPart) -> float:
     found = path.percentiles["50"]
     return found.mean if isinstance(found, Estimate) else 0.0
 
 
-def other_paths(found: Sequence[CellPath], kept: Collection[int]) -> OtherPaths | None:
+def other_paths(found: Sequence[CellPart], kept: Collection[int]) -> OtherPaths | None:
     """Return the paths of a cell that are not shown; null: all are."""
     left = [path for place, path in enumerate(found) if place not in kept]
     if not left:
@@ -111,22 +123,24 @@ def other_paths(found: Sequence[CellPath], kept: Collection[int]) -> OtherPaths 
 
 
 def _over_trials(
-    same: Sequence[LoadPath], of: Tally, lost: str | None, sessions: Sequence[int] | None
-) -> CellPath:
+    same: Sequence[LoadPart], of: Tally, lost: str | None, sessions: Sequence[int] | None
+) -> CellPart:
     first, account = same[0], together(one.account for one in same)
-    return CellPath(
-        path=first.path,
+    bodies = [one.bytes.body_received for one in same]
+    return CellPart(
+        name=first.name,
         weight=first.weight,
         asked=first.asked,
         share=account.requests / of.requests if of.requests else None,
         account=account,
+        body_received=None if None in bodies else sum(filter(None, bodies)),
         kind=first.kind,
         percentiles={name: Missing(lost) if lost else _estimate(same, name, sessions) for name in _SHOWN},
         censored_from=min((at for one in same if (at := one.all.censored_from) is not None), default=None),
     )
 
 
-def _estimate(same: Sequence[LoadPath], name: str, sessions: Sequence[int] | None) -> Estimated:
+def _estimate(same: Sequence[LoadPart], name: str, sessions: Sequence[int] | None) -> Estimated:
     found = [one.all.percentiles[name] for one in same]
     known = [value for value in found if value is not None]
     if len(known) == len(found):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from prony.analysis.account import Carried, RequestClass
-from prony.analysis.latency import LatencySummary, LoadGroup, LoadPath, nothing_measured, summary_of
+from prony.analysis.latency import LatencySummary, LoadPart, nothing_measured, summary_of
 from prony.analysis.load_condition import ConditionResult
 from prony.analysis.rates import KEPT_RATE
 from prony.diagnosis.evidence import Affected
@@ -59,7 +59,7 @@ def load_document(reading: LoadReading) -> Document:
     if reading.paths:
         sections.append(_paths(reading.paths))
     if reading.groups:
-        sections.append(_groups(reading.groups))
+        sections.append(_groups(reading))
     # The whole says it where all ended alike.
     if len(reading.statuses) > 1:
         sections.append(statuses_section(reading))
@@ -561,24 +561,19 @@ def _stage_size(one: StageReading, at: str) -> Text:
     return text("{}", first) if first.value == last.value else text("{} to {}", first, last)
 
 
-def _paths(paths: Sequence[LoadPath]) -> Section:
-    names = [Entry(text("{}", Quote(one.path, pointer("paths", k, "path")))) for k, one in enumerate(paths)]
+def _paths(paths: Sequence[LoadPart]) -> Section:
+    names = [Entry(text("{}", Quote(one.name, pointer("paths", k, "name")))) for k, one in enumerate(paths)]
     said = f"All paths together are the whole. Latencies are {paths[0].kind} times of all."
     return _parts("paths", paths, {Column("path", text=True): names}, said)
 
 
-def _groups(groups: Sequence[LoadGroup]) -> Section:
-    places = [pointer("groups", k) for k in range(len(groups))]
-    names, delays = zip(
-        *(
-            (
-                Entry(text("{}", Quote(one.name, at + pointer("name")))),
-                Entry(text("{}", Figure(one.delay_ns, duration, at + pointer("delay_ns")))),
-            )
-            for one, at in zip(groups, places, strict=True)
-        ),
-        strict=True,
-    )
+def _groups(reading: LoadReading) -> Section:
+    groups, load = reading.groups, reading.workload
+    names = [Entry(text("{}", Quote(one.name, pointer("groups", k, "name")))) for k, one in enumerate(groups)]
+    delays = [
+        Entry(text("{}", Figure(one.delay_ns, duration, pointer("workload", "groups", k, "delay_ns"))))
+        for k, one in enumerate(load.groups if load else ())
+    ]
     kind = groups[0].kind
     said = (
         f"All groups together are the whole. Latencies are {kind} times of all, with the delay of each group."
@@ -591,7 +586,7 @@ def _groups(groups: Sequence[LoadGroup]) -> Section:
 
 def _parts(
     key: str,
-    parts: Sequence[LoadPath] | Sequence[LoadGroup],
+    parts: Sequence[LoadPart],
     names: Mapping[Column, Sequence[Entry]],
     said: str,
 ) -> Section:
@@ -616,7 +611,7 @@ def _parts(
     return Section(key.capitalize(), (Paragraph(said, Tone.QUIET), Table(columns, rows), notes.notes()))
 
 
-def _part(one: LoadPath | LoadGroup, at: str, scale: Scale, notes: Footnotes) -> tuple[Entry, ...]:
+def _part(one: LoadPart, at: str, scale: Scale, notes: Footnotes) -> tuple[Entry, ...]:
     line = _Line(one.all, "all", at + pointer(f"{one.kind}_ns", "all"), scale, notes)
     lost = one.account.lost
     share: Part = "—" if one.share is None else Figure(one.share, percent, at + pointer("share"))

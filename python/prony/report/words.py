@@ -147,6 +147,12 @@ def workload_words(workload: Workload, at: str) -> Text:
     said = text("{}, {}", _loop_words(workload, at), stop_words(workload, at))
     if not workload.request.keep_alive:
         said = text("{}, a connection for each request", said)
+    if workload.groups:
+        number = Figure(len(workload.groups), count, at + pointer("groups"))
+        said = text("{}, {} groups of users", said, number)
+    if workload.follow:
+        hops = counted(Figure(workload.follow, count, at + pointer("follow")), "redirect")
+        said = text("{}, up to {} followed", said, hops)
     return text("{}, {}", said, mix_words(workload.mix, at)) if workload.mix else said
 
 

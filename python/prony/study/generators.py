@@ -20,7 +20,7 @@ from prony.catalog.schema.settings import (
     needs_tls,
 )
 from prony.engine.registry import cannot_make, not_here, not_installed
-from prony.model.address import Address, Tls, Wire
+from prony.model.address import KEEPING, Address, Tls, Wire
 from prony.model.plan import Cell
 from prony.model.sandbox import SandboxKind
 from prony.model.workload import EngineChoice
@@ -30,6 +30,8 @@ ONE_AT_A_TIME = "several streams on a connection need HTTP/2, and it has one req
 another load.
 """
 ALWAYS_KEPT = "a connection for each request needs HTTP/1, and those of HTTP/2 are kept"
+NO_REDIRECTS = "redirects are followed over HTTP/1 alone"
+NO_LIMIT = "only connections of HTTP/1 and FastCGI end at a limit"
 ONLY_WITH_TLS = "it does not speak that wire without TLS"
 
 # Which server it is does not matter here, only what it speaks.
@@ -89,9 +91,14 @@ def _unspoken(cell: Cell, address: Address, catalog: Catalog) -> str | None:
 
 def _not_taken(cell: Cell, wire: Wire) -> str | None:
     """Return why nobody can send the cell's load over its subject's wire; null: it can be sent."""
-    if cell.workload.streams > 1 and wire is not Wire.HTTP2:
+    load = cell.workload
+    if load.streams > 1 and wire is not Wire.HTTP2:
         return ONE_AT_A_TIME
-    return ALWAYS_KEPT if wire is Wire.HTTP2 and not cell.workload.request.keep_alive else None
+    if load.follow and wire is not Wire.HTTP:
+        return NO_REDIRECTS
+    if (load.connection_requests or load.connection_age_ns) and wire not in KEEPING:
+        return NO_LIMIT
+    return ALWAYS_KEPT if wire is Wire.HTTP2 and not load.request.keep_alive else None
 
 
 def _address(cell: Cell, catalog: Catalog) -> Address:
@@ -127,5 +134,5 @@ def left_out_words(cells: Iterable[Cell], reasons: Mapping[int, str]) -> tuple[s
 
 
 def _who(cell: Cell, reason: str) -> str:
-    of_subject = (ONE_AT_A_TIME, ALWAYS_KEPT, ONLY_WITH_TLS)
+    of_subject = (ONE_AT_A_TIME, ALWAYS_KEPT, NO_REDIRECTS, NO_LIMIT, ONLY_WITH_TLS)
     return cell.subject.name if reason in of_subject else cell.engine.name

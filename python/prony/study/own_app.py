@@ -12,8 +12,8 @@ from prony.errors import UsageError
 from prony.model.exchange import Check, Contract, Request
 from prony.model.plan import Plan
 from prony.model.subject import App, Interface
-from prony.model.workload import Arrivals, MixPath
 from prony.study.equal_share import equal_share
+from prony.study_document import WorkloadDocument
 from prony.survey.current import Current
 from prony.survey.programs import usual_servers
 from prony.survey.sources import Program
@@ -36,7 +36,8 @@ class OwnApp:
 
     ``current``: the command of today, which is the first server; null: there is none, or it is left out.
 
-    ``expected``: the reply that each request must get; ``paths``: of a mix, in place of the request's.
+    ``load``: as a study's file would say it, with the paths of a mix in place of the request's. ``expected``:
+    the reply that each request must get.
 
     ``text``: what the user wrote; it is kept verbatim, as a study's file is. ``app`` null: only ``commands``,
     programs that answer by themselves. ``request`` null: what the app's contract asks first, which only a
@@ -50,19 +51,12 @@ class OwnApp:
     interface: Interface | None
     folder: Path
     servers: tuple[str, ...]
-    connections: tuple[int, ...] | None
-    streams: int
-    rate: float | None
-    arrivals: Arrivals
-    duration_ns: int
-    warmup_ns: int
-    timeout_ns: int
+    load: WorkloadDocument
     repeats: int
     request: Request | None
     expected: Check
     environment: dict[str, str]
     program: Program | None = None
-    paths: tuple[MixPath, ...] = ()
     current: Current | None = None
 
     @property
@@ -71,7 +65,7 @@ class OwnApp:
         if not self.expected.says_anything:
             return Contract()
         asked = self.expected.request
-        requests = [replace(asked, path=one.path) for one in self.paths] or [asked]
+        requests = [replace(asked, path=one.path) for one in self.load.paths] or [asked]
         return Contract(tuple(replace(self.expected, request=one) for one in requests))
 
 
@@ -298,13 +292,7 @@ def _document(
     interfaces: Mapping[str, Interface],
     notes: tuple[str, ...],
 ) -> "StudyDocument":
-    from prony.study_document import (
-        PathDocument,
-        ProfileDocument,
-        StudyDocument,
-        SubjectDocument,
-        WorkloadDocument,
-    )
+    from prony.study_document import ProfileDocument, StudyDocument, SubjectDocument
 
     subjects = []
     if wish.app is not None:
@@ -319,24 +307,14 @@ def _document(
     servers = [*(wish.servers if wish.app is not None else ()), *commands]
     what = _called(wish)
 
-    open_loop = wish.rate is not None
-    load = WorkloadDocument(
-        loop="open" if open_loop else "closed",
-        rate=(wish.rate,) if wish.rate is not None else None,
-        connections=wish.connections or (None if open_loop else (10,)),
-        streams=(wish.streams,),
-        arrivals=wish.arrivals,
-        paths=tuple(PathDocument(path=one.path, weight=one.weight) for one in wish.paths),
-    )
-    profile = ProfileDocument(
-        blocks=wish.repeats, duration=wish.duration_ns, warmup=wish.warmup_ns, timeout=wish.timeout_ns
-    )
+    assert wish.load.duration is not None, "it has all times"
+    profile = ProfileDocument(blocks=wish.repeats, duration=wish.load.duration)
     return StudyDocument(
         name=re.sub(r"[^a-z0-9]+", "-", app_name.lower()).strip("-") or "app",
         title=f"{what} on {len(servers)} server{'s' if len(servers) != 1 else ''}",
         question=_question(wish),
         subjects=tuple(subjects),
-        workloads=(load,),
+        workloads=(wish.load,),
         profiles={"custom": profile},
         notes=notes,
     )

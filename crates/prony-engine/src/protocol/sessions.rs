@@ -6,7 +6,7 @@ use crate::mix::Draw;
 use crate::random;
 use crate::requests::{Book, Kind, Template};
 use crate::schedule::Share;
-use crate::spec::{Mix, Order, Request, Spec, Target};
+use crate::spec::{Group, Mix, Order, Request, Spec, Target};
 use std::sync::Arc;
 
 /// A protocol whose requests are drawn, in the order of the load.
@@ -152,11 +152,15 @@ impl<P: Rendered> Sessions<P> {
         })
     }
 
-    /// The requests of a file.
+    /// The requests of a file, as the users of a group send them; each group goes through the file by itself.
     ///
     /// # Errors
     /// As of the protocol; [`Error::InvalidSpec`] for what it cannot have.
-    pub fn of_book(spec: &Spec, mix: &Mix, book: Arc<Book>) -> Result<Self, Error> {
+    pub fn of_book(spec: &Spec, mix: &Mix, book: Arc<Book>, group: Option<&Group>) -> Result<Self, Error> {
+        let kinds = book.kinds().iter();
+        let kinds: Vec<Kind> = kinds
+            .map(|kind| group.map_or_else(|| kind.clone(), |group| group.asking_kind(kind)))
+            .collect();
         let order = mix.file.as_ref().map_or(Order::InOrder, |file| file.order);
         let keep_alive = spec.workload.request.keep_alive;
         let is_by_row = !P::HAS_TEMPLATES;
@@ -168,14 +172,14 @@ impl<P: Rendered> Sessions<P> {
             }
             let of_row = |row| {
                 let (number, _) = book.kind_of(row);
-                let kind = &book.kinds()[number];
+                let kind = &kinds[number];
                 let (request, body) = book.request(kind, row, keep_alive);
                 Step::whole(&request, body.as_deref(), &spec.target, number + 1)
             };
             (0..book.rows()).map(of_row).collect()
         } else {
-            let kinds = book.kinds().iter().enumerate();
-            kinds
+            let numbered = kinds.iter().enumerate();
+            numbered
                 .map(|(number, kind)| Step::of(kind, spec, number + 1))
                 .collect()
         };
@@ -340,7 +344,12 @@ mod tests {
             .collect();
         let bytes = compiled(&json!([kind("POST"), kind("HEAD")]), &rows);
         let book = Arc::new(book(bytes, rows.len() as u64)?);
-        Sessions::of_book(spec, spec.workload.mix.as_ref().unwrap(), book)
+        Sessions::of_book(
+            spec,
+            spec.workload.mix.as_ref().unwrap(),
+            book,
+            spec.workload.groups.first(),
+        )
     }
 
     fn order(order: &str, count: usize) -> Vec<u32> {

@@ -3,6 +3,7 @@
 use super::{require, require_time, Loop, Request, Spec, Stop};
 use crate::error::Error;
 use crate::protocol::typed;
+use crate::requests::{Kind, Part};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
@@ -39,14 +40,25 @@ const MOST_NAME_BYTES: usize = 60;
 impl Group {
     /// Its request, where `request` is that of the load.
     pub fn asking(&self, request: &Request) -> Request {
-        let is_replaced = |name: &str| self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
-        let mut headers = request.headers.clone();
-        headers.retain(|(name, _)| !is_replaced(name));
-        headers.extend_from_slice(&self.headers);
         Request {
-            headers,
+            headers: self.with_own(&request.headers, str::to_owned),
             ..request.clone()
         }
+    }
+
+    /// Its request, where `kind` is of a file.
+    pub fn asking_kind(&self, kind: &Kind) -> Kind {
+        Kind {
+            headers: self.with_own(&kind.headers, |value| vec![Part::Text(value.to_owned())]),
+            ..kind.clone()
+        }
+    }
+
+    fn with_own<V: Clone>(&self, headers: &[(String, V)], of: impl Fn(&str) -> V) -> Vec<(String, V)> {
+        let is_replaced = |name: &str| self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
+        let kept = headers.iter().filter(|(name, _)| !is_replaced(name)).cloned();
+        let own = self.headers.iter().map(|(name, value)| (name.clone(), of(value)));
+        kept.chain(own).collect()
     }
 }
 
@@ -99,8 +111,6 @@ impl Spec {
             "none with groups",
         )?;
         require(load.follow == 0, "workload.follow", load.follow, "0 with groups")?;
-        let has_file = load.mix.as_ref().is_some_and(|mix| mix.file.is_some());
-        require(!has_file, "workload.mix.file", "a file", "none with groups")?;
         require(self.share.is_none(), "share", "...", "null with groups")
     }
 

@@ -233,6 +233,8 @@ def _reasons(tool: Tool, workload: Workload, address: Address) -> tuple[str, ...
             ("cannot change its load in stages", bool(workload.loop.stages)),
             ("has no time-out for connecting alone", workload.connect_timeout_ns is not None),
             ("cannot send a mix of paths", workload.mix is not None),
+            ("knows no groups of users", bool(workload.groups)),
+            ("does not follow redirects here", bool(workload.follow)),
             (
                 "does not end connections by a limit",
                 workload.connection_requests or workload.connection_age_ns,

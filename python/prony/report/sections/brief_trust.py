@@ -2,14 +2,14 @@
 the trials were.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from prony.analysis.account import are_redirects
 from prony.analysis.steadiness import Steadiness
 from prony.analysis.summary import NOT_STEADY, CellSummary
 from prony.model.facts import AskedProgram
 from prony.reading.brief import is_of_the_bench
-from prony.reading.cells import coarsest, unknown_pace
+from prony.reading.cells import coarsest, followed, unknown_pace
 from prony.reading.checks import Calibrations
 from prony.reading.findings import Shared
 from prony.reading.study import Reading
@@ -37,6 +37,7 @@ def trust_lines(reading: Reading) -> Iterator[Judgement]:
     yield from _asked(reading)
     yield from _trials(reading)
     yield from _statuses(reading)
+    yield from _followed(reading)
 
 
 def _generator(reading: Reading) -> Iterator[Judgement]:
@@ -206,16 +207,29 @@ def _statuses(reading: Reading) -> Iterator[Judgement]:
     if not redirected:
         yield Judgement("replies", Tone.PLAIN, said)
         return
-    words = "{}: most are redirects; with --expect-status {} they are failures"
+    words = "{}: most are redirects; --follow 3 follows them, with --expect-status {} they are failures"
     yield Judgement("replies", Tone.WARNING, text(words, said, Name(_USUAL)))
+
+
+def _followed(reading: Reading) -> Iterator[Judgement]:
+    """Yield how many redirects were followed: they are work of the server, and no requests."""
+    found = [cell for cell in reading.cells if followed(cell)]
+    if found:
+        and_more = text(" and {} more", Name(str(len(found) - 1))) if found[1:] else ""
+        words = _counts_by_status(followed(found[0]), cell_at(reading, found[0]) + pointer("followed"))
+        said = text("{}{}: {} followed, beside the requests", Name(found[0].name), and_more, words)
+        yield Judgement("redirects", Tone.PLAIN, said)
 
 
 def _by_status(reading: Reading, cell: CellSummary) -> Text:
     """Return how many valid replies of a cell had which status, most first."""
-    at = cell_at(reading, cell)
-    most_first = sorted(cell.account.ok_status.items(), key=lambda item: -item[1])
+    return _counts_by_status(cell.account.ok_status, cell_at(reading, cell) + pointer("ok_status"))
+
+
+def _counts_by_status(counts: Mapping[str, int], at: str) -> Text:
+    most_first = sorted(counts.items(), key=lambda item: -item[1])
     return joined(
-        text("{} with status {}", Figure(number, count, at + pointer("ok_status", status)), Name(status))
+        text("{} with status {}", Figure(number, count, at + pointer(status)), Name(status))
         for status, number in most_first
     )
 
