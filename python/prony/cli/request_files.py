@@ -170,11 +170,20 @@ class RequestFiles:
 
 
 def with_form(request: Request, form: Sequence[str], method_is_typed: bool) -> Request:
-    """Return the request with the form as its body."""
+    """Return the request with the form as its body.
+
+    *Errors*: UsageError for a typed ``Content-Type``, and as `multipart`.
+    """
+    typed = next((value for name, value in request.headers if name.lower() == "content-type"), None)
+    if typed is not None:
+        raise UsageError(
+            f"`-H 'Content-Type: {typed}'` and `--form` exclude each other: a form's type names what its "
+            "fields are parted by"
+        )
     body, content_type = multipart(form)
-    typed = tuple(one for one in request.headers if one[0].lower() != "content-type")
     method = request.method if method_is_typed else "POST"
-    return replace(request, method=method, headers=(*typed, ("Content-Type", content_type)), body=body)
+    headers = (*request.headers, ("Content-Type", content_type))
+    return replace(request, method=method, headers=headers, body=body)
 
 
 def in_plan(plan: "Plan", files: RequestFiles, is_checked: bool) -> "Plan":
