@@ -110,7 +110,9 @@ def redirect(asked: Asked, status: int) -> list[str]:
 
 def of_variables(pairs: dict[str, str], body: bytes, keeps: bool, frame: Callable[..., bytes]) -> Asked:
     """A request by its variables of CGI."""
-    headers = {name[5:].lower().replace("_", "-"): value for name, value in pairs.items() if name[:5] == "HTTP_"}
+    headers = {
+        name[5:].lower().replace("_", "-"): value for name, value in pairs.items() if name[:5] == "HTTP_"
+    }
     return Asked(pairs["REQUEST_METHOD"], pairs["REQUEST_URI"], headers, body, keeps, frame)
 
 
@@ -143,7 +145,9 @@ async def of_uwsgi(reader: Reader, writer: Writer) -> Asked:
         words.append(rest[2 : 2 + size].decode("latin-1"))
         rest = rest[2 + size :]
     pairs = dict(zip(words[::2], words[1::2], strict=True))
-    return of_variables(pairs, await reader.readexactly(int(pairs.get("CONTENT_LENGTH") or 0)), False, as_uwsgi)
+    return of_variables(
+        pairs, await reader.readexactly(int(pairs.get("CONTENT_LENGTH") or 0)), False, as_uwsgi
+    )
 
 
 async def of_fastcgi(reader: Reader, writer: Writer) -> Asked:
@@ -173,6 +177,7 @@ async def of_fastcgi(reader: Reader, writer: Writer) -> Asked:
 
 def as_fastcgi(asked: Asked, status: int, body: bytes) -> bytes:
     """A reply in records, some with padding, and something on the stream of errors."""
+
     def record(kind: int, content: bytes, padding: int = 0) -> bytes:
         return bytes([1, kind, 0, 1, *len(content).to_bytes(2), padding, 0]) + content + bytes(padding)
 

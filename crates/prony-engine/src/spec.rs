@@ -104,7 +104,9 @@ impl Behind {
             &self.authorization,
             asked.headers.iter().any(|(name, _)| is_typed(name)),
         ) {
-            asked.headers.push((PROXY_AUTHORIZATION.to_owned(), value.clone()));
+            asked
+                .headers
+                .push((PROXY_AUTHORIZATION.to_owned(), value.clone()));
         }
         asked
     }
@@ -848,7 +850,8 @@ impl Spec {
         let (load, wire) = (&self.workload, &self.target.wire);
         let is_alone = !matches!(wire, Wire::Http2 { .. });
         let has_limit = load.connection_requests.is_some() || load.connection_age_ns.is_some();
-        let fits = !has_limit || !load.request.keep_alive || typed::keeps_alive(&load.request, *wire);
+        let closes = load.request.keep_alive && !typed::keeps_alive(&load.request, *wire);
+        let fits = !has_limit || !closes || load.request_file().is_some();
         let expected = "none of that name: a limit of connections needs some that are kept";
         require(fits, "workload.request.headers", "Connection: close", expected)?;
         if let Some(requests) = load.connection_requests {

@@ -69,7 +69,9 @@ fn check_coding(headers: &Headers, version: HttpVersion) -> Result<(), Error> {
         return Err(refusal("transfer-encoding", value, expected));
     }
     let chunked = codings.iter().filter(|one| one.eq_ignore_ascii_case("chunked"));
-    let is_last = codings.last().is_some_and(|last| last.eq_ignore_ascii_case("chunked"));
+    let is_last = codings
+        .last()
+        .is_some_and(|last| last.eq_ignore_ascii_case("chunked"));
     if chunked.count() != 1 || !is_last {
         return Err(refusal("transfer-encoding", value, "`chunked` once, in the end"));
     }
