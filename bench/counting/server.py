@@ -1,8 +1,8 @@
 """A server that counts all that it is asked: `server.py FOLDER CERTIFICATE KEY`.
 
-It speaks HTTP/1 (also over TLS, over a Unix socket in the folder, and as a proxy), FastCGI, uwsgi and SCGI, and
-prints its ports as JSON. Each line of its input is a mode, in which it begins to count anew; it answers with what it
-counted until then. What it replies is a function of the path and the mode alone:
+It speaks HTTP/1 (also over TLS, over a Unix socket in the folder, and as a proxy), FastCGI, uwsgi and SCGI,
+and prints its ports as JSON. Each line of its input is a mode, in which it begins to count anew; to `?` it
+answers with its counts. What it replies is a function of the path and the mode alone:
 
 - `/r/N`: N times 37, modulo 4000, bytes, in a form by N modulo 4; `?s=404` has that status
 - `/hop/K/N`: a redirect to `/hop/K-1/N`; with a K of 0 as `/r/N`
@@ -258,8 +258,7 @@ async def proxied(reader: Reader, writer: Writer) -> Asked:
         raise ConnectionError
     again = asyncio.StreamReader()
     again.feed_data(head)
-    asked = await of_http(Joined(again, reader), writer)  # type: ignore[arg-type]
-    return asked
+    return await of_http(Joined(again, reader), writer)  # type: ignore[arg-type]
 
 
 class Joined:
@@ -284,7 +283,7 @@ async def piped(reader: Reader, writer: Writer) -> None:
 
 async def main() -> None:
     """Serve until the input ends."""
-    global NOW
+    global NOW  # noqa: PLW0603 - the whole server has one mode
     folder, certificate, key = sys.argv[1:]
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     tls.load_cert_chain(certificate, key)
@@ -295,7 +294,7 @@ async def main() -> None:
         ("fcgi", of_fastcgi, None), ("uwsgi", of_uwsgi, None), ("scgi", of_scgi, None),
     ):  # fmt: skip
         handle = lambda *ends, read=read: serve(read, *ends)  # noqa: E731 - of this name
-        server = await asyncio.start_server(handle, "0.0.0.0", 0, ssl=context, backlog=4096)
+        server = await asyncio.start_server(handle, "0.0.0.0", 0, ssl=context, backlog=4096)  # noqa: S104 - all of 127.0.0.0/8
         ports[name] = server.sockets[0].getsockname()[1]
         path = Path(folder, f"{name}.sock")
         if context is None and name != "proxy":
