@@ -309,7 +309,7 @@ def _among_groups(workload: Workload, file: Path, typed: Mapping[str, str]) -> W
             f"`{wrong[0]}` does not work with `--groups`{of_rates}", hint="leave out one of them"
         )
     groups = user_groups(file)
-    if "form" in typed and any(
+    if "form_fields" in typed and any(
         name.lower() == "content-type" for group in groups for name, _ in group.headers
     ):
         raise UsageError(f"`{file.name}`: a group's `Content-Type` and `--form` exclude each other")
