@@ -5,10 +5,15 @@ use crate::spec::{HttpVersion, Request, Wire};
 
 type Headers = [(String, String)];
 
-/// Whether a connection goes on after the reply: a typed `Connection: close` ends it, where that is a word of the wire's own.
+/// Whether a connection goes on after the reply: uwsgi and SCGI have one for each request, and a typed `Connection: close` ends it where
+/// that is a word of the wire's own.
 pub(crate) fn keeps_alive(request: &Request, wire: Wire) -> bool {
-    let closes = matches!(wire, Wire::Http { .. }) && has(&request.headers, "connection", "close");
-    request.keep_alive && !closes
+    let ends = match wire {
+        Wire::Http { .. } => has(&request.headers, "connection", "close"),
+        Wire::Uwsgi { .. } | Wire::Scgi {} => true,
+        Wire::Fastcgi {} | Wire::Http2 { .. } => false,
+    };
+    request.keep_alive && !ends
 }
 
 /// Whether bodies are sent in chunks.
@@ -206,6 +211,8 @@ mod tests {
             (USUAL, "closed", true),
             (USUAL, "keep-alive", true),
             (Wire::Fastcgi {}, "close", true),
+            (Wire::Uwsgi { modifier1: 0 }, "keep-alive", false),
+            (Wire::Scgi {}, "keep-alive", false),
         ] {
             let asked = request("GET", "/", &[("cOnnection", value)]);
             assert_eq!(keeps_alive(&asked, wire), keeps, "{wire:?} {value}");
