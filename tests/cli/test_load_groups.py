@@ -111,3 +111,10 @@ def test_what_does_not_go_with_groups_is_refused(said, regions, more):
 def test_a_file_that_is_not_there_is_named(said, tmp_path):
     done = said("load", NOBODY_HOME, "--groups", str(tmp_path / "none.toml"))
     assert (done.status, "none.toml: cannot be read" in done.err) == (2, True)
+
+
+def test_a_form_has_its_own_type_in_each_group(said, regions):
+    regions.write_text(REGIONS.replace("Accept", '"content-Type"'))
+    done = said("load", "http://127.0.0.1:9/", "-n", "9", "--groups", str(regions), "--form", "a=1")
+    assert done.status == 2
+    assert "a group's `Content-Type` and `--form` exclude each other" in done.err

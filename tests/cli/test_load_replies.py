@@ -189,6 +189,11 @@ def test_a_typed_close_ends_connections(said):
         (["-H", "Transfer-Encoding: chunked", "--http1.0"], "none of that name with HTTP/1.0"),
         (["-H", "Host: a", "-H", "Host: b"], "one of that name"),
         (["-H", "Connection: close", "--http2"], "HTTP/2 does not have it"),
+        (["-H", "Connection: x, Close", "--requests-per-connection", "3"], "needs some that are kept"),
+        (["-H", "Content-Length: +1", "--body", "x"], "expected 1, or none"),
+        (["-H", "Transfer-Encoding:", "--body", "x"], "`chunked` once, in the end"),
+        (["-H", "content-type: text/plain", "--form", "a=1"], "exclude each other"),
+        (["-m", "CONNECT"], "that asks for a tunnel"),
     ],
 )
 def test_a_header_that_contradicts_a_setting_is_refused(said, arguments, words):

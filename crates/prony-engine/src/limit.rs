@@ -130,7 +130,8 @@ const BYTES_PER_CONNECTION: u64 = 16 * 1024;
 // Of TLS, both ends: 8 kB each were measured.
 const BYTES_PER_SESSION: u64 = 16 * 1024;
 
-fn ports() -> Option<u64> {
+/// The ports of one address towards one server; null: not known.
+pub fn ports() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
     let mut ends = text.split_ascii_whitespace().map(str::parse::<u64>);
     let (low, high) = (ends.next()?.ok()?, ends.next()?.ok()?);

@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::expect::ExpectedHeader;
 use crate::requests::{length_mark, Kind, Piece, Template};
 use crate::schedule::Share;
-use crate::spec::{HttpVersion, Request, Target};
+use crate::spec::{HttpVersion, Request, Target, Wire};
 use std::sync::Arc;
 
 /// Where a reply is after [`Reader::feed`].
@@ -173,7 +173,7 @@ impl Http1 {
             request: http1::render_request(version, request, body, default_host),
             is_head: method == "HEAD",
             is_idempotent: is_idempotent(method),
-            keep_alive: request.keep_alive && !typed::closes(&request.headers),
+            keep_alive: typed::keeps_alive(request, Wire::Http { version }),
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::driver::{self, Addresses, Driver, Epoll, Tls, Tunnel};
 use crate::error::Error;
 use crate::event::{Event, LastSecond, Phase};
 use crate::generator::{Generator, Thread};
-use crate::limit::{Limits, SPARE_DESCRIPTORS};
+use crate::limit::{ports, Limits, SPARE_DESCRIPTORS};
 use crate::protocol::{FastCgi, Http1, Http2, Protocol, Rendered, Scgi, Sessions, Uwsgi};
 use crate::recorder::{
     raw_rows, seconds, Ledger, PathLedger, RawRows, Recorder, Seconds, StageLedger, StreamTimes,
@@ -134,6 +134,7 @@ pub fn run_with(
     check_sources(spec)?;
     cpu::raise_descriptor_limit();
     check_descriptors(spec)?;
+    check_ports(spec)?;
     let limits = Limits::of(spec, &resolve_one(&spec.target, &spec.target.host)?);
     on_event(&Event::Started {
         limit: limits.run,
@@ -887,6 +888,29 @@ fn check_descriptors(spec: &Spec) -> Result<(), Error> {
     }
     Err(Error::InvalidSpec(format!(
         "`workload.loop.connections` is `{asked}`; expected at most {most}: this process may have {limit} descriptors (`ulimit -Hn`)"
+    )))
+}
+
+/// Whether connections have ports: over IPv4 loopback they come from many addresses, else each address of the target has those of one.
+fn check_ports(spec: &Spec) -> Result<(), Error> {
+    let has_sources = spec.workload.groups.iter().any(|group| group.source.is_some());
+    let (Some(asked), Some(ports)) = (spec.own_connections(), ports()) else {
+        return Ok(());
+    };
+    if asked as u64 <= ports || has_sources || spec.target.socket == Socket::Unix {
+        return Ok(());
+    }
+    let hosts = spec.target.hosts();
+    let found: Result<Vec<_>, Error> = hosts.map(|host| resolve_one(&spec.target, host)).collect();
+    let found = found?;
+    let most = ports.saturating_mul(found.len() as u64);
+    if asked as u64 <= most || found.iter().any(Address::is_ipv4_loopback) {
+        return Ok(());
+    }
+    Err(Error::InvalidSpec(format!(
+        "`workload.loop.connections` is `{asked}`; expected at most {most}: so many ports this machine has towards {} \
+         (`net.ipv4.ip_local_port_range`)",
+        spec.target.host
     )))
 }
 

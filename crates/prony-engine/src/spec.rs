@@ -99,11 +99,15 @@ impl Behind {
     fn asked(&self, request: &Request) -> Request {
         let mut asked = request.clone();
         asked.path = format!("http://{}{}", self.authority, request.path);
-        let header = self
-            .authorization
-            .iter()
-            .map(|value| (PROXY_AUTHORIZATION.to_owned(), value.clone()));
-        asked.headers.extend(header);
+        let is_typed = |name: &str| name.eq_ignore_ascii_case(PROXY_AUTHORIZATION);
+        if let (Some(value), false) = (
+            &self.authorization,
+            asked.headers.iter().any(|(name, _)| is_typed(name)),
+        ) {
+            asked
+                .headers
+                .push((PROXY_AUTHORIZATION.to_owned(), value.clone()));
+        }
         asked
     }
 
@@ -845,6 +849,11 @@ impl Spec {
     fn check_connections(&self) -> Result<(), Error> {
         let (load, wire) = (&self.workload, &self.target.wire);
         let is_alone = !matches!(wire, Wire::Http2 { .. });
+        let has_limit = load.connection_requests.is_some() || load.connection_age_ns.is_some();
+        let closes = load.request.keep_alive && !typed::keeps_alive(&load.request, *wire);
+        let fits = !has_limit || !closes || load.request_file().is_some();
+        let expected = "none of that name: a limit of connections needs some that are kept";
+        require(fits, "workload.request.headers", "Connection: close", expected)?;
         if let Some(requests) = load.connection_requests {
             let fits = requests >= 1 && is_alone;
             let field = "workload.connection_requests";
@@ -1047,8 +1056,10 @@ impl Request {
 }
 
 pub(crate) fn check_method(method: &str) -> Result<(), Error> {
-    let expected = "a method such as GET";
-    require(is_token(method), "workload.request.method", method, expected)
+    let field = "workload.request.method";
+    require(is_token(method), field, method, "a method such as GET")?;
+    let expected = "another: that asks for a tunnel, not for a path";
+    require(method != "CONNECT", field, method, expected)
 }
 
 pub(crate) fn check_path(field: &str, path: &str) -> Result<(), Error> {
@@ -1147,6 +1158,22 @@ mod tests {
     }
 
     #[test]
+    fn connections_that_a_typed_header_closes_have_no_other_limit() {
+        let closing = PLAIN.replace("\"a\", \"b\"", "\"Connection\", \"x, Close\"");
+        assert!(Spec::from_json(&closing).is_ok());
+        for limit in ["\"connection_requests\": 9", "\"connection_age_ns\": 9"] {
+            let limited = closing.replace("\"timeout_ns\"", &format!("{limit}, \"timeout_ns\""));
+            let error = Spec::from_json(&limited).unwrap_err().to_string();
+            assert!(error.contains("needs some that are kept"), "{limited}: {error}");
+            let over_fastcgi = limited.replace(
+                "\"port\": 8000",
+                "\"port\": 8000, \"wire\": {\"kind\": \"fastcgi\"}",
+            );
+            assert!(Spec::from_json(&over_fastcgi).is_ok(), "{over_fastcgi}");
+        }
+    }
+
+    #[test]
     fn a_unix_socket_is_an_absolute_path_without_a_port() {
         let target = |host: &str, port| Target {
             host: host.to_owned(),
@@ -1188,6 +1215,11 @@ mod tests {
                 "\"path\": \"/\"",
                 "\"path\": \"x\"",
                 "`workload.request.path` is `x`; expected a path that starts with /",
+            ),
+            (
+                "\"GET\"",
+                "\"CONNECT\"",
+                "`workload.request.method` is `CONNECT`; expected another",
             ),
             (
                 "[\"a\", \"b\"]",

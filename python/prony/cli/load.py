@@ -304,7 +304,12 @@ def _among_groups(workload: Workload, file: Path, typed: Mapping[str, str]) -> W
         raise UsageError(
             f"`{wrong[0]}` does not work with `--groups`{of_rates}", hint="leave out one of them"
         )
-    return replace(workload, groups=users_of(user_groups(file)))
+    groups = users_of(user_groups(file))
+    if "form" in typed and any(
+        name.lower() == "content-type" for group in groups for name, _ in group.headers
+    ):
+        raise UsageError(f"`{file.name}`: a group's `Content-Type` and `--form` exclude each other")
+    return replace(workload, groups=groups)
 
 
 # A closed loop in stages has no use for these, and its stages say how many connections it has.

@@ -185,7 +185,9 @@ def _with_body(part: "WorkloadDocument", load: Workload, folder: Path) -> Worklo
     own = load.request
     if part.form:
         fields = [_FILE_OF_FIELD.sub(lambda start: f"{start[0]}{folder}/", one) for one in part.form]
-        request = with_form(own, fields, part.method)
+        named = {name.lower() for name in part.headers}
+        kept = [one for one in own.headers if one[0].lower() != "content-type" or "content-type" in named]
+        request = with_form(replace(own, headers=tuple(kept)), fields, part.method)
     else:
         text = part.body or ""
         typed = f"@{folder / text[1:]}" if text.startswith("@") else text
@@ -198,11 +200,19 @@ _FILE_OF_FIELD = re.compile(r"^[^=]+=@(?!/)")
 
 
 def with_form(request: Request, form: Sequence[str], method: str | None) -> Request:
-    """Return the request with the form as its body; ``method``: as it was typed."""
+    """Return the request with the form as its body; ``method``: as it was typed.
+
+    *Errors*: UsageError for a typed ``Content-Type``, and as `multipart`.
+    """
+    typed = next((value for name, value in request.headers if name.lower() == "content-type"), None)
+    if typed is not None:
+        raise UsageError(
+            f"`-H 'Content-Type: {typed}'` and `--form` exclude each other: a form's type names what its "
+            "fields are parted by"
+        )
     body, content_type = multipart(form)
-    typed = tuple(one for one in request.headers if one[0].lower() != "content-type")
-    method = request.method if method else "POST"
-    return replace(request, method=method, headers=(*typed, ("Content-Type", content_type)), body=body)
+    headers = (*request.headers, ("Content-Type", content_type))
+    return replace(request, method=request.method if method else "POST", headers=headers, body=body)
 
 
 def in_plan(plan: "Plan", files: RequestFiles, is_checked: bool) -> "Plan":

@@ -53,6 +53,11 @@ fn add_header(variables: &mut Variables, header: &str, value: &[u8]) -> Result<(
                 "`workload.request.headers` has `{header}`; expected none: CGI knows a Content-Length only"
             )))
         }
+        "CONTENT_LENGTH" if header.contains('_') => {
+            return Err(Error::InvalidSpec(format!(
+                "`workload.request.headers` has `{header}`; expected none: in CGI that is the Content-Length"
+            )))
+        }
         "CONTENT_LENGTH" | "CONTENT_TYPE" => (name, ", "),
         "COOKIE" => (format!("HTTP_{name}"), "; "),
         _ => (format!("HTTP_{name}"), ", "),
@@ -204,6 +209,11 @@ pub(super) mod tests {
                 "/",
                 "Transfer-Encoding",
                 "`workload.request.headers` has `Transfer-Encoding`; expected none",
+            ),
+            (
+                "/",
+                "content_length",
+                "`workload.request.headers` has `content_length`; expected none",
             ),
         ] {
             let error =

@@ -6,7 +6,7 @@ use crate::mix::Draw;
 use crate::random;
 use crate::requests::{Book, Kind, Template};
 use crate::schedule::Share;
-use crate::spec::{Group, Mix, Order, Request, Spec, Target};
+use crate::spec::{Group, Mix, Order, Request, Spec, Target, Wire};
 use std::sync::Arc;
 
 /// A protocol whose requests are drawn, in the order of the load.
@@ -207,7 +207,7 @@ impl<P: Rendered> Step<P> {
     ) -> Result<Self, Error> {
         typed::check(request, body.map_or(0, <[u8]>::len), target.wire)?;
         let writer = Writer::Whole(P::rendered(request, body, target)?);
-        Ok(Self::new(writer, request, expectation))
+        Ok(Self::new(writer, request, target.wire, expectation))
     }
 
     /// Of a kind with holes, or of one without.
@@ -224,17 +224,18 @@ impl<P: Rendered> Step<P> {
         Ok(Self::new(
             Writer::Open { template, fields },
             &request,
+            spec.target.wire,
             expectation,
         ))
     }
 
-    fn new(writer: Writer<P>, request: &Request, expectation: usize) -> Self {
+    fn new(writer: Writer<P>, request: &Request, wire: Wire, expectation: usize) -> Self {
         Self {
             writer,
             expectation: expectation as u16,
             is_head: request.method == "HEAD",
             is_idempotent: is_idempotent(&request.method),
-            keeps_alive: request.keep_alive && !typed::closes(&request.headers),
+            keeps_alive: typed::keeps_alive(request, wire),
         }
     }
 }

@@ -5,9 +5,15 @@ use crate::spec::{HttpVersion, Request, Wire};
 
 type Headers = [(String, String)];
 
-/// Whether connections are to end with each reply, by `Connection: close`.
-pub(super) fn closes(headers: &Headers) -> bool {
-    has(headers, "connection", "close")
+/// Whether a connection goes on after the reply: uwsgi and SCGI have one for each request, and a typed `Connection: close` ends it where
+/// that is a word of the wire's own.
+pub(crate) fn keeps_alive(request: &Request, wire: Wire) -> bool {
+    let ends = match wire {
+        Wire::Http { .. } => has(&request.headers, "connection", "close"),
+        Wire::Uwsgi { .. } | Wire::Scgi {} => true,
+        Wire::Fastcgi {} | Wire::Http2 { .. } => false,
+    };
+    request.keep_alive && !ends
 }
 
 /// Whether bodies are sent in chunks.
@@ -49,7 +55,8 @@ fn check_length(headers: &Headers, body_bytes: usize) -> Result<(), Error> {
     let Some(value) = values(headers, "content-length").next() else {
         return Ok(());
     };
-    if value.trim().parse() == Ok(body_bytes) {
+    let digits = value.trim();
+    if digits.bytes().all(|byte| byte.is_ascii_digit()) && digits.parse() == Ok(body_bytes) {
         return Ok(());
     }
     let expected = format!("{body_bytes}, or none of that name: so long is the body");
@@ -59,7 +66,7 @@ fn check_length(headers: &Headers, body_bytes: usize) -> Result<(), Error> {
 /// Without `chunked` in the end, nobody could know where the body ends (RFC 9112 section 6.1).
 fn check_coding(headers: &Headers, version: HttpVersion) -> Result<(), Error> {
     let codings: Vec<&str> = elements(headers, "transfer-encoding").collect();
-    let (Some(last), Some(value)) = (codings.last(), values(headers, "transfer-encoding").next()) else {
+    let Some(value) = values(headers, "transfer-encoding").next() else {
         return Ok(());
     };
     if version == HttpVersion::V1_0 {
@@ -67,7 +74,10 @@ fn check_coding(headers: &Headers, version: HttpVersion) -> Result<(), Error> {
         return Err(refusal("transfer-encoding", value, expected));
     }
     let chunked = codings.iter().filter(|one| one.eq_ignore_ascii_case("chunked"));
-    if chunked.count() != 1 || !last.eq_ignore_ascii_case("chunked") {
+    let is_last = codings
+        .last()
+        .is_some_and(|last| last.eq_ignore_ascii_case("chunked"));
+    if chunked.count() != 1 || !is_last {
         return Err(refusal("transfer-encoding", value, "`chunked` once, in the end"));
     }
     refuse(
@@ -80,7 +90,7 @@ fn check_coding(headers: &Headers, version: HttpVersion) -> Result<(), Error> {
 fn check_connection(request: &Request) -> Result<(), Error> {
     let headers = &request.headers;
     let keeps = has(headers, "connection", "keep-alive");
-    if keeps && closes(headers) {
+    if keeps && has(headers, "connection", "close") {
         return Err(refusal("connection", "close, keep-alive", "one of both"));
     }
     if keeps && !request.keep_alive {
@@ -148,7 +158,10 @@ mod tests {
             (&[("Host", "a"), ("host", "b")], "one of that name"),
             (&[("content-length", "4")], "expected 5, or none"),
             (&[("Content-Length", "5, 5")], "expected 5, or none"),
+            (&[("Content-Length", "+5")], "expected 5, or none"),
+            (&[("Content-Length", "")], "expected 5, or none"),
             (&[("Transfer-Encoding", "gzip")], "`chunked` once, in the end"),
+            (&[("Transfer-Encoding", " , ")], "`chunked` once, in the end"),
             (
                 &[("Transfer-Encoding", "chunked, gzip")],
                 "`chunked` once, in the end",
@@ -192,8 +205,17 @@ mod tests {
 
     #[test]
     fn a_connection_is_closed_by_any_of_its_elements_whatever_their_case() {
-        let headers = |value: &str| vec![("cOnnection".to_owned(), value.to_owned())];
-        assert!(closes(&headers("close")) && closes(&headers("TE,  Close")));
-        assert!(!closes(&headers("closed")) && !closes(&headers("keep-alive")));
+        for (wire, value, keeps) in [
+            (USUAL, "close", false),
+            (USUAL, "TE,  Close", false),
+            (USUAL, "closed", true),
+            (USUAL, "keep-alive", true),
+            (Wire::Fastcgi {}, "close", true),
+            (Wire::Uwsgi { modifier1: 0 }, "keep-alive", false),
+            (Wire::Scgi {}, "keep-alive", false),
+        ] {
+            let asked = request("GET", "/", &[("cOnnection", value)]);
+            assert_eq!(keeps_alive(&asked, wire), keeps, "{wire:?} {value}");
+        }
     }
 }
