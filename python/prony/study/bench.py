@@ -164,7 +164,7 @@ def _with_before(launch: Launch, words: tuple[str, ...], programs: Path | None) 
     return replace(launch, before=before, readiness=slower)
 
 
-# Enough to fill tables anew; a study that needs more for each trial would hardly end.
+# Enough to fill tables again; a study that needs more for each trial would hardly end.
 _BEFORE_NS = 60 * SECOND_NS
 
 
