@@ -13,8 +13,6 @@ APPS = sorted(path.name for path in (SHELF / "apps").iterdir())
 BROKEN = tomllib.loads((SHELF / "broken.toml").read_text())
 # One of each way to start, in CI; the others are in the slow layer.
 IN_CI = {"flask-procfile", "aiohttp-app", "falcon-uwsgi-yaml", "fastapi-monorepo", "rack-puma", "go-chi-flag"}
-# What Prony does not do yet.
-NOT_YET = {"node-monorepo-compose", "pyramid-pserve"}
 
 
 def judged(*words: str) -> None:
@@ -31,7 +29,6 @@ def judged(*words: str) -> None:
             name,
             marks=[
                 *([] if name in IN_CI else [pytest.mark.slow]),
-                *([pytest.mark.xfail(reason="not yet")] if name in NOT_YET else []),
                 *([pytest.mark.skipif(not shutil.which("puma"), reason="no puma")] if "puma" in name else []),
             ],
         )

@@ -17,6 +17,7 @@ from prony.analysis.versus import Match, compared_loads
         ("p95>10%", "response_ok_p95", False, 0.10),
         ("memory > 2.5 %", "pss_end", False, 0.025),
         ("rss_peak > 5%", "rss_peak", False, 0.05),
+        ("cpu > 5%", "cpu_ns_per_request", False, 0.05),
     ],
 )
 def test_a_limit_is_a_metric_a_sign_and_a_change(text, metric, below, bound):
@@ -31,7 +32,7 @@ def test_a_limit_is_a_metric_a_sign_and_a_change(text, metric, below, bound):
         ("rps", "is not a limit of a change"),
         ("rps = -5%", "is not a limit of a change"),
         ("rps < -5", "is not a percentage"),
-        ("speed < -5%", "`speed` is not a compared metric"),
+        ("speed < -5%", "`speed` is not a compared metric; expected one of p50"),
         ("errors > 5%", "`errors` is not a compared metric"),
     ],
 )

@@ -258,3 +258,34 @@ def test_an_archive_of_one_session_counts_once_beside_one_of_several(said, tmp_p
     assert found["by_session"] is True
     rows = [load["metrics"]["ok_per_s"] for load in found["loads"]]
     assert {row["reason"] for row in rows} == {"1 and 5 sessions: no interval"}
+
+
+def test_limits_are_written_as_tests_of_junit_and_all_as_markdown(said, tmp_path):
+    from xml.etree import ElementTree
+
+    before = archive(tmp_path / "a.prony", {"a+hello": 1000})
+    after = archive(tmp_path / "b.prony", {"a+hello": 800})
+    limits = [word for limit in ("rps < -5%", "rps > +5%", "cpu > 5%") for word in ("--fail-if", limit)]
+    junit, page = tmp_path / "limits.xml", tmp_path / "change.md"
+    done = said("compare", before, after, *limits, "--junit", junit, "--markdown", page)
+    assert done.status == 1, done.err
+    suite = ElementTree.parse(junit).getroot()
+    assert {name: suite.get(name) for name in ("tests", "failures", "errors")} == {
+        "tests": "3",
+        "failures": "2",
+        "errors": "0",
+    }
+    found = {case.get("name"): [one.tag for one in case] for case in suite}
+    assert found == {"rps < -5%": ["failure"], "rps > +5%": [], "cpu > 5%": ["failure"]}
+    few = archive(tmp_path / "few.prony", {"a+hello": 800}, blocks=3)
+    assert said("compare", before, few, *limits[:2], "--junit", junit).status == 3
+    assert [one.tag for one in ElementTree.parse(junit).getroot()[0]] == ["error"]
+    assert page.read_text().startswith("# ") and "rps &lt; -5%" in page.read_text()
+
+
+def test_junit_without_a_limit_and_two_outputs_to_one_place_are_refused(said, tmp_path):
+    files = archive(tmp_path / "a.prony", {"a+hello": 9}), archive(tmp_path / "b.prony", {"a+hello": 9})
+    assert "expected at least one of them" in said("compare", *files, "--junit", "x.xml").err
+    assert (
+        "something else goes to standard output" in said("compare", *files, "--json", "--markdown", "-").err
+    )

@@ -128,3 +128,85 @@ def test_all_missing_variables_are_named_with_what_sets_them(planned, folder):
     assert f"hint: --env-file {folder / '.env'} --env KEY=... sets them" in err
     shown, err = planned(files, "--env", "KEY=1", "--env", "URL=2")
     assert shown and f"--env-file {folder / '.env'} sets URL" in err
+
+
+def test_several_folders_are_one_app_each_on_the_same_servers(said, folder):
+    for name in ("main", "branch"):
+        (folder / name).mkdir()
+        (folder / name / "shop.py").write_text(APP)
+        (folder / name / "Procfile").write_text(f"web: gunicorn -w {len(name)} shop:app")
+    words = ("run", "--app", ".", "--dir", "main", "--dir", "branch", "--servers", "gunicorn", "--dry-run")
+    done = said(*words)
+    assert done.status == 0, done.err
+    shown = dict(re.findall(r"^(\S+): closed loop.*\n +cd (\S+) && ", done.out, re.MULTILINE))
+    assert shown == {
+        f"{server}+shop-{name}": str(folder / name)
+        for server in ("yours", "gunicorn")
+        for name in ("main", "branch")
+    }
+    assert (
+        f"{folder / 'branch'} has another command, which is not measured: gunicorn -w 6 shop:app" in done.err
+    )
+
+
+def test_of_several_folders_each_must_have_an_app_for_servers(said, folder):
+    (folder / "shop.py").write_text(APP)
+    (folder / "go").mkdir()
+    (folder / "go" / "go.mod").write_text("module a")
+    (folder / "go" / "main.go").write_text("package main\n\nfunc main() {}\n")
+    done = said("run", "--app", ".", "--dir", ".", "--dir", "go", "--dry-run")
+    assert done.status == 2 and "this one has a program" in done.err
+
+
+PASTE = "[app:main]\nuse = call:guestbook:main\n[server:main]\nuse = egg:waitress#main\n"
+
+
+def test_pserve_gets_our_address_by_an_ini_file_that_takes_all_else_from_the_authors(planned):
+    files = {
+        "wsgi.py": APP.replace("app", "application"),
+        "guestbook.py": "",
+        "conf/live.ini": f"{PASTE}listen = *:6543\nthreads = 8\n",
+        "Procfile": "web: pserve conf/live.ini",
+    }
+    shown, err = planned(files)
+    command = shown["yours+wsgi"]
+    assert command.endswith("pserve prony-live.ini")
+    assert "/conf/live.ini" in command and "listen = 127.0.0.1:8000" in command
+    assert "left out: `listen = *:6543` in conf/live.ini" in err
+    assert "--threads=8" in shown["waitress+wsgi"]
+
+
+def test_an_ini_file_without_a_server_is_not_taken_for_one(planned):
+    files = {"wsgi.py": APP, "live.ini": "[app:main]\n", "Procfile": "web: pserve live.ini"}
+    shown, err = planned(files)
+    assert "yours" not in shown and "without yours" in err
+
+
+def test_workers_beyond_the_servers_cpus_are_said(planned):
+    files = {"shop.py": APP, "Procfile": "web: gunicorn -w 99 shop:app"}
+    assert "--share-cpus gives them all" in planned(files)[1]
+    assert "--share-cpus" not in planned(files, "--current", "gunicorn -w 1 shop:app")[1]
+    _, err = planned(files, "--no-current", "--servers", "gunicorn", "--set", "gunicorn.workers=1,2")
+    assert "--share-cpus gives them all" in err
+    assert "--share-cpus gives" not in planned(files, "--share-cpus")[1]
+
+
+def test_a_module_that_is_mistyped_is_named_with_the_one_that_is_there(planned):
+    _, err = planned({"shop.py": APP, "Procfile": "web: gunicorn shpo:app"}, status=2)
+    assert "no module `shpo`" in err and "did you mean --app shop:app?" in err
+
+
+@pytest.mark.parametrize(
+    ("typed", "why"),
+    [("", "it is empty"), ("a && b", "`&&` is of one"), ("a 'b", "No closing quotation")],
+)
+def test_what_only_a_shell_could_run_before_each_trial_is_refused(planned, typed, why):
+    _, err = planned({"shop.py": APP}, "--before-each", typed, status=2)
+    assert why in err
+
+
+def test_what_runs_before_each_trial_is_said(planned):
+    assert (
+        "before each trial: python fill.py -n 3"
+        in planned({"shop.py": APP}, "--before-each", "python fill.py -n 3")[1]
+    )

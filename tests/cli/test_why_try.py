@@ -60,7 +60,7 @@ def test_what_is_executed_is_what_was_typed_and_never_what_an_archive_says():
     with pytest.raises(UsageError, match="no archive says what is executed here"):
         _as_run(evil, KNOWN, again("shop:app"))
     options = _as_run(cell("shop", {Interface.WSGI: "shop:app"}), KNOWN, again("shop:app"))
-    assert (options.own.app, options.own.directory) == ("shop:app", Path("mine"))
+    assert (options.own.app, options.own.directories) == ("shop:app", [Path("mine")])
     assert options.own.commands is None
     built_in = _as_run(cell("hello", {Interface.WSGI: "os:system"}), KNOWN, again())
     assert (built_in.own.app, built_in.own.servers) == ("hello", "gunicorn")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from prony.errors import SubjectError
+from prony.errors import HostError, SubjectError
 from prony.model.address import Address, AddressKind
 from prony.model.exchange import Request
 from prony.model.launch import Launch, Readiness, StopRule
@@ -72,6 +72,37 @@ def test_a_slow_starter_is_waited_for(sandbox: Sandbox, placement: Placement) ->
     with sandbox.start(launch, placement) as subject:
         assert subject.wait_until_ready(Request(path="/first")) >= 400_000_000
         assert subject.log().text == "got /first\n"
+
+
+def test_a_command_before_the_server_ends_first_in_its_place_as_its_user(
+    any_sandbox: Sandbox, placement: Placement
+) -> None:
+    program = "import os; open('filled', 'w').write(str(os.getuid())); print('filling', flush=True)"
+    launch = replace(launch_script(any_sandbox, SERVER, "0"), before=(PYTHON, "-c", program))
+    with any_sandbox.start(launch, placement) as subject:
+        subject.wait_until_ready()
+        assert subject.log().text.startswith("filling\n")
+        owner = Path(f"/proc/{subject.pids['server']}").stat().st_uid
+        assert (any_sandbox.folder / "filled").read_text() == str(owner)
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        ((PYTHON, "-c", "print('no such table'); raise SystemExit(3)"), "failed: no such table"),
+        (("/nowhere/fill",), "No such file or directory"),
+    ],
+)
+def test_a_command_before_the_server_that_fails_is_no_fault_of_the_server(
+    sandbox: Sandbox, placement: Placement, before: tuple[str, ...], said: str
+) -> None:
+    launch = replace(launch_script(sandbox, SERVER, "0"), before=before)
+    with (
+        sandbox.start(launch, placement) as subject,
+        pytest.raises(HostError, match="which runs before each trial") as failed,
+    ):
+        subject.wait_until_ready()
+    assert said in failed.value.message
 
 
 def test_a_server_that_is_never_ready_is_named_with_what_was_missing(

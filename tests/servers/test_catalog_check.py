@@ -252,6 +252,15 @@ def test_a_skeleton_passes_as_it_is_written(prony):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("interface", ["asgi", "psgi", "php", "none"])
+def test_a_skeleton_of_each_interface_passes_as_it_is_written(interface, prony):
+    assert prony("servers", "--new", "mine", "--interface", interface).status == 0
+    done = prony("servers", "--check", "mine", timeout_s=120)
+    assert done.status == 0, done.out
+    assert nothing_is_left(prony)
+
+
+@pytest.mark.slow
 def test_the_guides_server_passes(prony, folder):
     (entry,) = re.findall(r"```toml\n(.*?)```", GUIDE.read_text(), re.DOTALL)
     (folder / "prony.d").mkdir()

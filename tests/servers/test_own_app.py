@@ -256,3 +256,29 @@ def test_requests_with_a_body_reach_the_app(prony, folder, trials):
     assert done.status == 0, done.err
     account = trials(folder / "out.prony")[0].recording.account
     assert account.scheduled == account.ok > 0
+
+
+def test_a_command_runs_before_each_trial_as_the_app_would(prony, folder):
+    write(folder)
+    beside = folder.with_name(f"{folder.name}.runs")
+    beside.touch()
+    beside.chmod(0o666)
+    line = "os.environ['WHO'] + ' ' + os.getcwd() + chr(10)"
+    (folder / "fill.py").write_text(f"import os\nopen({str(beside)!r}, 'a').write({line})\n")
+    try:
+        done = prony(*run("--env", "WHO=me", "--before-each", "python fill.py"), timeout_s=120)
+        lines = beside.read_text().splitlines()
+    finally:
+        beside.unlink()
+    assert done.status == 0, done.err
+    # Before the app is asked, and before each of its trials.
+    assert len(lines) >= 2
+    assert set(lines) == {f"me {folder}"}
+
+
+def test_a_command_that_fails_before_a_trial_is_named_and_nothing_is_measured(prony, folder):
+    write(folder)
+    (folder / "fill.py").write_text("raise SystemExit('no such table: rows')\n")
+    done = prony(*run("--before-each", "python fill.py"), timeout_s=120)
+    assert done.status == 3
+    assert "fill.py`, which runs before each trial, failed: no such table: rows" in " ".join(done.err.split())

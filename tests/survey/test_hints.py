@@ -10,6 +10,7 @@ SAID = {
     "the token of a form": Refusal("<p>CSRF verification failed. Request aborted.</p>", 403),
     "https": Refusal("", 301, location="https://127.0.0.1/"),
     "a Perl module": Refusal("Can't locate Text/CSV.pm in @INC (you may need to install"),
+    "a gem": Refusal("app.rb:1:in `require': cannot load such file -- rack_csv/parser (LoadError)"),
     "a module of Node.js": Refusal("Error: Cannot find module 'express'"),
     "packages and their lock": Refusal("npm error `npm ci` can only install packages when your package.json"),
     "packages of Go": Refusal("main.go:9:2: missing go.sum entry for module providing package x"),
@@ -49,6 +50,7 @@ def test_a_symptom_has_the_hint_of_its_row(name):
 
 def test_a_perl_module_is_named_with_debians_package():
     assert "libtext-csv-perl" in hint_for(SAID["a Perl module"]).text
+    assert "ruby-rack-csv" in hint_for(SAID["a gem"]).text
 
 
 @pytest.mark.parametrize(

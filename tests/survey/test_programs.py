@@ -6,9 +6,10 @@ import pytest
 
 from prony.errors import UsageError
 from prony.survey.current import ReadingAid, find_current
-from prony.survey.programs import find_program
+from prony.survey.programs import find_program, is_program, program_below
 from prony.survey.sources import Folder
 from prony.survey.survey import is_python_target, survey_app
+from prony.survey.written import composed
 
 GO = 'package main\n\nimport "net/http"\n\nfunc main() {\n\thttp.ListenAndServe("", nil)\n}\n'
 FLASK = "from flask import Flask\napp = Flask(__name__)\n"
@@ -49,10 +50,29 @@ def test_the_only_command_of_a_go_module_is_found(typed):
 
 
 def test_of_several_commands_one_must_be_named():
-    files = {"go.mod": "module shop", "cmd/web/main.go": GO, "cmd/job/main.go": GO}
-    with pytest.raises(UsageError, match="expected one of cmd/job, cmd/web") as refused:
+    files = {"go.mod": "module shop", "cmd/mail/main.go": GO, "cmd/job/main.go": GO}
+    with pytest.raises(UsageError, match="expected one of cmd/job, cmd/mail") as refused:
         find(files)
     assert refused.value.hint == "--app ./cmd/job"
+
+
+@pytest.mark.parametrize(
+    ("files", "wanted"),
+    [
+        ({"cmd/server/main.go": GO, "cmd/migrate/main.go": GO}, "./cmd/server"),
+        (
+            {
+                "cmd/b/main.go": GO,
+                "cmd/a/main.go": GO,
+                "Dockerfile": "RUN CGO=0 go build -o /x \\\n ./cmd/b/",
+            },
+            "./cmd/b",
+        ),
+        ({"svc/main.go": GO, "Makefile": "run:\n\tgo run ./svc/main.go -v\n"}, "./svc"),
+    ],
+)
+def test_of_several_go_commands_the_one_that_is_built_or_serves_is_taken(files, wanted):
+    assert find({"go.mod": "module shop", **files}).build[0][-1] == wanted
 
 
 def test_a_go_module_without_a_program_is_refused():
@@ -279,3 +299,40 @@ def test_a_folder_that_says_nothing_is_refused_with_what_would():
 def test_a_manifest_that_is_none_is_refused(text):
     with pytest.raises(UsageError, match=r"cannot read `package\.json`"):
         find({"package.json": text})
+
+
+def test_what_compose_builds_below_is_the_folders_program_with_its_command():
+    files = {
+        "compose.yaml": "services:\n  api: {build: ./services/api, command: node index.js --port 4000}\n",
+        "services/api/index.js": "",
+        "services/api/package.json": package(scripts={"start": "node index.js"}),
+    }
+    assert program_below(folder(files)) == "services/api"
+    above = composed(folder(files).read, "services/api")
+    found = find_program(".", folder(files).below("services/api"), above=above)
+    assert found.command == ("{node}", "index.js", "--port", "{port}")
+
+
+def test_of_several_folders_with_programs_one_must_be_named():
+    files = {
+        "web/package.json": package(scripts={"start": "next start"}),
+        "api/go.mod": "",
+        "docs/go.mod": "",
+    }
+    with pytest.raises(UsageError, match="apps are in `api`, `web`; expected the folder of one") as refused:
+        program_below(folder(files))
+    assert refused.value.hint == "--dir api --app ."
+    assert program_below(folder({"package.json": package(workspaces=["web"])})) is None
+
+
+@pytest.mark.parametrize(
+    ("manifest", "files", "is_one"),
+    [
+        ({"workspaces": ["web"]}, (), False),
+        ({"main": "index.js"}, (), False),
+        ({"main": "lib/a.js"}, ("lib/a.js",), True),
+        ({"scripts": {"start": "node a.js"}}, (), True),
+    ],
+)
+def test_a_package_json_is_a_program_if_it_says_what_starts(manifest, files, is_one):
+    assert is_program(folder({"package.json": package(**manifest), **dict.fromkeys(files, "")})) is is_one

@@ -202,12 +202,20 @@ def test_a_project_offers_the_interface_of_the_module_beside_it():
 def test_the_folder_below_that_declares_what_its_app_needs_is_the_apps():
     files = {"backend/app/main.py": FLASK, "backend/pyproject.toml": "[project]\nname='a'", "web/a.js": ""}
     whole = folder(files)
-    assert folder_of_app(whole.read, whole.names, "") == "backend"
+    assert folder_of_app(whole, "") == "backend"
     more = folder({**files, "admin/wsgi.py": FLASK, "admin/requirements.txt": ""})
     with pytest.raises(UsageError, match="apps are in `admin`, `backend`; expected the folder of one"):
-        folder_of_app(more.read, more.names, "")
+        folder_of_app(more, "")
     top = folder({**files, "app.py": FLASK})
-    assert folder_of_app(top.read, top.names, "") == ""
+    assert folder_of_app(top, "") == ""
+    assert folder_of_app(folder({"web/a.js": "", "readme.py": "x = 1"}), "") is None
+
+
+def test_a_folder_below_may_have_the_app_whose_needs_stand_above():
+    files = {"requirements.txt": "flask", "api/app/main.py": FLASK, "api/app/__init__.py": ""}
+    assert folder_of_app(folder(files), "") == "api"
+    # A package of the folder itself is imported from there.
+    assert folder_of_app(folder({"requirements.txt": "flask", "shop/main.py": FLASK}), "") == ""
 
 
 def test_what_a_folder_above_declares_counts_within_the_repository():

@@ -46,7 +46,9 @@ def parse_limit(text: str) -> ChangeLimit:
     name, operator, sign, percent = match.groups()
     metrics = _comparable(name)
     if not metrics:
-        raise ValueError(f"`{name}` is not a compared metric; expected one {_EXAMPLE}")
+        raise ValueError(
+            f"`{name}` is not a compared metric; expected one of {', '.join(_named())}, {_EXAMPLE}"
+        )
     bound = parse_percent(percent)
     return ChangeLimit(text.strip(), metrics, operator == "<", -bound if sign == "-" else bound)
 
@@ -55,8 +57,16 @@ def _comparable(name: str) -> tuple[str, ...]:
     """Return the metrics that a name means when two subjects are compared: latencies are of valid replies,
     since those of all requests are infinite where one fails.
     """
-    found = tuple(metric.replace("_all_", "_ok_") for metric in ALIASES.get(name, (name,)))
+    found = tuple(metric.replace("_all_", "_ok_") for metric in _ALIASES.get(name, (name,)))
     return found if found[0] in METRICS_COMPARED else ()
+
+
+# A change of the share of CPUs that is used says nothing where the rate changes too.
+_ALIASES = {**ALIASES, "cpu": ("cpu_ns_per_request",)}
+
+
+def _named() -> list[str]:
+    return [name for name in (*_ALIASES, "rss_peak") if _comparable(name)]
 
 
 _UNITS = {Verdict.TOO_FEW: "blocks", Verdict.TOO_FEW_RUNS: "runs"}

@@ -1,7 +1,8 @@
 """The error that a program's log ends with: its type, its message, and the lines that show its place.
 
-Python, Perl and Node write errors in three ways; each is recognised by its shape, not by names of exceptions,
-plain or in colour. What a stopping server writes after the error is left out. Pure. Must not know servers.
+Python, Perl, Node and Ruby write errors in four ways; each is recognised by its shape, not by names of
+exceptions, plain or in colour. What a stopping server writes after the error is left out. Pure. Must not know
+servers.
 
 >>> log = '''Traceback (most recent call last):
 ...   File "/srv/shop/shop.py", line 3, in <module>
@@ -52,6 +53,8 @@ _PERL_OTHER = re.compile(
     r"|Odd number of elements|Argument .* isn't numeric|.*masks earlier declaration"
     r"|BEGIN failed--compilation aborted|Compilation failed in require|.* called at "
 )
+
+_RUBY_ERROR = re.compile(r"\S+:\d+:in [`'].+?': (?P<message>.*) \((?P<kind>[A-Z][\w:]*)\)")
 
 # No traceback, but a line that names its error: `MemoryError: out of memory`.
 _NAMED_ERROR = re.compile(
@@ -107,7 +110,7 @@ def plain_lines(log: str) -> list[str]:
 def last_error(log: str) -> LastError | None:
     """Return the last error in a log that is not the consequence of another; null when there is none."""
     lines = plain_lines(log)
-    found = [one for find in (_of_python, _of_node, _of_perl, _of_waitress) for one in find(lines)]
+    found = [one for find in (_of_python, _of_node, _of_perl, _of_ruby, _of_waitress) for one in find(lines)]
     found = found or list(_named(lines))
     causes = [one for one in found if one.kind.rpartition(".")[2] not in _CONSEQUENCES]
     last = max(causes or found, key=lambda one: one.at, default=None)
@@ -182,6 +185,16 @@ def _above(lines: Sequence[str], number: int, fits: Callable[[str], object]) -> 
         if fits(lines[above]):
             return above
     return None
+
+
+# --- Ruby -------------------------------------------------------------------------------------------------
+
+
+def _of_ruby(lines: Sequence[str]) -> Iterator[_Found]:
+    """Yield each exception: place, message and type in one line, before the frames."""
+    for number, line in enumerate(lines):
+        if match := _RUBY_ERROR.fullmatch(line):
+            yield _Found(number, number, number + 3, match["kind"], match["message"])
 
 
 # --- Perl -------------------------------------------------------------------------------------------------

@@ -23,13 +23,15 @@ _OF_OWN_APP = (
         "follow",
         "groups",
     ),
-    *("env", "env_file", "directory", "interface"),
+    *("env", "env_file", "directories", "interface"),
     *("expect_status", "expect_header", "expect_body", "expect_body_contains", "expect_body_sha256"),
     "ready_timeout",
-    *("requirements", "python", "commands", "current", "no_current"),
+    *("requirements", "python", "commands", "current", "no_current", "before_each"),
 )
 _OF_APP_ALONE = ("servers", "interface", "requirements", "python")
-_OF_ENVIRONMENT = ("directory", "requirements", "python", "env", "env_file", "current", "no_current")
+_OF_ENVIRONMENT = (
+    *("directories", "requirements", "python", "env", "env_file", "current", "no_current", "before_each"),
+)
 _OF_OPEN_LOOP = ("arrivals", "seed", "pacing")
 
 

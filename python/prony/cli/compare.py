@@ -30,6 +30,8 @@ Examples:
   prony compare before after                                folders of them: each is a run
 
   prony compare before.prony after.prony --fail-if 'rps < -5%'    for CI: 1 if shown, 3 if undecided
+
+  prony compare before.prony after.prony --fail-if 'cpu > 5%' --junit limits.xml --markdown change.md
 """
 
 
@@ -52,6 +54,16 @@ def compare(
         typer.Option("--force", help="Compare even if machines or apps differ, or a pace was not steady."),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    markdown_to: Annotated[
+        str | None,
+        typer.Option(
+            "--markdown", metavar="OUT", help="Write Markdown to a file, or to - (standard output)."
+        ),
+    ] = None,
+    junit_to: Annotated[
+        str | None,
+        typer.Option("--junit", metavar="OUT", help="Write each --fail-if as a test of JUnit's, for CI."),
+    ] = None,
 ) -> int:
     """Show what changed between archives or loads, or how two subjects differ, and how sure that is."""
     limits = tuple(_limit(text) for text in fail_if or ())
@@ -60,9 +72,27 @@ def compare(
             f"{len(others)} names after `{file}`; expected another archive, or two subjects of this one",
             hint="prony compare --help",
         )
+    if junit_to is not None and not limits:
+        raise UsageError("`--junit` writes what `--fail-if` asks; expected at least one of them")
+    said = [name for name, to in (("--markdown", markdown_to), ("--junit", junit_to)) if to == "-"]
+    if len(said) + as_json > 1:
+        raise UsageError(f"`{said[0]} -`: something else goes to standard output; expected a file")
     found = _found(file, others, limits, force=force)
-    show_comparison(found, "-" if as_json else None)
+    if not said:
+        show_comparison(found, "-" if as_json else None)
+    _write(found, markdown_to, junit_to)
     return _status(found)
+
+
+def _write(found: "Versus", markdown_to: str | None, junit_to: str | None) -> None:
+    from prony.faces.junit import junit
+    from prony.faces.markdown import markdown
+    from prony.report.compare import compare_document
+
+    if markdown_to is not None:
+        write_output(markdown(compare_document(found)).rstrip("\n"), markdown_to)
+    if junit_to is not None:
+        write_output(junit(found), junit_to)
 
 
 def _found(file: Path, others: Sequence[str], limits: Sequence["ChangeLimit"], *, force: bool) -> "Versus":

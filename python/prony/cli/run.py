@@ -1,6 +1,7 @@
 """``prony run``: a study, a file, or a user's own app."""
 
 import os
+import shlex
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
@@ -38,7 +39,7 @@ from prony.errors import ExitCode, UsageError
 from prony.factors import OF_APP, OF_SANDBOX
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from prony.catalog.schema.loader import Catalog
     from prony.factors import Choice
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from prony.plan import PlanOptions
     from prony.sandbox.choice import Chosen
     from prony.study import Study
+    from prony.study.own_app import OwnApp
     from prony.survey.current import Current, FoundCurrent
     from prony.survey.sources import Program
     from prony.survey.survey import Survey
@@ -150,7 +152,7 @@ def _in_folder_of_app(options: RunOptions) -> RunOptions:
     if folder == own.folder:
         return options
     say(f"the app is in {folder}")
-    return replace(options, own=replace(own, directory=folder))
+    return replace(options, own=replace(own, directories=[folder, *own.folders[1:]]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +232,8 @@ def study_of(options: RunOptions, known: "Catalog", requests: RequestFiles) -> "
     asked = replace(_plan_options(options, chosen, settings), requests=requests.of_study(options.study or ""))
     typed = options.own.requirements is not None or options.own.python is not None
     found = _found(options, known, declared=typed)
-    plan, known = _plan(options, known, asked, found)
+    wishes = () if options.study is not None else _wishes(options, known, found, declared=typed)
+    plan, known = _plan(options, known, asked, wishes)
     if options.study is not None and options.load.engine is not None:
         plan = with_generator(plan, _engine(options))
         plan = narrowed(plan, options.what.only) if options.what.only else plan
@@ -241,6 +244,9 @@ def study_of(options: RunOptions, known: "Catalog", requests: RequestFiles) -> "
     check_mix(plan, options.load.engine)
     check_streams(plan, known, options.load.streams)
     check_files(options.own, user)
+    before_each = _before_each(options.own.before_each)
+    before = (f"before each trial: {shlex.join(before_each)}",) if before_each else ()
+    plan = replace(plan, notes=(*plan.notes, *before, *_of_cpus(options, plan, found.current)))
     for remark in (*plan.notes, *found.remarks) if options.study is None else ():
         say(remark)
     if not options.output.show_only:
@@ -254,16 +260,64 @@ def study_of(options: RunOptions, known: "Catalog", requests: RequestFiles) -> "
         out=out,
         requirements_file=options.own.requirements,
         python=options.own.python,
-        declared=declared_in(options.own.folder, found.app),
+        declared={
+            str(one.folder): what
+            for one in wishes
+            if (what := declared_in(one.folder, one.found)) is not None
+        },
         ready_timeout_ns=optional(duration_of, "--ready-timeout", options.load.ready_timeout),
         sandbox=chosen,
         force=options.sure.force,
         cross_checks=checks,
         resumes=goes_on(out, plan, checks),
+        before_each=before_each,
         fitness=partial(kept_fitness, user.cache),
         fleet=fleet,
         requests=requests.open_files,
     )
+
+
+_WORKERS = {"workers", "processes", "max_workers"}
+
+
+def _of_cpus(options: RunOptions, plan: "Plan", current: "Current | None") -> tuple[str, ...]:
+    """Return for how many CPUs an answer on workers holds, where servers do not have all of them."""
+    from prony.host.cpus import available_cpus
+
+    if options.study is not None:
+        return ()
+    least, there = min(cpus_of(plan).values()), len(available_cpus())
+    said = current.options if current else {}
+    typed = next((said[f"--{key}"] for key in sorted(_WORKERS) if f"--{key}" in said), "")
+    is_asked = any(key.rpartition(".")[2] in _WORKERS for one in plan.subjects() for key in one.levels)
+    more = typed.isdecimal() and int(typed) > least
+    if least >= there or not (is_asked or more):
+        return ()
+    return (
+        f"servers have {least} of {there} CPUs here, and how many workers are best depends on that: "
+        "--share-cpus gives them all, with the generator on one",
+    )
+
+
+def _before_each(typed: str | None) -> tuple[str, ...]:
+    """Return the words of the command that runs before each trial.
+
+    *Errors*: UsageError for one that only a shell could read.
+    """
+    if typed is None:
+        return ()
+    try:
+        words = tuple(shlex.split(typed))
+    except ValueError as error:
+        raise UsageError(f"`--before-each {typed}`: {error}") from None
+    for_shell = next((one for one in words if set(one) <= set("|&;<>")), None)
+    if not words or for_shell is not None:
+        wrong = f"no shell reads it, and `{for_shell}` is of one" if words else "it is empty"
+        raise UsageError(
+            f"`--before-each {typed}`: {wrong}; expected a program and its arguments",
+            hint="write several commands into a script, and name that: --before-each ./fill.sh",
+        )
+    return words
 
 
 def _has_usual_lengths(options: RunOptions) -> bool:
@@ -441,14 +495,36 @@ def _with_current(found: _Found, today: "FoundCurrent", own: AppOptions) -> _Fou
 
 
 def _plan(
-    options: RunOptions, known: "Catalog", asked: "PlanOptions", found: _Found
+    options: RunOptions, known: "Catalog", asked: "PlanOptions", wishes: "Sequence[OwnApp]"
 ) -> "tuple[Plan, Catalog]":
     """Return the plan, and the catalogue with everything that it names."""
-    from prony.cli.own_app import own_app
     from prony.study.named import plan_of_study
     from prony.study.own_app import plan_of_app
 
     if options.study is not None:
         return plan_of_study(options.study, known, asked), known
-    wish = own_app(options, known, found.app, found.program)
-    return plan_of_app(replace(wish, current=found.current), known, asked)
+    first, *others = wishes
+    return plan_of_app(first, known, asked, others)
+
+
+def _wishes(options: RunOptions, known: "Catalog", found: _Found, *, declared: bool) -> "tuple[OwnApp, ...]":
+    """Return the app of each folder, of which the first was ``found``.
+
+    *Errors*: UsageError for one that has no app which servers run, where there are several.
+    """
+    from prony.cli.own_app import own_app
+
+    first = replace(own_app(options, known, found.app, found.program), current=found.current)
+    others = []
+    for folder in options.own.folders[1:]:
+        there = _in_folder_of_app(replace(options, own=replace(options.own, directories=[folder])))
+        its = _found(there, known, declared=declared)
+        others.append(replace(own_app(there, known, its.app, its.program), current=its.current))
+    without = next((one for one in (first, *others) if others and one.app is None), None)
+    if without is not None:
+        raise UsageError(
+            f"`--dir {without.folder}`: of several folders each needs an app that servers run, and this one "
+            "has a program",
+            hint="give each a command: --command 'old=...' --command 'new=...'",
+        )
+    return (first, *others)

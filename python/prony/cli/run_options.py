@@ -116,7 +116,13 @@ class AppOptions:
         Interface | None,
         typer.Option(help="How servers call the app (found in its source)."),
     ] = None
-    directory: Annotated[Path, typer.Option("--dir", help="The folder to import the app from.")] = Path()
+    directories: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--dir",
+            help="The folder to import the app from; several, such as two revisions, are compared.",
+        ),
+    ] = None
     requirements: Annotated[
         Path | None,
         typer.Option(help="The app's requirements, to be installed (the file or lock in the app's folder)."),
@@ -132,10 +138,25 @@ class AppOptions:
         Path | None, typer.Option(help="A file of variables for the app, one K=V per line.")
     ] = None
 
+    before_each: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="Run this before each trial, in the app's folder as the servers' user, such as 'python "
+            "seed.py'; a trial before which it fails is void.",
+        ),
+    ] = None
+
     @property
     def folder(self) -> Path:
         """The app's folder, as an absolute path without links."""
-        return expanded(self.directory).resolve()
+        return self.folders[0]
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The app's folders, each once: of several the first says what runs today."""
+        given = self.directories or [Path()]
+        return tuple(dict.fromkeys(expanded(one).resolve() for one in given))
 
 
 @dataclass(frozen=True, slots=True)

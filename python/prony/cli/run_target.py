@@ -371,7 +371,7 @@ def _wanted(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
 
 
 # What this side does with the result, or what is typed otherwise there.
-_STAYS = ("target", "study", "directory", "out", "json_to", "full", "no_html", "strict", "env", "listen")
+_STAYS = ("target", "study", "directories", "out", "json_to", "full", "no_html", "strict", "env", "listen")
 # What would run there, and send the load from there.
 _REFUSED = ("groups", "engine", "cross_check", "fleet", "fleet_certificates", "python")
 _FILES = ("requirements", "env_file", "catalog")
@@ -385,6 +385,8 @@ def run_there(context: "typer.Context", options: "RunOptions", known: "Catalog")
     for name in _REFUSED:
         if name in options.typed:
             raise UsageError(f"`{options.typed[name]}` does not work with `--target`")
+    if len(options.own.folders) > 1:
+        raise UsageError("`--target` gets one folder; expected one `--dir`")
     target = target_host(options.what.target or "")
     if options.load.listen is not None:
         target = target.model_copy(update={"listen": options.load.listen})

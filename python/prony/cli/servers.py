@@ -18,6 +18,7 @@ import typer
 from prony.cli.options import server_to
 from prony.cli.talk import say, show
 from prony.errors import ExitCode, UsageError
+from prony.model.subject import Interface
 
 if TYPE_CHECKING:
     from prony.catalog.launch.deployment import Deployment
@@ -66,7 +67,7 @@ def _of_catalogue(known: "Catalog", asked: AskedUnit) -> "Deployment":
     from prony.catalog.launch.deployment import Deployment
     from prony.catalog.schema.asked import check_taken
     from prony.host.cpus import available_cpus
-    from prony.model.subject import Interface, Subject
+    from prony.model.subject import Subject
 
     entry, variant = known.find(asked.server)
     app = _app(known, asked.app, entry)
@@ -199,6 +200,8 @@ Examples:
   prony servers --update gunicorn    install the newest packages that its pins allow
 
   prony servers --new mine       write prony.d/mine.toml, a first version of your own entry
+
+  prony servers --new mine --interface asgi    the same for another interface
 """
 
 # The time of one check: start, contract, 1 s of load, stop. Only for the estimate before the first ends.
@@ -247,6 +250,9 @@ def servers(
     new: Annotated[
         str | None, typer.Option(help="Write a first version of an entry, prony.d/NEW.toml.", metavar="NEW")
     ] = None,
+    interface: Annotated[
+        Interface, typer.Option(help="With --new: how the server calls the app.")
+    ] = Interface.WSGI,
     run_as: Annotated[
         str | None, typer.Option(help="The user that servers run as, when Prony is root.")
     ] = None,
@@ -266,7 +272,11 @@ def servers(
 
     known = load_catalog(tuple(catalog or ()))
     if new is not None:
-        return _new(known, new)
+        return _new(known, new, interface)
+    if interface is not Interface.WSGI:
+        raise UsageError(
+            "`--interface` only works with `--new`", hint="prony servers lists each server's own"
+        )
     if update:
         return _update(known, names or ())
     if check:
@@ -307,10 +317,10 @@ def _update(known: "Catalog", names: Sequence[str]) -> int:
     return ExitCode.DONE
 
 
-def _new(known: "Catalog", name: str) -> int:
+def _new(known: "Catalog", name: str, interface: Interface) -> int:
     from prony.catalog.schema.skeleton import write_skeleton
 
-    file = write_skeleton(name, known)
+    file = write_skeleton(name, known, interface=interface)
     show(f"{file}   (edit it, then run: prony servers --check {name})")
     return ExitCode.DONE
 

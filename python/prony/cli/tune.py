@@ -302,6 +302,8 @@ def _before(knobs: "tuple[Knobs, ...]", cpus: float, unread: tuple[str, ...]) ->
 
 def _refuse(own: AppOptions, wanted: TuneOptions, load: TuneLoadOptions) -> None:
     """Refuse options that ask for nothing, or for what contradicts each other."""
+    if len(own.folders) > 1:
+        raise UsageError("`--dir`: settings are tried for one folder; expected one")
     if own.app is None or own.commands:
         raise UsageError(
             "expected your own app, which a server runs; a program has no settings that Prony can turn",

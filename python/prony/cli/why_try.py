@@ -141,7 +141,7 @@ def _as_run(cell: "Cell", known: "Catalog", again: Again) -> RunOptions:
         own=AppOptions(
             app=name,
             servers=without_levels(subject).removesuffix(f"+{subject.app.name}"),
-            directory=again.directory,
+            directories=[again.directory],
             no_current=True,
         ),
         load=load,

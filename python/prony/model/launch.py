@@ -52,7 +52,8 @@ class Launch:
     ``services`` are started before it, the ``backends``, which are more of it, and the ``frontend`` after it:
     the load then goes to the frontend. ``name`` distinguishes them: ``server``, ``server-2``, ``frontend``,
     or the service's name. ``folder``: a working directory other than its own folder. ``secrets`` are files
-    too, which nobody but its user can read.
+    too, which nobody but its user can read. ``before``: a command that ends before it is started, as the same
+    user, in the same place; empty: none.
     """
 
     command: tuple[str, ...]
@@ -68,6 +69,7 @@ class Launch:
     services: tuple["Launch", ...] = ()
     backends: tuple["Launch", ...] = ()
     frontend: "Launch | None" = None
+    before: tuple[str, ...] = ()
 
     @property
     def processes(self) -> tuple["Launch", ...]:

@@ -201,6 +201,7 @@ def _process(launch: Launch, user: RunAs, folder: Path, join_paths: Sequence[str
         "environment": {**BASE_ENVIRONMENT, **own, **launch.environment},
         "folder": launch.folder or str(folder),
         "join_paths": list(join_paths),
+        "before": list(launch.before),
     }
 
 

@@ -11,6 +11,7 @@ import json
 import os
 import resource
 import signal
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -28,10 +29,15 @@ BASE_ENVIRONMENT: Mapping[str, str] = {
 }
 
 
+BEFORE_FAILED = 113
+"""The status of a process whose command before it failed: of no use to shells or to sysexits.h."""
+
+
 class Process(NamedTuple):
     """One process to start; ``name`` identifies it.
 
-    ``join_paths``: the files by which it enters its control group.
+    ``join_paths``: the files by which it enters its control group. ``before``: a command that must succeed
+    before it is executed.
     """
 
     name: str
@@ -39,6 +45,7 @@ class Process(NamedTuple):
     environment: dict[str, str]
     folder: str
     join_paths: list[str] = []  # noqa: RUF012 (never changed)
+    before: list[str] = []  # noqa: RUF012 (never changed)
 
 
 class SpawnOrder(NamedTuple):
@@ -104,11 +111,25 @@ def become(order: SpawnOrder, process: Process, log: int, failures: int, parent:
         for name, action in _steps(order, process, log, failures, parent):
             step = name
             action()
+        if process.before:
+            # Whoever waits for the start waits no longer: it may take its time, and its output is the log.
+            os.close(failures)
+            _run_before(process)
         step = f"execute `{process.command[0]}`"
         os.execvpe(process.command[0], process.command, process.environment)  # noqa: S606 (a list, no shell)
     except BaseException as error:  # nothing may escape: this is a copy of the supervisor
-        report_failure(failures, step, error)
+        report_failure(2 if process.before else failures, step, error)
     os._exit(127)
+
+
+def _run_before(process: Process) -> None:
+    try:
+        status = subprocess.run(process.before, env=process.environment, check=False).returncode
+    except OSError as error:
+        report_failure(2, f"execute `{process.before[0]}`", error)
+        status = 127
+    if status != 0:
+        os._exit(BEFORE_FAILED)
 
 
 def report_failure(failures: int, step: str, error: BaseException) -> None:

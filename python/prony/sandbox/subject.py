@@ -14,6 +14,7 @@ Waits until a subject is ready: asks repeatedly, and stops at once when the subj
 import contextlib
 import http.client
 import os
+import shlex
 import signal
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from prony.errors import FailureStage, SubjectError
+from prony.errors import FailureStage, HostError, SubjectError
 from prony.model.address import Address
 from prony.model.exchange import Contract, Request
 from prony.model.launch import Launch
@@ -39,6 +40,7 @@ from prony.sandbox.groups import TrialGroups
 from prony.sandbox.identity import descendants
 from prony.sandbox.linux import in_network
 from prony.sandbox.pipe import Supervisor
+from prony.sandbox.spawn import BEFORE_FAILED
 from prony.units import format_bytes, format_duration, seconds
 
 _FIRST_PAUSE_S = 0.005
@@ -56,7 +58,8 @@ def wait_until_ready(
 
     A process with the readiness ``http`` must also answer ``request``, over its own wire.
 
-    *Errors*: SubjectError, with the last lines of the log, when one ends or its time-out is over.
+    *Errors*: SubjectError, with the last lines of the log, when one ends or its time-out is over; HostError
+    when the command before it fails, for which the server cannot answer.
     """
     started_ns = time.monotonic_ns()
     for launch in launches:
@@ -64,6 +67,7 @@ def wait_until_ready(
             subject.seat.network_namespace, partial(_poll, subject, launch, request or Request())
         )
         if trouble is not None:
+            _refuse_failed_before(launch, trouble, subject)
             raise SubjectError(
                 trouble,
                 hint="see the last lines of the subject's output",
@@ -71,6 +75,15 @@ def wait_until_ready(
                 log=last_lines(subject.log().text),
             )
     return time.monotonic_ns() - started_ns
+
+
+def _refuse_failed_before(launch: Launch, trouble: str, subject: RunningSubject) -> None:
+    if launch.before and trouble.startswith(f"the {launch.name} {exit_words(BEFORE_FAILED)}"):
+        said = last_lines(subject.log().text, 3).replace("\n", "; ")
+        raise HostError(
+            f"`{shlex.join(launch.before)}`, which runs before each trial, failed: {said or 'no word'}",
+            hint="try it in the app's folder, as the user that servers run as",
+        )
 
 
 def last_lines(text: str, count: int = _LOG_LINES) -> str:

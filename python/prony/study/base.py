@@ -6,7 +6,7 @@ Must not know how a study is run.
 'Study'
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -41,14 +41,16 @@ def _unknown(machine: Fingerprint) -> GeneratorFitness | None:
 class Study:
     """What to measure, and with what.
 
-    ``requirements_file`` and ``python`` are the user's own choice for their app, ``declared`` what its folder
-    says; ``jobs``: environments built at a time. ``sandbox``: why the plan has its sandbox, and which limits
-    must hold in it. ``ready_timeout_ns``: how long a server may take to start, null: as its entry says.
+    ``requirements_file`` and ``python`` are the user's own choice for their app, ``declared``: what folders
+    of apps say; ``jobs``: environments built at a time. ``sandbox``: why the plan has its sandbox, and which
+    limits must hold in it. ``ready_timeout_ns``: how long a server may take to start, null: as its entry
+    says.
     ``force``: measure even if the figures cannot be valid; the archive records that. ``retries``: how often a
     trial that the machine disturbed is repeated; none where the disturbance is planted. ``cross_checks``:
     cells of other generators, measured in each block in addition to the plan's. ``resumes``: ``out`` already
-    holds a part of the study. ``fitness``: the load engine's calibration on a machine, null where there is
-    none. ``fleet``: the machines of the generator ``fleet``. ``requests``: of loads that have theirs
+    holds a part of the study. ``before_each``: the words of a command that runs before each trial of a user's
+    app, in its folder; empty: none. ``fitness``: the load engine's calibration on a machine, null where there
+    is none. ``fleet``: the machines of the generator ``fleet``. ``requests``: of loads that have theirs
     in a file.
     """
 
@@ -58,7 +60,7 @@ class Study:
     out: Path
     requirements_file: Path | None = None
     python: Path | None = None
-    declared: Declared | None = None
+    declared: Mapping[str, Declared] = field(default_factory=dict)
     ready_timeout_ns: int | None = None
     jobs: int = 2
     sandbox: Chosen = _AS_PLANNED
@@ -66,6 +68,7 @@ class Study:
     retries: int = MOST_RETRIES
     cross_checks: tuple[Cell, ...] = ()
     resumes: bool = False
+    before_each: tuple[str, ...] = ()
     fitness: Callable[[Fingerprint], GeneratorFitness | None] = _unknown
     fleet: Fleet | None = None
     requests: RequestDescriptors = field(default_factory=dict)

@@ -42,7 +42,7 @@ from prony.study.base import Study, StudyListener, placement_of_subject
 from prony.study.preparing import Ready
 from prony.study.reference_load import with_taken
 from prony.trial import Stay, Task, run_trial
-from prony.units import seconds
+from prony.units import SECOND_NS, seconds
 
 _WINDOW_S = 1.0
 _MOST_OF_TRIAL_S = 10.0
@@ -201,8 +201,29 @@ class StudyBench:
         if self.study.ready_timeout_ns is not None and not is_built_in(subject.app):
             within = replace(launch.readiness, timeout_ns=self.study.ready_timeout_ns)
             launch = replace(launch, readiness=within, backends=_all_with(launch.backends, readiness=within))
+        words = () if is_built_in(subject.app) else self.study.before_each
+        launch = _with_before(launch, words, self._programs(subject))
         each = tuple(_disturbed(one, nuisance) for one in launch.backends)
         return replace(_disturbed(launch, nuisance), backends=each)
+
+    def _programs(self, subject: Subject) -> Path | None:
+        """Return the folder of the programs of a subject's environment; null: it has none of its own."""
+        found = self.bench.environments[self.ready[subject.name].needs.server.key]
+        return found.bin if isinstance(found, Environment) else None
+
+
+def _with_before(launch: Launch, words: tuple[str, ...], programs: Path | None) -> Launch:
+    """Return a launch before which a command runs: with the environment's own program, if it has that."""
+    if not words:
+        return launch
+    own = programs / words[0] if programs else None
+    before = (str(own), *words[1:]) if own and own.exists() else words
+    slower = replace(launch.readiness, timeout_ns=launch.readiness.timeout_ns + _BEFORE_NS)
+    return replace(launch, before=before, readiness=slower)
+
+
+# Enough to fill tables again; a study that needs more for each trial would hardly end.
+_BEFORE_NS = 60 * SECOND_NS
 
 
 def _all_with(launches: Iterable[Launch], readiness: Readiness) -> tuple[Launch, ...]:

@@ -70,8 +70,9 @@ def processes_and_threads(current: "Current", known: "Catalog") -> tuple[int | N
     threads.
     """
     if not current.server:
-        workers = current.options.get("--workers", "1")
-        return (int(workers) if workers.isdecimal() else None), None
+        workers, threads = (current.options.get(f"--{key}", "") for key in ("workers", "threads"))
+        processes = int(workers or 1) if (workers or "1").isdecimal() else None
+        return processes, int(threads) if threads.isdecimal() else None
     base = known.servers[current.server]
     said = settings_of_options(base, current.options)
     counts: dict[str, int | None] = {}

@@ -10,10 +10,10 @@ from prony.catalog.install.environment import Declared
 from prony.deadline import cpu_deadline
 from prony.errors import UsageError
 from prony.survey.current import Current, FoundCurrent, ReadingAid, find_current
-from prony.survey.programs import find_program
+from prony.survey.programs import find_program, is_program, program_below
 from prony.survey.sources import Folder, Program
 from prony.survey.survey import Survey, folder_of_app, is_python_target, survey_app, survey_script
-from prony.survey.written import composed
+from prony.survey.written import Written, composed
 from prony.trees import content
 from prony.units import MIB
 
@@ -53,12 +53,16 @@ def current_of(folder: Path, around: ReadingAid) -> FoundCurrent:
     """Return the command by which the app in ``folder`` is served today, as its files have it; else as a
     Compose file above has it, which builds that folder.
     """
-    above = [
+    return find_current(_folder(folder), around, _above(folder))
+
+
+def _above(folder: Path) -> list[Written]:
+    """Return the commands with which Compose, in the folders above, starts what it builds of this one."""
+    return [
         written
         for place in list(folder.absolute().parents)[:2]
         for written in composed(_reader(place), folder.absolute().relative_to(place).as_posix())
     ]
-    return find_current(_folder(folder), around, above)
 
 
 @_in_time
@@ -68,12 +72,11 @@ def app_folder(folder: Path, typed: str) -> Path:
     *Errors*: UsageError when several have one.
     """
     whole = _folder(folder)
-    if typed != "." or whole.has("go.mod") or whole.has("package.json"):
-        return folder
-    if psgi_of(folder):
+    if typed != "." or psgi_of(folder) or is_program(whole):
         return folder
     current = find_current(whole, ReadingAid()).current
-    return folder / folder_of_app(whole.read, whole.names, current.target if current else "")
+    place = folder_of_app(whole, (current.target or current.script) if current else "")
+    return folder / ((program_below(whole) if place is None else place) or "")
 
 
 def psgi_of(folder: Path) -> str:
@@ -125,7 +128,7 @@ def program_of(folder: Path, typed: str, *, named: str = "", command: str = "") 
     """
     if typed == "." and is_python_target(typed, _reader(folder), named, partial(_names, folder)):
         return None
-    return find_program(typed, _folder(folder), command)
+    return find_program(typed, _folder(folder), command, _above(folder))
 
 
 def _folder(folder: Path) -> Folder:

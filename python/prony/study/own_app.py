@@ -1,7 +1,7 @@
 """A user's own app on several servers, as a plan. Must not know how it was typed."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -69,8 +69,11 @@ class OwnApp:
         return Contract(tuple(replace(self.expected, request=one) for one in requests))
 
 
-def plan_of_app(wish: OwnApp, known: "Catalog", options: "PlanOptions") -> "tuple[Plan, Catalog]":
-    """Return the plan of one app on several servers, and the catalogue that has them all.
+def plan_of_app(
+    wish: OwnApp, known: "Catalog", options: "PlanOptions", others: Sequence[OwnApp] = ()
+) -> "tuple[Plan, Catalog]":
+    """Return the plan of one app on several servers, and the catalogue that has them all. ``others``: the
+    same app in other folders, which gets the same servers and the same load.
 
     *Errors*: UsageError when app or servers are not there, or do not fit.
     """
@@ -82,8 +85,10 @@ def plan_of_app(wish: OwnApp, known: "Catalog", options: "PlanOptions") -> "tupl
     commands = named_commands(wish.commands, wish.folder)
     if wish.program is not None:
         commands = (program_entry(wish.program, wish.folder), *commands)
-    app = _app(wish, known)
+    app, *more = _with_own_names([_app(one, known) for one in (wish, *others)])
     view = with_app(known, app)
+    for other in more:
+        view = with_app(view, other)
     for entry in commands:
         view = with_server(view, entry)
     own = tuple(entry.name for entry in commands)
@@ -96,11 +101,35 @@ def plan_of_app(wish: OwnApp, known: "Catalog", options: "PlanOptions") -> "tupl
         wish, view = _with_current(wish, current, app, view, is_usual=usual)
         share = equal_share(current, view, wish.servers, next(iter(app.targets)), options.settings)
         asked = replace(asked, settings=_merged(share.settings, options.settings))
-        notes = (said_of(current), share.remark)
-    document = _document(wish, app.name, own, _first_spoken(app, view, wish.servers), notes)
+        notes = (said_of(current), share.remark, *_other_commands(current, others))
+    names = (app.name, *(one.name for one in more))
+    document = _document(wish, names, own, _first_spoken(app, view, wish.servers), notes)
     plan = make_plan(document, wish.text, view, asked)
     # Of the catalogue as it came: the user's app may have the name of the reference server's.
     return calibrated(plan, known, CalibrationDocument() if options.calibrate else None), view
+
+
+def _other_commands(current: Current, others: Sequence[OwnApp]) -> Iterator[str]:
+    for other in others:
+        if other.current is not None and other.current.text != current.text:
+            yield f"{other.folder} has another command, which is not measured: {other.current.text}"
+
+
+def _with_own_names(apps: Sequence[App]) -> list[App]:
+    """Return the apps with names of their own: of several in folders of different names with those.
+
+    >>> apps = [App("shop", "", folder, {}) for folder in ("/srv/main", "/srv/branch", "/old/main")]
+    >>> [one.name for one in _with_own_names(apps)]
+    ['shop-main', 'shop-branch', 'shop-main-2']
+    """
+    from prony.catalog.schema.apps import app_name
+
+    found: dict[str, App] = {}
+    for app in apps if len(apps) > 1 else ():
+        name = f"{app.name}-{app_name(Path(app.folder).name)}"
+        name = name if name not in found else f"{name}-{len(found)}"
+        found[name] = replace(app, name=name)
+    return list(found.values()) or list(apps)
 
 
 def _with_current(
@@ -274,10 +303,12 @@ def _built_in(wish: OwnApp, app: App) -> App:
 def _called(wish: OwnApp) -> str:
     if wish.program is not None:
         return wish.folder.name or "the program"
-    return wish.found.target if wish.found else wish.app or "one address"
+    return (wish.found.target or wish.folder.name) if wish.found else wish.app or "one address"
 
 
-def _question(wish: OwnApp) -> str:
+def _question(wish: OwnApp, apps: int) -> str:
+    if apps > 1:
+        return f"Which of {apps} folders has the best {_called(wish)}, and on which server?"
     if wish.app is not None:
         return f"Which server runs {_called(wish)} best?"
     if wish.program is not None and not wish.commands:
@@ -287,7 +318,7 @@ def _question(wish: OwnApp) -> str:
 
 def _document(
     wish: OwnApp,
-    app_name: str,
+    apps: Sequence[str],
     commands: Sequence[str],
     interfaces: Mapping[str, Interface],
     notes: tuple[str, ...],
@@ -298,21 +329,21 @@ def _document(
     if wish.app is not None:
         subjects += [
             SubjectDocument(
-                server=(server,), app=(app_name,), interface=interfaces.get(server, wish.interface)
+                server=(server,), app=tuple(apps), interface=interfaces.get(server, wish.interface)
             )
             for server in wish.servers
         ]
     if commands:
-        subjects.append(SubjectDocument(server=tuple(commands), app=(app_name,)))
+        subjects.append(SubjectDocument(server=tuple(commands), app=tuple(apps)))
     servers = [*(wish.servers if wish.app is not None else ()), *commands]
     what = _called(wish)
 
     assert wish.load.duration is not None, "it has all times"
     profile = ProfileDocument(blocks=wish.repeats, duration=wish.load.duration)
     return StudyDocument(
-        name=re.sub(r"[^a-z0-9]+", "-", app_name.lower()).strip("-") or "app",
+        name=re.sub(r"[^a-z0-9]+", "-", apps[0].lower()).strip("-") or "app",
         title=f"{what} on {len(servers)} server{'s' if len(servers) != 1 else ''}",
-        question=_question(wish),
+        question=_question(wish, len(apps)),
         subjects=tuple(subjects),
         workloads=(wish.load,),
         profiles={"custom": profile},

@@ -53,9 +53,14 @@ class Prepared:
 
 def _needs(study: Study) -> Mapping[str, SubjectNeeds]:
     typed = study.requirements_file
-    declared = Declared(file=typed) if typed else study.declared
     return {
-        subject.name: needs_of(study.catalog, subject, study.user, declared=declared, python=study.python)
+        subject.name: needs_of(
+            study.catalog,
+            subject,
+            study.user,
+            declared=Declared(file=typed) if typed else study.declared.get(subject.app.folder),
+            python=study.python,
+        )
         for subject in _subjects(study.plan)
     }
 

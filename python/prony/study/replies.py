@@ -101,11 +101,13 @@ def compare_replies(bench: StudyBench, listener: StudyListener) -> None:
     *Errors*: SubjectError when none answers with a success, or when they differ in status or media type: two
     servers that answer differently do different work, and comparing their speed would mean nothing.
     """
-    found = [_probed(bench, cell) for cell in first_cells(bench)]
+    cells, found = list(first_cells(bench)), list[_Probed]()
+    while len(found) < len(cells) and not _fail_alike(found):
+        found.append(_probed(bench, cells[len(found)]))
     if not found:
         return
     if all(one.wrong is not None for one in found):
-        raise _all_fail(bench, found)
+        raise _all_fail(bench, found, [cell.subject.name for cell in cells[len(found) :]])
     answering = [one for one in found if not one.is_silent]
     if len({one.kinds for one in answering}) > 1:
         raise _they_differ(bench, answering)
@@ -117,6 +119,12 @@ def compare_replies(bench: StudyBench, listener: StudyListener) -> None:
         elif one.wrong is not None:
             listener.notice(f"{one.name} is no success: {one.wrong}")
     _compare_bodies(answering, listener)
+
+
+def _fail_alike(found: Sequence[_Probed]) -> bool:
+    """Return whether two servers failed by one error: it is the app's, and others would only take time."""
+    errors = {one.error_line for one in found if one.wrong is not None}
+    return len(found) >= 2 and len(errors) == 1 and "" not in errors and all(one.wrong for one in found)
 
 
 def first_cells(bench: StudyBench) -> Iterator[Cell]:
@@ -201,10 +209,11 @@ def _wrong(cell: Cell, asked: Request, reply: Reply) -> str | None:
 # --- messages ---------------------------------------------------------------------------------------------
 
 
-def _all_fail(bench: StudyBench, found: Sequence[_Probed]) -> SubjectError:
+def _all_fail(bench: StudyBench, found: Sequence[_Probed], unasked: Sequence[str]) -> SubjectError:
     silent = all(one.is_silent for one in found)
     head = "no server starts" if silent else "no server answers with a success, so nothing is measured"
-    return SubjectError("\n".join([head, *_shown(found)]), hint=_hint(bench, found))
+    left = [f"  not asked, as these fail alike: {', '.join(unasked)}"] if unasked else []
+    return SubjectError("\n".join([head, *_shown(found), *left]), hint=_hint(bench, found))
 
 
 def _they_differ(bench: StudyBench, found: Sequence[_Probed]) -> SubjectError:
@@ -259,7 +268,8 @@ def _symptom(bench: StudyBench, one: _Probed) -> Refusal:
     shown = one.shown
     reply = shown.replies[0] if shown and shown.replies else None
     body = reply.body[:_BODY_BYTES_READ].decode(errors="replace") if reply else ""
-    declared = bench.study.requirements_file or (bench.study.declared and bench.study.declared.file)
+    said = bench.study.declared.get(one.cell.subject.app.folder)
+    declared = bench.study.requirements_file or (said and said.file)
     return Refusal(
         text="\n".join([one.wrong or "", body, *one.log_lines]),
         status=reply.status if reply else None,

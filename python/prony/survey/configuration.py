@@ -7,8 +7,11 @@
 import ast
 import json
 import operator
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from configparser import Error as ConfigError
+from configparser import RawConfigParser
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -183,3 +186,49 @@ def _of_table(document: object) -> Iterator[tuple[str, str]]:
         for one in value if isinstance(value, list) else [value]:
             if isinstance(one, str | int):
                 yield str(name), str(one).lower() if isinstance(one, bool) else str(one)
+
+
+# --- PasteDeploy ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PasteServer:
+    """What an ini file of PasteDeploy starts. ``template``: one that starts the same at our address, of which
+    the original is below ``app_dir``. ``module``: the app's, or empty; ``threads``: of Waitress.
+    """
+
+    template: str
+    module: str
+    threads: str
+    left_out: tuple[str, ...]
+
+
+def served_by_paste(text: str, path: str) -> PasteServer | None:
+    """Return what the ini file at ``path`` starts with its main server; null: it has none.
+
+    *Source*: PasteDeploy documentation, The Config File; Waitress, Arguments; pserve(1).
+
+    >>> found = served_by_paste("[server:main]\\nuse = egg:waitress#main\\nlisten = *:6543", "live.ini")
+    >>> found.template.splitlines()[-1], found.left_out
+    ('listen = {{ host }}:{{ port }}', ('listen = *:6543',))
+    """
+    ini = RawConfigParser(strict=False)
+    try:
+        ini.read_string(text)
+    except ConfigError:
+        return None
+    # What is filled in below must end no line of it.
+    if not ini.has_section("server:main") or not re.fullmatch(r"[\w./-]+", path):
+        return None
+    server = dict(ini["server:main"])
+    app = next((dict(ini[name]) for name in ("app:main", "pipeline:main") if ini.has_section(name)), {})
+    is_waitress = "waitress" in server.get("use", "")
+    apart = bool(server.keys() & {"host", "port"}) or not is_waitress
+    address = "host = {{ host }}\nport = {{ port }}" if apart else "listen = {{ host }}:{{ port }}"
+    origin = f"use = config:{{{{ app_dir }}}}/{path}"
+    template = f"[app:main]\n{origin}\n\n[server:main]\n{origin}\n{address}\n"
+    used = app.get("use", "").removeprefix("call:").removeprefix("egg:")
+    left = [f"{key} = {server[key]}" for key in ("listen", "host", "port") if key in server]
+    logged = ["[loggers]"] if ini.has_section("loggers") else []
+    threads = server.get("threads", "4") if is_waitress else ""
+    return PasteServer(template, re.split("[#:]", used)[0], threads, (*left, *logged))

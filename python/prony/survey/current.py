@@ -16,9 +16,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from prony.archive.codec import is_secret
-from prony.survey.configuration import AS_IT_IS, python_values, toml_values, uwsgi_options
+from prony.survey.configuration import (
+    AS_IT_IS,
+    python_values,
+    served_by_paste,
+    toml_values,
+    uwsgi_options,
+)
 from prony.survey.servers import (
     OF_PLACK,
+    PASTE,
     PATHS,
     SERVERS,
     TOOL_ALIASES,
@@ -69,7 +76,8 @@ class Current:
     ``target``: the app that it serves, as written, or empty; ``is_factory``: that makes the app.
     ``left_out``: what of it is not taken over, each in words; ``environment``: variables that its source
     sets, and that are no secrets by their names; ``also``: where else a command stands; ``script``: the
-    module that it runs, of a program that serves by itself.
+    module that it runs, of a program that serves by itself; ``files``: templates of what it reads in the
+    place of a file with an address.
     """
 
     source: str
@@ -84,6 +92,7 @@ class Current:
     environment: Mapping[str, str] = field(default_factory=dict)
     also: tuple[str, ...] = ()
     script: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
 
     def serves(self, target: str) -> bool:
         """Return whether it serves the app ``target``, as far as it names one."""
@@ -200,7 +209,7 @@ def _start_of(words: Sequence[str]) -> int | None:
         (
             at
             for at, word in enumerate(words)
-            if (name := _name(word)) in SERVERS or name in TOOLS or _PYTHON.fullmatch(name)
+            if (name := _name(word)) in SERVERS or name in (*TOOLS, PASTE) or _PYTHON.fullmatch(name)
         ),
         None,
     )
@@ -478,6 +487,8 @@ class _Reading:
 
     def _of_own_program(self) -> Current | None:
         program, words = self.command.program, self.command.words
+        if program == PASTE:
+            return self._of_paste(words)
         if program in TOOLS:
             return self._of_tool(program, words)
         at = next((k for k, word in enumerate(words) if not word.startswith("-")), len(words))
@@ -506,6 +517,20 @@ class _Reading:
         self.kept = ["{python}", *words]
         return self._made(self.written.source, "", ())
 
+    def _of_paste(self, words: Sequence[str]) -> Current | None:
+        """*Source*: pserve(1) of Pyramid; PasteDeploy documentation, The Config File: `use = config:...`."""
+        path = self._placed(words[0]).removeprefix("./") if words else ""
+        found = served_by_paste(self.folder.read(path) or "", path)
+        if found is None:
+            return None
+        # Another name than the original's, which may lie in the folder where a person types the command.
+        name = f"prony-{path.rpartition('/')[2]}"
+        self.kept = ["{bin}/pserve", f"{{run_dir}}/{name}", *words[1:]]
+        self.options |= {"--threads": found.threads} if found.threads else {}
+        self.left_out += [f"`{one}` in {path}" for one in found.left_out]
+        made = self._made(self.written.source, "", ())
+        return replace(made, script=found.module, files={name: found.template})
+
     def _of_tool(self, program: str, words: Sequence[str]) -> Current:
         self.kept = ["{python}", "-m", program]
         tool = ServerCommand("", (), TOOL_ALIASES, TOOL_FLAGS, TOOL_REPLACED)
@@ -528,6 +553,8 @@ def _gunicorn_entry(options: Mapping[str, str]) -> str:
     worker = options.get("--worker-class", "")
     if _UVICORN_WORKER.fullmatch(worker):
         return "gunicorn-uvicorn"
+    if worker == "asgi" or worker.startswith("gunicorn.workers.gasgi."):
+        return "gunicorn-asgi"
     return (
         "gunicorn-gevent"
         if worker == "gevent" or worker.startswith("gunicorn.workers.ggevent.")

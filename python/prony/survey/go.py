@@ -18,6 +18,9 @@ _PACKAGE = re.compile(r"^package[ \t]+main\b", re.MULTILINE)
 _MAIN = re.compile(r"^func[ \t]+main\(\)", re.MULTILINE)
 # *Source*: Organizing a Go module (go.dev/doc/modules/layout): commands in `cmd`.
 _COMMANDS = "cmd"
+# What the command that serves is called among others, such as one that migrates tables.
+_SERVING = ("server", "serve", "web", "api", "app", "http")
+_BUILT = re.compile(r"\bgo[ \t]+(?:build|install|run)\b[^\n;&|]*?[ \t]\./(?P<path>[\w./-]+)")
 
 
 def go_program(folder: Folder, typed: str) -> Program:
@@ -55,8 +58,11 @@ def _only_package(folder: Folder) -> str:
     if is_main_package(folder, ""):
         return ""
     found = list(_command_packages(folder))
-    if len(found) == 1:
-        return found[0]
+    built = [path for path in _built_packages(folder) if is_main_package(folder, path)]
+    serving = [path for path in found if path.rpartition("/")[2] in _SERVING]
+    for named in (found, built, serving):
+        if len(named) == 1:
+            return named[0]
     if not found:
         raise UsageError(
             "the module of `go.mod` has no main package in its folder or below `cmd`",
@@ -73,6 +79,14 @@ def _command_packages(folder: Folder) -> Iterator[str]:
         path = f"{_COMMANDS}/{name}" if name else _COMMANDS
         if is_main_package(folder, path):
             yield path
+
+
+def _built_packages(folder: Folder) -> list[str]:
+    """Return the packages that a Dockerfile or a Makefile builds or runs, each once."""
+    texts = (folder.read(name) or "" for name in ("Dockerfile", "Containerfile", "Makefile"))
+    paths = (match["path"] for text in texts for match in _BUILT.finditer(text.replace("\\\n", " ")))
+    folders = (path.rpartition("/")[0] if path.endswith(".go") else path.strip("/") for path in paths)
+    return list(dict.fromkeys(path for path in folders if ".." not in path.split("/")))
 
 
 def _is_source(name: str) -> bool:

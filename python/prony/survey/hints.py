@@ -81,6 +81,13 @@ _ROWS = (
         more=_debian_name,
     ),
     _Row(
+        "a gem",
+        "Ruby has no `{module}`: Prony starts Ruby's servers with Debian's packages, whose name is probably "
+        "ruby-{package}: apt-get install ruby-{package}",
+        r"cannot load such file -- (?P<module>[\w-][\w/.-]*)",
+        more=lambda found: {**found, "package": re.split(r"[/.]", found["module"])[0].replace("_", "-")},
+    ),
+    _Row(
         "a module of Node.js",
         "no package `{module}` is installed: name it in package.json and lock it, npm install "
         "--package-lock-only; or install it where the app is",

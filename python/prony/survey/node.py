@@ -56,6 +56,15 @@ def node_program(folder: Folder, typed: str) -> Program:
     )
 
 
+def is_node(folder: Folder) -> bool:
+    """Return whether a folder says what `npm start` would start there: that of a workspace need not."""
+    if not folder.has("package.json"):
+        return False
+    manifest = _manifest(folder)
+    files = ("server.js", str(manifest.get("main") or "index.js"))
+    return "start" in _scripts(manifest) or any(map(folder.has, files))
+
+
 def _manifest(folder: Folder) -> Mapping[str, object]:
     text = folder.read("package.json")
     try:

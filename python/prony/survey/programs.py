@@ -11,17 +11,17 @@ Which servers an app is compared on, unless its user names some. Pure.
 'uvicorn'
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from prony.errors import UsageError
 from prony.model.subject import Interface
 from prony.survey.current import TYPED
 from prony.survey.go import go_program, is_main_package
-from prony.survey.node import node_program
+from prony.survey.node import is_node, node_program
 from prony.survey.php import is_php, php_program
 from prony.survey.procfile import RUBY, program_of_process
 from prony.survey.sources import Folder, Program
-from prony.survey.written import Written, written_commands
+from prony.survey.written import Written, only_place, places_below, written_commands
 
 # For each interface at most four: the commonest first, and of those alike in kind only one. Each pair differs
 # in how it serves requests at the same time.
@@ -52,9 +52,12 @@ _EXPECTED = (
 )
 
 
-def find_program(typed: str, folder: Folder, command: str = "") -> Program | None:
+def find_program(
+    typed: str, folder: Folder, command: str = "", above: Sequence[Written] = ()
+) -> Program | None:
     """Return the program that was typed: ``.`` for the folder's own, a file that describes it, a script, or
-    the folder of a package in Go. Null: it is none. ``command``: what starts the folder's own.
+    the folder of a package in Go. Null: it is none. ``command``: what starts the folder's own; ``above``: the
+    commands for it that stand in folders above.
 
     *Errors*: UsageError for a folder that does not say how its program is started, or lacks what it needs.
     """
@@ -62,7 +65,7 @@ def find_program(typed: str, folder: Folder, command: str = "") -> Program | Non
     if typed.startswith("/") or ".." in typed.split("/"):
         return None
     if not path:
-        return program_of_process(folder, Written(TYPED, command)) if command else _of_folder(folder)
+        return program_of_process(folder, Written(TYPED, command)) if command else _of_folder(folder, above)
     return _of_path(path, folder) if folder.has(path) else None
 
 
@@ -86,11 +89,29 @@ def _normal(typed: str) -> str:
     return "/".join(part for part in typed.split("/") if part not in ("", "."))
 
 
-def _of_folder(folder: Folder) -> Program:
+def program_below(folder: Folder) -> str | None:
+    """Return the folder below this one that has a program; null: there is none.
+
+    *Errors*: UsageError when there are several.
+    """
+    return only_place([place for place in places_below(folder, _NO_APPS) if is_program(folder.below(place))])
+
+
+# They have scripts and packages of their own.
+_NO_APPS = ("node_modules", "vendor", "test", "tests", "docs", "scripts", "examples")
+
+
+def is_program(folder: Folder) -> bool:
+    """Return whether a folder says how a program is started that listens on a port itself."""
+    has_own = any(folder.has(name) for name in ("Procfile", "go.mod", "config.ru"))
+    return has_own or is_php(folder) or is_node(folder)
+
+
+def _of_folder(folder: Folder, above: Sequence[Written]) -> Program:
     """Of several descriptions the one that says it most exactly: scripts of ``package.json`` may only build
     what another language serves.
     """
-    written = written_commands(folder)
+    written = [*written_commands(folder), *above]
     process = next((one for one in written if _names_program(one, folder)), None)
     if process is not None:
         return program_of_process(folder, process)

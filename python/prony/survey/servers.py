@@ -186,6 +186,9 @@ SERVERS: Mapping[str, ServerCommand] = {
 }
 # `plackup -s` names the server, whose own program is started; `HTTP::Server::PSGI` is its usual one.
 OF_PLACK = {"Starman": "starman", "Twiggy": "twiggy", "Starlet": "starlet", "": "http-server-psgi"}
+PASTE = "pserve"
+"""Pyramid's program, which takes server, app and address from an ini file."""
+
 # Programs that serve an app by themselves, and where they are given an address.
 TOOLS: Mapping[str, tuple[str, ...]] = dict.fromkeys(
     ("flask", "fastapi", "sanic", "litestar"), _HOST_AND_PORT

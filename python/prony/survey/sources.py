@@ -124,6 +124,16 @@ class Folder:
         """Return whether there is a file or a folder of this path."""
         return self.read(path) is not None
 
+    def below(self, place: str) -> "Folder":
+        """Return a folder below this one.
+
+        >>> Folder({"api/go.mod": ""}.get, lambda path: []).below("api").has("go.mod")
+        True
+        """
+        return Folder(
+            lambda path: self.read(f"{place}/{path}"), lambda path: self.names(f"{place}/{path}".rstrip("/"))
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Program:

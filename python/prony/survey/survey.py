@@ -16,8 +16,9 @@ from prony.errors import UsageError
 from prony.model.subject import Interface
 from prony.survey.dependencies import DECLARING, Dependencies, find_dependencies, foreign_imports
 from prony.survey.interface import CALLABLES, FACTORIES, bound_names, find_factory, find_interface
-from prony.survey.sources import Module, Names, Read, Sources, no_names
+from prony.survey.sources import Folder, Module, Names, Read, Sources, no_names
 from prony.survey.variables import NeededVariable, names_of_env_file, needed_variables
+from prony.survey.written import only_place, places_below
 
 DJANGO_SETTINGS = "DJANGO_SETTINGS_MODULE"
 
@@ -86,29 +87,27 @@ def is_python_target(typed: str, read: Read, named: str = "", names: Names = no_
     return all(part.isidentifier() for part in parts) and (bool(colon) or Sources(read).has(parts[0]))
 
 
-def folder_of_app(read: Read, names: Names, named: str) -> str:
-    """Return the folder below this one that has its app and declares what that needs; empty: this one itself.
+def folder_of_app(folder: Folder, named: str) -> str | None:
+    """Return the folder with the app in Python: empty for this one itself; else one below that declares what
+    its app needs, or whose needs this one declares. Null: there is none.
 
-    *Errors*: UsageError when several do.
+    *Errors*: UsageError when there are several.
     """
-    sources = Sources(read, names)
-    if named or target_of_project(read) or _only_app(sources, _MODULES):
+    sources = Sources(folder.read, folder.names)
+    if named or target_of_project(folder.read) or _only_app(sources, _MODULES):
         return ""
-    below = [name for name in names("") if name not in _NO_PACKAGES and _is_project(sources, name)]
-    if len(below) > 1:
-        raise UsageError(
-            f"`--app .`: apps are in {', '.join(f'`{name}`' for name in below)}; expected the folder of one",
-            hint=f"--dir {below[0]} --app .",
-        )
-    return next(iter(below), "")
+    inside = {place: folder.below(place) for place in places_below(folder, _NO_PACKAGES)}
+    declaring = [place for place, inner in inside.items() if find_dependencies(inner.read)]
+    found = [place for place in declaring if _has_app(inside[place])]
+    if not found and _usual_target(sources):
+        return ""
+    if not found and find_dependencies(folder.read):
+        found = [place for place, inner in inside.items() if _has_app(inner)]
+    return only_place(found)
 
 
-def _is_project(sources: Sources, name: str) -> bool:
-    def names(path: str) -> Sequence[str]:
-        return sources.names(f"{name}/{path}".rstrip("/"))
-
-    inside = Sources(_under(sources.read, f"{name}/"), names)
-    return find_dependencies(inside.read) is not None and _target_of_folder(inside, "") is not None
+def _has_app(folder: Folder) -> bool:
+    return _target_of_folder(Sources(folder.read, folder.names), "") is not None
 
 
 def survey_app(

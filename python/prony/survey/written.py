@@ -13,6 +13,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from prony.errors import UsageError
 from prony.survey.configuration import yaml_document
 from prony.survey.sources import Folder, Read
 
@@ -173,8 +174,32 @@ def composed(read: Read, context: str) -> list[Written]:
     return [found for name in _COMPOSE for found in _of_compose(read, name, context)]
 
 
-def _of_compose(read: Read, name: str, context: str) -> Iterator[Written]:
-    """*Source*: Compose specification, Services: command, entrypoint, environment, working_dir."""
+# Of repositories with several: documentation of npm, pnpm and Turborepo on workspaces; Compose's examples.
+_HOLDERS = ("apps", "packages", "services")
+
+
+def places_below(folder: Folder, but: Sequence[str]) -> list[str]:
+    """Return the folders below this one that may have its app, but some: those that Compose builds first."""
+    built = (_context(table.get("build")) for name in _COMPOSE for _, table in _services(folder.read, name))
+    there = [name for name in folder.names("") if name not in but and not name.startswith(".")]
+    deeper = [f"{name}/{one}" for name in there if name in _HOLDERS for one in folder.names(name)]
+    return [place for place in dict.fromkeys([*built, *there, *deeper]) if place not in (".", *but)]
+
+
+def only_place(found: Sequence[str]) -> str | None:
+    """Return the only folder that was found; null without one.
+
+    *Errors*: UsageError when there are several.
+    """
+    if len(found) > 1:
+        raise UsageError(
+            f"`--app .`: apps are in {', '.join(f'`{name}`' for name in found)}; expected the folder of one",
+            hint=f"--dir {found[0]} --app .",
+        )
+    return next(iter(found), None)
+
+
+def _services(read: Read, name: str) -> Iterator[tuple[str, Mapping[str, object]]]:
     import yaml
 
     text = read(name)
@@ -182,7 +207,15 @@ def _of_compose(read: Read, name: str, context: str) -> Iterator[Written]:
         document = yaml_document(text, yaml.SafeLoader) if text else None
     except (yaml.YAMLError, ValueError, RecursionError):
         return
-    for service, table in _tables(_table(document, "services")):
+    services = document.get("services") if isinstance(document, dict) else None
+    for service, table in services.items() if isinstance(services, dict) else ():
+        if isinstance(table, dict):
+            yield str(service), table
+
+
+def _of_compose(read: Read, name: str, context: str) -> Iterator[Written]:
+    """*Source*: Compose specification, Services: command, entrypoint, environment, working_dir."""
+    for service, table in _services(read, name):
         words = [found for key in ("entrypoint", "command") if (found := _command(table.get(key)))]
         if words and _context(table.get("build")) == context:
             asked = _names_of(table.get("environment"))
@@ -201,16 +234,6 @@ def _context(build: object) -> str:
     """Return the folder that a service is built from; one that has only an image gets the file's folder."""
     found = build.get("context") if isinstance(build, dict) else build
     return str(found or ".").removeprefix("./").rstrip("/") or "."
-
-
-def _table(document: object, key: str) -> object:
-    return document.get(key) if isinstance(document, dict) else None
-
-
-def _tables(services: object) -> Iterator[tuple[str, Mapping[str, object]]]:
-    for name, table in services.items() if isinstance(services, dict) else ():
-        if isinstance(table, dict):
-            yield str(name), table
 
 
 def _command(written: object) -> str:

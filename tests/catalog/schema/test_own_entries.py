@@ -9,7 +9,7 @@ from prony.catalog.schema.loader import load_catalog, load_server
 from prony.catalog.schema.skeleton import skeleton, write_skeleton
 from prony.check import names_to_check
 from prony.errors import ExitCode, HostError, UsageError
-from prony.model.subject import Subject
+from prony.model.subject import Interface, Subject
 
 STUDY = """\
 format = 1
@@ -62,6 +62,18 @@ def test_the_skeleton_is_valid_as_it_stands(tmp_path, name):
     subject = Subject("s", name, load_catalog().app("hello"), entry.interfaces[0], "deep-queue")
     assert declared_facts(entry, subject, cpus=2).backlog == 1024
     compile(entry.files["serve.py"], "serve.py", "exec")
+
+
+@pytest.mark.parametrize("interface", list(Interface))
+def test_the_skeleton_of_each_interface_is_valid_as_it_stands(tmp_path, interface):
+    (tmp_path / "mine.toml").write_text(skeleton("mine", interface))
+    entry = load_server(tmp_path / "mine.toml")
+    assert (entry.name, entry.interfaces[0]) == ("mine", interface)
+
+
+def test_an_interface_without_a_new_entry_is_refused(said):
+    status, _, err = said("servers", "--interface", "asgi")
+    assert status == ExitCode.USAGE and "`--interface` only works with `--new`" in err
 
 
 def test_a_new_entry_is_written_and_known(said, folder):

@@ -89,6 +89,9 @@ except ImportError:
     import pkg_resources
     packages = {one.project_name: one.version for one in pkg_resources.working_set}
 interpreter = "%s %s" % (platform.python_implementation(), platform.python_version())
+import sysconfig
+if sysconfig.get_config_var("Py_GIL_DISABLED"):
+    interpreter += ", free-threaded, %s the GIL" % ("with" if sys._is_gil_enabled() else "without")
 print()
 print(json.dumps({"missing": missing, "packages": packages, "interpreter": interpreter}))
 """

@@ -19,6 +19,7 @@ from prony.catalog.launch.filling import (
     target,
 )
 from prony.catalog.schema.apps import OF_FILES, interface_of_file
+from prony.catalog.schema.command import YOURS
 from prony.catalog.schema.entry import FrontendEntry, ProcessEntry, PythonInstall, ServerEntry
 from prony.catalog.schema.expression import check_text_value
 from prony.catalog.schema.loader import Catalog
@@ -69,10 +70,13 @@ def command_for_user(  # noqa: PLR0913, PLR0917
     words = (program, *(word.removeprefix("./") for word in rest))
     shown = _shown_environment(entry, subject, values)
     folder = places["build"] if entry.folder_is == "build" else app_dir
-    files = _written_files(entry, subject, port=port)
+    # An entry that was made of a user's own command has no name that `prony servers` knows.
+    is_own = entry.name == YOURS
+    files = "" if is_own else _written_files(entry, subject, port=port)
+    own = rendered(entry, values, entry.environment) if is_own else {}
     made = "".join(
         f"printf {shlex.quote(text.replace(chr(10), chr(92) + 'n'))} > {name} && "
-        for name, text in factory_files(subject.app).items()
+        for name, text in {**factory_files(subject.app), **own}.items()
     )
     return f"cd {shlex.quote(folder)} && {files}{made}{shown}{shlex.join(words)}"
 

@@ -6,6 +6,7 @@ Must not know servers or environments.
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from re import fullmatch
 
@@ -137,7 +138,7 @@ def user_app(  # noqa: PLR0913 - what a user may say of an app
     if not any(candidate.exists() for candidate in _module_files(folder / root, module)):
         raise UsageError(
             f"`{folder}` has no module `{module}`: neither `{module.replace('.', '/')}.py` nor a package",
-            hint="name the folder that contains the module with `--dir`",
+            hint=_near_module(folder / root, target),
         )
     return App(
         name=name or app_name(module),
@@ -151,6 +152,15 @@ def user_app(  # noqa: PLR0913 - what a user may say of an app
         digest=folder_digest(folder),
         root=root,
     )
+
+
+def _near_module(folder: Path, target: str) -> str:
+    """Return what may have been meant by a target whose module is not there."""
+    module, colon, attribute = target.partition(":")
+    there = [one.stem for one in folder.glob("*") if one.suffix == ".py" or (one / "__init__.py").exists()]
+    near = get_close_matches(module, there, n=1)
+    meant = f"did you mean --app {near[0]}{colon}{attribute}? " if near else ""
+    return f"{meant}--dir names the folder that contains the module"
 
 
 def _named(folder: Path) -> Path:

@@ -172,6 +172,7 @@ def current_entry(current: Current, known: Mapping[str, ServerEntry], interface:
             "language": "python",
             "install": PythonInstall(kind="python", requirements=()),
             "interfaces": (interface,),
+            "templates": dict(current.files),
         }
         return _checked(typed, lambda: _entry(YOURS, words, **fields))
     base = known[current.server]

@@ -22,6 +22,8 @@ BUILT_IN_FRONTENDS = DATA / "frontends"
 BUILT_IN_SERVICES = DATA / "services"
 BUILT_IN_GENERATORS = DATA / "generators"
 
+_LISTED = "`prony servers` lists them all; `prony servers --new NAME` begins an entry of your own"
+
 # Below the working folder: Prony reads it without being asked, and so runs its entries only when named.
 OWN_FOLDER = Path("prony.d")
 
@@ -50,7 +52,7 @@ class Catalog:
         *Errors*: UsageError naming the nearest names.
         """
         if name not in self.servers:
-            raise _unknown("server", name, self._server_names(), "`prony servers` lists them all")
+            raise _unknown("server", name, self._server_names(), _LISTED)
         return self.servers[name]
 
     def app(self, name: str) -> App:
@@ -71,7 +73,7 @@ class Catalog:
         """
         found = _entry_and_variant(self.servers, name)
         if found is None:
-            raise _unknown("server", name, self._server_names(), "`prony servers` lists them all")
+            raise _unknown("server", name, self._server_names(), _LISTED)
         return found
 
     def frontend(self, name: str) -> Frontend:

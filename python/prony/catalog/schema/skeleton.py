@@ -6,20 +6,43 @@ Must not know the command line.
 import re
 from pathlib import Path
 
-from prony.catalog.schema.loader import OWN_FOLDER, Catalog
+from prony.catalog.schema.loader import BUILT_IN_SERVERS, OWN_FOLDER, Catalog
 from prony.errors import HostError, UsageError
+from prony.model.subject import Interface
 
 _TEXT = Path(__file__).parent / "skeleton.toml"
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _LONGEST_NAME = 64
 
 
-def skeleton(name: str) -> str:
-    """Return the text of an entry called ``name``."""
-    return _TEXT.read_text(encoding="utf-8").replace("NAME", name)
+# Of each other interface the plainest entry that comes with Prony, to be changed.
+_LIKE = {
+    Interface.ASGI: "uvicorn",
+    Interface.PSGI: "http-server-psgi",
+    Interface.PHP: "uwsgi-php",
+    Interface.NONE: "node-http",
+}
+_HEAD = """\
+# A server for Prony: a copy of {like}'s entry, which works as it is.
+# Change what differs, then try it:  prony servers --check {name}
+# All keys: docs/reference/catalogue-format.md
+
+name = "{name}"
+"""
 
 
-def write_skeleton(name: str, catalog: Catalog, folder: Path = OWN_FOLDER) -> Path:
+def skeleton(name: str, interface: Interface = Interface.WSGI) -> str:
+    """Return the text of an entry called ``name``, which calls its app by ``interface``."""
+    if interface is Interface.WSGI:
+        return _TEXT.read_text(encoding="utf-8").replace("NAME", name)
+    like = _LIKE[interface]
+    _, _, rest = (BUILT_IN_SERVERS / f"{like}.toml").read_text(encoding="utf-8").partition("\n")
+    return _HEAD.format(name=name, like=like) + rest
+
+
+def write_skeleton(
+    name: str, catalog: Catalog, folder: Path = OWN_FOLDER, interface: Interface = Interface.WSGI
+) -> Path:
     """Write the entry ``name`` into ``folder`` and return its file.
 
     *Errors*: UsageError for an invalid name, or one that a server or a file already has; HostError when it
@@ -36,7 +59,7 @@ def write_skeleton(name: str, catalog: Catalog, folder: Path = OWN_FOLDER) -> Pa
     try:
         folder.mkdir(exist_ok=True)
         with file.open("x", encoding="utf-8") as new:
-            new.write(skeleton(name))
+            new.write(skeleton(name, interface))
     except FileExistsError:
         raise UsageError(f"`{file}` already exists; expected a new name") from None
     except OSError as error:
