@@ -700,6 +700,29 @@ def test_a_generator_with_too_few_cpus_is_bounded_likewise():
     assert verdict(asked, mine, other) is HOLDS
 
 
+@pytest.mark.parametrize(
+    ("metric", "value", "bounds", "found"),
+    [
+        ("service_ok_mean", 60e6, {"high": 200e6}, HOLDS),
+        ("service_ok_mean", 260e6, {"high": 200e6}, UNTESTABLE),
+        ("ok_per_s", 900, {"low": 800}, HOLDS),
+        ("ok_per_s", 300, {"low": 800}, NOT),
+        ("ok_per_s", 500, {"low": 800}, UNTESTABLE),
+        ("cpu_percent", 99, {"high": 150}, UNTESTABLE),
+    ],
+)
+def test_a_server_is_no_slower_on_two_cpus_and_no_more_than_twice_as_fast(metric, value, bounds, found):
+    asked = claim(ClaimKind.VALUE, metric=metric, needs=CPUS, **bounds)
+    one = busy("a", value, metric="cpu_percent") if metric == "ok_per_s" else busy_with(metric, value)
+    assert verdict(asked, one) is found
+
+
+def busy_with(metric, value):
+    found = cell("a", around(value), metric=metric, cpus=ONE)
+    trials = (replace(trial, metrics={"cpu_percent": 99.0, **trial.metrics}) for trial in found.counted)
+    return replace(found, counted=tuple(trials))
+
+
 def test_what_cpus_do_to_other_figures_is_not_known():
     for metric in ("service_ok_mean", "pss_end"):
         asked = claim(ClaimKind.HIGHEST, metric=metric, needs=CPUS)

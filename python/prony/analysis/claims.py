@@ -81,8 +81,9 @@ def evaluate(claim: Claim, cells: Sequence[CellSummary], terms: Terms | None = N
 
 
 def _is_bounded_by_cpus(claim: Claim) -> bool:
-    """Return whether a claim compares what the CPU time of a request bounds."""
-    return claim.kind in _COMPARED and claim.metric in _OF_CPUS
+    """Return whether a claim compares what the CPU time of a request bounds, or is about one's own speed."""
+    is_own = claim.kind is ClaimKind.VALUE and is_speed(claim.metric)
+    return is_own or (claim.kind in _COMPARED and claim.metric in _OF_CPUS)
 
 
 def _combined(parts: Sequence[ClaimResult]) -> ClaimResult:
@@ -275,7 +276,9 @@ def _means(claim: Claim, own: Sequence[CellSummary], terms: Terms) -> list[Part]
 
 
 def _bounded(part: Part, claim: Claim, cell: CellSummary) -> Part:
-    bound = replace(part, lost=_lost(claim, cell), open=_end(claim, cell), limit=_bound_by(cell))
+    more = more_with_cpus(claim, cell)
+    faster = open_end(claim.metric, at_least=more > 1).at_most(more if claim.metric in _OF_CPUS else inf)
+    bound = replace(part, lost=_lost(claim, cell), open=_end(claim, cell) | faster, limit=_bound_by(cell))
     return _with_survivors(bound, claim, cell)
 
 
