@@ -634,11 +634,11 @@ def test_a_quota_is_as_few_cpus():
             "needs 5,000 connections; the most here are 100",
         ),
         (
-            claim(ClaimKind.VALUE, needs=Needs(server_cpus=4)),
+            claim(ClaimKind.VALUE, metric="pss_end", needs=Needs(server_cpus=4)),
             "needs 4 CPUs for the server; it has 2; `--share-cpus` gives it 4",
         ),
         (
-            claim(ClaimKind.VALUE, needs=Needs(generator_cpus=4)),
+            claim(ClaimKind.VALUE, metric="pss_end", needs=Needs(generator_cpus=4)),
             "needs 4 CPUs for the generator; it has 2; `--share-cpus` gives it 4",
         ),
     ],
@@ -690,9 +690,7 @@ def test_a_rival_that_loses_requests_on_one_cpu_is_beaten_by_a_bound_and_refutes
 
 
 def test_a_generator_with_too_few_cpus_is_bounded_likewise():
-    asked = claim(
-        ClaimKind.HIGHEST, "*", engine="x", against_engine="y", needs=Needs(generator_cpus=2)
-    )
+    asked = claim(ClaimKind.HIGHEST, "*", engine="x", against_engine="y", needs=Needs(generator_cpus=2))
     mine, other = (
         busy("a", speed, metric="generator_cpu_percent", engine=engine)
         for engine, speed in (("x", 1_900), ("y", 330))

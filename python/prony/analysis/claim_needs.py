@@ -163,8 +163,8 @@ def _too_few_cpus(claim: Claim, own: Sequence[Cell], what: Tested) -> UnmetNeed 
 
 
 def more_with_cpus(claim: Claim, cell: CellSummary) -> float:
-    """Return the factor by which a cell's throughput can be higher at most with the CPUs that the claim needs;
-    1 where it had them, infinite where nobody knows.
+    """Return the factor by which a cell's throughput can be higher at most with the CPUs that the claim
+    needs; 1 where it had them, infinite where nobody knows.
 
     *Definition*: needed / busy CPUs of whichever side had too few, by the trial that kept the fewest busy,
     / (1 - the share of its requests that failed). At 81 us of CPU a request, two CPUs make at most 24,700 a
