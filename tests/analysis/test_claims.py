@@ -633,11 +633,11 @@ def test_a_quota_is_as_few_cpus():
             "needs 5,000 connections; the most here are 100",
         ),
         (
-            claim(ClaimKind.VALUE, needs=Needs(server_cpus=4)),
+            claim(ClaimKind.VALUE, metric="pss_end", needs=Needs(server_cpus=4)),
             "needs 4 CPUs for the server; it has 2; `--share-cpus` gives it 4",
         ),
         (
-            claim(ClaimKind.VALUE, needs=Needs(generator_cpus=4)),
+            claim(ClaimKind.VALUE, metric="pss_end", needs=Needs(generator_cpus=4)),
             "needs 4 CPUs for the generator; it has 2; `--share-cpus` gives it 4",
         ),
     ],
@@ -645,6 +645,86 @@ def test_a_quota_is_as_few_cpus():
 def test_what_it_needs_and_does_not_have_makes_a_claim_untestable(asked, reason):
     found = evaluate(asked, [cell("a", around(1))])
     assert (found.verdict, found.reason) == (UNTESTABLE, reason)
+
+
+# --- what no number of CPUs could change ------------------------------------------------------------------
+
+ONE = Placement((0,), (1,))
+CPUS = Needs(server_cpus=2)
+
+
+def busy(name, speed, percent=99.0, metric="cpu_percent", **kwargs):
+    """A cell on one CPU for the server and one for the generator, of which so much was used."""
+    found = cell(name, around(speed), cpus=ONE, **kwargs)
+    trials = (replace(trial, metrics={**trial.metrics, metric: percent}) for trial in found.counted)
+    return replace(found, counted=tuple(trials))
+
+
+def test_who_is_ahead_of_what_two_cpus_can_make_of_another_is_ahead_on_two():
+    asked = claim(ClaimKind.HIGHEST, needs=CPUS)
+    found = evaluate(asked, [busy("a", 113_000), busy("b", 12_200)])
+    assert found.verdict is HOLDS
+    assert "2 CPUs make neither more than 2.02 times as fast" in found.reason
+    near = evaluate(asked, [busy("a", 113_000), busy("b", 60_000)])
+    assert (near.verdict, near.lack) == (UNTESTABLE, Lack.MACHINE)
+
+
+def test_a_rival_that_left_its_cpu_idle_may_be_many_times_as_fast_on_two():
+    asked = claim(ClaimKind.HIGHEST, needs=CPUS)
+    assert verdict(asked, busy("a", 113_000), busy("b", 12_200, percent=15.0)) is UNTESTABLE
+    assert verdict(asked, busy("a", 113_000), cell("b", around(12_200), cpus=ONE)) is not NOT
+
+
+def test_the_slowest_is_not_who_is_ahead_of_what_two_cpus_make_of_another():
+    asked = claim(ClaimKind.LOWEST, needs=CPUS)
+    assert verdict(asked, busy("a", 17_600), busy("b", 6_500)) is NOT
+    assert verdict(asked, busy("a", 17_600), busy("b", 9_000)) is UNTESTABLE
+
+
+def test_a_rival_that_loses_requests_on_one_cpu_is_beaten_by_a_bound_and_refutes_by_none():
+    asked = claim(ClaimKind.HIGHEST, needs=CPUS)
+    assert verdict(asked, busy("a", 113_000), busy("b", 12_200, errors={"timeout": 600})) is HOLDS
+    assert verdict(asked, busy("a", 5_000), busy("b", 20_000, errors={"timeout": 600})) is UNTESTABLE
+    assert verdict(asked, busy("a", 5_000), busy("b", 20_000)) is NOT
+
+
+def test_a_generator_with_too_few_cpus_is_bounded_likewise():
+    asked = claim(ClaimKind.HIGHEST, "*", engine="x", against_engine="y", needs=Needs(generator_cpus=2))
+    mine, other = (
+        busy("a", speed, metric="generator_cpu_percent", engine=engine)
+        for engine, speed in (("x", 1_900), ("y", 330))
+    )
+    assert verdict(asked, mine, other) is HOLDS
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "bounds", "found"),
+    [
+        ("service_ok_mean", 60e6, {"high": 200e6}, HOLDS),
+        ("service_ok_mean", 260e6, {"high": 200e6}, UNTESTABLE),
+        ("ok_per_s", 900, {"low": 800}, HOLDS),
+        ("ok_per_s", 300, {"low": 800}, NOT),
+        ("ok_per_s", 500, {"low": 800}, UNTESTABLE),
+        ("cpu_percent", 99, {"high": 150}, UNTESTABLE),
+    ],
+)
+def test_a_server_is_no_slower_on_two_cpus_and_no_more_than_twice_as_fast(metric, value, bounds, found):
+    asked = claim(ClaimKind.VALUE, metric=metric, needs=CPUS, **bounds)
+    one = busy("a", value, metric="cpu_percent") if metric == "ok_per_s" else busy_with(metric, value)
+    assert verdict(asked, one) is found
+
+
+def busy_with(metric, value):
+    found = cell("a", around(value), metric=metric, cpus=ONE)
+    trials = (replace(trial, metrics={"cpu_percent": 99.0, **trial.metrics}) for trial in found.counted)
+    return replace(found, counted=tuple(trials))
+
+
+def test_what_cpus_do_to_other_figures_is_not_known():
+    for metric in ("service_ok_mean", "pss_end"):
+        asked = claim(ClaimKind.HIGHEST, metric=metric, needs=CPUS)
+        cells = [busy(name, value, at=100) for name, value in (("a", 90_000), ("b", 10))]
+        assert verdict(asked, *cells) is UNTESTABLE
 
 
 @pytest.mark.parametrize(

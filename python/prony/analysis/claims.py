@@ -19,11 +19,14 @@ from prony.analysis.answer import hidden_by, is_frail
 from prony.analysis.at_least import Bounded, Open, ends_of, open_end
 from prony.analysis.by_session import judged_in_common
 from prony.analysis.claim_needs import (
+    Lack,
     Place,
     UnmetNeed,
     blocks_needed,
     by_block,
     claimed,
+    cpus_wanted,
+    more_with_cpus,
     rivals,
     tested,
     unmet,
@@ -56,6 +59,9 @@ _ONE_CORE_PERCENT = 100.0
 _MOST = 0.5
 # What connections set where the server waits before each reply.
 _OF_CONNECTIONS = "ok_per_s"
+# What twice the CPUs make twice as good at most.
+_OF_CPUS = ("ok_per_s", "duration_ns_per_request")
+_COMPARED = (ClaimKind.HIGHEST, ClaimKind.LOWEST, ClaimKind.RATIO)
 # Of the level at which a claim that one fails more than others is refuted: the rest is for comparisons with
 # these. So none of five trials still refutes that most fail, and five against none that fewer do.
 _OF_SHARES = 0.8
@@ -65,15 +71,25 @@ def evaluate(claim: Claim, cells: Sequence[CellSummary], terms: Terms | None = N
     """Return the verdict of a study's cells, of all loads, on ``claim``.
 
     *Definition*: not testable where a need of the claim is not met, blocks included (at least 5 for an order,
-    a ratio and growth). ``terms``: the margin and how trials are counted.
+    a ratio and growth), unless it lacks CPUs and these could not change the verdict
+    (`claim_needs.more_with_cpus`). ``terms``: the margin and how trials are counted.
     """
     own = claimed(claim, cells)
     lacking = unmet(claim, tested(claim, cells))
     if own and not any(cell.total for cell in own):
         lacking = UnmetNeed(f"{own[0].cell.subject.name}, which has no trial")
-    if lacking is not None:
-        return ClaimResult(ClaimVerdict.NOT_TESTABLE, reason=f"needs {lacking.words}", lack=lacking.of)
-    return _combined(_KINDS[claim.kind](claim, own, cells, terms or Terms()))
+    is_bounded = lacking is not None and lacking.of is Lack.MACHINE and _is_bounded_by_cpus(claim)
+    if lacking is None or is_bounded:
+        found = _combined(_KINDS[claim.kind](claim, own, cells, terms or Terms()))
+        if lacking is None or found.verdict in (ClaimVerdict.HOLDS, ClaimVerdict.DOES_NOT_HOLD):
+            return found
+    return ClaimResult(ClaimVerdict.NOT_TESTABLE, reason=f"needs {lacking.words}", lack=lacking.of)
+
+
+def _is_bounded_by_cpus(claim: Claim) -> bool:
+    """Return whether a claim compares what the CPU time of a request bounds, or is about one's own speed."""
+    is_own = claim.kind is ClaimKind.VALUE and is_speed(claim.metric)
+    return is_own or (claim.kind in _COMPARED and claim.metric in _OF_CPUS)
 
 
 def _combined(parts: Sequence[ClaimResult]) -> ClaimResult:
@@ -128,7 +144,7 @@ def _order(
     highest = claim.kind is ClaimKind.HIGHEST
     bounds = Bounds(bar, None, doubt) if highest else Bounds(None, 1 / bar, doubt)
     pairs = list(_pairs(claim, own, cells))
-    fit = [(cell, other) for cell, other in pairs if _unqualified(claim, other) is None]
+    fit = [(cell, other) for cell, other in pairs if _no_rival(claim, other) is None]
     met = {id(cell) for cell, _ in fit}
     alone = {where(cell): None for cell, _ in pairs if id(cell) not in met}
     return _compared(claim, fit, bounds, terms) + [
@@ -150,12 +166,34 @@ def _compared(
     parts: list[Part] = []
     for cell, other in pairs:
         ratios, name = _units(_ratios(claim, cell, other), terms), f"{where(cell)}, to {other.name}"
-        lost = _unqualified(claim, cell) or _unqualified(claim, other)
+        lost = _unqualified(claim, cell) or _no_rival(claim, other)
         ends = ends_of(claim.metric, Bounded(cell.reach(claim.metric), other.reach(claim.metric)))
         part = replace(of_effect(ratios, name, lost, ends), limit=_bound_by(cell, other))
-        part = _with_survivors(part, claim, cell, other)
+        part = _with_cpus(_with_survivors(part, claim, cell, other), claim, cell, other)
         parts.append(_with_ceiling(part, claim, cell, other))
     return judged(parts, bounds, terms, blocks_needed(claim))
+
+
+def _no_rival(claim: Claim, other: CellSummary) -> str | None:
+    """Return why a cell is no rival; of an order, its failures are no reason where it had too few CPUs."""
+    is_excused = claim.kind is not ClaimKind.RATIO and more_with_cpus(claim, other) > 1
+    return None if is_excused else _unqualified(claim, other)
+
+
+def _with_cpus(part: Part, claim: Claim, cell: CellSummary, other: CellSummary) -> Part:
+    """Return the ratio as a bound where a side had fewer CPUs than the claim needs. A rival whose requests
+    fail can be beaten so, but refutes nothing: with these CPUs it may be no rival either.
+    """
+    found = Bounded(more_with_cpus(claim, cell), more_with_cpus(claim, other))
+    if not found:
+        return part
+    ends = ends_of(claim.metric, found)
+    if _unqualified(claim, other) is not None:
+        ends |= Open(above=inf) if claim.kind is ClaimKind.HIGHEST else Open(below=inf)
+    most = max((one for one in (found.first, found.second) if one < inf), default=inf)
+    bound = f"{max(cpus_wanted(claim))} CPUs make neither more than {most:.3g} times as fast"
+    name = f"{part.name}: {bound}, by the CPU time of a request here"
+    return replace(part, name=name, open=part.open | ends)
 
 
 _SURVIVORS = "trials that the server failed are missing, and may have been the slow ones"
@@ -244,7 +282,9 @@ def _means(claim: Claim, own: Sequence[CellSummary], terms: Terms) -> list[Part]
 
 
 def _bounded(part: Part, claim: Claim, cell: CellSummary) -> Part:
-    bound = replace(part, lost=_lost(claim, cell), open=_end(claim, cell), limit=_bound_by(cell))
+    more = more_with_cpus(claim, cell)
+    faster = open_end(claim.metric, at_least=more > 1).at_most(more if claim.metric in _OF_CPUS else inf)
+    bound = replace(part, lost=_lost(claim, cell), open=_end(claim, cell) | faster, limit=_bound_by(cell))
     return _with_survivors(bound, claim, cell)
 
 

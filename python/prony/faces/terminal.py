@@ -6,6 +6,7 @@ control the reader's terminal.
 *Source*: NO_COLOR, no-color.org.
 """
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -47,9 +48,12 @@ _STYLES = {
 _GAP = 2
 _MARKED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹]*$")
 _BAR_WIDTH = 40
-# Longer lines of prose are hard to read.
-_PROSE_WIDTH = 110
+# Columns of prose in a file, and of a table there.
+_IN_A_FILE, _UNSPLIT = 110, 10_000
+# Where a part of a sentence ends, not within a list of numbers.
+_PART = re.compile(r"[.;:](?= )|,(?= \D)| (?=\()")
 _CUT = "…"
+_MORE = " (and more)"
 _LEAST_NAME = 8
 # A table of more lines leaves too little of a screen.
 _MOST_FOLDED = 12
@@ -61,9 +65,9 @@ class TerminalReporter:
     """Writes documents to a console; without one, to standard output."""
 
     def __init__(self, console: "Console | None" = None) -> None:
-        from rich.console import Console
-
-        self._console = console or Console(highlight=False, emoji=False, markup=False)
+        self._console = console or _console()
+        width = self._console.width
+        self._prose_width = width if self._console.is_terminal else min(width, _IN_A_FILE)
 
     def write(self, document: Document) -> None:
         """Write ``document``; one with a height, in at most so many lines if it can be."""
@@ -134,14 +138,50 @@ class TerminalReporter:
             yield from self._prose(" " * width, item.detail, Tone.QUIET, most_lines)
 
     def _prose(self, lead: str, text: Words, tone: Tone, most_lines: int | None) -> Iterator["Text"]:
-        width = min(self._console.width, _PROSE_WIDTH)
-        lines = _text(text, tone).wrap(self._console, width - len(lead))
-        for number, line in enumerate(lines[:most_lines]):
+        def wrapped(words: Words) -> "list[Text]":
+            return list(_text(words, tone).wrap(self._console, self._prose_width - len(lead)))
+
+        lines = wrapped(text)
+        if most_lines is not None and len(lines) > most_lines:
+            shorter = map(wrapped, _beginnings(str(text)))
+            fitting = next((one for one in shorter if len(one) <= most_lines), None)
+            lines = fitting or _broken_off(lines[:most_lines], self._prose_width - len(lead))
+        for number, line in enumerate(lines):
             line.rstrip()
-            if most_lines is not None and number + 1 == most_lines < len(lines):
-                line.truncate(max(1, width - len(lead) - len(_CUT)))
-                line.append(_CUT)
             yield _text(" " * len(lead) if number else lead, tone).append_text(line)
+
+
+def _console() -> "Console":
+    """Return standard output; where that is no terminal and nobody says its width, tables are not split."""
+    from rich.console import Console
+
+    found = Console(highlight=False, emoji=False, markup=False)
+    if not found.is_terminal and "COLUMNS" not in os.environ:
+        found.width = _UNSPLIT
+    return found
+
+
+def _broken_off(lines: "list[Text]", width: int) -> "list[Text]":
+    """Return lines that say at their end that there is more."""
+    *whole, last = lines
+    kept = last.plain.rstrip()
+    if len(kept) > width - len(_MORE):
+        kept = kept[: width - len(_MORE)].rpartition(" ")[0]
+    return [*whole, _text(f"{kept}{_MORE}", Tone.PLAIN)]
+
+
+def _beginnings(text: str) -> Iterator[str]:
+    """Yield what a text says without its last part, without its last two parts, and so on, but never only
+    whom it is about.
+
+    >>> list(_beginnings("wsgiref, bjoern: a queue was full (5 of 10 trials): clients wait 1, 3 or 7 s"))
+    ['wsgiref, bjoern: a queue was full (5 of 10 trials).', 'wsgiref, bjoern: a queue was full.']
+    """
+    about = text.find(": ")
+    for end in reversed(list(_PART.finditer(text))):
+        head = text[: end.start()]
+        if end.start() > about and head.count("(") == head.count(")"):
+            yield f"{head}."
 
 
 def _at_least(least: int, most: int | None) -> int | None:

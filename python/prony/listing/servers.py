@@ -1,6 +1,6 @@
 """The catalogue as documents: a table of all servers, the declarations of one, and the results of checks."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from prony.analysis.account import RequestClass
@@ -22,8 +22,9 @@ from prony.catalog.schema.expression import calculate, names_in
 from prony.catalog.schema.settings import all_settings, holds
 from prony.check import ServerCheck
 from prony.model.address import Wire
-from prony.model.availability import AvailabilityKind
+from prony.model.availability import Availability, AvailabilityKind
 from prony.model.shapes import Json
+from prony.model.subject import Interface
 from prony.report.document import (
     Block,
     Column,
@@ -43,58 +44,37 @@ from prony.runas import resolve_user
 
 
 def servers_document(entries: Sequence[ServerEntry], others: Sequence[ProcessEntry] = ()) -> Document:
-    """Return a table of servers: interfaces, version, and whether they can be measured on this machine.
+    """Return the names of servers by interface, and by whether they can be measured on this machine.
 
     ``others``: the frontends and services; the JSON is a list of all, in this order.
     """
-    versions = installed_versions([*entries, *others], resolve_user())
-    columns = (
-        Column("server", text=True),
-        Column("interface", text=True),
-        Column("version", text=True),
-        Column("here", text=True),
-        Column("what it is", text=True),
-    )
-    placed = [(entry, pointer(k)) for k, entry in enumerate((*entries, *others))]
-    rows = tuple(row for entry, at in placed[: len(entries)] for row in _rows(entry, versions, at))
-    hint = Paragraph(
-        "`prony servers NAME` shows one server's facts and settings, with their sources.", Tone.QUIET
-    )
-    sections = [Section("", (Table(columns, rows), hint))]
-    if others:
-        beside = tuple(row for entry, at in placed[len(entries) :] for row in _rows(entry, versions, at))
-        columns = (Column("name", text=True), Column("kind", text=True), *columns[2:])
-        sections.append(Section("Frontends (server@frontend) and services", (Table(columns, beside),)))
-    return Document("Servers", tuple(sections))
+    kinds = dict.fromkeys(kind for entry in entries for kind in entry.interfaces)
+    titles = {kind: "Without an app" if kind is Interface.NONE else kind.upper() for kind in kinds}
+    groups: list[tuple[str, list[ProcessEntry]]] = [
+        (titles[kind], [one for one in entries if kind in one.interfaces]) for kind in kinds
+    ]
+    groups.append(("Frontends (server@frontend)", [one for one in others if isinstance(one, FrontendEntry)]))
+    groups.append(("Services", [one for one in others if not isinstance(one, FrontendEntry)]))
+    sections = [Section(name, (Notes(tuple(_by_state(found))),)) for name, found in groups if found]
+    words = "In brackets: how many variants. `prony servers NAME` names them, with version and settings."
+    return Document("Servers", (*sections, Section("", (Paragraph(words, Tone.QUIET),))))
 
 
-def _kind(entry: ProcessEntry) -> str:
-    match entry:
-        case ServerEntry():
-            other = [wire for wire in entry.wires if wire != "http"]
-            return ", ".join([*entry.interfaces, *other])
-        case FrontendEntry():
-            return f"frontend: {', '.join(entry.forwards)}"
-    return "service"
+def _by_state(entries: Sequence[ProcessEntry]) -> Iterator[tuple[str, Text]]:
+    """Yield the entries of each state; of one that lacks something, what it needs."""
+    for kind in AvailabilityKind:
+        found = [(entry, here) for entry in entries for here in [status(entry)] if here.kind is kind]
+        names = [f"{_with_variants(entry)}{_lacks(here)}" for entry, here in found]
+        if names:
+            yield "", text("{}: {}", Name(kind.value), joined(map(Name, names)))
 
 
-_TONES = {
-    AvailabilityKind.READY: Tone.GOOD,
-    AvailabilityKind.INSTALLABLE: Tone.PLAIN,
-    AvailabilityKind.LACKING: Tone.WARNING,
-}
+def _with_variants(entry: ProcessEntry) -> str:
+    return f"{entry.name} ({len(entry.variants)})" if entry.variants else entry.name
 
 
-def _rows(entry: ProcessEntry, versions: Mapping[str, str], at: str) -> Iterator[tuple[Entry, ...]]:
-    here = status(entry)
-    state = Entry(text("{}", Name(availability_words(here))), _TONES[here.kind])
-    spoken = Entry(text("{}", Name(_kind(entry))))
-    version = Quote(versions.get(entry.name) or _pinned(entry), at + pointer("version"))
-    title = Entry(text("{}", Quote(entry.title, at + pointer("title"))))
-    yield Entry(text("{}", Name(entry.name))), spoken, Entry(text("{}", version)), state, title
-    for name, variant in entry.variants.items():
-        title = Entry(text("{}", Quote(variant.title, at + pointer("variants", name, "title"))))
-        yield Entry(_variant(entry, name)), spoken, Entry(""), state, title
+def _lacks(here: Availability) -> str:
+    return "" if here.is_here else f" [{availability_words(here)}]"
 
 
 def server_document(entry: ProcessEntry, at: str = "", *, here: bool = True) -> Document:

@@ -74,6 +74,8 @@ WIDTH, HEIGHT = 340, 220
 # What an axis of numbers takes beside a plot.
 _AXIS = 40
 _MOST_TICKS = 7
+# Letters of a name in a legend.
+_IN_TWO_COLUMNS = 28
 _THOUSANDS = 10_000
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
@@ -225,7 +227,9 @@ def shaped(look: Style) -> Json:
 def _named(look: Style, found: list[str]) -> Json:
     scale = {"domain": list(look.names), "range": found}
     # In all layers of a chart: one without a legend leaves it without. Bands are pale, their key is not.
-    legend = {"symbolOpacity": 1} if look.legend else None
+    legend: Json | None = {"symbolOpacity": 1} if look.legend else None
+    if legend and any(len(name) > _IN_TWO_COLUMNS for name in look.names):
+        legend |= {"columns": 1, "labelLimit": WIDTH}
     return {"field": "name", "type": "nominal", "scale": scale, "legend": legend}
 
 

@@ -1,11 +1,12 @@
 """The page of a study: the answer first, then the charts, then all figures and how they were come by."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from prony.page.chart import Chapter
+from prony.page.chart import Chapter, slug
 from prony.page.charts import chapters
-from prony.page.figure import chapter_html, key_html, swatch
+from prony.page.figure import chapter_html, figure_html, key_html, swatch
 from prony.page.markup import safe, section_html
 from prony.page.scene import Scene, scene_of
 from prony.page.setups import machine_html, page_with_terms, setups_html
@@ -16,6 +17,8 @@ from prony.report.brief import ON_A_PAGE, brief_sections
 from prony.report.document import Block, Notes, Section
 from prony.report.sections.brief_table import shared_app
 from prony.report.study import study_parts
+
+_JUDGEMENT = re.compile(r'<li>(<b class="verdict.*?)</li>')
 
 
 def page_of_study(reading: Reading, traces: Traces, *, passed_on: bool = False) -> str:
@@ -38,10 +41,16 @@ def _content(scene: Scene, found: tuple[Chapter, ...], passed_on: bool) -> Itera
         html = (section_html(_without_logs(section) if passed_on else section, level) for section in sections)
         return _marked("\n".join(html), marks)
 
-    answer = shown(brief_sections(reading, ON_A_PAGE), 3)
-    yield f'<section id="answer" class="answer"><h2>Answer</h2>{answer}</section>'
+    lead, *others = brief_sections(reading, ON_A_PAGE)
+    first, rest = _first_picture(scene, found)
+    table = shown(tuple(others[:1]), 3)
+    answer = f'{shown((lead,), 3)}<div class="first">{first}<div>{table}</div></div>'
+    remarks = _JUDGEMENT.sub(
+        r"<li><details><summary>\1</summary></details></li>", shown(tuple(others[1:]), 3)
+    )
+    yield f'<section id="answer" class="answer"><h2>Answer</h2>{answer}{remarks}</section>'
     yield key_html(scene.look)
-    yield from map(chapter_html, found)
+    yield from map(chapter_html, rest)
     if parts.claims is not None:
         yield f'<section id="claims">{shown((parts.claims,))}</section>'
     if parts.uncounted:
@@ -54,6 +63,22 @@ def _content(scene: Scene, found: tuple[Chapter, ...], passed_on: bool) -> Itera
     yield f'<section id="setups"><h2>How each was set up</h2>{setups}</section>'
     yield '<section id="machine"><details><summary>The machine and the runs</summary>'
     yield f"{machine_html(reading.fingerprint, reading.runs, redact=passed_on)}</details></section>"
+
+
+def _first_picture(scene: Scene, found: tuple[Chapter, ...]) -> tuple[str, tuple[Chapter, ...]]:
+    """Return the picture of ratios that belongs to the answer, which names its subjects, else the first one
+    that there is, and the chapters without it.
+    """
+    brief = brief_of(scene.reading)
+    key = slug("ratios", scene.key(brief.group)) if brief else ""
+    charts = [chart for chapter in found for chart in chapter.charts if not chart.lazy]
+    first = next((chart for chart in charts if chart.key == key), charts[0] if charts else None)
+    if first is None:
+        return "", found
+    others = (
+        replace(one, charts=tuple(chart for chart in one.charts if chart is not first)) for one in found
+    )
+    return figure_html(first), tuple(one for one in others if one.charts)
 
 
 def _without_logs(section: Section) -> Section:

@@ -57,6 +57,33 @@ def test_a_unit_has_all_that_the_command_has():
     assert "MemoryMax=1000" in lines
 
 
+def test_a_unit_starts_from_files_that_root_wrote_once_and_its_user_may_read():
+    command = (
+        "cd /srv/shop && prony servers uwsgi-psgi --file socket.ini --set 'a.b=1 2' > socket.ini && "
+        "A=1 /usr/bin/uwsgi --ini socket.ini app.psgi"
+    )
+    one = Deployment("uwsgi-psgi+shop", command, image="debian")
+    lines = unit_text(one).splitlines()
+    assert "ExecStart=/usr/bin/uwsgi --ini /etc/uwsgi-psgi-shop/socket.ini app.psgi" in lines
+    assert (
+        "# Once, as root: mkdir -p /etc/uwsgi-psgi-shop && prony servers uwsgi-psgi --file socket.ini "
+        "--set 'a.b=1 2' > /etc/uwsgi-psgi-shop/socket.ini"
+    ) in lines
+    assert "--volume /etc/uwsgi-psgi-shop/socket.ini:/etc/uwsgi-psgi-shop/socket.ini:ro" in container_line(
+        one
+    )
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["/etc/passwd", "../x", "a b", "x > y", "'x\ny'"],
+    ids=["absolute", "above", "two", "again", "lines"],
+)
+def test_a_file_elsewhere_is_left_to_a_shell(file):
+    command = f"cd /srv/shop && prony servers x --file y > {file} && /opt/x"
+    assert parsed(command) is None
+
+
 def test_no_text_of_a_command_begins_a_line_of_its_own():
     install = "pip install 'x\nUser=root'"
     made = unit_text(Deployment("x\nUser=root", "cd / && a", image="debian", install=install))

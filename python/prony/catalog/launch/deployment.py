@@ -18,6 +18,7 @@ from prony.units import seconds
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
+_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _PROGRAM = re.compile(r"(?:/usr)?/bin/|/venv/bin/")
 _SHARED = ("/usr/", "/bin/", "/lib/", "/etc/")
 # What systemd reads before a program's name, root's rights among them.
@@ -41,26 +42,47 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A command of one program. ``asked``: the variables that it takes from the shell that starts it."""
+    """A command of one program. ``asked``: the variables that it takes from the shell that starts it;
+    ``files``: what Prony writes for it, and the words that do.
+    """
 
     folder: str
     variables: Mapping[str, str]
     asked: tuple[str, ...]
     words: tuple[str, ...]
+    files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def parsed(command: str) -> Parsed | None:
-    """Return a command's parts; null: it is not one program's, and only a shell can read it."""
+def parsed(command: str, place: str = "/etc/prony") -> Parsed | None:
+    """Return a command's parts; null: it is not one program's, and only a shell can read it. ``place``: the
+    folder of the files that Prony writes for it.
+    """
     words = _words(command)
-    if len(words) < 4 or words[0] != "cd" or words[2] != "&&" or "&&" in words[3:]:
+    if len(words) < 4 or words[0] != "cd" or words[2] != "&&":
         return None
-    start = next((k for k, word in enumerate(words[3:], 3) if not _VARIABLE.match(word)), None)
-    if start is None or words[start].startswith(_PREFIXES):
+    files, own = _files(words[3:])
+    start = next((k for k, word in enumerate(own) if not _VARIABLE.match(word)), None)
+    if start is None or "&&" in own or own[start].startswith(_PREFIXES):
         return None
-    pairs = [word.partition("=")[::2] for word in words[3:start]]
+    pairs = [word.partition("=")[::2] for word in own[:start]]
     asked = tuple(name for name, value in pairs if value == f"${name}")
     variables = {name: value for name, value in pairs if name not in asked}
-    return Parsed(words[1], variables, asked, tuple(words[start:]))
+    placed = tuple(f"{place}/{word}" if word in files else word for word in own[start:])
+    return Parsed(
+        words[1], variables, asked, placed, {f"{place}/{name}": line for name, line in files.items()}
+    )
+
+
+def _files(words: list[str]) -> tuple[dict[str, tuple[str, ...]], list[str]]:
+    """Return the files that Prony writes first, with the words that do, and the words of the program."""
+    found: dict[str, tuple[str, ...]] = {}
+    while words[:2] == ["prony", "servers"] and "&&" in words:
+        *line, arrow, name = words[: words.index("&&")]
+        if arrow != ">" or line.count(">") or not _FILE.fullmatch(name):
+            break
+        found[name] = tuple(line)
+        words = words[words.index("&&") + 1 :]
+    return found, words
 
 
 def _words(command: str) -> list[str]:
@@ -98,7 +120,7 @@ def _is_broad(folder: str) -> bool:
 
 def container_line(one: Deployment) -> str | None:
     """Return what starts it in a container on the host's network; null where that is not known."""
-    found = parsed(one.command)
+    found = parsed(one.command, _place(one))
     if found is None or not one.image or _is_broad(found.folder):
         return None
     words = [_PROGRAM.split(found.words[0])[-1], *found.words[1:]]
@@ -116,6 +138,7 @@ def container_line(one: Deployment) -> str | None:
 def _mounted(found: Parsed) -> Iterator[str]:
     """Yield the folders that the command needs and an image does not have."""
     yield f"{found.folder}:{found.folder}"
+    yield from (f"{name}:{name}:ro" for name in found.files)
     first = found.words[0]
     if first.startswith("/") and not first.startswith(_SHARED) and "/venv/bin/" not in first:
         folder = first.rpartition("/")[0]
@@ -126,8 +149,17 @@ def _mounted(found: Parsed) -> Iterator[str]:
 # --- systemd ----------------------------------------------------------------------------------------------
 
 
+def _place(one: Deployment) -> str:
+    """Return the folder of the files that only root may write, and its user reads."""
+    return f"/etc/{_name(one)}"
+
+
+def _name(one: Deployment) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "-", one.name).strip("-")
+
+
 def _unit_lines(one: Deployment) -> Iterator[str]:
-    found = parsed(one.command)
+    found = parsed(one.command, _place(one))
     yield from (
         "[Unit]",
         f"Description={_specified(' '.join(one.name.split()))}, started as Prony starts it",
@@ -141,6 +173,9 @@ def _unit_lines(one: Deployment) -> Iterator[str]:
         yield f"WorkingDirectory={_specified(found.folder)}"
         yield from _variables(one, found)
         yield from _certificate(found)
+        for name, line in found.files.items():
+            folder = shlex.quote(_place(one))
+            yield escaped(f"# Once, as root: mkdir -p {folder} && {shlex.join(line)} > {shlex.quote(name)}")
         yield f"ExecStart={' '.join(map(_quoted, found.words))}"
     yield f"KillSignal={one.stop.signal}"
     yield f"TimeoutStopSec={seconds(one.stop.timeout_ns):g}"
@@ -155,7 +190,7 @@ def _variables(one: Deployment, found: Parsed) -> Iterator[str]:
         yield f"Environment={' '.join(shown)}"
     if found.asked:
         yield f"# A file that sets {', '.join(found.asked)}; only root may read it."
-        yield f"EnvironmentFile=/etc/{re.sub(r'[^A-Za-z0-9]+', '-', one.name)}.env"
+        yield f"EnvironmentFile=/etc/{_name(one)}.env"
 
 
 def _certificate(found: Parsed) -> Iterator[str]:

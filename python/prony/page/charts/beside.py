@@ -6,13 +6,12 @@ from prony.analysis.summary import Estimate
 from prony.metrics import METRICS
 from prony.model.shapes import Json
 from prony.page.chart import WIDTH, Chart, axis, by_ratio, coloured, quantity, shaped, slug, spec, tooltip
+from prony.page.charts.ratios import places
 from prony.page.scene import Scene, titled
 from prony.reading.checks import Beside
 from prony.report.forms import in_metric, metric_scale
 from prony.report.text import pointer
 from prony.units import Scale
-
-_ROW = 42
 
 
 def published(scene: Scene, curved: Collection[tuple[str, int]]) -> Iterator[Chart]:
@@ -34,13 +33,27 @@ def published(scene: Scene, curved: Collection[tuple[str, int]]) -> Iterator[Cha
 
 def _chart(scene: Scene, metric: str, role: str, rows: list[Json], scale: Scale) -> Chart:
     of = f" of each {role}" if role else ""
+    layers, step = _layers(scene, _with_ranges(rows), scale.unit)
     return Chart(
         slug("published", metric, role),
         f"{titled(metric)}{of}",
         f"Hollow: {METRICS[metric].title}{of} as published; filled: measured here. "
         "Another machine, another year: the order is comparable, the values are not.",
-        spec(rows, _layers(scene, rows, scale.unit), height={"step": _ROW}),
+        spec(rows, layers, height={"step": step}),
     )
+
+
+def _with_ranges(rows: list[Json]) -> list[Json]:
+    """Return the rows, of which the first of a place says all that was published there."""
+    said: dict[str, list[str]] = {}
+    for row in rows:
+        said.setdefault(row["label"], []).append(row["said_published"])
+    for row in rows:
+        published = said.pop(row["label"], None)
+        if published is not None:
+            ends = " to ".join(dict.fromkeys((published[0], published[-1])))
+            row["said"] = f"{row.get('said_measured', '—')}, was {ends}"
+    return rows
 
 
 def _row(scene: Scene, k: int, one: Beside, scale: Scale) -> Json:
@@ -56,13 +69,13 @@ def _row(scene: Scene, k: int, one: Beside, scale: Scale) -> Json:
         said = in_metric(one.original.metric)(one.measured.mean)
         row |= {"measured": one.measured.mean / scale.size, "said_measured": said}
         row |= {"measured_at": at + pointer("measured"), "measured_scale": scale.size}
-    return row | {"said": f"{row.get('said_measured', '—')}, was {row['said_published']}"}
+    return row
 
 
-def _layers(scene: Scene, rows: list[Json], unit: str) -> list[Json]:
-    look, names = scene.look, list(dict.fromkeys(row["label"] for row in rows))
-    lower = {"field": "label", "type": "nominal", "sort": names, "axis": None, "bandPosition": 0.62}
-    upper = {**lower, "bandPosition": 0.2}
+def _layers(scene: Scene, rows: list[Json], unit: str) -> tuple[list[Json], int]:
+    """Return the layers, and how high a row is."""
+    look = scene.look
+    lower, upper, figures, step, most = places(dict.fromkeys(row["label"] for row in rows), "label")
     values = [row[name] for row in rows for name in ("published", "measured") if name in row]
     wide = min(values) > 0 and max(values) > 20 * min(values)
     scale: Json = {"type": "log", "nice": False} if wide else {"zero": False, "nice": True}
@@ -75,14 +88,15 @@ def _layers(scene: Scene, rows: list[Json], unit: str) -> list[Json]:
             name, unit or None, axis=by_ratio(min(values), max(values)) if wide else axis(format="~r")
         ) | {"scale": scale}
 
-    return [
+    layers: list[Json] = [
         {
-            "mark": {"type": "text", "align": "left", "baseline": "middle", "limit": 215},
+            "mark": {"type": "text", "align": "left", "baseline": "middle", "limit": most},
             "encoding": {"x": {"value": 0}, "y": upper, "text": {"field": "label"}},
         },
         {
-            "mark": {"type": "text", "align": "right", "baseline": "middle", "limit": 130},
-            "encoding": {"x": {"value": WIDTH}, "y": upper, "text": {"field": "said"}},
+            "transform": [{"filter": "isValid(datum.said)"}],
+            "mark": {"type": "text", "align": "right", "baseline": "middle", "limit": WIDTH // 2},
+            "encoding": {"x": {"value": WIDTH}, "y": figures, "text": {"field": "said"}},
         },
         {
             "transform": [{"filter": "isValid(datum.measured)"}],
@@ -111,3 +125,4 @@ def _layers(scene: Scene, rows: list[Json], unit: str) -> list[Json]:
             },
         },
     ]
+    return layers, step

@@ -146,7 +146,7 @@ def _ratio_rows(name: str, found: OverRatio, steps: Sequence[Step], at: str) -> 
 
 
 def _single(look: Style, rows: list[Json]) -> Json:
-    lower, _ = places(dict.fromkeys(row["name"] for row in rows))
+    lower = places(dict.fromkeys(row["name"] for row in rows)).marks
     return {
         "transform": [{"filter": "isValid(datum.single)"}],
         "mark": {"type": "circle", "size": 22, "opacity": 0.6, "clip": True},

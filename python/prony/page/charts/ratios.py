@@ -1,6 +1,7 @@
 """How the others compare with the best, as ratios with their intervals."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from prony.analysis.compare import Comparison
 from prony.metrics import METRICS, Better
@@ -12,7 +13,8 @@ from prony.report.forms import signed_percent
 from prony.report.text import pointer
 from prony.report.words import bound_sign
 
-_ROW = 42
+# What a name may have in letters beside a figure; a longer one has a line of its own.
+_BESIDE = 26
 
 
 def ratios(scene: Scene, group: Group) -> Chart | None:
@@ -56,7 +58,7 @@ def forest(look: Style, rows: Sequence[Json], bar: float, said: list[Json], betw
     under the marks.
     """
     named = [row for row in rows if "ratio" in row]
-    lower, upper = places([row["name"] for row in named])
+    lower, upper, figures, step, most = places([row["name"] for row in named])
     x = ratio_axis(rows)
     quiet = coloured(look) | {"legend": None}
     own = [{"filter": "isValid(datum.ratio)"}]
@@ -73,13 +75,13 @@ def forest(look: Style, rows: Sequence[Json], bar: float, said: list[Json], betw
         },
         {
             "transform": own,
-            "mark": {"type": "text", "align": "left", "baseline": "middle", "limit": 155},
+            "mark": {"type": "text", "align": "left", "baseline": "middle", "limit": most},
             "encoding": {"x": {"value": 0}, "y": upper, "text": {"field": "name"}},
         },
         {
             "transform": own,
             "mark": {"type": "text", "align": "right", "baseline": "middle", "limit": 185, "fontSize": 10},
-            "encoding": {"x": {"value": WIDTH}, "y": upper, "text": {"field": "said"}},
+            "encoding": {"x": {"value": WIDTH}, "y": figures, "text": {"field": "said"}},
         },
         {
             "transform": own,
@@ -99,13 +101,30 @@ def forest(look: Style, rows: Sequence[Json], bar: float, said: list[Json], betw
             },
         },
     ]
-    return spec(rows, layers, height={"step": _ROW})
+    return spec(rows, layers, height={"step": step})
 
 
-def places(names: Iterable[str]) -> tuple[Json, Json]:
-    """Return where a row has its marks, and where its words."""
-    lower = {"field": "name", "type": "nominal", "sort": list(names), "axis": None, "bandPosition": 0.62}
-    return lower, {**lower, "bandPosition": 0.2}
+class Places(NamedTuple):
+    """Where a row has its marks, its name and its figures, how high it is, and how wide a name may be."""
+
+    marks: Json
+    name: Json
+    figures: Json
+    step: int
+    most: int
+
+
+def places(names: Iterable[str], field: str = "name") -> Places:
+    """Return the places of rows that are named by ``field``: where a name is long, each has its own line."""
+    rows = list(names)
+    y: Json = {"field": field, "type": "nominal", "sort": rows, "axis": None}
+    is_long = any(len(name) > _BESIDE for name in rows)
+    marks, name, figures, step = (0.75, 0.14, 0.42, 56) if is_long else (0.62, 0.2, 0.2, 42)
+
+    def at(band: float) -> Json:
+        return {**y, "bandPosition": band}
+
+    return Places(at(marks), at(name), at(figures), step, WIDTH if is_long else WIDTH // 2 - 15)
 
 
 def ratio_axis(rows: Sequence[Json]) -> Callable[[str], Json]:

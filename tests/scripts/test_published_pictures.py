@@ -1,0 +1,82 @@
+"""What a reader of docs/studies sees first, and every published picture: it can be read alone."""
+
+import html
+import re
+
+import pytest
+
+from prony.page.chart import COLOURS
+from scripts.loading import SCRIPTS
+
+DOCS = SCRIPTS.parent / "docs"
+STUDIES = DOCS / "studies"
+PICTURES = sorted(STUDIES.glob("*/*.svg"))
+ARTICLES = ("wsgi-servers", "embedded-servers", "psgi-servers", "load-scripts", "django-fastcgi")
+PAGES = sorted(page for page in STUDIES.glob("*.md") if page.stem.startswith(ARTICLES))
+TEXT = re.compile(r"<text[^>]*>([^<]+)</text>")
+# Of an axis, or in the text that stands beside a mark.
+UNITS = ("/s", "%", "ms", "µs", "MiB", "ratio")
+
+
+def words(picture):
+    """Return the texts of a picture; what stands in lines of its own is one."""
+    drawn = picture.read_text(encoding="utf-8").replace("<tspan", "<text").replace("</tspan", "</text")
+    return [html.unescape(text) for text in TEXT.findall(drawn)]
+
+
+def colours(picture):
+    """Return the colours of subjects in a picture."""
+    return {one for one in COLOURS if one in picture.read_text(encoding="utf-8")}
+
+
+def subjects(page):
+    """Return what the rows of a page's tables are named by; of settings, each level."""
+    text = page.read_text(encoding="utf-8").replace("\\", "").replace("**", "")
+    rows = {row.strip() for row in re.findall(r"^\| ([^|]+) \|", text, re.MULTILINE)}
+    return rows | set(re.findall(r"\b(?:threads|tls|wire)=\w+", text))
+
+
+@pytest.mark.parametrize("picture", PICTURES, ids=lambda one: f"{one.parent.name}/{one.stem}")
+def test_a_published_picture_names_subjects_load_unit_number_of_trials_and_day(picture):
+    said = words(picture)
+    assert not [text for text in said if text.endswith("…")]
+    named = {text for text in said if text in subjects(STUDIES / f"{picture.parent.name}.md")}
+    # Of ratios the first has no row: the title says whom they are to.
+    named |= {text.removeprefix("To ") for text in said if text.startswith("To ")}
+    assert len(named) >= len(colours(picture)) > 0, (named, colours(picture))
+    assert any(re.search(r"(closed|open) loop, |against reference", text) for text in said)
+    assert any(re.search(r", n = \d+, 20\d\d-\d\d-\d\d$", text) for text in said)
+    assert "s" in said or any(unit in text for text in said for unit in UNITS)
+
+
+def test_each_picture_is_shown_and_each_that_is_shown_is_there():
+    shown = {
+        STUDIES / name
+        for page in STUDIES.glob("*.md")
+        for name in re.findall(r"^!\[.*\]\(([^)]+\.svg)\)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert shown == set(PICTURES)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda one: one.stem)
+def test_a_page_says_first_what_was_claimed_what_holds_and_why_and_shows_it(page):
+    lines = page.read_text(encoding="utf-8").splitlines()
+    first = next(k for k, line in enumerate(lines) if line.startswith("!["))
+    said = [line.split("**")[1] for line in lines[:first] if line.startswith("- **")]
+    assert said == ["Claimed", "Today", "Why it came out so"]
+    assert first < 35
+    headings = [line.removeprefix("## ") for line in lines if line.startswith("## ")]
+    assert headings[0] == "Why the published figures came out so"
+    last = headings.index("Which would I take today?")
+    assert headings[last + 1 :] in ([], ["What changed since the first edition, and why"])
+
+
+def test_the_page_of_five_benchmarks_is_short_and_each_item_has_its_evidence():
+    text = (DOCS / "five-benchmarks.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 150
+    before_questions = text.partition("## What to ask")[0]
+    items = re.findall(r"^- (?:.+\n)(?:  .+\n)*", before_questions, re.MULTILINE)
+    assert len(items) > 20
+    chapters = re.split(r"^## ", before_questions, flags=re.MULTILINE)[1:]
+    assert all(chapter.count("](") >= chapter.count("\n- ") - 1 for chapter in chapters)
+    assert [one for one in items if "](" not in one] == []
