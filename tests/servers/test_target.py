@@ -21,7 +21,7 @@ from prony.units import MIB
 from servers.cable import BRIEF, GENERATORS, commands_with, installed, unplug
 from sshd import ssh_server
 
-pytestmark = [pytest.mark.quiet, pytest.mark.usefixtures("nothing_left")]
+pytestmark = pytest.mark.usefixtures("nothing_left")
 SUBJECT = ("--app", "shop:app", "--servers", "waitress")
 # Where the load comes from is called here what it was there: the other end is the target.
 TARGET = GENERATORS
