@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from commands import eventually
+from commands import ended, eventually
 from dask_workers import are_there, secure_scheduler
 from prony.archive import open_archive
 from prony.engine.fleet.certificates import write_certificates
 from prony.model.limit import LimitKind
 from prony.model.sandbox import Network
 from prony.model.trial import Ok
+from prony.temporary import clear_temporary
 from servers.cable import BRIEF, GENERATORS, SERVER, commands_with, installed
 from sshd import ssh_server
 
@@ -100,15 +101,16 @@ def test_workers_of_a_scheduler_of_the_users_own_load_a_study_and_stay(prony, fo
 def test_generators_end_with_the_study_also_while_they_start(prony, end):
     installed(prony, *HERE[:4])
     # Other tests have generators too; these are known by their PATH.
-    own = {"TMPDIR": str(prony.folder), "PATH": f"{os.environ['PATH']}:{prony.folder}"}
-    process = prony.start("run", *HERE, "--engine", "local:2", "--out", "a.prony", **own)
-    # A worker has a folder while it starts, and for no longer.
-    assert eventually(lambda: list((prony.cache / "run").rglob("prony-fleet-*")), timeout_s=30)
-    assert generators(prony.folder)
-    process.send_signal(end)
-    process.communicate(timeout=30)
-    assert eventually(lambda: generators(prony.folder) == [])
-    assert not list(prony.folder.glob("prony-fleet-*"))
+    path = f"{os.environ['PATH']}:{prony.folder}"
+    clear_temporary()
+    with ended(prony.start("run", *HERE, "--engine", "local:2", "--out", "a.prony", PATH=path)) as process:
+        # A worker has a folder while it starts, and for no longer.
+        assert eventually(lambda: list((prony.cache / "run").rglob("prony-fleet-*")), timeout_s=120)
+        assert generators(prony.folder)
+        process.send_signal(end)
+        process.communicate(timeout=30)
+    assert eventually(lambda: generators(prony.folder) == [], timeout_s=10)
+    assert clear_temporary() == 0
     if end is signal.SIGKILL:
         assert prony("clean").status == 0
 

@@ -23,8 +23,8 @@ STUDY = (
     "mine:app",
     "--servers",
     "wsgiref",
-    "-c",
-    "2",
+    "--rate",
+    "20",
     "--no-calibration",
     "--warmup",
     "100ms",
@@ -45,12 +45,12 @@ def pair(prony, folder):
 def in_the_second_trial(prony, folder):
     """Start a study of two trials and return it when the server of the second one runs."""
     (folder / "mine.py").write_text(APP)
-    process = prony.start(*STUDY, "--duration", "8s", "--repeats", "2", "--out", "first.prony")
+    process = prony.start(*STUDY, "--duration", "15s", "--repeats", "2", "--out", "first.prony")
     line = ""
     while "[1/2]" not in line:
         line = process.stderr.readline()
         assert line, process.communicate()
-    assert eventually(lambda: any("serve.py" in command for _, command in processes_of(prony.cache)), 10)
+    assert eventually(lambda: any("serve.py" in command for _, command in processes_of(prony.cache)), 30)
     return process
 
 
