@@ -40,11 +40,9 @@ class Listener:
         self.trials.append((cell.subject.name, trial))
 
 
-@pytest.mark.usefixtures("own_claim")
+@pytest.mark.quiet  # in so short a window too few are answered beside others
 def test_every_setup_is_measured_in_every_block_and_each_part_finds_something(cache, monkeypatch):
     monkeypatch.setenv("PRONY_CACHE", str(cache))
-    for most in ("_MOST_STEAL", "MOST_OTHER_LOAD"):  # other tests run beside it
-        monkeypatch.setattr(f"prony.analysis.environment_faults.{most}", 1.0)
     listener = Listener()
     found = run_calibration(Commission(resolve_user(), SMALL), listener)
     overheads = found.parts["overheads"]
