@@ -27,7 +27,7 @@ BRIEF = ("--duration", "1s", "--warmup", "300ms", "--share-cpus", "--no-calibrat
 
 def installed(prony, *words):
     """Have what a run needs in Prony's cache."""
-    done = prony("run", *words, *BRIEF, "--duration", "100ms", "-c", "1", "--repeats", "1", timeout_s=180)
+    done = prony("run", *words, *BRIEF, "--duration", "500ms", "-c", "1", "--repeats", "1", timeout_s=180)
     assert done.status == 0, done.err
 
 

@@ -269,6 +269,7 @@ class Killer:
                 return
 
 
+@pytest.mark.quiet  # it is killed once it has used more CPU than a start takes
 def test_a_worker_that_is_killed_in_the_window_is_a_restart(prony, measure):
     killer = Killer(prony.cache)
     with Beside(killer):
