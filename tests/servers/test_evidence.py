@@ -287,6 +287,7 @@ def test_a_worker_that_is_killed_in_the_window_is_a_restart(prony, measure):
     assert "a worker was restarted once within the window" in said
 
 
+@pytest.mark.quiet  # all fifty must have started by the end of the warm-up
 def test_fifty_workers_are_told_from_their_master_with_the_memory_of_each_role(measure):
     (*_, trial), _ = measure(
         ANSWER.format(work="pass"),
