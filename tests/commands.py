@@ -19,13 +19,22 @@ from prony.runas import builder_for, own_folder, resolve_user
 
 COLUMNS = 100
 
-# A Prony that runs beside others: it claims the machine by another name, takes what others do for no
-# disturbance, and checks servers with a short load: hundreds of requests show what works. No test that looks
-# at its figures may use it (`quiet` in pyproject.toml).
-BESIDE = """
+# A Prony whose claim of the machine has another name.
+OWN_CLAIM = """
 import secrets, sys
 from importlib import import_module
 import_module("prony.host.claim")._NAME = "\\0prony-test-" + secrets.token_hex(8)
+"""
+MAIN = """
+from prony.cli.main import main
+main()
+"""
+# A Prony that runs beside others: it also takes what others do for no disturbance, and checks servers with a
+# short load: hundreds of requests show what works. No test that looks at its figures may use it (`quiet` in
+# pyproject.toml).
+BESIDE = (
+    OWN_CLAIM
+    + """
 if {"run", "tune", "servers", "selftest", "calibrate"} & set(sys.argv[1:2]):
     judge = import_module("prony.analysis.validity")
     for most in ("_MOST_STEAL", "MOST_OTHER_LOAD"):
@@ -38,9 +47,9 @@ if "--check" in sys.argv:
     check = import_module("prony.check")
     assert check.DURATION_NS == 1_000_000_000
     check.DURATION_NS = 200_000_000
-from prony.cli.main import main
-main()
 """
+    + MAIN
+)
 QUIET_PROGRAM, BESIDE_PROGRAM = ("-m", "prony"), ("-c", BESIDE)
 
 

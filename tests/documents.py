@@ -283,7 +283,10 @@ COMPARED = {
 
 
 def alike(path, blocks=20, **kwargs):
-    return command("selftest", "aa", test_selftest.archive(path, test_selftest.twins(), blocks, **kwargs))
+    file = test_selftest.archive(path, test_selftest.twins(), blocks, **kwargs)
+    with pytest.MonkeyPatch.context() as patch:
+        test_selftest.draw_few(patch)
+        return command("selftest", "aa", file)
 
 
 def differing(path):

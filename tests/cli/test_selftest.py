@@ -5,11 +5,13 @@ import random
 import re
 import shutil
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from golden import build
 from made_pages import made_page
+from prony.analysis.rerandomised import rerandomised
 from prony.archive import open_archive
 from prony.host.noise_floors import kept_floors
 from prony.model.plan import Cell, Plan
@@ -42,6 +44,17 @@ def twins():
     return [replace(subject, name=f"a+hello ({label})") for label in "AB"]
 
 
+def draw_few(patch):
+    """Let few studies be drawn: for what is no matter of how many there are, a second less each."""
+    patch.setattr("prony.analysis.noise_floor._PERMUTATIONS", 40)
+    patch.setattr("prony.analysis.self_tests.rerandomised", partial(rerandomised, studies=40))
+
+
+@pytest.fixture
+def few_draws(monkeypatch):
+    draw_few(monkeypatch)
+
+
 def test_the_same_subject_under_two_names_measures_the_floor(said, tmp_path, own_cache):
     file = archive(tmp_path / "aa.prony", twins(), 20)
     found = json.loads(said("selftest", "aa", file, "--json").out)
@@ -66,14 +79,18 @@ def test_the_procedure_on_these_data_is_reported_apart_from_real_studies(said, t
     assert found["coverage"] >= 0.935
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_a_few_studies_do_not_show_it(said, tmp_path):
     done = said("selftest", "aa", archive(tmp_path / "aa.prony", twins(), 10))
     assert done.status == 0
     assert "is not shown: 2 real studies of 59 needed" in done.out
 
 
-def test_a_machine_that_favours_one_name_fails(said, tmp_path):
-    done = said("selftest", "aa", archive(tmp_path / "aa.prony", twins(), 300, effect=1.2))
+@pytest.mark.usefixtures("few_draws")
+def test_a_machine_that_favours_one_name_fails(said, tmp_path, monkeypatch):
+    # In place of the 59 studies that are needed, of 5 blocks each.
+    monkeypatch.setattr("prony.analysis.noise_floor.LEAST_STUDIES", 4)
+    done = said("selftest", "aa", archive(tmp_path / "aa.prony", twins(), 20, effect=1.2))
     assert (done.status, "More than 5 % of verdicts are false here: valid replies" in done.out) == (1, True)
 
 
@@ -88,6 +105,7 @@ def test_two_subjects_of_a_study_are_permuted_and_their_floors_not_kept(said, tm
     assert not (own_cache / "noise-floors").exists()
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_a_floor_that_was_found_later_changes_no_report(said, tmp_path):
     file = archive(tmp_path / "aa.prony", twins(), 20)
     before = said("report", file, "--full").out
@@ -107,6 +125,7 @@ def test_too_few_blocks_measure_nothing(said, tmp_path):
     assert "noise floor" not in done.out and "not kept" not in done.out
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_floors_that_cannot_be_read_are_none(said, tmp_path, own_cache):
     file = archive(tmp_path / "aa.prony", twins(), 10)
     kept = json.loads(said("selftest", "aa", file, "--json").out)["kept"]

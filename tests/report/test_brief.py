@@ -2,7 +2,9 @@
 
 import io
 import re
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from rich.console import Console
@@ -43,6 +45,17 @@ def shown(document, width=WIDTH, **console):
 def rows(lines):
     """How many lines of a terminal these take: a command is never wrapped, and may take several."""
     return sum(max(1, -(-len(line) // WIDTH)) for line in lines)
+
+
+@cache
+def reading_of(name):
+    """Return the reading of an archive that several tests show."""
+    with TemporaryDirectory() as folder, open_archive(ARCHIVES[name](Path(folder, "a.prony"))) as archive:
+        return read_archive(archive)
+
+
+def shown_briefly(name, width=WIDTH, **console):
+    return shown(brief_report(reading_of(name), PLACES), width, **console)
 
 
 def brief(path):
@@ -86,10 +99,9 @@ LONG = [f"gunicorn-gthread-{k}@nginx+django-postgres" for k in range(12)]
 # --- one screen -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("made", ARCHIVES.values(), ids=ARCHIVES)
-def test_a_study_fits_one_screen(made, tmp_path):
-    lines = shown(brief(made(tmp_path / "a.prony")))
-    assert rows(lines) <= HEIGHT
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_a_study_fits_one_screen(name):
+    assert rows(shown_briefly(name)) <= HEIGHT
 
 
 @pytest.mark.parametrize("count", [1, 2, 8, 12])
@@ -118,9 +130,9 @@ def test_more_than_a_dozen_subjects_are_counted(tmp_path):
     assert "3 more subjects: in the full report" in lines
 
 
-@pytest.mark.parametrize("made", ARCHIVES.values(), ids=ARCHIVES)
-def test_no_line_but_a_command_is_wider_than_the_terminal(made, tmp_path):
-    lines = shown(brief(made(tmp_path / "a.prony")))
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_no_line_but_a_command_is_wider_than_the_terminal(name):
+    lines = shown_briefly(name)
     assert [line for line in lines if len(line) > WIDTH and not line.startswith("    ")] == []
 
 
@@ -152,26 +164,25 @@ def test_names_beyond_ascii_keep_their_columns(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["study_two", "grid_study"])
-def test_the_short_report(name, tmp_path, update_golden):
+def test_the_short_report(name, update_golden):
     path = GOLDEN / f"{name}.brief.txt"
-    text = "\n".join(shown(brief(ARCHIVES[name](tmp_path / "a.prony")))) + "\n"
+    text = "\n".join(shown_briefly(name)) + "\n"
     text = re.sub(r"\b20\d\d-\d\d-\d\d\b", "DATE", text)
     if update_golden:
         path.write_text(text, "utf-8")
     assert text == path.read_text("utf-8")
 
 
-def test_every_row_of_the_table_is_one_line_where_names_are_short(tmp_path):
-    lines = shown(brief(build.closed_study(tmp_path / "a.prony")))
+def test_every_row_of_the_table_is_one_line_where_names_are_short():
+    lines = shown_briefly("closed_study")
     start = [line.startswith("subject") for line in lines].index(True)
     assert [line.split()[0] for line in lines[start : start + 4]] == [
         *("subject", "bjoern", "meinheld", "gunicorn")
     ]
 
 
-def test_every_row_after_the_first_has_its_ratio_with_the_interval_that_verdicts_follow_from(tmp_path):
-    with open_archive(build.closed_study(tmp_path / "a.prony")) as archive:
-        reading = read_archive(archive)
+def test_every_row_after_the_first_has_its_ratio_with_the_interval_that_verdicts_follow_from():
+    reading = reading_of("closed_study")
     lines = shown(brief_report(reading, PLACES))
     start = [line.startswith("subject") for line in lines].index(True)
     ratios = [re.search(r"\d\.\d\d \(\d\.\d\d–\d\.\d\d\)", line) for line in lines[start + 1 : start + 4]]
@@ -229,32 +240,28 @@ def test_a_generator_that_was_the_limit_is_said_once(tmp_path):
 # --- bars -------------------------------------------------------------------------------------------------
 
 
-def with_bars(path, **console):
-    return [line for line in shown(brief(path), **console) if "┿" in line]
+def with_bars(**console):
+    return [line for line in shown_briefly("closed_study", **console) if "┿" in line]
 
 
-def test_a_terminal_with_room_shows_a_bar_for_each_figure(tmp_path):
-    path = build.closed_study(tmp_path / "a.prony")
-    assert len(with_bars(path, width=110, force_terminal=True)) == 3
+def test_a_terminal_with_room_shows_a_bar_for_each_figure():
+    assert len(with_bars(width=110, force_terminal=True)) == 3
 
 
-def test_a_pipe_shows_no_bars(tmp_path):
-    path = build.closed_study(tmp_path / "a.prony")
-    assert with_bars(path, width=110, force_terminal=False) == []
+def test_a_pipe_shows_no_bars():
+    assert with_bars(width=110, force_terminal=False) == []
 
 
-def test_a_terminal_without_room_shows_no_bars(tmp_path):
-    path = build.closed_study(tmp_path / "a.prony")
-    assert with_bars(path, width=70, force_terminal=True) == []
+def test_a_terminal_without_room_shows_no_bars():
+    assert with_bars(width=70, force_terminal=True) == []
 
 
 # --- the same values as elsewhere -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("made", ARCHIVES.values(), ids=ARCHIVES)
-def test_the_answer_is_the_first_value_of_the_json_and_repeats_those_of_its_group(made, tmp_path):
-    with open_archive(made(tmp_path / "a.prony")) as archive:
-        data = reading_json(read_archive(archive))
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_the_answer_is_the_first_value_of_the_json_and_repeats_those_of_its_group(name):
+    data = reading_json(reading_of(name))
     assert list(data)[:2] == ["version", "answer"]
     found = data["answer"]
     group = data["groups"][found["group"]]
@@ -271,7 +278,7 @@ def test_the_answer_is_the_first_value_of_the_json_and_repeats_those_of_its_grou
             assert row["ratio"]["value"] == 1 + compared["effect"]
 
 
-def test_the_page_in_short_has_the_table_whole(tmp_path):
-    page = markdown(brief(build.closed_study(tmp_path / "a.prony")))
+def test_the_page_in_short_has_the_table_whole():
+    page = markdown(brief_report(reading_of("closed_study"), PLACES))
     assert "| subject | ok/s | to the best | p99 ms | err % | CPU µs | MiB | tie |" in page
     assert page.index("bjoern+hello shares the first place") < page.index("| subject")

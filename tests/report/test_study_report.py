@@ -6,6 +6,7 @@ import re
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -65,6 +66,10 @@ def repeat(request, tmp_path_factory):
         yield request.param, archive
 
 
+whole = cache(read_archive)
+"""The reading of an archive of `archive` or `repeat`, once."""
+
+
 def shown(document, width):
     out = io.StringIO()
     TerminalReporter(Console(file=out, width=width, highlight=False)).write(document)
@@ -104,19 +109,19 @@ def sample_of(report):
 
 def test_the_terminal_report(archive, update_golden):
     name, opened = archive
-    text = shown(study_report(read_archive(opened)), WIDTH)
+    text = shown(study_report(whole(opened)), WIDTH)
     check(f"{name}.txt", undated(text), update_golden)
 
 
 def test_the_terminal_report_of_a_repeat(repeat, update_golden):
     name, opened = repeat
-    text = shown(study_report(read_archive(opened)), WIDTH)
+    text = shown(study_report(whole(opened)), WIDTH)
     check(f"{name}.txt", undated(text), update_golden)
 
 
 def test_the_json_report(archive, update_golden):
     name, opened = archive
-    report = json.dumps(rounded(sample_of(reading_json(read_archive(opened)))), indent=1, allow_nan=False)
+    report = json.dumps(rounded(sample_of(reading_json(whole(opened)))), indent=1, allow_nan=False)
     check(f"{name}.json", report + "\n", update_golden)
 
 
@@ -234,7 +239,7 @@ def test_a_step_that_the_generator_alone_leaves_open_says_so_once(tmp_path):
 
 def test_the_json_report_of_a_repeat_can_be_written_and_says_what_the_page_says(repeat):
     name, opened = repeat
-    report = json.loads(json.dumps(reading_json(read_archive(opened)), allow_nan=False))
+    report = json.loads(json.dumps(reading_json(whole(opened)), allow_nan=False))
     expected = {
         "grid_study": {"claims", "originals", "calibration"},
         "count_study": {"originals"},
@@ -276,7 +281,7 @@ def test_a_load_whose_limit_of_requests_in_flight_bound_labels_its_latencies(arc
 
 def test_the_last_lines_are_the_answer_and_the_command(archive):
     name, opened = archive
-    lines = shown(study_report(read_archive(opened)), 120).rstrip().splitlines()
+    lines = shown(study_report(whole(opened)), 120).rstrip().splitlines()
     leader = "gunicorn+falcon-hello" if name == "study_two" else "bjoern+hello"
     assert lines[-1].strip() == build.command_line(leader)
     assert any(line.startswith(leader) for line in lines[-7:])
@@ -284,7 +289,7 @@ def test_the_last_lines_are_the_answer_and_the_command(archive):
 
 def test_few_blocks_are_said_first(archive):
     name, opened = archive
-    lines = shown(study_report(read_archive(opened)), 120).splitlines()
+    lines = shown(study_report(whole(opened)), 120).splitlines()
     assert lines[2].startswith("3 blocks are too few for verdicts") is (name == "study_two")
 
 
@@ -298,7 +303,7 @@ def test_what_a_server_wrote_does_not_steer_the_terminal(tmp_path):
 
 def test_missing_is_never_zero_or_nan(archive):
     _, opened = archive
-    text = shown(study_report(read_archive(opened)), 200)
+    text = shown(study_report(whole(opened)), 200)
     assert "nan" not in text.lower()
     assert "None" not in text
 

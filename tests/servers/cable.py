@@ -7,6 +7,7 @@ import contextlib
 import os
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -26,14 +27,19 @@ BRIEF = ("--duration", "1s", "--warmup", "300ms", "--share-cpus", "--no-calibrat
 
 def installed(prony, *words):
     """Have what a run needs in Prony's cache."""
-    done = prony("run", *words, *BRIEF, "--duration", "100ms", "-c", "1", "--repeats", "1", timeout_s=180)
+    done = prony("run", *words, *BRIEF, "--duration", "500ms", "-c", "1", "--repeats", "1", timeout_s=180)
     assert done.status == 0, done.err
 
 
-def commands_with(word):
-    """Return the command lines of processes that have this word."""
-    lines = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    return [line for line in lines.splitlines() if word in line]
+def commands_with(word, folder=None):
+    """Return the command lines of processes that have this word, and with ``folder`` that in a variable."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            line = (place / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            own = folder is None or os.fsencode(folder) in (place / "environ").read_bytes()
+            found += [line] if word in line and own else []
+    return found
 
 
 def unplug(within):

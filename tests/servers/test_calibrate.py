@@ -12,7 +12,7 @@ from prony.calibration.parts.overheads import METRICS
 from prony.calibration.run import Commission, run_calibration
 from prony.runas import resolve_user
 
-pytestmark = [pytest.mark.quiet, pytest.mark.servers]
+pytestmark = pytest.mark.servers
 
 SMALL = Effort(blocks=2, window_ns=300_000_000, warmup_ns=100_000_000, samples=3, connections=2)
 
@@ -40,6 +40,7 @@ class Listener:
         self.trials.append((cell.subject.name, trial))
 
 
+@pytest.mark.quiet  # in so short a window too few are answered beside others
 def test_every_setup_is_measured_in_every_block_and_each_part_finds_something(cache, monkeypatch):
     monkeypatch.setenv("PRONY_CACHE", str(cache))
     listener = Listener()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from commands import MAIN, OWN_CLAIM
 from prony.analysis.trial_metrics import role_metrics, trial_metrics
 from prony.analysis.validity import environment_fault, other_load
 from prony.model.fault import FaultKind
@@ -20,7 +21,7 @@ from prony.model.observation import Phase
 from prony.model.trial import Ok
 from servers.world import processes_of
 
-pytestmark = [pytest.mark.quiet, pytest.mark.usefixtures("nothing_left")]
+pytestmark = pytest.mark.usefixtures("nothing_left")
 
 ANSWER = """
 def app(environ, start_response):
@@ -46,11 +47,11 @@ def measure(prony, folder, trials):
     There is one trial, and more if the machine did something else meanwhile: the last one counts.
     """
 
-    def run(script, *arguments):
+    def run(script, *arguments, **options):
         (folder / "looked_at.py").write_text(script)
         out = folder / "out.prony"
         app = ("run", "--app", "looked_at:app", "--dir", folder, "--repeats", "1", "--out", out)
-        done = prony(*app, "--no-calibration", "--full", *arguments, timeout_s=240)
+        done = prony(*app, "--no-calibration", "--full", *arguments, timeout_s=240, **options)
         assert out.exists(), done.err
         return trials(out), " ".join(done.out.split())
 
@@ -194,6 +195,7 @@ os.wait()
 """
 
 
+@pytest.mark.quiet  # the queues of the others stay short
 @pytest.mark.parametrize("net", [pytest.param("host", marks=pytest.mark.slow), "isolated"])
 def test_of_workers_that_share_an_address_the_one_whose_queue_is_full_is_told(prony, folder, trials, net):
     # The tests' own Python may not be one that an unprivileged user can reach.
@@ -267,6 +269,7 @@ class Killer:
                 return
 
 
+@pytest.mark.quiet  # it is killed once it has used more CPU than a start takes
 def test_a_worker_that_is_killed_in_the_window_is_a_restart(prony, measure):
     killer = Killer(prony.cache)
     with Beside(killer):
@@ -284,6 +287,7 @@ def test_a_worker_that_is_killed_in_the_window_is_a_restart(prony, measure):
     assert "a worker was restarted once within the window" in said
 
 
+@pytest.mark.quiet  # all fifty must have started by the end of the warm-up
 def test_fifty_workers_are_told_from_their_master_with_the_memory_of_each_role(measure):
     (*_, trial), _ = measure(
         ANSWER.format(work="pass"),
@@ -304,6 +308,7 @@ def test_fifty_workers_are_told_from_their_master_with_the_memory_of_each_role(m
 # --- threads ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.quiet
 @pytest.mark.parametrize(
     ("server", "least", "most"),
     [("wsgiref", 0.9, 1.01), pytest.param("waitress", 0.2, 0.6, marks=pytest.mark.slow)],
@@ -330,6 +335,7 @@ def test_other_programs_on_the_cpus_are_told_and_make_a_trial_invalid(measure):
         (*_, trial), said = measure(
             ANSWER.format(work="pass"),
             *("--servers", "waitress", "--rate", "50", "--duration", "2s", "--warmup", "200ms"),
+            program=("-c", OWN_CLAIM + MAIN),
         )
     finally:
         for other in others:

@@ -8,21 +8,21 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from tempfile import gettempdir
 
 import pytest
 
-from commands import eventually
+from commands import ended, eventually
 from dask_workers import are_there, secure_scheduler
 from prony.archive import open_archive
 from prony.engine.fleet.certificates import write_certificates
 from prony.model.limit import LimitKind
 from prony.model.sandbox import Network
 from prony.model.trial import Ok
+from prony.temporary import clear_temporary
 from servers.cable import BRIEF, GENERATORS, SERVER, commands_with, installed
 from sshd import ssh_server
 
-pytestmark = [pytest.mark.quiet, pytest.mark.usefixtures("nothing_left")]
+pytestmark = pytest.mark.usefixtures("nothing_left")
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def hosts(folder, cable):
 
 def started(prony, within, *words):
     return subprocess.Popen(
-        [*within, sys.executable, "-m", "prony", "run", *map(str, words)],
+        [*within, sys.executable, *prony.program, "run", *map(str, words)],
         cwd=prony.folder,
         env=prony.environment(),
         stdout=subprocess.PIPE,
@@ -52,8 +52,9 @@ def started(prony, within, *words):
     )
 
 
-def generators():
-    return commands_with("prony.engine.fleet")
+def generators(folder=None):
+    """Return the commands of generators: all, or those that have this folder in a variable."""
+    return commands_with("prony.engine.fleet", folder)
 
 
 HERE = ("--app", "hello", "--servers", "waitress", *BRIEF, "--repeats", "1")
@@ -99,13 +100,17 @@ def test_workers_of_a_scheduler_of_the_users_own_load_a_study_and_stay(prony, fo
 @pytest.mark.parametrize("end", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGKILL])
 def test_generators_end_with_the_study_also_while_they_start(prony, end):
     installed(prony, *HERE[:4])
-    process = prony.start("run", *HERE, "--engine", "local:2", "--out", "a.prony")
-    # A worker has a folder while it starts, and for no longer.
-    assert eventually(lambda: list((prony.cache / "run").rglob("prony-fleet-*")), timeout_s=30)
-    process.send_signal(end)
-    process.communicate(timeout=30)
-    assert eventually(lambda: generators() == [])
-    assert not list(Path(gettempdir()).glob("prony-fleet-*"))
+    # Other tests have generators too; these are known by their PATH.
+    path = f"{os.environ['PATH']}:{prony.folder}"
+    clear_temporary()
+    with ended(prony.start("run", *HERE, "--engine", "local:2", "--out", "a.prony", PATH=path)) as process:
+        # A worker has a folder while it starts, and for no longer.
+        assert eventually(lambda: list((prony.cache / "run").rglob("prony-fleet-*")), timeout_s=120)
+        assert generators(prony.folder)
+        process.send_signal(end)
+        process.communicate(timeout=30)
+    assert eventually(lambda: generators(prony.folder) == [], timeout_s=10)
+    assert clear_temporary() == 0
     if end is signal.SIGKILL:
         assert prony("clean").status == 0
 

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from commands import BESIDE
 from prony.archive import open_archive
 from prony.model.trial import Failed, Ok
 from prony.sandbox.cgroup.base import NoCgroups
@@ -12,7 +13,7 @@ from prony.sandbox.choice import Absent
 from prony.sandbox.containers.found import find_engine
 from servers.world import groups_of
 
-pytestmark = [pytest.mark.quiet, pytest.mark.usefixtures("nothing_left")]
+pytestmark = pytest.mark.usefixtures("nothing_left")
 
 HOG = """
 kept = []
@@ -52,14 +53,11 @@ def app(environ, start_response):
 """
 
 # A machine of a few megabytes, as far as the ceiling of memory goes.
-SMALL_MACHINE = """
+SMALL_MACHINE = f"""
 from prony.sandbox import ceilings
 
 ceilings._MEMORY_SHARE *= 64 * 2**20 / ceilings.memory_bytes()
-from prony.cli.main import main
-
-main()
-"""
+{BESIDE}"""
 
 
 @pytest.fixture(params=["cgroup", pytest.param("container", marks=pytest.mark.slow)])
@@ -141,6 +139,7 @@ def test_a_server_that_reaches_the_ceiling_of_memory_did_not_exceed_a_limit_of_t
     assert done.status == 3
 
 
+@pytest.mark.quiet
 def test_half_a_cpu_is_half_a_cpu_and_the_report_says_what_held_it_back(prony, folder, kind):
     done, trial = run(prony, folder, kind, BURN, "--cpus", "0.5")
     assert trial.outcome == Ok()

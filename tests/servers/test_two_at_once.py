@@ -1,13 +1,16 @@
 """Two Pronys that would measure on one machine at once: the second is refused, and the first goes on."""
 
+import secrets
+from dataclasses import replace
+
 import pytest
 
-from commands import ended, eventually
+from commands import BESIDE, ended, eventually
 from prony.errors import ExitCode
 from prony.model.trial import Ok
 from servers.world import processes_of
 
-pytestmark = [pytest.mark.quiet, pytest.mark.usefixtures("nothing_left")]
+pytestmark = pytest.mark.usefixtures("nothing_left")
 
 APP = """
 def app(environ, start_response):
@@ -20,8 +23,8 @@ STUDY = (
     "mine:app",
     "--servers",
     "wsgiref",
-    "-c",
-    "2",
+    "--rate",
+    "20",
     "--no-calibration",
     "--warmup",
     "100ms",
@@ -32,21 +35,28 @@ SECONDS = {
 }
 
 
+@pytest.fixture
+def pair(prony, folder):
+    """Prony with a claim that only these two want: other tests measure too. It shows its command."""
+    (folder / "prony").write_text(BESIDE.replace("secrets.token_hex(8)", repr(secrets.token_hex(8))))
+    return replace(prony, program=("-P", str(folder / "prony")))
+
+
 def in_the_second_trial(prony, folder):
     """Start a study of two trials and return it when the server of the second one runs."""
     (folder / "mine.py").write_text(APP)
-    process = prony.start(*STUDY, "--duration", "8s", "--repeats", "2", "--out", "first.prony")
+    process = prony.start(*STUDY, "--duration", "15s", "--repeats", "2", "--out", "first.prony")
     line = ""
     while "[1/2]" not in line:
         line = process.stderr.readline()
         assert line, process.communicate()
-    assert eventually(lambda: any("serve.py" in command for _, command in processes_of(prony.cache)), 10)
+    assert eventually(lambda: any("serve.py" in command for _, command in processes_of(prony.cache)), 30)
     return process
 
 
-def test_whoever_comes_second_is_told_who_measures_and_the_first_ends_undisturbed(prony, folder, trials):
-    with ended(in_the_second_trial(prony, folder)) as first:
-        seconds = {name: prony(*command) for name, command in SECONDS.items()}
+def test_whoever_comes_second_is_told_who_measures_and_the_first_ends_undisturbed(pair, folder, trials):
+    with ended(in_the_second_trial(pair, folder)) as first:
+        seconds = {name: pair(*command) for name, command in SECONDS.items()}
         measured_on = first.poll() is None
         out, err = first.communicate(timeout=120)
     assert measured_on
@@ -55,7 +65,7 @@ def test_whoever_comes_second_is_told_who_measures_and_the_first_ends_undisturbe
         (message,) = [line for line in second.err.splitlines() if line.startswith("error: ")]
         holder = f"another Prony is measuring on this machine: process {first.pid} of the user "
         assert message.startswith(f"error: {holder}"), name
-        assert "-m prony run --app mine:app" in message
+        assert f"{folder}/prony run --app mine:app" in message
         assert "hint: two measurements at once disturb each other" in second.err
         assert second.out == "", name
     assert not (folder / "second.prony").exists()
@@ -63,5 +73,5 @@ def test_whoever_comes_second_is_told_who_measures_and_the_first_ends_undisturbe
     assert [trial.outcome for trial in trials(folder / "first.prony")] == [Ok(), Ok()]
     assert "Archive: first.prony" in out
     # It was the first that held the machine, and nothing else keeps the second from it.
-    alone = prony(*SECONDS["run"], timeout_s=120)
+    alone = pair(*SECONDS["run"], timeout_s=120)
     assert (alone.status, (folder / "second.prony").exists()) == (0, True), alone.err

@@ -44,6 +44,8 @@ def main() -> int:
     asker = Pipe(0, 1)
     asker.send({"hello": prony_version(), "listen": found})
     order = asker.message(_SILENCE_S)
+    while order is not None and "words" not in order:
+        order = asker.message(_SILENCE_S)  # that was a beat: to pack the app's folder may take long
     packed = None if order is None else asker.lines.block(order["bytes"], _SILENCE_S)
     if order is None or packed is None:
         return 1
