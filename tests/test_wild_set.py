@@ -16,8 +16,17 @@ def test_the_cases_are_those_that_were_frozen() -> None:
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-def test_half_of_the_cases_is_sealed() -> None:
-    assert sorted(case["half"] for case in CASES.values()) == ["open"] * 30 + ["sealed"] * 30
+def test_half_of_the_first_cases_is_sealed_and_the_second_set_is_as_large() -> None:
+    parts = sorted(case["half"] for case in CASES.values())
+    assert parts == ["open"] * 30 + ["sealed"] * 30 + ["second"] * 30
+
+
+def test_the_second_set_has_cases_without_a_fault_and_counter_tests() -> None:
+    second = [case for case in CASES.values() if case["half"] == "second"]
+    assert sum("cure" not in case for case in second) == 5
+    tempted = [case["truth"] for case in second if "tempts" in case["truth"]]
+    assert len(tempted) >= 8
+    assert all({*truth["tempts"]}.isdisjoint(truth["accept"]) for truth in tempted)
 
 
 def test_each_case_accepts_its_own_cause_and_names_its_report() -> None:

@@ -1,0 +1,3 @@
+module example.org/media
+
+go 1.21

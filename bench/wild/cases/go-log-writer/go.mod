@@ -1,0 +1,3 @@
+module example.org/registry
+
+go 1.21
