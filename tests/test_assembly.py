@@ -71,8 +71,8 @@ SPEAK_TLS = [
 
 def test_servers_that_speak_tls_are_the_ones_that_are_known_to():
     assert [
-        *("go-net-http", "granian", "gunicorn", "gunicorn-embedded", "gunicorn-gevent", "gunicorn-uvicorn"),
-        *("hypercorn", "nginx-static", "node-http", "tornado", "twisted", "uvicorn"),
+        *("go-net-http", "granian", "gunicorn", "gunicorn-asgi", "gunicorn-embedded", "gunicorn-gevent"),
+        *("gunicorn-uvicorn", "hypercorn", "nginx-static", "node-http", "tornado", "twisted", "uvicorn"),
     ] == SPEAK_TLS
 
 

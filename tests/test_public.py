@@ -92,16 +92,15 @@ def test_the_help_of_a_main_command_ends_with_the_terms_that_it_uses(help_of, na
 
 PANELS = {
     "run": [
-        *("What to measure", "Your own app", "Load", "Requests from files", "Valid replies", "How sure"),
-        *("Sandbox", "Output"),
+        *("What to measure", "Your own app", "Load", "Requests", "Requests from files", "Valid replies"),
+        *("How sure", "Sandbox", "Output"),
     ],
     "load": [
         "Load",
         "Requests",
+        "Protocol",
         "Requests from files",
         "Names and ways",
-        "Users",
-        "TLS",
         "Valid replies",
         "Failing",
         "Two servers",

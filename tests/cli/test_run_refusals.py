@@ -243,7 +243,7 @@ def test_a_file_of_variables_that_is_not_there_is_told(refused):
         (":app", "does not name an application"),
         ("../shop:app", "does not name an application"),
         ("store:app", "has no module `store`: neither `store.py` nor a package"),
-        ("store:app", "with `--dir`"),
+        ("store:app", "--dir names the folder"),
         ("shop.inner:app", "has no module `shop.inner`"),
     ],
 )

@@ -47,7 +47,7 @@ def twins():
 def draw_few(patch):
     """Let few studies be drawn: for what is no matter of how many there are, a second less each."""
     patch.setattr("prony.analysis.noise_floor._PERMUTATIONS", 40)
-    patch.setattr("prony.analysis.self_tests.rerandomised", partial(rerandomised, studies=40))
+    patch.setattr("prony.analysis.noise_floor.rerandomised", partial(rerandomised, studies=40))
 
 
 @pytest.fixture

@@ -86,8 +86,8 @@ def answering(reading, statuses):
         ({"200": 100, "304": 900}, "{}: 900 with status 304, 100 with status 200"),
         (
             {"200": 1, "302": 1200},
-            "{}: 1,200 with status 302, 1 with status 200: most are redirects; with --expect-status 200 they "
-            "are failures",
+            "{}: 1,200 with status 302, 1 with status 200: most are redirects; --follow 3 follows them, with "
+            "--expect-status 200 they are failures",
         ),
     ],
 )

@@ -4,30 +4,17 @@ To import it takes every kind with it. Must not know trials or archives.
 
 >>> sorted(ENGINES)[:4]
 ['ab', 'fortio', 'h2load', 'hey']
-
->>> entry().name
-'python-scripts'
-
->>> find_script.__name__
-'find_script'
 """
 
 from collections.abc import Callable, Mapping
-from functools import cache
 
-from prony.catalog.install.environment import Environment, EnvironmentRequest, Unavailable
-from prony.catalog.install.prepare import prepare
-from prony.catalog.schema.entry import ProcessEntry
-from prony.catalog.schema.loader import load_generator
 from prony.engine.base import Engine, Means
 from prony.engine.external import TOOLS
-from prony.engine.external.engine import InstalledTool
-from prony.engine.external.tool import Tool, refusal
+from prony.engine.external.tool import refusal
 from prony.engine.scripts import SCRIPTS
 from prony.errors import EngineError, UsageError
 from prony.model.address import Address
 from prony.model.workload import ELSEWHERE, LOCAL, EngineChoice, Workload
-from prony.runas import RunAs, resolve_user
 
 _WITHOUT = Means()
 
@@ -48,6 +35,7 @@ def _external(choice: EngineChoice, means: Means) -> Engine:
 def _script(choice: EngineChoice, means: Means) -> Engine:
     del means
     from prony.engine.external.engine import ExternalEngine
+    from prony.engine.scripts.environment import find_script
 
     return ExternalEngine(choice, SCRIPTS[choice.name], find_script)
 
@@ -129,6 +117,7 @@ def not_here(choice: EngineChoice) -> str | None:
     The environment of the Python scripts is built if it does not exist. *Errors*: HostError as
     `prony.catalog.install.environment.prepare`.
     """
+    from prony.engine.scripts.environment import find_script
 
     if choice.command:
         return not_installed(choice)
@@ -159,41 +148,3 @@ def _lacking(find: Callable[[], object]) -> str | None:
     except EngineError as error:
         return f"{error.message}; {error.hint}" if error.hint else error.message
     return None
-
-
-# --- the environment of the load scripts, locked like those of the servers --------------------------------
-
-
-def entry() -> ProcessEntry:
-    """Return what the scripts need, as an entry of the catalogue."""
-    return load_generator("python-scripts")
-
-
-def environment() -> Environment:
-    """Return the scripts' environment; build it if it is not in the cache. Called once in a run of Prony.
-
-    *Errors*: EngineError when it is unavailable; HostError as `prony.catalog.install.environment.prepare`.
-    """
-    return _prepared(resolve_user())
-
-
-@cache
-def _prepared(user: RunAs) -> Environment:
-    request = EnvironmentRequest("python-scripts", entry())
-    found = prepare((request,), user, lambda _progress: None)[request.key]
-    if isinstance(found, Unavailable):
-        raise EngineError(f"the Python load scripts cannot be installed: {found.reason}")
-    return found
-
-
-# --- the interpreter of a load script, and its version ----------------------------------------------------
-
-
-def find_script(tool: Tool) -> InstalledTool:
-    """Return the interpreter of the scripts' environment, with the version of the package that it uses.
-
-    *Errors*: EngineError when the environment is unavailable.
-    """
-    found = environment()
-    package = "aiohttp" if "asyncio" in tool.name else "requests"
-    return InstalledTool(str(found.python), f"{package} {found.packages.get(package)} on {found.interpreter}")

@@ -56,7 +56,7 @@ def servers_document(entries: Sequence[ServerEntry], others: Sequence[ProcessEnt
     groups.append(("Frontends (server@frontend)", [one for one in others if isinstance(one, FrontendEntry)]))
     groups.append(("Services", [one for one in others if not isinstance(one, FrontendEntry)]))
     sections = [Section(name, (Notes(tuple(_by_state(found))),)) for name, found in groups if found]
-    words = "In brackets: how many variants. `prony servers NAME` names them, with version and settings."
+    words = "With *: it has variants. `prony servers NAME` names them, with version and settings."
     return Document("Servers", (*sections, Section("", (Paragraph(words, Tone.QUIET),))))
 
 
@@ -70,7 +70,7 @@ def _by_state(entries: Sequence[ProcessEntry]) -> Iterator[tuple[str, Text]]:
 
 
 def _with_variants(entry: ProcessEntry) -> str:
-    return f"{entry.name} ({len(entry.variants)})" if entry.variants else entry.name
+    return f"{entry.name}*" if entry.variants else entry.name
 
 
 def _lacks(here: Availability) -> str:

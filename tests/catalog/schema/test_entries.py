@@ -62,7 +62,7 @@ class TestEachLock:
     def test_its_server_is_pinned_to_exact_versions(self, file):
         install = load_server(file).install
         for requirement in (*install.requirements, *install.overrides):
-            assert re.fullmatch(r"[a-z0-9-]+(\[[a-z,]+\])?==[0-9a-z.]+", requirement)
+            assert re.fullmatch(r"[a-z0-9-]+(\[[a-z0-9,]+\])?==[0-9a-z.]+", requirement)
 
     def test_its_lock_holds_its_pins_and_those_of_all_apps(self, file):
         locked = (LOCKS / f"{file.stem}.txt").read_text().lower()

@@ -104,7 +104,7 @@ def forest(look: Style, rows: Sequence[Json], bar: float, said: list[Json], betw
     return spec(rows, layers, height={"step": step})
 
 
-class Places(NamedTuple):
+class Columns(NamedTuple):
     """Where a row has its marks, its name and its figures, how high it is, and how wide a name may be."""
 
     marks: Json
@@ -114,7 +114,7 @@ class Places(NamedTuple):
     most: int
 
 
-def places(names: Iterable[str], field: str = "name") -> Places:
+def places(names: Iterable[str], field: str = "name") -> Columns:
     """Return the places of rows that are named by ``field``: where a name is long, each has its own line."""
     rows = list(names)
     y: Json = {"field": field, "type": "nominal", "sort": rows, "axis": None}
@@ -124,7 +124,7 @@ def places(names: Iterable[str], field: str = "name") -> Places:
     def at(band: float) -> Json:
         return {**y, "bandPosition": band}
 
-    return Places(at(marks), at(name), at(figures), step, WIDTH if is_long else WIDTH // 2 - 15)
+    return Columns(at(marks), at(name), at(figures), step, WIDTH if is_long else WIDTH // 2 - 15)
 
 
 def ratio_axis(rows: Sequence[Json]) -> Callable[[str], Json]:
