@@ -101,6 +101,7 @@ PANELS = {
         "Protocol",
         "Requests from files",
         "Names and ways",
+        "TLS",
         "Valid replies",
         "Failing",
         "Two servers",

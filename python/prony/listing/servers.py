@@ -38,7 +38,7 @@ from prony.report.document import (
     Tone,
 )
 from prony.report.forms import as_typed, count
-from prony.report.text import Figure, Name, Part, Quote, Text, Words, joined, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, Words, joined, pointer, text
 from prony.report.words import availability_words, ending_words
 from prony.runas import resolve_user
 
@@ -64,17 +64,16 @@ def _by_state(entries: Sequence[ProcessEntry]) -> Iterator[tuple[str, Text]]:
     """Yield the entries of each state; of one that lacks something, what it needs."""
     for kind in AvailabilityKind:
         found = [(entry, here) for entry in entries for here in [status(entry)] if here.kind is kind]
-        names = [f"{_with_variants(entry)}{_lacks(here)}" for entry, here in found]
+        names = [
+            text("{}{}{}", Name(entry.name), "*" if entry.variants else "", _lacks(here))
+            for entry, here in found
+        ]
         if names:
-            yield "", text("{}: {}", Name(kind.value), joined(map(Name, names)))
+            yield "", text("{}: {}", Name(kind.value), joined(names))
 
 
-def _with_variants(entry: ProcessEntry) -> str:
-    return f"{entry.name}*" if entry.variants else entry.name
-
-
-def _lacks(here: Availability) -> str:
-    return "" if here.is_here else f" [{availability_words(here)}]"
+def _lacks(here: Availability) -> Text:
+    return EMPTY if here.is_here else text(" [{}]", Name(availability_words(here)))
 
 
 def server_document(entry: ProcessEntry, at: str = "", *, here: bool = True) -> Document:
@@ -102,7 +101,9 @@ def _lines(entry: ProcessEntry, at: str, *, here: bool) -> Iterator[Text]:
     version = Quote(installed.get(entry.name) or _pinned(entry), at + pointer("version"))
     facts = (Name(fact) for fact in (entry.licence, entry.upstream) if fact)
     yield joined([text("version {}", version), *facts])
-    needs = [text("{} ({})", joined(map(Name, names)), system) for system, names in entry.needs if names]
+    needs = [
+        text("{} ({})", joined(map(Name, names)), Name(system)) for system, names in entry.needs if names
+    ]
     if needs:
         yield text("needs system packages: {}", joined(needs, "; "))
     state = text("; here: {}", Name(availability_words(status(entry)))) if here else ""
