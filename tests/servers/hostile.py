@@ -185,7 +185,7 @@ def replaced_in(folder):
     """Yield the outputs of tools below a folder, each of which has been replaced."""
     try:
         for path in folder.rglob("*"):
-            if path.name in (".stdout", "served.csv") and path.parent.name.startswith("prony-engine"):
+            if path.name in (".stdout", "served.csv") and path.parent.name.startswith(("prony-engine", "tool-")):
                 draft = path.with_name("forged")
                 draft.write_text(FORGED)
                 draft.replace(path)
