@@ -185,7 +185,8 @@ def replaced_in(folder):
     """Yield the outputs of tools below a folder, each of which has been replaced."""
     try:
         for path in folder.rglob("*"):
-            if path.name in (".stdout", "served.csv") and path.parent.name.startswith(("prony-engine", "tool-")):
+            of_tool = path.parent.name.startswith(("prony-engine", "tool-"))
+            if of_tool and path.name in (".stdout", "served.csv"):
                 draft = path.with_name("forged")
                 draft.write_text(FORGED)
                 draft.replace(path)
