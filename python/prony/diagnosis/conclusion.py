@@ -13,7 +13,7 @@ from statistics import fmean, median
 from prony.analysis.rates import KEPT_RATE, QUALIFIED_ERROR_RATIO
 from prony.diagnosis.clipped_backlog import BACKLOG_CLIPPED
 from prony.diagnosis.confirmation import Confirmation, confirmation_of
-from prony.diagnosis.consumption import Bound, Consumption, Resource, bounds_of
+from prony.diagnosis.consumption import Bound, Consumption, Resource, bounds_of, is_each_alone
 from prony.diagnosis.downstream import DOWNSTREAM_BUSY, LEAST_BUSY_POOL
 from prony.diagnosis.evidence import Affected, Confidence, Evidence, Finding
 from prony.diagnosis.few_at_a_time import PEER_COMPUTES, PEER_CONNECTS, PEER_FULL, WAITS_WITHIN, has_few
@@ -35,8 +35,6 @@ _FULL, _CERTAINLY_FULL = 0.93, 0.97
 _NEARLY_FULL = 0.85
 _MOST_TRIALS = 0.5
 _LONG_QUEUE_S = 1.0
-# Of the requests in flight: the others are on their way.
-_HARDLY_WAITING = 0.8
 # Asked over given: advised is twice the queue; what one that is longer by less would change is not known.
 _LEAST_CUT = 2.0
 _STARVED = (STARVED, STARVED_BY_SLOTS)
@@ -122,8 +120,7 @@ class Diagnosis:
     @property
     def has_each_alone(self) -> bool:
         """Whether its open requests are known to be as quick as one that is alone: more can be open."""
-        known = self.at_a_time is not None and self.in_flight is not None
-        return known and (self.at_a_time or 0.0) >= _HARDLY_WAITING * (self.in_flight or 0.0)
+        return is_each_alone(self.at_a_time, self.in_flight)
 
     @property
     def is_unknown(self) -> bool:
@@ -351,7 +348,7 @@ def _judged(
     if busy >= _NEARLY_FULL:
         return DiagnosisKind.CPU, Confidence.LIKELY
     has_room = shares.get(Resource.SLOTS, 1.0) < 1 and not any(map(has_few, usages))
-    if all(map(_answers, usages)) and (has_room or all(map(_has_each_alone, usages))):
+    if all(map(_answers, usages)) and (has_room or all(one.has_each_alone for one in usages)):
         # Fewer connections than slots, or as quick as one alone: each waits for its own reply only.
         return DiagnosisKind.NOT_AT_LIMIT, Confidence.LIKELY
     return DiagnosisKind.UNKNOWN, Confidence.POSSIBLE
@@ -359,11 +356,6 @@ def _judged(
 
 def _kept(usage: Consumption) -> bool:
     return usage.asked_per_s is not None and usage.carried_per_s >= KEPT_RATE * usage.asked_per_s
-
-
-def _has_each_alone(usage: Consumption) -> bool:
-    """Return whether open requests are as quick as one that is alone."""
-    return usage.at_a_time is not None and usage.at_a_time >= _HARDLY_WAITING * usage.in_flight
 
 
 def _answers(usage: Consumption) -> bool:

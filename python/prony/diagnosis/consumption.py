@@ -170,9 +170,24 @@ class Consumption:
     code: HotCode | None = None
 
     @property
+    def has_each_alone(self) -> bool:
+        """Whether its open requests are known to be as quick as one that is alone."""
+        return is_each_alone(self.at_a_time, self.in_flight)
+
+    @property
     def carried_per_s(self) -> float:
         """The valid replies a second: a request that fails is done, and not carried."""
         return self.done_per_s - self.failed_per_s
+
+
+# Of the requests in flight: the others are on their way.
+_HARDLY_WAITING = 0.8
+
+
+def is_each_alone(at_a_time: float | None, in_flight: float | None) -> bool:
+    """Return whether so many of the requests in flight are worked on that none waits for another one."""
+    known = at_a_time is not None and in_flight is not None
+    return known and (at_a_time or 0.0) >= _HARDLY_WAITING * (in_flight or 0.0)
 
 
 def consumption_of(evidence: Evidence) -> Consumption | None:

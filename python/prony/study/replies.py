@@ -102,7 +102,8 @@ def compare_replies(bench: StudyBench, listener: StudyListener) -> None:
     servers that answer differently do different work, and comparing their speed would mean nothing.
     """
     cells, found = list(first_cells(bench)), list[_Probed]()
-    while len(found) < len(cells) and not _fail_alike(found):
+    kinds = {cell.subject.interface for cell in cells}
+    while len(found) < len(cells) and not (len(kinds) == 1 and _fail_alike(found)):
         found.append(_probed(bench, cells[len(found)]))
     if not found:
         return
@@ -122,7 +123,9 @@ def compare_replies(bench: StudyBench, listener: StudyListener) -> None:
 
 
 def _fail_alike(found: Sequence[_Probed]) -> bool:
-    """Return whether two servers failed by one error: it is the app's, and others would only take time."""
+    """Return whether two servers failed by one error: it is the app's, and others of the same interface would
+    only take time.
+    """
     errors = {one.error_line for one in found if one.wrong is not None}
     return len(found) >= 2 and len(errors) == 1 and "" not in errors and all(one.wrong for one in found)
 
