@@ -135,6 +135,19 @@ def test_a_server_that_does_not_start_is_told_with_the_error_and_stays_in_the_st
     assert run.status is RunStatus.FINISHED
 
 
+@pytest.mark.parametrize(
+    ("errors", "asked"), [(("No module named 'humanize'",) * 3, 2), (("a", "b", "a"), 3)]
+)
+def test_after_two_servers_that_fail_by_one_error_the_others_are_not_asked(world, errors, asked):
+    said = iter(errors)
+    world.fail = lambda _launch: SubjectError("it ended", log=f"ModuleNotFoundError: {next(said)}\n")
+    subjects = [{"server": ["wsgiref", "waitress", "gunicorn"], "app": "shop"}]
+    with pytest.raises(SubjectError, match="no server starts") as stopped:
+        world.run(catalog=own_app(world), subjects=subjects)
+    assert len([name for name, _ in world.happened("start") if name.startswith("probe-")]) == asked
+    assert ("not asked, as these fail alike: gunicorn+shop" in stopped.value.message) is (asked == 2)
+
+
 PLAIN = {"content-type": "text/plain; charset=utf-8"}
 
 
