@@ -58,6 +58,12 @@ def test_it_takes_a_part_of_a_second_or_two(cell, median_ms, length_ms):
     assert engine.loads[0].stop == DurationStop(length_ms * MS)
 
 
+def test_a_page_of_which_three_do_not_fit_into_two_seconds_gets_five(cell):
+    engine = Engine(1500)
+    alone(engine, cell, loaded(900), WHERE)
+    assert [load.stop for load in engine.loads] == [DurationStop(2 * SECOND), DurationStop(5 * SECOND)]
+
+
 @pytest.mark.parametrize("engine", [Engine(), Engine(10, 12), Engine(10, 12, 14, failed=1)])
 def test_what_fails_or_answers_too_seldom_has_no_figure(cell, engine):
     assert alone(engine, cell, loaded(), WHERE) == {}

@@ -23,6 +23,8 @@ from prony.units import MILLISECOND_NS, SECOND_NS, seconds
 # A median of fewer says little; of ten all but the first have a warm connection.
 _LEAST_REPLIES, _REPLIES = 3, 10
 _SHORTEST_NS, _LONGEST_NS = 300 * MILLISECOND_NS, 2 * SECOND_NS
+# Three replies of a page that waits for more than half a second.
+_PATIENT_NS = 5 * SECOND_NS
 # A study of shorter windows looks for something else, and has its answer sooner.
 _LEAST_WINDOW_NS = 2 * SECOND_NS
 # Of one request at a time, by Little's law; by how much further apart requests are then due.
@@ -33,13 +35,15 @@ def alone(
     engine: Engine, cell: Cell, loaded: Recording, where: tuple[Address, EngineSeat]
 ) -> Mapping[str, int]:
     """Return the counters, after the window that ``loaded`` recorded; none by other generators, after a short
-    window, of pages of which fewer than three fit into 2 s, of a server that fails.
+    window, of pages of which fewer than three fit into 5 s, of a server that fails.
     """
     length_ns = _length_ns(cell, loaded)
     if length_ns is None:
         return {}
     own = ClosedLoop(1)
     found = _median_of(engine, _short(cell.workload, own, length_ns), where)
+    if found is None and length_ns == _LONGEST_NS:
+        found = _median_of(engine, _short(cell.workload, own, _PATIENT_NS), where)
     if found is None:
         return {}
     replies, median_ns = found

@@ -39,7 +39,7 @@ from prony.diagnosis.forks import FORKED_FOR_EACH
 from prony.diagnosis.generator_limited import GENERATOR_KEPT_WAITING
 from prony.diagnosis.held_back import REPLIES_HELD_BACK
 from prony.diagnosis.knobs import Knob
-from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED
+from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED, SOME_QUEUE_OVERFLOWED
 from prony.diagnosis.littles_law import FIGURES_CONTRADICT
 from prony.diagnosis.lock_held import LOCK_HELD
 from prony.diagnosis.memory_growth import MEMORY_GREW
@@ -857,6 +857,7 @@ def test_a_loop_that_works_on_one_request_at_a_time_and_waits_for_no_events_is_b
     [
         (with_alone(25, {"events": 40}, threads=1), record(slots=None), ONE_AT_A_TIME),
         (with_alone(25, {"events": 40}, connections=1), record(slots=None), ONE_AT_A_TIME),
+        (with_alone(25, {"events": 40}, connections=20), record(slots=None), ONE_AT_A_TIME),
         (with_alone(25, {"file_lock": 30, "sleep": 10}), record(slots=16), ONE_AT_A_TIME),
         (with_alone(50, {"sleep": 40}), record(slots=16), LOCK_POLLED),
         (with_alone(75, {"sleep": 40}, threads=1), record(slots=None), FEW_AT_A_TIME),
@@ -868,6 +869,7 @@ def test_a_loop_that_works_on_one_request_at_a_time_and_waits_for_no_events_is_b
     ids=[
         "waits for events",
         "over one connection",
+        "with more connections",
         "a lock on a file",
         "sleeps",
         "three",
@@ -1041,6 +1043,12 @@ def test_a_page_that_asks_many_times_is_the_cause_where_threads_wait_for_others(
     assert ASKED_OFTEN not in kinds(asking_often(80 * 19, states))
 
 
+@pytest.mark.parametrize(("alone_ms", "sure"), [(29, Confidence.LIKELY), (31, Confidence.POSSIBLE)])
+def test_a_page_that_alone_is_as_long_as_its_questions_is_limited_by_them(alone_ms, sure):
+    trial = with_counters(asking_often(80 * 30, {"sleep": 40}), alone__service_ns=alone_ms * MS)
+    assert one(trial, ASKED_OFTEN).confidence is sure
+
+
 def opening(connections, asked="asked__service__cpu_ns"):
     trial = with_counters(asking_often(0, active_opens=connections), **{asked: 1})
     return replace(trial, recording=with_parts(trial.recording, connections={"opened": 50, "reconnects": 0}))
@@ -1185,6 +1193,18 @@ def test_on_the_hosts_network_only_a_queue_that_was_full_turned_its_clients_away
     host = SandboxFacts(Network.HOST)
     trial, subject = kept([longest, 0, 0, 0], taken=30, overflows=90, slots=None, sandbox=host)
     assert (STARVED in kinds(trial, subject=subject)) is starved
+
+
+@pytest.mark.parametrize(
+    ("opened", "kind"),
+    [(109, QUEUE_OVERFLOWED), (115, SOME_QUEUE_OVERFLOWED)],
+    ids=["ours", "perhaps others'"],
+)
+def test_on_the_hosts_network_a_queue_that_hardly_anybody_else_can_have_filled_is_its_own(opened, kind):
+    host = SandboxFacts(Network.HOST)
+    trial, subject = kept([3, 0, 0, 0], taken=30, overflows=90, slots=None, sandbox=host)
+    recording = with_parts(trial.recording, connections={"opened": 100, "reconnects": 0})
+    assert one(with_counters(replace(trial, recording=recording), ActiveOpens=opened), kind, subject=subject)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from histograms import distribution
 from prony.diagnosis import observe
 from prony.diagnosis.busy_slots import ADD_THREADS, SLOTS_BUSY
 from prony.diagnosis.clipped_backlog import BACKLOG_CLIPPED
-from prony.diagnosis.closed_after_each import CLOSED_AFTER_EACH
+from prony.diagnosis.closed_after_each import CLOSED_AFTER_EACH, CONNECTS_FILL_CPU
 from prony.diagnosis.conclusion import DiagnosisKind, Observed, conclude
 from prony.diagnosis.connection_cap import CONNECTION_CAP, RAISE_CONNECTION_CAP
 from prony.diagnosis.consumption import Consumption, Resource, bounds_of, consumption_of
@@ -113,6 +113,13 @@ def test_a_generator_that_may_have_been_the_limit_steps_back_behind_a_cause_that
     kept_waiting = replace(finding(GENERATOR_KEPT_WAITING, generator), affected=Affected.ALL)
     found = conclude([observed(kept_waiting, finding(STARVED_BY_SLOTS, cause))])
     assert found.cause_kind is named
+
+
+@pytest.mark.parametrize(("cores", "kind"), [(0.98, DiagnosisKind.CPU), (0.96, DiagnosisKind.CAUSE)])
+def test_a_generator_was_no_limit_of_a_server_whose_cpu_is_full(cores, kind):
+    usage = observe(Evidence(CELL, loaded(cores=cores), record())).usage
+    busy = replace(finding(GENERATOR_KEPT_WAITING), affected=Affected.ALL)
+    assert conclude([Observed((busy,), usage)]).kind is kind
 
 
 def test_threads_that_mostly_wait_for_requests_are_only_likely_all_busy():
@@ -409,6 +416,17 @@ def reconnecting(again, done=40, cell=CELL):
 
 def test_a_server_that_closes_after_each_reply_is_named():
     assert rules(reconnecting(40)) == ["D12"]
+
+
+@pytest.mark.parametrize(
+    ("done", "cores", "kind"),
+    [(6000, 0.95, CONNECTS_FILL_CPU), (4000, 0.95, CLOSED_AFTER_EACH), (6000, 0.9, CLOSED_AFTER_EACH)],
+    ids=["a cheap page", "a page that costs more", "a CPU with room"],
+)
+def test_connects_fill_the_cpu_of_a_server_whose_page_costs_little_more(done, cores, kind):
+    trial = loaded(cores=cores, connections={"reconnects": done}, completed={"ok": done, "failed": 0})
+    found = next(one for one in findings(trial, subject=record(slots=None)) if one.rule == "D12")
+    assert found.kind is kind
 
 
 def test_clients_that_ask_for_a_new_connection_each_time_get_one():

@@ -9,7 +9,7 @@ from lab.cause import Harm, PlantedCause
 from lab.servers import PlantedServer, ServerKind
 from lab.setup import Pair, PlantedSide, closed, open_at
 from prony.diagnosis.clipped_backlog import BACKLOG_CLIPPED
-from prony.diagnosis.closed_after_each import CLOSED_AFTER_EACH
+from prony.diagnosis.closed_after_each import CLOSED_AFTER_EACH, CONNECTS_FILL_CPU
 from prony.diagnosis.connection_cap import CONNECTION_CAP
 from prony.diagnosis.descriptors import DESCRIPTORS_USED_UP, SELECT_FULL
 from prony.diagnosis.earlier_trials import PORTS_KEPT_BY_EARLIER
@@ -191,7 +191,7 @@ OF_CONNECTIONS = (
         "closed-after-each",
         "one request a connection",
         "D12",
-        frozenset((CLOSED_AFTER_EACH,)),
+        frozenset((CLOSED_AFTER_EACH, CONNECTS_FILL_CPU)),
         Harm.CPU,
         tuple(_KEEP_ALIVE),
         {"few": 4, "one": 1},

@@ -5,13 +5,14 @@ most of their time, and else said beside it; so are connections always, which ma
 *Source*: tcp_info(7), data segments that were sent; RFC 4022, tcpActiveOpens.
 """
 
-from prony.diagnosis.consumption import Consumption, consumption_of, outgoing_of
+from prony.diagnosis.consumption import Consumption, consumption_of, opened_by_others, outgoing_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom, Traits
 from prony.diagnosis.shared import OF_THE_WAITING
 from prony.diagnosis.thread_time import ThreadState
 from prony.model.facts import SubjectFacts
 from prony.model.trial import Ok
+from prony.units import MILLISECOND_NS
 
 ASKED_OFTEN = Symptom(
     "many questions a request",
@@ -50,6 +51,8 @@ _LEAST_SENT, _LEAST_CONNECTS = 20, 0.5
 # Of its threads' time.
 _MOSTLY = 0.5
 _LEAST_REQUESTS = 20
+# Of a page that does little else: a question and its reply on one machine, with the driver's work.
+_MOST_A_QUESTION_NS = MILLISECOND_NS
 
 
 def asked_often(evidence: Evidence) -> list[Finding]:
@@ -65,7 +68,7 @@ def asked_often(evidence: Evidence) -> list[Finding]:
         found.append((CONNECTED_OFTEN, Confidence.POSSIBLE, numbers, KEEP_OPEN))
     if outgoing is not None and outgoing.sent is not None and outgoing.sent >= _LEAST_SENT:
         numbers = {"sent": outgoing.sent, "port": float(outgoing.port)}
-        found.append((ASKED_OFTEN, _sure(usage), numbers, ASK_ONCE))
+        found.append((ASKED_OFTEN, _sure(evidence, usage, outgoing.sent), numbers, ASK_ONCE))
     return [
         Finding("D44", kind, sure, numbers=numbers, advice=advice, shareable=True)
         for kind, sure, numbers, advice in found
@@ -76,15 +79,14 @@ def opened_to_others(evidence: Evidence) -> int:
     """Return how many connections were opened in its network that are not the generator's; none where nobody
     else is known to be asked: a frontend, or a server's own router, opens some to its workers.
     """
-    counters, recording = evidence.trial.counters, evidence.trial.recording
     facts = evidence.subject.facts if evidence.subject else SubjectFacts()
-    asks = facts.services or any(name.startswith("asked.") for name in counters)
-    if recording is None or facts.frontend or not asks:
-        return 0
-    own = (recording.connections.opened or 0) + (recording.connections.reconnects or 0)
-    return max(0, counters.get("ActiveOpens", 0) - own)
+    asks = facts.services or any(name.startswith("asked.") for name in evidence.trial.counters)
+    return 0 if facts.frontend or not asks else opened_by_others(evidence) or 0
 
 
-def _sure(usage: Consumption) -> Confidence:
-    waits = usage.time.get(ThreadState.DOWNSTREAM, 0.0) >= _MOSTLY
-    return Confidence.LIKELY if usage.slots and waits else Confidence.POSSIBLE
+def _sure(evidence: Evidence, usage: Consumption, sent: float) -> Confidence:
+    """Likely: its threads wait for others most of the time, or a page alone is as long as its questions."""
+    waits = bool(usage.slots) and usage.time.get(ThreadState.DOWNSTREAM, 0.0) >= _MOSTLY
+    alone_ns = evidence.trial.counters.get("alone.service_ns")
+    asks = alone_ns is not None and alone_ns <= _MOST_A_QUESTION_NS * sent
+    return Confidence.LIKELY if waits or asks else Confidence.POSSIBLE

@@ -5,10 +5,12 @@ Every request then pays for a connect, on both sides, and leaves a socket in TIM
 """
 
 from prony.analysis.generator import closes_each
+from prony.diagnosis.consumption import Resource, consumption_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Bearing, Concerns, Consequence, Meaning, Sentence, Symptom, Traits
 from prony.diagnosis.shared import KEEP_ALIVE, KEPT_OPEN
 from prony.model.trial import Ok
+from prony.units import MICROSECOND_NS
 
 WITH_CONNECTS = Consequence("with connects", "CPU and latency of each request contain a connect")
 CLOSED_AFTER_EACH = Symptom(
@@ -21,9 +23,22 @@ CLOSED_AFTER_EACH = Symptom(
     Traits(concerns=Concerns.CLIENTS),
 )
 """``reconnects``, for ``done`` requests."""
+CONNECTS_FILL_CPU = Symptom(
+    "connects fill its CPU",
+    Meaning(Bearing.LIMITS, WITH_CONNECTS, KEPT_OPEN),
+    Sentence(
+        "it closed each connection after one reply: {reconnects:n connect} for {done:n request} of "
+        "{page_cpu_ns:duration} of CPU each, of which a connect is a large part; its CPU is full",
+        "it closed each connection after one reply, and connects are a large part of what fills its CPU",
+    ),
+    Traits(cause="the connects that it makes necessary", concerns=Concerns.CLIENTS),
+)
+"""As before; ``page_cpu_ns``: its CPU time for a valid reply."""
 
 
 _LEAST_REPLIES = 20
+# Accepting and closing a connection took 60 to 90 us of a server's CPU here.
+_CHEAP_NS, _FULL = 200 * MICROSECOND_NS, 0.93
 
 
 def closed_after_each(evidence: Evidence) -> list[Finding]:
@@ -36,13 +51,30 @@ def closed_after_each(evidence: Evidence) -> list[Finding]:
         return []
     if recording.completed.ok < _LEAST_REPLIES or not closes_each(recording):
         return []
+    page_cpu_ns = _of_full_cpu(evidence)
+    more = {} if page_cpu_ns is None else {"page_cpu_ns": page_cpu_ns}
     return [
         Finding(
             rule="D12",
-            kind=CLOSED_AFTER_EACH,
-            confidence=Confidence.CERTAIN,
-            numbers={"reconnects": recording.connections.reconnects or 0, "done": recording.completed.all},
+            kind=CONNECTS_FILL_CPU if more else CLOSED_AFTER_EACH,
+            confidence=Confidence.LIKELY if more else Confidence.CERTAIN,
+            numbers={
+                "reconnects": recording.connections.reconnects or 0,
+                "done": recording.completed.all,
+                **more,
+            },
             advice=KEEP_ALIVE,
             shareable=True,
         )
     ]
+
+
+def _of_full_cpu(evidence: Evidence) -> float | None:
+    """Return the CPU time for a valid reply, where a connect is a large part of it, and the CPU is full; else
+    null.
+    """
+    usage = consumption_of(evidence)
+    if usage is None or usage.page_cpu_ns is None or usage.page_cpu_ns > _CHEAP_NS:
+        return None
+    full = max(usage.shares.get(one, 0.0) for one in (Resource.CPU, Resource.CORES)) >= _FULL
+    return usage.page_cpu_ns if full else None

@@ -236,7 +236,8 @@ def _causes(
     is certain, or its requests wait for one another. So are a quota, waits for memory, and workers that are
     replaced, where another cause is certain.
     """
-    full = shares.get(Resource.CPU, 0.0) >= _FULL
+    busy = shares.get(Resource.CPU, 0.0)
+    full = busy >= _FULL
     limiting = list(_limiting(found, trials, usages, full=full))
     certain = any(_is_certain(one) and one.finding.affected is None for one in limiting)
     # A generator that is late by a little explains no requests that wait for one another within the server.
@@ -244,7 +245,9 @@ def _causes(
     for one in limiting:
         of_generator, steps_back = one.finding.affected is not None, one.finding.kind.traits.steps_back
         suspect = (of_generator and (full or certain or waits)) or (steps_back and certain)
-        if _is_certain(one) or not suspect:
+        # A server whose CPUs are this full can carry hardly more from any generator.
+        refuted = of_generator and busy >= _CERTAINLY_FULL
+        if (_is_certain(one) and not refuted) or not suspect:
             yield one
 
 

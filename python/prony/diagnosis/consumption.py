@@ -104,6 +104,17 @@ def outgoing_of(evidence: Evidence) -> OwnConnections | None:
     )
 
 
+def opened_by_others(evidence: Evidence) -> int | None:
+    """Return how many connections were opened in the trial's network that are not the generator's; null: not
+    counted.
+    """
+    opened, recording = evidence.trial.counters.get("ActiveOpens"), evidence.trial.recording
+    if opened is None or recording is None:
+        return None
+    own = (recording.connections.opened or 0) + (recording.connections.reconnects or 0)
+    return max(0, opened - own)
+
+
 def _sent_a_reply(evidence: Evidence, samples: Sequence[Sample]) -> float | None:
     recording = evidence.trial.recording
     length_ns = recording.window.length_ns if recording else None

@@ -295,7 +295,7 @@ def _shown(evidence: Evidence, usage: Consumption) -> _Cause | None:
 def _counted(evidence: Evidence, usage: Consumption, outgoing: OwnConnections | None) -> _Cause:
     """Return what is as large as the number of requests that it works on."""
     at_a_time = usage.at_a_time or 0.0
-    if _ONE_EACH[0] <= at_a_time <= _ONE_EACH[1] and (outgoing is None or outgoing.at_port <= _ONE_EACH[1]):
+    if _ONE_EACH[0] <= at_a_time <= _ONE_EACH[1]:
         waits_for = {"waits": ThreadState.FILE_LOCK.value} if ThreadState.FILE_LOCK in usage.time else {}
         return ONE_AT_A_TIME, LET_GO_SOONER, {}, waits_for
     if _fills_threads(evidence, usage):

@@ -19,6 +19,7 @@ from prony.analysis.accept_queue import (
 )
 from prony.analysis.generator import closes_each
 from prony.analysis.resources import window_samples
+from prony.diagnosis.consumption import opened_by_others
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom, Traits
 from prony.diagnosis.knobs import Turned
@@ -67,6 +68,8 @@ QUEUE_FULL = Symptom(
 _MOST_FULL = 0.5
 # Of the connections that were answered: those it has taken may be a few more, on their first request.
 _MOST_TAKEN = 1.1
+# So often at most one connect meets a full queue. *Source*: tcp(7), tcp_syn_retries: 6.
+_TRIES = 7
 
 
 def full_queues(evidence: Evidence) -> list[AcceptQueue]:
@@ -154,9 +157,12 @@ def _outside(evidence: Evidence, found: Starvation) -> int:
 
 def _is_own(evidence: Evidence, full: Sequence[AcceptQueue]) -> bool:
     """Return whether the overflows are those of the subject's queues: on the host's network only where a
-    sample shows one of these full.
+    sample shows one of these full, or hardly anybody else connected, so that no other queue met so many.
     """
-    return not evidence.is_on_host or any(queue.full for queue in full)
+    if not evidence.is_on_host or any(queue.full for queue in full):
+        return True
+    others = opened_by_others(evidence)
+    return others is not None and overflows_of(evidence.trial) > _TRIES * others
 
 
 def _is_emptied(evidence: Evidence, found: Starvation) -> bool:

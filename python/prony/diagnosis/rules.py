@@ -6,7 +6,7 @@ from types import MappingProxyType
 from prony.diagnosis.asked_often import ASKED_OFTEN, CONNECTED_OFTEN, asked_often
 from prony.diagnosis.busy_slots import SLOTS_BUSY, busy_slots
 from prony.diagnosis.clipped_backlog import BACKLOG_CLIPPED, clipped_backlog
-from prony.diagnosis.closed_after_each import CLOSED_AFTER_EACH, closed_after_each
+from prony.diagnosis.closed_after_each import CLOSED_AFTER_EACH, CONNECTS_FILL_CPU, closed_after_each
 from prony.diagnosis.connect_ladder import CONNECTS_REPEATED, connect_ladder
 from prony.diagnosis.connection_cap import CONNECTION_CAP, connection_cap
 from prony.diagnosis.crowded import CROWDED, crowded
@@ -160,6 +160,7 @@ PRECEDENCE: tuple[Symptom, ...] = (
     ONE_THREAD_FULL,
     ONE_CORE_FULL,
     SLOTS_BUSY,
+    CONNECTS_FILL_CPU,
     OTHERS_RAN,
     STOLEN,
     QUEUE_FULL,

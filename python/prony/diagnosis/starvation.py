@@ -4,6 +4,7 @@
 """
 
 from prony.analysis.accept_queue import Starvation, are_many, starvation
+from prony.analysis.generator import closes_each
 from prony.diagnosis.clients import slow_share
 from prony.diagnosis.connection_cap import connection_cap
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
@@ -58,7 +59,8 @@ _MOST_SLOW = 0.05
 
 def starved(evidence: Evidence) -> list[Finding]:
     """Return a finding when a closed loop's connections starved in a trial that ran its window; none where a
-    cap of open connections explains it, or a full queue that turned all but a tenth of them away.
+    cap of open connections explains it, or a full queue that turned all but a tenth of them away; nor where
+    each connection is closed after one reply, and so keeps nobody out.
 
     Likely: one of twenty pages took a quarter of the window or more; who waits for one has none either.
     Possible: the others had few replies each. In a random order as many connections may have had none.
@@ -67,7 +69,7 @@ def starved(evidence: Evidence) -> list[Finding]:
     if found is None or recording is None or not isinstance(evidence.trial.outcome, Ok):
         return []
     waiting = found.connections - found.served - turned_away(evidence)
-    if not are_many(waiting, found.connections) or connection_cap(evidence):
+    if not are_many(waiting, found.connections) or connection_cap(evidence) or closes_each(recording):
         return []
     facts = evidence.subject.facts if evidence.subject else SubjectFacts()
     slots, kept = facts.declared.slots, facts.declared.keep_alive is True

@@ -84,7 +84,7 @@ def plan_of_app(
 
     commands = named_commands(wish.commands, wish.folder)
     if wish.program is not None:
-        commands = (program_entry(wish.program, wish.folder), *commands)
+        commands = (program_entry(wish.program, wish.folder, wish.environment), *commands)
     app, *more = _with_own_names([_app(one, known) for one in (wish, *others)])
     view = with_app(known, app)
     for other in more:

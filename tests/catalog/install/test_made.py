@@ -259,7 +259,7 @@ def of_app(folder):
         build=(("{cp}", "-R", "{source}/.", "{build}"),),
         product="a.txt",
     )
-    return program_entry(program, folder)
+    return program_entry(program, folder, {})
 
 
 def test_of_an_apps_folder_only_what_anybody_may_read_is_copied(user: RunAs, open_folder: Path) -> None:

@@ -6,11 +6,18 @@ import pytest
 
 from prony.catalog.launch.filling import Seat
 from prony.catalog.launch.processes import make_launch
-from prony.catalog.schema.command import command_app, command_entry, named_commands, parse_command
+from prony.catalog.schema.command import (
+    command_app,
+    command_entry,
+    named_commands,
+    parse_command,
+    program_entry,
+)
 from prony.errors import UsageError
 from prony.model.address import Address
 from prony.model.exchange import Contract
 from prony.model.subject import Interface, Subject
+from prony.survey.sources import Program
 
 
 @pytest.fixture
@@ -30,6 +37,23 @@ def test_a_command_is_named_after_its_program_or_as_it_is_told(program: Path) ->
     assert (name, words) == ("my-server", [str(program), "--port", "{port}", "two words"])
     assert parse_command("old=./my_server.py", program.parent)[0] == "old"
     assert parse_command("sh -c 'A=1 exec x'", program.parent)[0] == "sh"
+
+
+@pytest.mark.parametrize(("environment", "slots"), [({}, 1), ({"PHP_CLI_SERVER_WORKERS": "20"}, 20)])
+def test_phps_own_server_answers_one_request_at_a_time_in_each_process(environment, slots, tmp_path) -> None:
+    program = Program("php", "other", "index.php", ("{php}", "-S", "{host}:{port}"), {"php": ("php",)})
+    assert program_entry(program, tmp_path, environment).facts.concurrency.slots == slots
+    other = Program("node", "other", "server.js", ("{node}", "server.js"), {"node": ("node",)})
+    assert program_entry(other, tmp_path, environment).facts.concurrency.slots is None
+
+
+def test_the_program_that_a_shell_would_start_comes_before_the_systems(
+    program, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setenv("PATH", str(program.parent))
+    made = Program("mine", "other", "run", ("{mine}",), {"mine": ("my_server.py", "/usr/bin/mine")})
+    found = program_entry(made, tmp_path, {}).install.programs["mine"]
+    assert found == (str(program), "my_server.py", "/usr/bin/mine")
 
 
 def test_it_works_in_its_own_folder_and_is_told_where_to_listen(program: Path) -> None:

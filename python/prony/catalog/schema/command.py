@@ -98,8 +98,9 @@ def command_entry(name: str, words: Sequence[str]) -> ServerEntry:
     return _checked(f"--command {name}=...", lambda: _entry(name, words))
 
 
-def program_entry(program: Program, folder: Path) -> ServerEntry:
-    """Return the entry of a program that was found in an app's ``folder``, and is built from its files.
+def program_entry(program: Program, folder: Path, environment: Mapping[str, str]) -> ServerEntry:
+    """Return the entry of a program that was found in an app's ``folder``, and is built from its files; of
+    ``environment``, what it is started with, only the number of PHP's processes is read.
 
     *Errors*: UsageError for words that an entry may not have.
     """
@@ -107,7 +108,7 @@ def program_entry(program: Program, folder: Path) -> ServerEntry:
     version = _VERSIONS.keys() & program.tools.keys()
     install = SystemInstall(
         kind="system",
-        programs=dict(program.tools),
+        programs={name: (*_typed(paths), *paths) for name, paths in program.tools.items()},
         version=_VERSIONS[min(version)] if version else None,
         build=build,
     )
@@ -121,10 +122,30 @@ def program_entry(program: Program, folder: Path) -> ServerEntry:
             needs=SystemNeeds(debian=program.debian),
             environment=program.environment,
             folder_is="build" if program.is_carried else "app_dir",
+            **_concurrency(program, environment),
         ),
     ).of_app(folder)
 
 
+def _concurrency(program: Program, environment: Mapping[str, str]) -> dict[str, ConcurrencyFact]:
+    """Return how many requests a program works on at once, where that is known: PHP's own server."""
+    if program.name != "php" or "-S" not in program.command:
+        return {}
+    workers = {**program.environment, **environment}.get(_PHP_WORKERS, "1")
+    count = max(int(workers), 1) if workers.isdecimal() else 1
+    text = f"one request at a time in each process: {_PHP_WORKERS} says how many, one without it"
+    return {"concurrency": ConcurrencyFact(processes=count, slots=count, text=text, source=_PHP_MANUAL)}
+
+
+def _typed(paths: Sequence[str]) -> Iterator[str]:
+    """Yield the program that a shell of this user would start, such as a newer Go than the system's."""
+    found = shutil.which(paths[0])
+    if found is not None and found.startswith("/"):
+        yield found
+
+
+_PHP_WORKERS = "PHP_CLI_SERVER_WORKERS"
+_PHP_MANUAL = "PHP manual, Built-in web server"
 _VERSIONS: Mapping[str, tuple[str, ...]] = {
     "go": ("{go}", "version"),
     "node": ("{node}", "--version"),
@@ -140,6 +161,7 @@ def _entry(name: str, words: Sequence[str], **more: Any) -> ServerEntry:
         "folder_is": "app_dir",
         "environment": {},
         "interfaces": (Interface.NONE,),
+        "concurrency": ConcurrencyFact(text="not known", source=_NOT_DECLARED),
     }
     fields = {**usual, **more}
     return ServerEntry(
@@ -149,7 +171,7 @@ def _entry(name: str, words: Sequence[str], **more: Any) -> ServerEntry:
         facts=Facts(
             backlog=BacklogFact(source=_NOT_DECLARED),
             keep_alive=(KeepAliveFact(on=True, source=_NOT_DECLARED),),
-            concurrency=ConcurrencyFact(text="not known", source=_NOT_DECLARED),
+            concurrency=fields.pop("concurrency"),
         ),
         roles=(Role(role="server", where="main"), Role(role="worker", where="child")),
         **{**fields, "environment": {"HOST": "{host}", "PORT": "{port}", **fields["environment"]}},
