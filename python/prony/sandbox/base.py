@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from types import TracebackType
 from typing import Literal, Protocol, Self
 
 from prony.model.address import Address
@@ -102,9 +101,7 @@ class RunningSubject(Protocol):
         """Return itself."""
         ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop."""
         ...
 

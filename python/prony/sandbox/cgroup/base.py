@@ -9,7 +9,6 @@ Counters(cpu_ns=4, memory_peak_bytes=5)
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Literal, Protocol, Self
 
 LimitName = Literal["cpus", "cpu_quota", "memory", "pids"]
@@ -199,9 +198,7 @@ class ControlGroup(Protocol):
         """Return itself."""
         ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Remove it."""
         ...
 
@@ -239,8 +236,6 @@ class CgroupTree(Protocol):
         """Return itself."""
         ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close."""
         ...
