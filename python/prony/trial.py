@@ -33,7 +33,7 @@ from prony.monitor.asked import Asked, DownstreamGauges, KnownPrograms
 from prony.monitor.environment import EnvironmentCounters
 from prony.monitor.kernel import GroupCounters, KernelCounters, LimitCounters, oom_kills, read_port_range
 from prony.monitor.listeners import ListenerGauges, WaitingPorts, Watched
-from prony.monitor.machine import FrequencyGauge, MemoryGauge
+from prony.monitor.machine import frequency_gauge, memory_gauge
 from prony.monitor.native import CompiledSource
 from prony.monitor.processes import Gauges, ProcessMonitor, WindowCounters
 from prony.monitor.sock_diag import SockDiag
@@ -248,11 +248,11 @@ def _load(
     listeners = _listeners(task, subject)
     asked = _asked(task, subject)
     others = _downstream(task, subject, asked)
-    frequency, memory = FrequencyGauge(task.placement.server_cpus), MemoryGauge()
-    gauges: tuple[Gauges, ...] = (listeners, frequency, memory, others)
+    frequency = frequency_gauge(task.placement.server_cpus)
+    gauges: tuple[Gauges, ...] = (listeners, frequency, memory_gauge(), others)
     beside = asked.beside if asked else tuple
     source = CompiledSource(subject.tree_pid)
-    processes = ProcessMonitor(source, mains, task.placement, gauges, beside)
+    processes = ProcessMonitor(source, mains, task.placement, gauges, (listeners,), beside)
     threads = ThreadCounters(processes.serving, task.placement.generator_cpus, others.inodes)
     ports = partial(in_network, subject.seat.network_namespace, read_port_range)
     close = _close_looks(task, processes)
