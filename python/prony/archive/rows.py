@@ -271,7 +271,8 @@ def _insert_samples(database: sqlite3.Connection, trial_id: int, samples: Iterab
         )
         sample_id = cursor.lastrowid or 0
         for process in sample.processes:
-            identity, usage = astuple(process)[:4], astuple(process)[4:]
+            row = astuple(process)
+            identity, usage = row[:4], row[4:]
             if identity not in known:
                 cursor = database.execute(
                     "INSERT INTO process VALUES (NULL,?,?,?,?,?)", (trial_id, *identity)
