@@ -252,7 +252,7 @@ def _load(
     gauges: tuple[Gauges, ...] = (listeners, frequency, memory_gauge(), others)
     beside = asked.beside if asked else tuple
     source = CompiledSource(subject.tree_pid)
-    processes = ProcessMonitor(source, mains, task.placement, gauges, (listeners,), beside)
+    processes = ProcessMonitor(source, mains, task.placement, gauges, beside)
     threads = ThreadCounters(processes.serving, task.placement.generator_cpus, others.inodes)
     ports = partial(in_network, subject.seat.network_namespace, read_port_range)
     close = _close_looks(task, processes)

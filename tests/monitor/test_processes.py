@@ -153,8 +153,7 @@ class FakeGauges:
 
 
 def test_gauges_are_read_with_each_sample_and_in_full_at_the_marks() -> None:
-    gauges = FakeGauges()
-    watch = ProcessMonitor(FakeSource(), {os.getpid(): ()}, PLACEMENT, [gauges], [gauges])
+    watch = ProcessMonitor(FakeSource(), {os.getpid(): ()}, PLACEMENT, [FakeGauges()])
     watch.enter(Phase.WARMUP)
     watch.open_window()
     watch.sample()

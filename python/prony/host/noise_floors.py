@@ -36,7 +36,9 @@ def keep_floors(user: RunAs, fingerprint: Fingerprint, floors: Iterable[Floor]) 
 
     *Errors*: HostError when the cache cannot be written.
     """
-    kept = {(one.metric, one.load, one.blocks): one for one in (*kept_floors(user.cache, fingerprint), *floors)}
+    kept = {
+        (one.metric, one.load, one.blocks): one for one in (*kept_floors(user.cache, fingerprint), *floors)
+    }
     file = _folder(user.cache, fingerprint) / _FILE
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

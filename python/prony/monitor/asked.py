@@ -208,6 +208,7 @@ def _first(found: Collection[int], parents: Mapping[int, int]) -> list[int]:
 
 # --- over the trials of a study ---------------------------------------------------------------------------
 
+
 @dataclass(slots=True)
 class KnownPrograms:
     """The programs that earlier trials of a study found: ``owners`` of listeners, by the inodes of these, and

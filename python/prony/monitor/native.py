@@ -21,7 +21,7 @@ NativeWatch = _engine.SwitchWatch
 
 
 class CompiledSource:
-    """The processes below ``tree_pid``, by the compiled sampler. ``include_root``: ``tree_pid`` itself, too."""
+    """The processes below ``tree_pid``, by the compiled sampler. ``include_root``: itself, too."""
 
     def __init__(self, tree_pid: int, include_root: bool = False) -> None:
         self._sampler = _engine.ProcessSampler(tree_pid, include_root)

@@ -28,7 +28,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 from prony.model.launch import RoleRule
 from prony.model.observation import Phase, ProcessRow, Sample, ThreadUsage
@@ -69,7 +69,8 @@ class Gauges(Protocol):
         ...
 
 
-class EdgeGauges(Protocol):
+@runtime_checkable
+class EdgeGauges(Gauges, Protocol):
     """Reads more, or newer, values at both ends of the window."""
 
     def read_at_open(self) -> dict[str, int]:
@@ -227,14 +228,14 @@ class ProcessMonitor:
         mains: Mapping[int, Sequence[RoleRule]],
         placement: Placement,
         gauges: Sequence[Gauges] = (),
-        edges: Sequence[EdgeGauges] = (),
         beside: Callable[[], Sequence[tuple[str, NativeProcess]]] = tuple,
     ) -> None:
         self._mains, self._beside = mains, beside
         self._roots: dict[Identity, int] = {}
         self._cpus = placement.generator_cpus
         self._source = source
-        self._gauges, self._edges = tuple(gauges), tuple(edges)
+        self._gauges = tuple(gauges)
+        self._edges = [one for one in self._gauges if isinstance(one, EdgeGauges)]
         self._threads = ThreadTimes()
         self._samples: list[Sample] = []
         self._commands: dict[Identity, str] = {}

@@ -4,7 +4,6 @@ Must not know how environments are built.
 """
 
 import hashlib
-import os
 import platform
 import re
 import shutil
