@@ -11,17 +11,6 @@ from typing import Any
 from prony.analysis.latency import read_distribution
 from prony.model.recording import Distribution
 
-__all__ = [
-    "MS",
-    "Served",
-    "closed",
-    "open_loop",
-    "quantile_ns",
-    "reference",
-    "served",
-    "spec",
-]
-
 MS, SECOND_NS = 1_000_000, 1_000_000_000
 SERVER_CPU, GENERATOR_CPU = 0, max(os.sched_getaffinity(0))
 
