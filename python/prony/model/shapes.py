@@ -327,21 +327,30 @@ def _default(one: "Field[Any]") -> object:
 # --- encoding ---------------------------------------------------------------------------------------------
 
 
-def encode(value: object) -> Any:
-    """Return a value as JSON has it: what ``decode`` reads back as the same."""
+def encode(value: object, of_object: "Callable[[Any], Json] | None" = None) -> Any:
+    """Return a value as JSON has it: what ``decode`` reads back as the same. ``of_object``: what dataclasses
+    become in place of that.
+    """
     match value:
         case Enum():
             return value.value
         case bytes():
             return b64encode(value).decode("ascii")
         case tuple() | list():
-            return [encode(one) for one in value]
+            return [encode(one, of_object) for one in value]
         case Mapping():
-            return {name: encode(one) for name, one in value.items()}
+            return {_key(name): encode(one, of_object) for name, one in value.items()}
         case _ if is_dataclass(value) and not isinstance(value, type):
-            return _encode_object(value)
+            return (of_object or _encode_object)(value)
         case _:
             return value
+
+
+def _key(name: object) -> str:
+    """Return a mapping's key: a word, a number, or numbers such as ``1,2``."""
+    if isinstance(name, tuple):
+        return ",".join(map(str, name))
+    return str(name.value if isinstance(name, Enum) else name)
 
 
 @cache
