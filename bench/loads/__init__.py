@@ -1,33 +1,17 @@
-"""What benches of the load engine share: a server of known delays, a load, and how quiet the machine is."""
+"""What benches of the load engine share: a server of known delays, and a load."""
 
 import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from prony import _engine
 from prony.analysis.latency import read_distribution
-from prony.model.recording import Distribution, Recording, decode_recording
+from prony.model.recording import Distribution
 
-__all__ = [
-    "MS",
-    "US",
-    "Served",
-    "closed",
-    "control_p99_ns",
-    "open_loop",
-    "quantile_ns",
-    "recorded",
-    "reference",
-    "served",
-    "spec",
-]
-
-US, MS, SECOND_NS = 1_000, 1_000_000, 1_000_000_000
+MS, SECOND_NS = 1_000_000, 1_000_000_000
 SERVER_CPU, GENERATOR_CPU = 0, max(os.sched_getaffinity(0))
 
 _SERVE = """
@@ -114,31 +98,9 @@ def spec(port: int, loop: Mapping[str, Any], *, window_ns: int, **more: Any) -> 
     return {"target": target, "workload": workload, **usual, **more}
 
 
-def recorded(wanted: Mapping[str, Any]) -> Recording:
-    """Return the Recording of a load."""
-    return decode_recording(json.loads(_engine.run(json.dumps(wanted))))
-
-
 def quantile_ns(found: Distribution | None, percentile: float) -> float:
     """Return a percentile (0 to 100) of times; NaN where there are none."""
     times = read_distribution(found)
     if times is None or times.histogram is None:
         return float("nan")
     return float(times.histogram.value_at_quantile(percentile / 100))
-
-
-def control_p99_ns(ticks: int = 400, gap_ns: int = MS) -> int:
-    """Return the p99 of the lateness of a loop that only sleeps and spins on the generator's CPU: what the
-    machine can do just now.
-    """
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {GENERATOR_CPU})
-    late, began = [], time.monotonic_ns()
-    for tick in range(1, ticks + 1):
-        due = began + tick * gap_ns
-        time.sleep(max(0, due - 300 * US - time.monotonic_ns()) / SECOND_NS)
-        while time.monotonic_ns() < due:
-            pass
-        late.append(time.monotonic_ns() - due)
-    os.sched_setaffinity(0, before)
-    return sorted(late)[int(0.99 * ticks)]

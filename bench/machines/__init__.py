@@ -16,8 +16,6 @@ from pathlib import Path
 
 from prony.sandbox import linux
 
-__all__ = ["Machine", "enter", "joined", "lacking"]
-
 _NEEDS = ("ip", "nsenter", "unshare")
 _PERIOD_US = 100_000
 _VERSION_1 = Path("/sys/fs/cgroup/cpu")

@@ -16,8 +16,6 @@ from prony.engine.fleet.certificates import write_certificates
 from prony.engine.fleet.cluster import opened
 from prony.errors import EngineError
 
-__all__ = ["Worker", "fleet_on"]
-
 _START_S = 120.0
 _SCHEDULER_PORT, _WORKER_PORT, _RELAY_PORT = 8786, 9000, 9001
 _HERE = Path(__file__).parent

@@ -9,8 +9,6 @@ from typing import Any
 
 from prony.engine.fleet.cluster import CLOCK
 
-__all__ = ["VARIABLE", "dask_setup", "drifted_ns"]
-
 VARIABLE = "PRONY_DRIFT_PPM"
 _MILLION = 1_000_000
 

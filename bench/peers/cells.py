@@ -7,8 +7,6 @@ from fnmatch import fnmatch
 
 from prony.units import KIB, MIB, format_bytes
 
-__all__ = ["CELLS", "Cell", "Measure", "chosen"]
-
 
 class Measure(StrEnum):
     """What is measured of a run."""

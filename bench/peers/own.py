@@ -13,8 +13,6 @@ from peers.cells import Measure
 from peers.programs import Order, Program, RunError, found_in
 from peers.servers import CERTIFICATES
 
-__all__ = ["PRONY", "build", "engine", "floors"]
-
 ROOT = Path(__file__).resolve().parent.parent.parent
 PRONY = "prony"
 COMMAND = ROOT / ".venv/bin/prony"

@@ -8,8 +8,6 @@ from peers.own import PRONY
 from peers.results import Result, interval
 from prony.page.figure import svg
 
-__all__ = ["drawn"]
-
 # A first request is no cost, and one of a second would squeeze the others.
 _NAMES = [cell.name for cell in CELLS if cell.measure is not Measure.FIRST]
 _STEP, _WIDTH = 26, 560

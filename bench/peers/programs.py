@@ -9,8 +9,6 @@ from pathlib import Path
 
 from peers.cells import Cell, Measure
 
-__all__ = ["PEERS", "Order", "Program", "RunError"]
-
 # Of a single request: 10,000 connections to one server wait for each other.
 TIMEOUT_S = 20
 

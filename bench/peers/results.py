@@ -12,8 +12,6 @@ from peers.cells import CELLS, Cell, Measure
 from peers.own import PRONY
 from peers.runs import Run
 
-__all__ = ["BEGIN", "END", "Result", "busy_cells", "interval", "line", "page_with", "read", "table", "write"]
-
 BEGIN, END = "<!-- figures -->", "<!-- /figures -->"
 LEVEL = 0.95
 # More than that of a CPU in others' hands, and figures are of no use.

@@ -20,8 +20,6 @@ from peers.cells import Cell, Measure
 from peers.programs import Order, Program, RunError
 from peers.servers import Counts, Server
 
-__all__ = ["Asked", "Run", "run"]
-
 # After the start: connections are open, and the first of everything is over.
 LEAD_S, LEAD_PER_CONNECTION_S = 0.5, 0.00025
 # Between the window and the end of the load.

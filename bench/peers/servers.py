@@ -18,8 +18,6 @@ from loads import SERVER_CPU, Served, served
 
 from peers.cells import Cell
 
-__all__ = ["CERTIFICATES", "Counts", "Server", "server_of"]
-
 CERTIFICATES = Path(__file__).resolve().parent.parent.parent / "tests" / "certificates"
 # What `return` takes; more is a file.
 LARGEST_TEXT = 4096

@@ -33,7 +33,7 @@ from prony.monitor.asked import Asked, DownstreamGauges, KnownPrograms
 from prony.monitor.environment import EnvironmentCounters
 from prony.monitor.kernel import GroupCounters, KernelCounters, LimitCounters, oom_kills, read_port_range
 from prony.monitor.listeners import ListenerGauges, WaitingPorts, Watched
-from prony.monitor.machine import FrequencyGauge, MemoryGauge
+from prony.monitor.machine import frequency_gauge, memory_gauge
 from prony.monitor.native import CompiledSource
 from prony.monitor.processes import Gauges, ProcessMonitor, WindowCounters
 from prony.monitor.sock_diag import SockDiag
@@ -42,12 +42,13 @@ from prony.monitor.switches import SwitchCounters
 from prony.monitor.waits import ThreadCounters
 from prony.monitor.workers import WorkerConnections
 from prony.profiled import profiled
-from prony.sandbox.base import RunningSubject, Sandbox, StopReport
+from prony.sandbox.base import Sandbox, StopReport
 from prony.sandbox.ceilings import memory_bytes
 from prony.sandbox.cgroup.base import Counters
 from prony.sandbox.cgroup.foreign import ForeignGroups
 from prony.sandbox.linux import in_network
 from prony.sandbox.remains import carried_over, read_sockets
+from prony.sandbox.subject import RunningSubject
 from prony.schedule import Position
 from prony.units import format_bytes
 
@@ -248,8 +249,8 @@ def _load(
     listeners = _listeners(task, subject)
     asked = _asked(task, subject)
     others = _downstream(task, subject, asked)
-    frequency, memory = FrequencyGauge(task.placement.server_cpus), MemoryGauge()
-    gauges: tuple[Gauges, ...] = (listeners, frequency, memory, others)
+    frequency = frequency_gauge(task.placement.server_cpus)
+    gauges: tuple[Gauges, ...] = (listeners, frequency, memory_gauge(), others)
     beside = asked.beside if asked else tuple
     source = CompiledSource(subject.tree_pid)
     processes = ProcessMonitor(source, mains, task.placement, gauges, beside)

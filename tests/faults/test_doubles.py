@@ -3,9 +3,11 @@
 import pytest
 
 from faults import test_judge
-from lab import CAUSES, DOUBLES, PLANTS, PlanPart
+from lab import CAUSES, PLANTS
 from lab.campaign import FOLDER
+from lab.cause import PlanPart
 from lab.dominance import judge_doubles, share_of
+from lab.doubles import DOUBLES
 from lab.judge import JudgedPlant, Named, judge_plants
 from lab.matrix import matrix_of
 from lab.planting import plan_of_plant

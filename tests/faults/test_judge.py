@@ -7,7 +7,8 @@ import pytest
 from diagnosis.test_conclusion import account, loaded, record
 from diagnosis.test_rules import CELL, HEALTHY
 from golden import build
-from lab import CAUSES, PLANTS, Harm, PlanPart
+from lab import CAUSES, PLANTS
+from lab.cause import Harm, PlanPart
 from lab.harm import harm_of, hurts
 from lab.judge import judge_plants
 from lab.kept import Kept, decode_kept, encode_kept, slimmed

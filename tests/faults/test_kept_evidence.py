@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from lab import CAUSES, DOUBLES, PLANTS, PlanPart
+from lab import CAUSES, PLANTS
+from lab.cause import PlanPart
 from lab.command import read_evidence
 from lab.dominance import judge_doubles, share_of
+from lab.doubles import DOUBLES
 from lab.judge import MOST_OF_A_CPU, JudgedPlant, judge_plants, named_by
 from lab.matrix import matrix_of
 from prony.diagnosis import observe

@@ -4,11 +4,13 @@ from collections import Counter
 
 import pytest
 
-from lab import CAUSES, PLANTS, SERVERS, PlanPart, ServerKind
+from lab import CAUSES, PLANTS
 from lab.campaign import FOLDER, in_shard, matching
+from lab.cause import PlanPart
 from lab.coverage import coverage_of
 from lab.planting import FAULTY, HEALTHY, plan_of_plant
 from lab.report import where_planted
+from lab.servers import SERVERS, ServerKind
 from prony.catalog.schema.loader import load_catalog
 from prony.catalog.schema.settings import resolved_settings
 from prony.diagnosis.rules import RULES

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from prony.monitor.machine import FrequencyGauge
+from prony.monitor.machine import frequency_gauge
 
 
 def cpu(folder: Path, number: int, text: str) -> None:
@@ -12,13 +12,13 @@ def cpu(folder: Path, number: int, text: str) -> None:
 def test_the_frequency_is_the_mean_of_the_servers_cpus(tmp_path: Path) -> None:
     for number, frequency in enumerate((1_000_000, 3_000_000, 9_000_000)):
         cpu(tmp_path, number, f"{frequency}\n")
-    gauge = FrequencyGauge((0, 1), tmp_path)
+    gauge = frequency_gauge((0, 1), tmp_path)
     assert gauge.read() == {"frequency_khz": 2_000_000}
     assert gauge.missing() == {}
 
 
 def test_a_machine_that_does_not_tell_gives_the_reason(tmp_path: Path) -> None:
-    gauge = FrequencyGauge((0,), tmp_path)
+    gauge = frequency_gauge((0,), tmp_path)
     assert gauge.read() == {}
     path = tmp_path / "cpu0/cpufreq/scaling_cur_freq"
     assert gauge.missing() == {"frequency_khz": f"cannot read `{path}`: No such file or directory"}
@@ -26,6 +26,6 @@ def test_a_machine_that_does_not_tell_gives_the_reason(tmp_path: Path) -> None:
 
 def test_a_driver_that_says_unknown_gives_the_reason(tmp_path: Path) -> None:
     cpu(tmp_path, 0, "<unknown>\n")
-    gauge = FrequencyGauge((0,), tmp_path)
+    gauge = frequency_gauge((0,), tmp_path)
     assert gauge.read() == {}
     assert "does not say" in gauge.missing()["frequency_khz"]

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from prony.monitor.native import open_switch_watch
+from prony.monitor.native import NativeWatch
 from prony.monitor.switches import SwitchCounters
 
 CPUS = tuple(sorted(os.sched_getaffinity(0)))
@@ -35,7 +35,7 @@ def started():
 
 @pytest.fixture
 def watched():
-    watch = open_switch_watch(CPUS)
+    watch = NativeWatch(CPUS)
     try:
         watch.add(os.getpid())
     except RuntimeError as error:
@@ -105,10 +105,10 @@ def test_an_ordinary_user_sees_the_switches_of_the_own_processes_and_of_no_other
     """As nobody: its own child is seen, and root's process is refused with the kernel's setting."""
     script = (
         "import os, subprocess, sys\n"
-        "from prony.monitor.native import open_switch_watch\n"
+        "from prony.monitor.native import NativeWatch\n"
         f"os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})\n"
         "child = subprocess.Popen(['sleep', '100'])\n"
-        f"watch = open_switch_watch({CPUS!r})\n"
+        f"watch = NativeWatch({CPUS!r})\n"
         "added = watch.add(child.pid)\n"
         "watch.begin(); threads, lost = watch.finish()\n"
         "child.kill(); child.wait()\n"

@@ -12,11 +12,11 @@ import pytest
 
 import prony
 from prony.errors import HostError
-from prony.sandbox.cgroup.base import LIMITS, CgroupTree, ControlGroup, Limits, NoCgroups
+from prony.sandbox.cgroup.base import LIMITS, ControlGroup, Limits, NoCgroups
 from prony.sandbox.cgroup.files import KernelFiles, parse_mark
 from prony.sandbox.cgroup.mounts import find_hierarchies
 from prony.sandbox.cgroup.probe import probe_limits, states_without
-from prony.sandbox.cgroup.scope import open_cgroups
+from prony.sandbox.cgroup.scope import CgroupTree, open_cgroups
 from prony.sandbox.remains import Cleared, clear_subtrees
 
 from .subjects import eventually
@@ -316,7 +316,7 @@ OWNER = """
 import os, sys, time
 from prony.sandbox.cgroup.base import Limits
 from prony.sandbox.cgroup.join import join
-from prony.sandbox.cgroup.scope import open_cgroups
+from prony.sandbox.cgroup.scope import CgroupTree, open_cgroups
 group = open_cgroups().create("server")
 group.set_limits(Limits(pids=50))
 if os.fork() == 0:

@@ -15,7 +15,7 @@ from prony.sandbox.cgroup.scope import open_cgroups
 from prony.sandbox.groups import TrialGroups
 from prony.sandbox.order import make_order, write_folders
 from prony.sandbox.pipe import Supervisor
-from prony.sandbox.subject import SupervisedSubject
+from prony.sandbox.subject import RunningSubject
 
 from .subjects import eventually, launch_script, marked_processes
 
@@ -42,7 +42,7 @@ time.sleep(600)
 
 def hurried(
     sandbox: Sandbox, placement: Placement, user: RunAs, mark: str, groups: TrialGroups
-) -> SupervisedSubject:
+) -> RunningSubject:
     """Start a subject of two processes whose supervisor has no time at all to kill anything."""
     launch = replace(launch_script(sandbox, HAS_A_CHILD, mark), stop=StopRule("SIGKILL", timeout_ns=0))
     write_folders(launch, sandbox.folder_for, user)
@@ -51,7 +51,7 @@ def hurried(
     started = supervisor.wait_for("started", timeout_s=10)
     seat = EngineSeat(placement.generator_cpus)
     numbers = {**started, "network_pid": supervisor.pid}
-    subject = SupervisedSubject(launch, seat, supervisor, numbers, sandbox.folder, groups)
+    subject = RunningSubject(launch, seat, supervisor, numbers, sandbox.folder, groups)
     assert eventually(lambda: subject.log().text.count("there") == 2)
     return subject
 

@@ -6,31 +6,11 @@
 (True, True)
 """
 
-from lab.cause import Harm, PlanPart, Plant, PlantedCause
-from lab.doubles import DOUBLES, Double
+from lab.doubles import DOUBLES
 from lab.museum import MUSEUM
 from lab.of_connections import OF_CONNECTIONS
 from lab.of_machine import OF_MACHINE
 from lab.of_workers import OF_WORKERS
-from lab.servers import SERVERS, PlantedServer, ServerKind
-from lab.setup import NeighbourOf, Pair, PlantedSide
-
-__all__ = [
-    "CAUSES",
-    "DOUBLES",
-    "PLANTS",
-    "SERVERS",
-    "Double",
-    "Harm",
-    "NeighbourOf",
-    "Pair",
-    "PlanPart",
-    "Plant",
-    "PlantedCause",
-    "PlantedServer",
-    "PlantedSide",
-    "ServerKind",
-]
 
 CAUSES = (*OF_CONNECTIONS, *OF_WORKERS, *OF_MACHINE, *MUSEUM)
 """Every cause that is planted, in the order of the table."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from lab import Plant
+from lab.cause import Plant
 from lab.harm import harm_of
 from lab.kept import Kept, slimmed
 from lab.planting import HEALTHY, PlantingListener, plan_of_plant

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from lab import CAUSES, PLANTS, Plant
+from lab import CAUSES, PLANTS
 from lab.campaign import (
     FOLDER,
     Campaign,
@@ -18,6 +18,7 @@ from lab.campaign import (
     matching,
     run_plant,
 )
+from lab.cause import Plant
 from lab.evidence_files import SessionFile, read_file, sessions_in
 from lab.judge import judge_plants
 from lab.kept import Kept

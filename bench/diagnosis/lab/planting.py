@@ -11,7 +11,8 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
-from lab import NeighbourOf, Plant, PlantedSide
+from lab.cause import Plant
+from lab.setup import NeighbourOf, PlantedSide
 from lab.stand_in import PEER_PORT, StandIn, stand_in_network
 from prony.catalog.install.prepare import EnvironmentProgress
 from prony.catalog.schema.loader import Catalog

@@ -3,9 +3,11 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from lab import CAUSES, DOUBLES, PlanPart
+from lab import CAUSES
+from lab.cause import PlanPart
 from lab.coverage import Coverage, coverage_of
 from lab.dominance import JudgedDouble, judge_doubles, share_of
+from lab.doubles import DOUBLES
 from lab.judge import MOST_OF_A_CPU, JudgedPlant
 from lab.matrix import HEALTHY, CauseRow, Macro, Matrix, Share, matrix_of
 from lab.sessions import SessionFacts

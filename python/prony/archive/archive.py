@@ -5,7 +5,6 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from prony.archive import codec
@@ -17,10 +16,11 @@ from prony.archive.leftovers import connect_to_read
 from prony.archive.rows import read_trial
 from prony.archive.schema import check_schema
 from prony.model.facts import Fingerprint, SubjectFacts
-from prony.model.plan import Cell, Plan
-from prony.model.sandbox import SandboxFacts
+from prony.model.plan import Cell, Design, Plan
+from prony.model.sandbox import SandboxChoice, SandboxFacts
 from prony.model.shapes import decode
 from prony.model.trial import Run, RunStatus, SubjectRecord, TrialRecord, TrialRole
+from prony.model.workload import EngineChoice
 
 _CELL_COLUMNS = "cell_id, subject_json, workload_json, engine_json, sandbox_json"
 
@@ -49,8 +49,8 @@ class Archive:
                 id=cell_id,
                 subject=codec.decode_subject(codec.load_object(subject)),
                 workload=codec.decode_workload(codec.load_object(workload)),
-                engine=codec.decode_engine(codec.load_object(engine)),
-                sandbox=codec.decode_sandbox(codec.load_object(sandbox)),
+                engine=decode(EngineChoice, codec.load_object(engine), "engine"),
+                sandbox=decode(SandboxChoice, codec.load_object(sandbox), "sandbox"),
             )
             for cell_id, subject, workload, engine, sandbox in found
         )
@@ -83,7 +83,7 @@ class Archive:
                 question=question,
                 source=source,
                 calibration=next(iter(self._cells(TrialRole.CALIBRATION)), None),
-                design=codec.decode_design(design),
+                design=decode(Design, codec.load_object(design), "design"),
                 claims=codec.decode_claims(claims),
                 originals=codec.decode_originals(originals),
                 notes=codec.decode_texts(notes, "notes"),
@@ -138,34 +138,20 @@ class Archive:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
 def _read_subject(row: tuple[Any, ...]) -> SubjectRecord:
-    (
-        name,
-        server_version,
-        interpreter,
-        packages,
-        lock_digest,
-        settings,
-        command_line,
-        sandbox,
-        facts,
-        reason,
-        entry_digest,
-    ) = row
+    name, version, interpreter, packages, digest, settings, line, sandbox, facts, reason, entry_digest = row
     return SubjectRecord(
         name=name,
-        server_version=server_version,
+        server_version=version,
         interpreter=interpreter,
-        packages=codec.decode_names(codec.load_object(packages), "packages"),
-        lock_digest=lock_digest,
-        settings=codec.decode_settings(codec.load_object(settings), "settings"),
-        command_line=command_line,
+        packages=decode(dict[str, str], codec.load_object(packages), "packages"),
+        lock_digest=digest,
+        settings=decode(dict[str, int | str], codec.load_object(settings), "settings"),
+        command_line=line,
         sandbox=decode(SandboxFacts, codec.load_object(sandbox), "sandbox"),
         facts=decode(SubjectFacts, codec.load_object(facts), "facts"),
         unavailable=reason,

@@ -14,7 +14,7 @@ these into its own error.
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
@@ -23,12 +23,10 @@ from prony.metrics import METRICS
 from prony.model.claims import Claim, Original
 from prony.model.exchange import Check, Contract, Request, fault_of
 from prony.model.facts import RateStep, RunFacts, TrialFacts
-from prony.model.plan import Design
 from prony.model.recording import Target
-from prony.model.sandbox import Placement, SandboxChoice
 from prony.model.shapes import Json, ShapeError, decode, encode
-from prony.model.subject import App, Frontend, Interface, Subject
-from prony.model.workload import EngineChoice, Mix, Workload, fault_of_groups, fault_of_mix
+from prony.model.subject import App, Interface, Subject
+from prony.model.workload import Mix, Workload, fault_of_groups, fault_of_mix
 
 _MOST_LEVELS = 100
 # 2**128 has 39.
@@ -115,20 +113,16 @@ def _check_request(request: Request, place: str) -> None:
         raise ShapeError(expected, getattr(request, field), place, "request", field)
 
 
-def _encode_app(app: App) -> Json:
-    checks = [replace(check, request=masked(check.request)) for check in app.contract.checks]
-    # The environment is stored as names only: values may be secrets.
-    return {
-        "name": app.name,
-        "title": app.title,
-        "folder": app.folder,
-        "targets": {interface.value: target for interface, target in app.targets.items()},
-        "requirements": list(app.requirements),
-        "checks": encode(checks),
-        "environment_names": sorted(app.environment),
-        "services": list(app.services),
-        "digest": app.digest,
-    }
+def encode_subject(subject: Subject) -> Json:
+    """Return it as JSON: of its app's environment the names alone, and no request's secrets."""
+    app, found = subject.app, encode(subject)
+    names = ("name", "title", "folder", "targets", "requirements", "services", "digest")
+    stored = _StoredApp(
+        **{name: getattr(app, name) for name in names},
+        checks=tuple(replace(check, request=masked(check.request)) for check in app.contract.checks),
+        environment_names=tuple(sorted(app.environment)),
+    )
+    return {**found, "app": encode(stored)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,24 +141,10 @@ class _StoredApp:
 
 
 @dataclass(frozen=True, slots=True)
-class _StoredFrontend:
-    entry: str
-    variant: str
-    settings: Mapping[str, object]
+class _OfApp:
+    """The part of a stored subject that is not as in the model."""
 
-
-@dataclass(frozen=True, slots=True)
-class _StoredSubject:
-    """A subject as it is written: ``levels`` only where it has some."""
-
-    name: str
-    server: str
     app: _StoredApp
-    interface: Interface
-    variant: str
-    settings: Mapping[str, object]
-    frontend: _StoredFrontend | None = None
-    levels: Mapping[str, object] = field(default_factory=dict)
 
 
 def _app(stored: _StoredApp) -> App:
@@ -187,104 +167,10 @@ def _interface(name: str) -> Interface:
     return decode(Interface, name, "subject.app.targets")
 
 
-def _frontend(stored: _StoredFrontend) -> Frontend:
-    settings = decode_settings(stored.settings, "subject.frontend.settings")
-    return Frontend(stored.entry, stored.variant, settings)
-
-
-def encode_subject(subject: Subject) -> Json:
-    """Return a subject with its app; the values of the app's environment are left out."""
-    levels = {"levels": dict(subject.levels)} if subject.levels else {}
-    return {
-        "name": subject.name,
-        "server": subject.server,
-        "app": _encode_app(subject.app),
-        "interface": subject.interface.value,
-        "variant": subject.variant,
-        "settings": dict(subject.settings),
-        "frontend": encode(subject.frontend),
-        **levels,
-    }
-
-
 def decode_subject(value: Json) -> Subject:
-    """Return the subject that ``encode_subject`` wrote; the app's environment has names with empty values."""
-    stored = decode(_StoredSubject, value, "subject")
-    front = stored.frontend
-    return Subject(
-        name=stored.name,
-        server=stored.server,
-        app=_app(stored.app),
-        interface=stored.interface,
-        variant=stored.variant,
-        settings=decode_settings(stored.settings, "subject.settings"),
-        frontend=None if front is None else _frontend(front),
-        levels=decode_settings(stored.levels, "subject.levels"),
-    )
-
-
-def decode_settings(value: Mapping[str, object], place: str) -> dict[str, int | str]:
-    """Return settings by name; ``place`` names them in errors."""
-    found: dict[str, int | str] = {}
-    for name, one in value.items():
-        if not isinstance(one, (int, str)):
-            raise ShapeError("a whole number or text", one, place, name)
-        found[name] = one
-    return found
-
-
-def decode_names(value: Mapping[str, object], place: str) -> dict[str, str]:
-    """Return texts by name; ``place`` names them in errors."""
-    return {name: decode(str, one, f"{place}.{name}") for name, one in value.items()}
-
-
-def encode_engine(engine: EngineChoice) -> Json:
-    """Return the choice of a generator."""
-    found: Json = encode(engine)
-    return found
-
-
-def decode_engine(value: Json) -> EngineChoice:
-    """Return the choice that ``encode_engine`` wrote."""
-    return decode(EngineChoice, value, "engine")
-
-
-def encode_sandbox(sandbox: SandboxChoice) -> Json:
-    """Return the choice of a sandbox."""
-    found: Json = encode(sandbox)
-    return found
-
-
-def decode_sandbox(value: Json) -> SandboxChoice:
-    """Return the choice that ``encode_sandbox`` wrote."""
-    return decode(SandboxChoice, value, "sandbox")
-
-
-def encode_placement(placement: Placement | None) -> str | None:
-    """Return the CPUs as JSON text; null stays null."""
-    if placement is None:
-        return None
-    return dump(encode(placement))
-
-
-def decode_placement(text: str | None) -> Placement | None:
-    """Return the placement that ``encode_placement`` wrote."""
-    return None if text is None else decode(Placement, load_object(text), "placement")
-
-
-def encode_design(design: Design) -> str:
-    """Return a design as JSON text."""
-    return dump(encode(design))
-
-
-def decode_design(text: str) -> Design:
-    """Return the design that ``encode_design`` wrote."""
-    return decode(Design, load_object(text), "design")
-
-
-def encode_claims(claims: Sequence[Claim]) -> str:
-    """Return claims as JSON text."""
-    return dump(encode(claims))
+    """Return the subject from its JSON. *Errors*: ShapeError."""
+    stored = decode(_OfApp, value, "subject").app
+    return decode(Subject, {**value, "app": _app(stored)}, "subject")
 
 
 def decode_claims(text: str) -> tuple[Claim, ...]:
@@ -293,11 +179,6 @@ def decode_claims(text: str) -> tuple[Claim, ...]:
     for one in found:
         _check_metric(one.metric, "claims")
     return found
-
-
-def encode_originals(originals: Sequence[Original]) -> str:
-    """Return published figures as JSON text."""
-    return dump(encode(originals))
 
 
 def decode_originals(text: str) -> tuple[Original, ...]:

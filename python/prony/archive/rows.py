@@ -13,12 +13,9 @@ from typing import Any
 
 from prony.archive.caps import MOST_ROLES, MOST_ROWS_OF_A_TRIAL
 from prony.archive.codec import (
-    decode_names,
-    decode_placement,
     decode_texts,
     decode_trial_facts,
     dump,
-    encode_placement,
     load_object,
     masked_load,
 )
@@ -35,6 +32,7 @@ from prony.model.recording import (
     Specification,
     decode_recording,
 )
+from prony.model.sandbox import Placement
 from prony.model.shapes import Json, decode, encode
 from prony.model.trial import Failed, Invalid, Ok, Outcome, Trial, TrialRecord, TrialRole
 
@@ -107,8 +105,8 @@ def insert_trial(database: sqlite3.Connection, run_id: int, trial: Trial) -> int
         trial.started_unix_ns,
         trial.ended_unix_ns,
         *_outcome_columns(trial.outcome),
-        dump(list(trial.command)),
-        encode_placement(trial.placement),
+        dump(trial.command),
+        trial.placement and dump(encode(trial.placement)),
         dump(dict(trial.nuisances)),
         dump(encode(trial.facts)),
         *_fault_columns(trial.fault),
@@ -247,16 +245,10 @@ def _read_series(database: sqlite3.Connection, trial_id: int) -> tuple[Json, ...
         " latency_max_ns, latency_sum_ns, latency_histogram FROM series WHERE trial_id = ? ORDER BY second",
         (trial_id,),
     )
+    names = ("second", "scheduled", "ok", "failed", "body_bytes")
     return tuple(
-        {
-            "second": second,
-            "scheduled": scheduled,
-            "ok": ok,
-            "failed": failed,
-            "body_bytes": body_bytes,
-            "latency": _read_distribution(latency),
-        }
-        for second, scheduled, ok, failed, body_bytes, *latency in _of_trial(found, "series")
+        {**dict(zip(names, row, strict=False)), "latency": _read_distribution(row[len(names) :])}
+        for row in _of_trial(found, "series")
     )
 
 
@@ -264,7 +256,7 @@ def _read_series(database: sqlite3.Connection, trial_id: int) -> tuple[Json, ...
 
 
 def _insert_samples(database: sqlite3.Connection, trial_id: int, samples: Iterable[Sample]) -> None:
-    known: dict[tuple[int, int, str, str], int] = {}
+    known: dict[_Row, int] = {}
     for sample in samples:
         cursor = database.execute(
             "INSERT INTO sample VALUES (NULL,?,?,?,?,?,?)",
@@ -279,30 +271,15 @@ def _insert_samples(database: sqlite3.Connection, trial_id: int, samples: Iterab
         )
         sample_id = cursor.lastrowid or 0
         for process in sample.processes:
-            identity = (process.pid, process.start_time_ticks, process.role, process.command)
+            row = astuple(process)
+            identity, usage = row[:4], row[4:]
             if identity not in known:
                 cursor = database.execute(
                     "INSERT INTO process VALUES (NULL,?,?,?,?,?)", (trial_id, *identity)
                 )
                 known[identity] = cursor.lastrowid or 0
-            _insert(database, "process_sample", [(sample_id, known[identity], *_usage(process))])
+            _insert(database, "process_sample", [(sample_id, known[identity], *usage)])
         _insert(database, "gauge", ((sample_id, name, value) for name, value in sample.gauges.items()))
-
-
-def _usage(process: ProcessRow) -> _Row:
-    return (
-        process.user_ns,
-        process.system_ns,
-        process.rss_bytes,
-        process.vsz_bytes,
-        process.threads,
-        process.pss_bytes,
-        process.uss_bytes,
-        process.rss_peak_bytes,
-        process.voluntary_switches,
-        process.involuntary_switches,
-        process.descriptors,
-    )
 
 
 def _read_samples(database: sqlite3.Connection, trial_id: int) -> tuple[Sample, ...]:
@@ -383,8 +360,8 @@ def read_trial(database: sqlite3.Connection, row: _Row) -> TrialRecord:
         started_unix_ns=started,
         ended_unix_ns=ended,
         command=decode_texts(command, "command"),
-        placement=decode_placement(placement),
-        nuisances=decode_names(load_object(nuisances), "nuisances"),
+        placement=None if placement is None else decode(Placement, load_object(placement), "placement"),
+        nuisances=decode(dict[str, str], load_object(nuisances), "nuisances"),
         recording=_read_recording(database, trial_id),
         samples=_read_samples(database, trial_id),
         counters={name: delta for name, delta, _ in counters if delta is not None},

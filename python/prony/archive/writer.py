@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, Self
 
 from prony.archive import codec
@@ -129,9 +128,7 @@ class ArchiveWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -204,9 +201,9 @@ def _insert_plan(database: sqlite3.Connection, plan: Plan) -> None:
             plan.blocks,
             plan.seed,
             plan.source,
-            codec.encode_design(plan.design),
-            codec.encode_claims(plan.claims),
-            codec.encode_originals(plan.originals),
+            codec.dump(encode(plan.design)),
+            codec.dump(encode(plan.claims)),
+            codec.dump(encode(plan.originals)),
             codec.dump(plan.notes),
         ),
     )
@@ -234,8 +231,8 @@ def _insert_cell(database: sqlite3.Connection, cell: Cell, role: TrialRole) -> N
         subject.interface.value,
         codec.dump(codec.encode_subject(subject)),
         codec.dump(codec.encode_workload(cell.workload)),
-        codec.dump(codec.encode_engine(cell.engine)),
-        codec.dump(codec.encode_sandbox(cell.sandbox)),
+        codec.dump(encode(cell.engine)),
+        codec.dump(encode(cell.sandbox)),
         role.value,
     )
     database.execute("INSERT INTO cell VALUES (?,?,?,?,?,?,?,?,?,?,?)", row)

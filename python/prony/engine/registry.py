@@ -67,23 +67,8 @@ def _fleet(choice: EngineChoice, means: Means) -> Engine:
 
 ENGINES: Mapping[str, Callable[[EngineChoice, Means], Engine]] = {
     "prony": _prony,
-    "wrk": _external,
-    "ab": _external,
-    "h2load": _external,
-    "hey": _external,
-    "fortio": _external,
-    "k6": _external,
-    "oha": _external,
-    "vegeta": _external,
-    "weighttp": _external,
-    "python-processes": _script,
-    "python-threads": _script,
-    "python-asyncio": _script,
-    "python-asyncio-processes": _script,
-    "printed-processes": _script,
-    "printed-threads": _script,
-    "printed-asyncio": _script,
-    "printed-asyncio-processes": _script,
+    **dict.fromkeys(TOOLS, _external),
+    **dict.fromkeys(SCRIPTS, _script),
 }
 
 

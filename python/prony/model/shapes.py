@@ -127,6 +127,12 @@ def _null(value: object) -> None:
         raise ShapeError("null", value)
 
 
+def _setting(value: object) -> int | str:
+    if isinstance(value, (int, str)):
+        return value
+    raise ShapeError("a whole number or text", value)
+
+
 def _base64(value: object) -> bytes:
     # As it is where a database holds it beside the JSON.
     if type(value) is bytes:
@@ -162,7 +168,7 @@ def _decoder(kind: Any) -> _Decoder:
         return _one_of(inner)
     if origin is tuple:
         return _several(_decoder(inner[0])) if inner[-1] is ... else _fixed([*map(_decoder, inner)])
-    if origin is Mapping:
+    if origin in (Mapping, dict):
         return _mapping(_decoder(inner[1]))
     if is_dataclass(kind):
         return _object(kind)
@@ -176,6 +182,8 @@ def _one_of(kinds: tuple[Any, ...]) -> _Decoder:
     if NoneType in kinds:
         rest = tuple(kind for kind in kinds if kind is not NoneType)
         return _or_null(_decoder(rest[0]) if len(rest) == 1 else _one_of(rest))
+    if set(kinds) == {int, str}:
+        return _setting
     by_kind = {kind.KIND: _decoder(kind) for kind in kinds}
     expected = f"one of {', '.join(by_kind)}"
 
@@ -319,21 +327,30 @@ def _default(one: "Field[Any]") -> object:
 # --- encoding ---------------------------------------------------------------------------------------------
 
 
-def encode(value: object) -> Any:
-    """Return a value as JSON has it: what ``decode`` reads back as the same."""
+def encode(value: object, of_object: "Callable[[Any], Json] | None" = None) -> Any:
+    """Return a value as JSON has it: what ``decode`` reads back as the same. ``of_object``: what dataclasses
+    become in place of that.
+    """
     match value:
         case Enum():
             return value.value
         case bytes():
             return b64encode(value).decode("ascii")
         case tuple() | list():
-            return [encode(one) for one in value]
+            return [encode(one, of_object) for one in value]
         case Mapping():
-            return {name: encode(one) for name, one in value.items()}
+            return {_key(name): encode(one, of_object) for name, one in value.items()}
         case _ if is_dataclass(value) and not isinstance(value, type):
-            return _encode_object(value)
+            return (of_object or _encode_object)(value)
         case _:
             return value
+
+
+def _key(name: object) -> str:
+    """Return a mapping's key: a word, a number, or numbers such as ``1,2``."""
+    if isinstance(name, tuple):
+        return ",".join(map(str, name))
+    return str(name.value if isinstance(name, Enum) else name)
 
 
 @cache

@@ -18,16 +18,14 @@ writes every key, and nothing reads it back. Must not know what it writes.
 {'1,2': {'ok': 3, 'trials': 4, 'all_ok': False}}
 """
 
-from base64 import b64encode
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import Field, dataclass, fields, is_dataclass
-from enum import Enum
-from functools import cache
+from dataclasses import Field, dataclass, fields
+from functools import cache, partial
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar, cast, get_type_hints
 
-from prony.model.shapes import Json
+from prony.model.shapes import Json, encode
 
 INTERNAL: Mapping[str, object] = MappingProxyType({"internal": True})
 """Metadata of a field that a report's JSON does not have."""
@@ -93,25 +91,8 @@ def _of_function(function: Callable[[Any], object], name: str) -> Key:
 
 
 def json_of(value: object, words: Words = NO_WORDS) -> Any:
-    """Return a value as JSON has it."""
-    match value:
-        case Enum():
-            return value.value
-        case bytes():
-            return b64encode(value).decode("ascii")
-        case tuple() | list():
-            return [json_of(one, words) for one in value]
-        case Mapping():
-            return {_key(name): json_of(one, words) for name, one in value.items()}
-        case _ if is_dataclass(value) and not isinstance(value, type):
-            return _object(value, words)
-        case _:
-            return value
-
-
-def _key(name: object) -> str:
-    """Return a mapping's key: a word, a number, or numbers such as ``1,2``."""
-    return ",".join(map(str, name)) if isinstance(name, tuple) else str(json_of(name))
+    """Return a value as a report's JSON has it."""
+    return encode(value, partial(_object, words=words))
 
 
 def _object(value: object, words: Words) -> Json:

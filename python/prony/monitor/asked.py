@@ -39,6 +39,7 @@ from typing import NamedTuple
 
 from prony.model.facts import AskedProgram
 from prony.monitor.native import CompiledSource, NativeProcess
+from prony.monitor.processes import Identity, stat_fields
 from prony.monitor.sock_diag import Connected, ConnectedUnix, Listener, Outgoing, SockDiag, packed_host
 from prony.monitor.workers import inode_of
 
@@ -141,20 +142,13 @@ def _parents() -> dict[int, int]:
     """Return the parent of each process there is."""
     found = {}
     for name in os.listdir("/proc"):  # noqa: PTH208 - names alone
-        if name.isdigit() and (fields := _stat(int(name))):
+        if name.isdigit() and (fields := stat_fields(int(name))):
             found[int(name)] = int(fields[_PARENT])
     return found
 
 
 # Of the fields behind a process's name.
 _PARENT, _STARTED = 1, 19
-
-
-def _stat(pid: int) -> list[str]:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-    except OSError:
-        return []
 
 
 def _uid(pid: int) -> int | None:
@@ -213,8 +207,6 @@ def _first(found: Collection[int], parents: Mapping[int, int]) -> list[int]:
 
 
 # --- over the trials of a study ---------------------------------------------------------------------------
-
-Identity = tuple[int, int]
 
 
 @dataclass(slots=True)
@@ -344,7 +336,7 @@ def _identities(end: FarEnd) -> list[Identity]:
     """Return the owners of a far end. All processes of the machine are looked at."""
     parents = _parents()
     found = owners(end, parents, _above(os.getpid(), parents) | _below(os.getpid(), parents))
-    return [(pid, int(fields[_STARTED])) for pid in found if (fields := _stat(pid))]
+    return [(pid, int(fields[_STARTED])) for pid in found if (fields := stat_fields(pid))]
 
 
 def _everything() -> dict[Identity, NativeProcess]:
@@ -454,14 +446,6 @@ class DownstreamGauges:
     def inodes(self) -> frozenset[int]:
         """Return the inodes of all connections that were seen so far."""
         return frozenset(self._sent_by)
-
-    def read_at_open(self) -> dict[str, int]:
-        """Return nothing more."""
-        return {}
-
-    def read_at_close(self) -> dict[str, int]:
-        """Return nothing more."""
-        return {}
 
     def missing(self) -> dict[str, str]:
         """Return why they could not be read."""

@@ -9,7 +9,7 @@ The frequency of the server's CPUs. One gauge, ``frequency_khz``: the mean over 
 
 *Source*: kernel, Documentation/admin-guide/pm/cpufreq.rst, scaling_cur_freq.
 
->>> FrequencyGauge(()).read()
+>>> frequency_gauge(()).read()
 {}
 
 The memory of the machine.
@@ -18,95 +18,68 @@ Gauges: ``memory_bytes``, all of it; ``memory_available_bytes``, what programs c
 
 *Source*: proc_meminfo(5): MemTotal, MemAvailable.
 
->>> sorted(MemoryGauge().read())
+>>> sorted(memory_gauge().read())
 ['memory_available_bytes', 'memory_bytes']
 """
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from prony.host.facts.memory import parse_meminfo
 from prony.units import MICROSECOND_NS, SECOND_NS
 
+_CPUS = Path("/sys/devices/system/cpu")
 _FIELDS = {"memory_bytes": "MemTotal", "memory_available_bytes": "MemAvailable"}
 
 
-class MemoryGauge:
-    """Reads the machine's memory; after a failure it does not try again."""
+class FileGauge:
+    """Reads the gauges ``names`` from a file, or from several; after a failure it does not try again."""
 
-    def __init__(self, file: Path = Path("/proc/meminfo")) -> None:
-        self._file = file
+    def __init__(self, names: Iterable[str], file: Path, read: Callable[[], dict[str, int]]) -> None:
+        self._names, self._file, self._read = tuple(names), file, read
         self._reason: str | None = None
 
     def read(self) -> dict[str, int]:
         """Return the gauges."""
-        if self._reason is not None:
-            return {}
         try:
-            sizes = parse_meminfo(self._file.read_text())
-            return {name: sizes[field] for name, field in _FIELDS.items()}
+            return self._read() if self._reason is None else {}
         except OSError as error:
-            self._reason = f"cannot read `{self._file}`: {error.strerror}"
+            self._reason = f"cannot read `{error.filename or self._file}`: {error.strerror}"
+        except ValueError:
+            self._reason = f"`{self._file}` does not say"
         except KeyError as error:
             self._reason = f"`{self._file}` does not say {error.args[0]}"
         return {}
 
-    def read_at_open(self) -> dict[str, int]:
-        """Return nothing more."""
-        return {}
-
-    def read_at_close(self) -> dict[str, int]:
-        """Return nothing more."""
-        return {}
-
     def close(self) -> None:
         """Do nothing."""
 
     def missing(self) -> dict[str, str]:
-        """Return why it could not be read."""
-        return {} if self._reason is None else dict.fromkeys(_FIELDS, self._reason)
+        """Return why they could not be read."""
+        return {} if self._reason is None else dict.fromkeys(self._names, self._reason)
 
 
-_CPUS = Path("/sys/devices/system/cpu")
+def memory_gauge(file: Path = Path("/proc/meminfo")) -> FileGauge:
+    """Return the gauges of the machine's memory."""
+
+    def read() -> dict[str, int]:
+        sizes = parse_meminfo(file.read_text())
+        return {name: sizes[field] for name, field in _FIELDS.items()}
+
+    return FileGauge(_FIELDS, file, read)
 
 
-class FrequencyGauge:
-    """Reads the frequency of ``cpus``; after a failure it does not try again."""
+def frequency_gauge(cpus: Sequence[int], folder: Path = _CPUS) -> FileGauge:
+    """Return the gauge of the frequency of ``cpus``."""
+    files = [folder / f"cpu{number}/cpufreq/scaling_cur_freq" for number in cpus]
 
-    def __init__(self, cpus: Sequence[int], folder: Path = _CPUS) -> None:
-        self._files = tuple(folder / f"cpu{number}/cpufreq/scaling_cur_freq" for number in cpus)
-        self._reason: str | None = None
+    def read() -> dict[str, int]:
+        each = [int(file.read_text()) for file in files]
+        return {"frequency_khz": sum(each) // len(each)} if each else {}
 
-    def read(self) -> dict[str, int]:
-        """Return the gauge."""
-        if self._reason is not None or not self._files:
-            return {}
-        try:
-            each = [int(file.read_text()) for file in self._files]
-        except OSError as error:
-            self._reason = f"cannot read `{error.filename or self._files[0]}`: {error.strerror}"
-            return {}
-        except ValueError:
-            self._reason = f"`{self._files[0]}` does not say"
-            return {}
-        return {"frequency_khz": sum(each) // len(each)}
-
-    def read_at_open(self) -> dict[str, int]:
-        """Return nothing more."""
-        return {}
-
-    def read_at_close(self) -> dict[str, int]:
-        """Return nothing more."""
-        return {}
-
-    def close(self) -> None:
-        """Do nothing."""
-
-    def missing(self) -> dict[str, str]:
-        """Return why it could not be read."""
-        return {} if self._reason is None else {"frequency_khz": self._reason}
+    return FileGauge(("frequency_khz",), next(iter(files), folder), read)
 
 
 _STAT = Path("/proc/stat")

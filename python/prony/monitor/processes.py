@@ -28,14 +28,13 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 from prony.model.launch import RoleRule
 from prony.model.observation import Phase, ProcessRow, Sample, ThreadUsage
 from prony.model.sandbox import Placement
 from prony.monitor.machine import parse_cpu_times, read_machine_cpu
-from prony.monitor.native import CompiledSource, NativeDetail, NativeProcess, ProcessSource
+from prony.monitor.native import CompiledSource, NativeDetail, NativeProcess
 
 
 class WindowCounters(Protocol):
@@ -61,20 +60,25 @@ class Gauges(Protocol):
         """Return the values that are cheap enough to read with every sample."""
         ...
 
-    def read_at_open(self) -> dict[str, int]:
-        """Return more, or newer, values at the start of the window."""
-        ...
-
-    def read_at_close(self) -> dict[str, int]:
-        """Return more, or newer, values at the end of the window."""
-        ...
-
     def missing(self) -> dict[str, str]:
         """Return the reason for each value that could not be read."""
         ...
 
     def close(self) -> None:
         """Stop reading."""
+        ...
+
+
+@runtime_checkable
+class EdgeGauges(Gauges, Protocol):
+    """Reads more, or newer, values at both ends of the window."""
+
+    def read_at_open(self) -> dict[str, int]:
+        """Return them at the start of the window."""
+        ...
+
+    def read_at_close(self) -> dict[str, int]:
+        """Return them at the end of the window."""
         ...
 
 
@@ -100,7 +104,7 @@ def main_of(pid: int, mains: Sequence[int]) -> int:
 
 def _main_above(pid: int, mains: Sequence[int]) -> int | None:
     while pid > 1 and pid not in mains:
-        fields = _stat(pid)
+        fields = stat_fields(pid)
         pid = int(fields[1]) if fields else 0
     return pid if pid in mains else None
 
@@ -110,7 +114,7 @@ def _groups(pid: int) -> str | None:
 
 
 def _session(pid: int) -> str | None:
-    fields = _stat(pid)
+    fields = stat_fields(pid)
     return fields[3] if fields else None
 
 
@@ -118,13 +122,13 @@ def _program(pid: int) -> str | None:
     return _read(lambda: str(Path(f"/proc/{pid}/exe").readlink()))
 
 
-def _stat(pid: int) -> list[str] | None:
-    """Return the fields after its name: state, parent, group, session (proc_pid_stat(5)); null: it has
+def stat_fields(pid: int) -> list[str]:
+    """Return the fields after its name: state, parent, group, session (proc_pid_stat(5)); none: it has
     ended.
     """
     text = _read(lambda: Path(f"/proc/{pid}/stat").read_text(errors="replace"))
     # The name may hold anything, even brackets.
-    return text.rpartition(")")[2].split() if text else None
+    return text.rpartition(")")[2].split() if text else []
 
 
 def _read(action: Callable[[], str]) -> str | None:
@@ -132,6 +136,16 @@ def _read(action: Callable[[], str]) -> str | None:
         return action()
     except OSError:
         return None
+
+
+def step_aside(cpus: Collection[int]) -> None:
+    """Give the calling thread the lowest priority, and these CPUs."""
+    # On Linux both are of the calling thread alone (sched(7)): the process keeps its own.
+    thread = threading.get_native_id()
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, thread, 19)
+    with contextlib.suppress(OSError):
+        os.sched_setaffinity(thread, cpus)
 
 
 Identity = tuple[int, int]
@@ -210,7 +224,7 @@ class ProcessMonitor:
 
     def __init__(
         self,
-        source: ProcessSource,
+        source: CompiledSource,
         mains: Mapping[int, Sequence[RoleRule]],
         placement: Placement,
         gauges: Sequence[Gauges] = (),
@@ -221,6 +235,7 @@ class ProcessMonitor:
         self._cpus = placement.generator_cpus
         self._source = source
         self._gauges = tuple(gauges)
+        self._edges = [one for one in self._gauges if isinstance(one, EdgeGauges)]
         self._threads = ThreadTimes()
         self._samples: list[Sample] = []
         self._commands: dict[Identity, str] = {}
@@ -252,13 +267,13 @@ class ProcessMonitor:
             self._look()
             self._phase = Phase.WINDOW
             self._look()
-            self._mark(self._threads.open_window, [one.read_at_open() for one in self._gauges])
+            self._mark(self._threads.open_window, [one.read_at_open() for one in self._edges])
 
     def close_window(self) -> None:
         """End the window; its last sample reads more than the others, PSS and USS too."""
         with self._lock:
             self._look()
-            self._mark(self._threads.close_window, [one.read_at_close() for one in self._gauges])
+            self._mark(self._threads.close_window, [one.read_at_close() for one in self._edges])
             self._samples[-1] = self._with_memory(self._samples[-1])
             self._phase = Phase.DRAIN
             self._look()
@@ -301,14 +316,12 @@ class ProcessMonitor:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop."""
         self.stop()
 
     def _watch(self) -> None:
-        self._step_aside()
+        step_aside(self._cpus)
         next_s = time.monotonic()
         try:
             while not self._ended.wait(max(0.0, next_s - time.monotonic())):
@@ -316,14 +329,6 @@ class ProcessMonitor:
                 next_s += _PERIOD_S
         except Exception as error:  # raised again by stop, in the caller's thread
             self._failure = error
-
-    def _step_aside(self) -> None:
-        # On Linux both are of the calling thread alone (sched(7)): the process keeps its own.
-        thread = threading.get_native_id()
-        with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, thread, 19)
-        with contextlib.suppress(OSError):
-            os.sched_setaffinity(thread, self._cpus)
 
     def _look(self) -> None:
         found = self._source.sample()

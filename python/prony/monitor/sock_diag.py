@@ -14,7 +14,6 @@ import os
 import socket
 import struct
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import NamedTuple, Self
 
 from prony.model.address import AddressKind
@@ -140,9 +139,7 @@ class SockDiag:
         """Return itself."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close."""
         self.close()
 

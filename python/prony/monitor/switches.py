@@ -16,12 +16,12 @@ Must not know figures. Counters, over all threads that were there:
 """
 
 import contextlib
-import os
 import threading
 from collections.abc import Callable, Sequence
 
 from prony.model.observation import ThreadSchedule
-from prony.monitor.native import NativeSchedule, NativeWatch, open_switch_watch
+from prony.monitor.native import NativeSchedule, NativeWatch
+from prony.monitor.processes import step_aside
 
 # 256 KiB hold ten thousand switches of a CPU.
 _PERIOD_S = 0.02
@@ -42,7 +42,7 @@ class SwitchCounters:
         serving: Callable[[], Sequence[int]],
         cpus: Sequence[int],
         own_cpus: Sequence[int],
-        open_watch: Callable[[Sequence[int]], NativeWatch] = open_switch_watch,
+        open_watch: Callable[[Sequence[int]], NativeWatch] = NativeWatch,
     ) -> None:
         self._serving, self._cpus, self._own_cpus = serving, cpus, own_cpus
         self._open_watch = open_watch
@@ -93,11 +93,7 @@ class SwitchCounters:
         self.close_window()
 
     def _read(self, watch: NativeWatch) -> None:
-        thread = threading.get_native_id()
-        with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, thread, 19)
-        with contextlib.suppress(OSError):
-            os.sched_setaffinity(thread, self._own_cpus)
+        step_aside(self._own_cpus)
         rounds = 0
         while not self._ended.wait(_PERIOD_S):
             watch.drain()

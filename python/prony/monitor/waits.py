@@ -31,6 +31,8 @@ from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 
+from prony.monitor.processes import step_aside
+
 # 0.2 to 0.4 % of a core, waking included (bench/monitor_cost); of more threads each has its turn.
 _PERIOD_S = 0.1
 _THREADS_A_LOOK = 12
@@ -165,11 +167,7 @@ class ThreadCounters:
         return {"threads.looks": total, **states, "threads.one_lock": self._one_lock(), **self._times}, {}
 
     def _watch(self) -> None:
-        thread = threading.get_native_id()
-        with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, thread, 19)
-        with contextlib.suppress(OSError):
-            os.sched_setaffinity(thread, self._cpus)
+        step_aside(self._cpus)
         turns = self._turns()
         while not self._ended.wait(_PERIOD_S):
             for process, one in islice(turns, _THREADS_A_LOOK):

@@ -1,4 +1,4 @@
-"""The roles of a sandbox: what starts a subject, a running subject, and the generator's seat.
+"""The role of a sandbox, which starts a subject, and how a subject ended.
 
 Must not know how subjects are isolated.
 
@@ -6,19 +6,16 @@ Must not know how subjects are isolated.
 StopReport(how='killed', seconds=5.0, leftovers=2, left=0)
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from types import TracebackType
-from typing import Literal, Protocol, Self
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from prony.model.address import Address
-from prony.model.exchange import Contract, Request
 from prony.model.launch import Launch
-from prony.model.observation import LogTail
-from prony.model.sandbox import EngineSeat, Placement, SandboxFacts
-from prony.sandbox.cgroup.base import Counters
+from prony.model.sandbox import Placement, SandboxFacts
+
+if TYPE_CHECKING:
+    from prony.sandbox.subject import RunningSubject
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,80 +30,6 @@ class StopReport:
     seconds: float
     leftovers: int = 0
     left: int = 0
-
-
-class RunningSubject(Protocol):
-    """A started subject. As a context manager it calls ``stop`` on exit: nothing of it is left."""
-
-    @property
-    def address(self) -> Address:
-        """The address that receives the load: the frontend's, if there is one."""
-        ...
-
-    @property
-    def pids(self) -> Mapping[str, int]:
-        """The started processes by name, with their PIDs in this namespace; ``server`` is always one."""
-        ...
-
-    @property
-    def tree_pid(self) -> int:
-        """The root for a process sampler: every process below it, but not itself, belongs to the subject."""
-        ...
-
-    @property
-    def network_pid(self) -> int:
-        """A process in the subject's network that lives as long as the sandbox: for /proc/<pid>/net."""
-        ...
-
-    @property
-    def seat(self) -> EngineSeat:
-        """The generator's seat."""
-        ...
-
-    def wait_until_ready(self, request: Request | None = None) -> int:
-        """Wait until each of its processes is ready; return the time in ns.
-
-        Ready means, by each process's declaration: it accepts a connection, or it answers ``request``.
-
-        *Errors*: SubjectError, with the last lines of the log, when one ends or its time-out is over.
-        """
-        ...
-
-    def verify(self, contract: Contract) -> str | None:
-        """Return null when every check of the contract passes, else why the first failing one fails."""
-        ...
-
-    def strays(self, placement: Placement) -> tuple[int, ...]:
-        """Return its processes that may run on CPUs other than the server's: servers can change their
-        CPUs.
-        """
-        ...
-
-    def exit_reason(self) -> str | None:
-        """Return which process ended first and how: ``the server exited with status 1``; null: all run."""
-        ...
-
-    def counters(self) -> Mapping[str, Counters]:
-        """Return the kernel's counters of each process's control group; nothing without control groups."""
-        ...
-
-    def log(self) -> LogTail:
-        """Return its output so far."""
-        ...
-
-    def stop(self) -> StopReport:
-        """Stop it by its own rule, then kill what is left. A second call returns the first one's report."""
-        ...
-
-    def __enter__(self) -> Self:
-        """Return itself."""
-        ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop."""
-        ...
 
 
 class Sandbox(Protocol):
@@ -134,7 +57,7 @@ class Sandbox(Protocol):
         """
         ...
 
-    def start(self, launch: Launch, placement: Placement) -> RunningSubject:
+    def start(self, launch: Launch, placement: Placement) -> "RunningSubject":
         """Start the subject; it need not be ready when this returns.
 
         *Errors*: SubjectError with stage ``start``; HostError when the sandbox itself cannot be created.

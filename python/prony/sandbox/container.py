@@ -27,7 +27,6 @@ from prony.model.sandbox import Network, Placement, SandboxChoice, SandboxFacts,
 from prony.model.shapes import Json
 from prony.runas import RunAs
 from prony.sandbox import journal
-from prony.sandbox.base import RunningSubject
 from prony.sandbox.ceilings import ceilings, with_ceilings
 from prony.sandbox.cgroup.base import Counters, LimitName, Limits
 from prony.sandbox.cgroup.foreign import ForeignGroup
@@ -39,7 +38,7 @@ from prony.sandbox.linux import in_network, read_network_settings, write_network
 from prony.sandbox.order import archives_beside, identities, make_order, make_seat, not_started, write_folders
 from prony.sandbox.pipe import Supervisor
 from prony.sandbox.process import ProcessSandbox
-from prony.sandbox.subject import SupervisedSubject
+from prony.sandbox.subject import RunningSubject
 
 _CONTAINER_START_S = 30.0
 _PAUSE_S = 0.05
@@ -230,7 +229,7 @@ class ContainerSandbox:
         isolated = self._choice.network is Network.ISOLATED
         seat = make_seat(container.pid, placement, self._user, isolated=isolated, folder=self.folder)
         groups = TrialGroups({container.name: container})
-        return SupervisedSubject(launch, seat, supervisor, outside, self.folder, groups)
+        return RunningSubject(launch, seat, supervisor, outside, self.folder, groups)
 
 
 def _folders_of(launch: Launch) -> list[Path]:

@@ -16,16 +16,9 @@ from prony.errors import HostError
 from prony.model.launch import Launch
 from prony.model.sandbox import LimitHolding, LimitState, Placement, SandboxChoice, SandboxKind
 from prony.sandbox.ceilings import with_ceilings
-from prony.sandbox.cgroup.base import (
-    CgroupTree,
-    ControlGroup,
-    Counters,
-    LimitName,
-    Limits,
-    NoCgroups,
-)
+from prony.sandbox.cgroup.base import ControlGroup, Counters, LimitName, Limits, NoCgroups
 from prony.sandbox.cgroup.probe import probe_limits, states_without
-from prony.sandbox.cgroup.scope import gain_cgroups
+from prony.sandbox.cgroup.scope import CgroupTree, gain_cgroups
 from prony.sandbox.containers.found import limit_states
 
 

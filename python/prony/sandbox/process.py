@@ -21,7 +21,6 @@ from prony.model.sandbox import Network, Placement, SandboxChoice, SandboxFacts
 from prony.model.shapes import Json
 from prony.runas import RunAs
 from prony.sandbox import journal
-from prony.sandbox.base import RunningSubject
 from prony.sandbox.ceilings import ceilings, pids_of_user
 from prony.sandbox.choice import can_isolate_networks
 from prony.sandbox.groups import Groups, TrialGroups, limits_asked, states_by_affinity
@@ -29,7 +28,7 @@ from prony.sandbox.identity import identify
 from prony.sandbox.order import files_order, identities, make_order, make_seat, not_started, write_folders
 from prony.sandbox.pipe import Supervisor
 from prony.sandbox.remains import carried_over, read_sockets
-from prony.sandbox.subject import SupervisedSubject
+from prony.sandbox.subject import RunningSubject
 
 # Below the kernel's range for clients' ports (from 32768), above those of common services.
 _PORTS = range(20_000, 32_768)
@@ -133,7 +132,7 @@ class ProcessSandbox:
             started = {**started, "network_pid": supervisor.pid}
             journal.record(self.folder, identities(started))
             seat = make_seat(supervisor.pid, placement, self._user, isolated=isolated, folder=self.folder)
-            return SupervisedSubject(launch, seat, supervisor, started, self.folder, groups)
+            return RunningSubject(launch, seat, supervisor, started, self.folder, groups)
         except BaseException:
             supervisor.kill()
             journal.forget(self.folder)

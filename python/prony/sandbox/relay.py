@@ -13,7 +13,7 @@ import selectors
 import socket
 import threading
 from collections.abc import Mapping
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import NamedTuple, Self
 from urllib.parse import unquote, urlsplit
 
@@ -55,9 +55,7 @@ class Relay:
         threading.Thread(target=self._accept, name="prony-relay", daemon=True).start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End."""
         with self._lock:
             self._ended = True

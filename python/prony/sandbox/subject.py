@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from prony.errors import FailureStage, HostError, SubjectError
@@ -32,7 +31,7 @@ from prony.model.observation import LogTail
 from prony.model.sandbox import EngineSeat, Placement
 from prony.model.shapes import Json
 from prony.sandbox import journal
-from prony.sandbox.base import RunningSubject, StopReport
+from prony.sandbox.base import StopReport
 from prony.sandbox.cgroup.base import Counters
 from prony.sandbox.contract import verify
 from prony.sandbox.exchange import NobodyThereError, connect, exchange
@@ -52,7 +51,7 @@ _LOG_LINES = 20
 
 
 def wait_until_ready(
-    subject: RunningSubject, launches: Sequence[Launch], request: Request | None = None
+    subject: "RunningSubject", launches: Sequence[Launch], request: Request | None = None
 ) -> int:
     """Wait until each process of the subject accepts a connection; return the total time in ns.
 
@@ -77,7 +76,7 @@ def wait_until_ready(
     return time.monotonic_ns() - started_ns
 
 
-def _refuse_failed_before(launch: Launch, trouble: str, subject: RunningSubject) -> None:
+def _refuse_failed_before(launch: Launch, trouble: str, subject: "RunningSubject") -> None:
     if launch.before and trouble.startswith(f"the {launch.name} {exit_words(BEFORE_FAILED)}"):
         said = last_lines(subject.log().text, 3).replace("\n", "; ")
         raise HostError(
@@ -91,7 +90,7 @@ def last_lines(text: str, count: int = _LOG_LINES) -> str:
     return "\n".join(text.rstrip().splitlines()[-count:])
 
 
-def _poll(subject: RunningSubject, launch: Launch, request: Request) -> str | None:
+def _poll(subject: "RunningSubject", launch: Launch, request: Request) -> str | None:
     attempt = _attempt(subject, launch, request)
     timeout_ns = launch.readiness.timeout_ns
     deadline_s = time.monotonic() + seconds(timeout_ns)
@@ -109,7 +108,7 @@ def _poll(subject: RunningSubject, launch: Launch, request: Request) -> str | No
         pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S)
 
 
-def _attempt(subject: RunningSubject, launch: Launch, request: Request) -> Callable[[float], str | None]:
+def _attempt(subject: "RunningSubject", launch: Launch, request: Request) -> Callable[[float], str | None]:
     """Return a function that tries once and returns null, or what failed."""
     errors_since_s: list[float] = []
 
@@ -162,8 +161,14 @@ def _affinity(pid: int) -> set[int]:
         return set()
 
 
-class SupervisedSubject:
-    """See ``RunningSubject``. ``started``: the supervisor's answer, with PIDs in this namespace."""
+class RunningSubject:
+    """A started subject. As a context manager it calls ``stop`` on exit: nothing of it is left.
+
+    ``started``: the supervisor's answer, with PIDs in this namespace. ``address``: that receives the load,
+    the frontend's, if there is one; ``seat``: the generator's; ``pids``: the started processes by name,
+    ``server`` is always one; ``tree_pid``: every process below it, but not itself, belongs to the subject;
+    ``network_pid``: a process in the subject's network that lives as long as the sandbox.
+    """
 
     def __init__(  # noqa: PLR0913, PLR0917 - the parts that a running subject is made of
         self,
@@ -238,9 +243,7 @@ class SupervisedSubject:
         """Return itself."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop."""
         self.stop()
 

@@ -14,9 +14,10 @@ from prony.errors import SubjectError
 from prony.escapes import escaped
 from prony.model.exchange import Check, Request
 from prony.model.plan import Cell
-from prony.sandbox.base import RunningSubject, Sandbox
+from prony.sandbox.base import Sandbox
 from prony.sandbox.contract import difference, listening_ports, probe
 from prony.sandbox.exchange import Reply
+from prony.sandbox.subject import RunningSubject
 from prony.schedule import Position, Turn, nuisances
 from prony.study.base import StudyListener
 from prony.study.bench import StudyBench

@@ -22,8 +22,8 @@ from prony.model.shapes import Json
 from prony.model.trial import TrialRole
 from prony.model.workload import ClosedLoop, DurationStop, Loop, Workload
 from prony.monitor.processes import ClockReader, Clocks, PidTimes, clocks_of, used_ns
-from prony.sandbox.base import RunningSubject
 from prony.sandbox.placement import equivalent
+from prony.sandbox.subject import RunningSubject
 from prony.schedule import Turn, balanced_orders, block_turns
 from prony.study.base import StudyListener
 from prony.study.bench import StudyBench, beside_the_generator, task_of

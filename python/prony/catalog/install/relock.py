@@ -16,6 +16,7 @@ from prony.catalog.install.pip_settings import configuration_files, home_folder,
 from prony.catalog.install.resolve import LOCKS, shared_requirements
 from prony.catalog.schema.entry import ProcessEntry, PythonInstall
 from prony.catalog.schema.loader import BUILT_IN_GENERATORS, BUILT_IN_SERVERS, load_catalog, load_generator
+from prony.drafts import write_whole
 from prony.errors import HostError, PronyError, UsageError
 from prony.runas import find_uv
 
@@ -49,12 +50,9 @@ def relock(entry: ProcessEntry) -> bool:
     text = _resolved(entry, entry.install)
     if file.is_file() and file.read_text() == text:
         return False
-    draft = file.with_name(f".{file.name}.draft")
     try:
-        draft.write_text(text)
-        draft.replace(file)
+        write_whole(file, text)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise HostError(f"cannot write `{file}`: {error.strerror}") from error
     return True
 

@@ -4,7 +4,6 @@ Must not know how environments are built.
 """
 
 import hashlib
-import os
 import platform
 import re
 import shutil
@@ -24,6 +23,7 @@ from prony.catalog.install.uv import Uv, cause, last_words
 from prony.catalog.schema.apps import BUILT_IN_APPS
 from prony.catalog.schema.entry import AppEntry, ProcessEntry, PythonInstall, ServerEntry
 from prony.catalog.schema.toml_source import read_toml, validate
+from prony.drafts import write_whole
 from prony.runas import RunAs
 
 LOCKS = DATA / "locks"
@@ -144,7 +144,8 @@ def resolve_lock(uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted) 
             )
         done = _compile(uv, user, interpreter, wanted, _relaxed(pins))
     if done.ok:
-        _keep(kept, done.output)
+        write_whole(kept, done.output)
+        kept.chmod(0o644)
         return _lock(done.output, wanted.file)
     app = f"`{wanted.file}`" if wanted.file else ", ".join(f"`{name}`" for name in wanted.lines)
     together = f"`{wanted.server.name}` and {app or 'nothing else'} cannot be installed together"
@@ -236,13 +237,6 @@ def _self_contained(file: Path | None) -> bool:
     lines = [line.strip() for line in file.read_text(errors="replace").splitlines()]
     plain = all(not line.startswith(("-", ".", "/")) and "@" not in line for line in lines)
     return file.suffix == ".txt" and plain
-
-
-def _keep(file: Path, text: str) -> None:
-    draft = file.with_name(f".draft-{os.getpid()}-{file.name}")
-    draft.write_text(text)
-    draft.chmod(0o644)
-    draft.rename(file)
 
 
 def _folder(user: RunAs) -> Path:

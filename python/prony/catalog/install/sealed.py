@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 
+from prony.drafts import write_whole
 from prony.model.shapes import Json
 from prony.trees import remove_tree, walk
 
@@ -107,10 +108,9 @@ def write_mark(folder: Path, content: Json, tree: Tree) -> None:
 
     *Errors*: OSError.
     """
-    draft = folder / f"{_MARK}.draft"
-    draft.write_text(json.dumps({**content, "tree": tree.digest, "entries": tree.entries}, sort_keys=True))
-    draft.chmod(0o644)
-    draft.rename(folder / _MARK)
+    mark = {**content, "tree": tree.digest, "entries": tree.entries}
+    write_whole(folder / _MARK, json.dumps(mark, sort_keys=True))
+    (folder / _MARK).chmod(0o644)
 
 
 def read_mark(folder: Path) -> Json | None:

@@ -9,30 +9,13 @@ import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemNeeds
 from prony.errors import explained
 
 _DPKG = Path("/var/lib/dpkg/info")
 _BREW = tuple(Path(path) for path in ("/opt/homebrew", "/usr/local", "/home/linuxbrew/.linuxbrew"))
-
-
-class System(Protocol):
-    """A package system."""
-
-    @property
-    def name(self) -> Literal["debian", "fedora", "brew"]:
-        """The field of an entry's `needs` that has its packages' names."""
-        ...
-
-    def missing(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return those of the packages ``names`` that are not installed."""
-        ...
-
-    def command(self, names: Sequence[str]) -> str:
-        """Return the command that installs the packages ``names``."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +76,10 @@ class Brew:
     def command(self, names: Sequence[str]) -> str:
         """Return the call of brew, which refuses root."""
         return f"brew install {' '.join(names)}"
+
+
+System = Debian | Fedora | Brew
+"""A package system; its ``name`` is the field of an entry's `needs` that has its packages' names."""
 
 
 def find_system() -> System | None:

@@ -8,8 +8,6 @@ Counters(cpu_ns=4, memory_peak_bytes=5)
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
-from types import TracebackType
 from typing import Literal, Protocol, Self
 
 LimitName = Literal["cpus", "cpu_quota", "memory", "pids"]
@@ -127,41 +125,6 @@ class NoCgroups:
     hint: str | None = None
 
 
-class Backend(Protocol):
-    """One version of cgroups: creates, limits and reads groups below Prony's subtree in its hierarchies."""
-
-    @property
-    def version(self) -> Literal["v1", "v2"]:
-        """The version."""
-        ...
-
-    @property
-    def places(self) -> tuple[Path, ...]:
-        """Prony's subtree in each hierarchy."""
-        ...
-
-    @property
-    def missing(self) -> Mapping[LimitName, str]:
-        """The limits that it cannot set, with the reasons."""
-        ...
-
-    def create(self, name: str) -> None:
-        """Make the group; OSError."""
-        ...
-
-    def set_limit(self, name: str, limit: LimitName, value: int | float | tuple[int, ...]) -> None:
-        """Set one limit of a group; OSError."""
-        ...
-
-    def read(self, name: str) -> CountersReading:
-        """Return the counters of a group."""
-        ...
-
-    def leave(self) -> None:
-        """Undo the changes outside of the subtree; OSError."""
-        ...
-
-
 class ControlGroup(Protocol):
     """The group of one part of a trial. As a context manager it calls ``remove`` on exit."""
 
@@ -199,48 +162,6 @@ class ControlGroup(Protocol):
         """Return itself."""
         ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Remove it."""
-        ...
-
-
-class CgroupTree(Protocol):
-    """Prony's own subtree. As a context manager it calls ``close`` on exit."""
-
-    @property
-    def version(self) -> Literal["v1", "v2", "v1 and v2"]:
-        """The versions of cgroups in use."""
-        ...
-
-    @property
-    def places(self) -> tuple[Path, ...]:
-        """The subtree in each hierarchy."""
-        ...
-
-    @property
-    def missing(self) -> Mapping[LimitName, str]:
-        """The limits that cannot be set on this machine, with the reasons."""
-        ...
-
-    def create(self, name: str) -> ControlGroup:
-        """Create a group for one part of a trial.
-
-        *Errors*: HostError when that fails; ValueError for an invalid name.
-        """
-        ...
-
-    def close(self) -> str | None:
-        """Kill all processes, remove all groups and the subtree; return null, or why something is left."""
-        ...
-
-    def __enter__(self) -> Self:
-        """Return itself."""
-        ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close."""
         ...

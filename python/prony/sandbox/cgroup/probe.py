@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 from prony.errors import HostError
 from prony.model.sandbox import LimitHolding, LimitState
-from prony.sandbox.cgroup.base import LIMITS, CgroupTree, Counters, LimitName, Limits
+from prony.sandbox.cgroup.base import LIMITS, Counters, LimitName, Limits
+from prony.sandbox.cgroup.scope import CgroupTree
 from prony.units import MIB
 
 # Starting a container takes its time.

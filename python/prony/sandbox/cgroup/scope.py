@@ -21,26 +21,16 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Literal, Self
 
 from prony.errors import HostError
-from prony.sandbox.cgroup.base import (
-    LIMITS,
-    Backend,
-    CgroupTree,
-    ControlGroup,
-    Counters,
-    LimitName,
-    Limits,
-    NoCgroups,
-)
+from prony.sandbox.cgroup.base import LIMITS, ControlGroup, Counters, LimitName, Limits, NoCgroups
 from prony.sandbox.cgroup.ending import kill_all, members, remove_all
 from prony.sandbox.cgroup.files import CgroupFiles, KernelFiles, own_mark, part_folder
 from prony.sandbox.cgroup.mounts import Hierarchy, find_hierarchies
 from prony.sandbox.cgroup.sources import merge
-from prony.sandbox.cgroup.v1 import USED, open_v1
-from prony.sandbox.cgroup.v2 import open_v2
+from prony.sandbox.cgroup.v1 import USED, V1, open_v1
+from prony.sandbox.cgroup.v2 import V2, open_v2
 
 _HINT_OF_TREE = (
     "run Prony as root, or in a group of cgroup v2 that its user owns and that holds no other process"
@@ -48,8 +38,10 @@ _HINT_OF_TREE = (
 _SELF = Path("/proc/self")
 _KERNEL = KernelFiles()
 
+Backend = V1 | V2
 
-def open_cgroups(proc: Path = _SELF, files: CgroupFiles = _KERNEL) -> CgroupTree | NoCgroups:
+
+def open_cgroups(proc: Path = _SELF, files: CgroupFiles = _KERNEL) -> "CgroupTree | NoCgroups":
     """Return Prony's own subtree, or why there is none.
 
     With v2 it may move the calling process into a leaf, so call it before children are started. A controller
@@ -63,7 +55,7 @@ def open_cgroups(proc: Path = _SELF, files: CgroupFiles = _KERNEL) -> CgroupTree
     made: list[Path] = []
     opened = _open_mounted(files, hierarchies, name, made)
     backends = [one for one in opened if not isinstance(one, NoCgroups)]
-    tree = _Tree(files, backends, made)
+    tree = CgroupTree(files, backends, made)
     if backends and len(tree.missing) < len(LIMITS):
         return tree
     tree.close()
@@ -85,8 +77,8 @@ def _open_mounted(
     return opened
 
 
-class _Tree:
-    """See ``CgroupTree``."""
+class CgroupTree:
+    """Prony's own subtree. As a context manager it calls ``close`` on exit."""
 
     def __init__(self, files: CgroupFiles, backends: list[Backend], made: list[Path]) -> None:
         self._files = files
@@ -144,9 +136,7 @@ class _Tree:
         """Return itself."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close."""
         self.close()
 
@@ -158,7 +148,7 @@ class _Tree:
 
 
 class _Group:
-    """See ``Group``."""
+    """See ``ControlGroup``."""
 
     def __init__(
         self, name: str, files: CgroupFiles, backends: list[Backend], folders: tuple[Path, ...]
@@ -208,9 +198,7 @@ class _Group:
         """Return itself."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Remove it."""
         self.remove()
 
@@ -225,7 +213,7 @@ _HINT = (
 )
 
 
-def gain_cgroups(proc: Path = _PROC) -> CgroupTree | NoCgroups:
+def gain_cgroups(proc: Path = _PROC) -> "CgroupTree | NoCgroups":
     """Return Prony's own subtree as ``open_cgroups`` does, if necessary in a new scope of systemd.
 
     Call it before children are started: they would stay outside. This process stays in the scope until it

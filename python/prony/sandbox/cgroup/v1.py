@@ -64,7 +64,7 @@ _SOURCES = (
 
 
 class V1:
-    """See ``Backend``."""
+    """Creates, limits and reads groups below Prony's subtree in the hierarchies of this version."""
 
     version: Final[Literal["v1"]] = "v1"
 

@@ -76,7 +76,7 @@ class _Changes:
 
 
 class V2:
-    """See ``Backend``."""
+    """Creates, limits and reads groups below Prony's subtree in the hierarchies of this version."""
 
     version: Final[Literal["v2"]] = "v2"
 
