@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prony.cli.options import write_html, write_output
+from prony.cli.options import write_answer, write_html, write_output
 from prony.cli.pages import (
     names_of,
     place_beside,
@@ -31,11 +31,8 @@ from prony.escapes import escaped
 from prony.model.shapes import Json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from prony.faces.over_sheets import Sheet
     from prony.model.plan import Plan
-    from prony.model.shapes import Json
     from prony.reading.across import SessionPart, Sessions
     from prony.reading.study import Reading
     from prony.reading.trend import Trend
@@ -61,9 +58,9 @@ class _Several:
     """Several archives in each form."""
 
     document: "Document"
-    data: "Callable[[], Json]"
+    data: Callable[[], Json]
     page: Callable[[], str]
-    sheets: "Callable[[], tuple[Sheet, ...]]"
+    sheets: Callable[[], "tuple[Sheet, ...]"]
     pictures: Callable[[], Iterator[tuple[str, bytes]]]
 
 
@@ -337,7 +334,7 @@ def report(
     if as_json:
         show(json.dumps(report_data(file, force=force, redact=redact), indent=2))
     else:
-        (show_full_report if full else show_report)(file, force=force, redact=redact)
+        show_report(file, full=full, force=force, redact=redact)
 
 
 def _report_search(folder: Path, html_to: str | None, refused: Sequence[str], *, as_json: bool) -> None:
@@ -347,8 +344,6 @@ def _report_search(folder: Path, html_to: str | None, refused: Sequence[str], *,
     that is no answer.
     """
     from prony.cli.tune_search import read_search
-    from prony.faces.as_json import document_json
-    from prony.faces.terminal import TerminalReporter
     from prony.page.tune import page_of_tune
     from prony.tune.answer import answer_document
 
@@ -357,10 +352,8 @@ def _report_search(folder: Path, html_to: str | None, refused: Sequence[str], *,
         raise UsageError(f"`{refused[0]}`: a search for settings has text, --json and --html alone")
     if html_to is not None:
         write_html(page_of_tune(found), html_to)
-    elif as_json:
-        show(json.dumps(document_json(found), indent=2))
     else:
-        TerminalReporter().write_report(answer_document(found))
+        write_answer(found, lambda: answer_document(found), "-" if as_json else None)
 
 
 def _page_of(full: bool) -> "Callable[[Reading], Document]":
@@ -401,22 +394,19 @@ def report_data(file: Path, *, force: bool = False, redact: bool = False) -> Jso
     return reading_json(_reading(file, force=force, redact=redact))
 
 
-def show_report(file: Path, *, force: bool = False, redact: bool = False) -> None:
-    """Print the short report of an archive, and where the rest is. ``force``, ``redact``: as the options."""
+def show_report(file: Path, *, full: bool = False, force: bool = False, redact: bool = False) -> None:
+    """Print the short report of an archive, and where the rest is; ``full``: the whole report, whose end is
+    the answer. ``force``, ``redact``: as the options.
+    """
     from prony.faces.terminal import TerminalReporter
     from prony.report.brief import brief_report
-
-    reading = _reading(file, force=force, redact=redact)
-    TerminalReporter().write(brief_report(reading, None if redact else _places(file)))
-
-
-def show_full_report(file: Path, *, force: bool = False, redact: bool = False) -> None:
-    """Print the whole report of an archive; the answer is its end. ``force``, ``redact``: as
-    the options."""
-    from prony.faces.terminal import TerminalReporter
     from prony.report.study import study_report
 
-    TerminalReporter().write_report(study_report(_reading(file, force=force, redact=redact)))
+    reading, reporter = _reading(file, force=force, redact=redact), TerminalReporter()
+    if full:
+        reporter.write_report(study_report(reading))
+    else:
+        reporter.write(brief_report(reading, None if redact else _places(file)))
 
 
 def _places(file: Path) -> "Places":
