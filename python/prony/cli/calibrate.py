@@ -17,12 +17,9 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 Examples:
-
   prony calibrate            what monitors and sandbox cost here, and whether the load engine is fit to
                              measure with (two and a half minutes); `prony host` shows it later
-
   prony calibrate --quick    fewer and shorter windows, wider intervals
-
   prony calibrate --json     the same as data
 """
 

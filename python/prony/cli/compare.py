@@ -20,17 +20,11 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 Examples:
-
   prony compare before.prony after.prony                    the same subjects, measured twice
-
   prony compare study.prony gunicorn+hello uwsgi+hello      two subjects of one study, paired by block
-
   prony compare before.json after.json                      two loads saved by load --json
-
   prony compare before after                                folders of them: each is a run
-
   prony compare before.prony after.prony --fail-if 'rps < -5%'    for CI: 1 if shown, 3 if undecided
-
   prony compare before.prony after.prony --fail-if 'cpu > 5%' --junit limits.xml --markdown change.md
 """
 

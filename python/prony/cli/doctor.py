@@ -17,11 +17,8 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 Examples:
-
   prony doctor                      what the servers of the catalogue lack here
-
   prony doctor bjoern waitress      only these two
-
   prony doctor embedded-servers     what the servers of a study lack
 """
 

@@ -16,19 +16,12 @@ from prony.units import parse_bytes
 
 EPILOG = """\
 Examples:
-
   prony reference --port 8000                              a plain reply, as fast as possible
-
   prony reference --delay 100ms                            a remote API
-
   prony reference --delay 5ms --distribution exponential   service times that vary
-
   prony reference --work 100us --threads 2                 100 us of CPU a request
-
   prony reference --error-every 20                         5 % of 503
-
   prony reference --stall-after 3s --stall-for 2s          a freeze
-
   prony reference --tls-cert server.pem --tls-key server.key    TLS
 """
 

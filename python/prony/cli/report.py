@@ -203,35 +203,20 @@ def _trend(files: Sequence[Path], *, force: bool, redact: bool) -> "Trend":
 
 EPILOG = """\
 Examples:
-
   prony report embedded-servers.prony           the answer, on one screen
-
   prony report embedded-servers.prony --full    all tables, claims and notes, then the answer
-
   prony report embedded-servers.prony --json    the same as data (docs/reference/json.md)
-
   prony report --schema > report.schema.json    the JSON Schema of it
-
   prony report embedded-servers.prony --markdown report.md    the same as a page or for an issue
-
   prony report embedded-servers.prony --html report.html    with charts, for a browser: one file, no network
-
   prony report embedded-servers.prony --html report.html --redact    to pass on
-
   prony report embedded-servers.prony --figures pictures    every chart as SVG and PNG
-
   prony report monday.prony tuesday.prony wednesday.prony    sessions of one plan: what differs between them
-
   prony report monday.prony tuesday.prony --html sessions.html    the same with charts
-
   prony report v1.prony v2.prony --html trend.html    of other plans: the same cells over versions or days
-
   prony report v1.prony v2.prony --figures pictures --csv figures    its charts and tables, as of one archive
-
   prony report archives --site public    the pages of all archives of a folder, with an index
-
   prony report embedded-servers.prony --csv figures    each table as a file (docs/reference/report-csv.md)
-
   prony report shop-tune --html tune.html       the search of `prony tune`: who was dropped when, and why
 """
 

@@ -134,19 +134,12 @@ def _one_at_a_time(subject: "Subject", catalog: "Catalog") -> None:
 
 EPILOG = """\
 Examples:
-
   prony selftest aa                                   the reference server under four names: about 4 min
-
   prony selftest aa --names 8 --repeats 20            the leader of eight equals, and how often one is named
-
   prony selftest aa --server gunicorn --repeats 20    your own server, and floors for up to 20 blocks
-
   prony selftest aa --repeats 295                     59 real studies, the fewest that show 5 %
-
   prony selftest aa study.prony                       the labels of an archive, permuted within its blocks
-
   prony selftest planted                              effects of 2, 5 and 10 %: about 4 min
-
   prony selftest planted --repeats 50 --plants 5%     how many of ten studies find the 5 %
 """
 

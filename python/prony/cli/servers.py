@@ -175,29 +175,17 @@ def _pip(entry: "ServerEntry", record: "SubjectRecord | None") -> str:
 
 EPILOG = """\
 Examples:
-
   prony servers                  every server: interface, version, what it needs here
-
   prony servers gunicorn         facts and settings of one server, with their sources
-
   prony servers tornado --file serve.py > serve.py    the script with which Prony starts it
-
   prony servers gunicorn+shop --unit --from shop.prony    a systemd unit that starts what was measured
-
   prony servers --json           the same as data
-
   prony servers --check          install, start, query, load and stop each of them here
-
   prony servers --check gunicorn uvicorn-quiet    only these; `gunicorn` includes its variants
-
   prony servers --check nginx starman@nginx       a frontend in front of its examples, and of one server
-
   prony servers --check gunicorn --app django-postgres    with another built-in app
-
   prony servers --update gunicorn    install the newest packages that its pins allow
-
   prony servers --new mine       write prony.d/mine.toml, a first version of your own entry
-
   prony servers --new mine --interface asgi    the same for another interface
 """
 

@@ -1,7 +1,7 @@
 """What `prony load` asks of a server at an https:// URL."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import ClassVar
 
@@ -41,15 +41,12 @@ class TlsOptions:
     )
 
 
-_OF_TLS = ("cacert", "cert", "key", "insecure", "sni", "tls_min", "tls_resumption", "tls_cipher")
-
-
 def refuse_without_tls(typed: Mapping[str, str], addresses: Sequence[Address]) -> None:
     """Refuse options of TLS where no address has it.
 
     *Errors*: UsageError for an option without effect.
     """
-    wrong = [typed[name] for name in _OF_TLS if name in typed]
+    wrong = [typed[one.name] for one in fields(TlsOptions) if one.name in typed]
     if wrong and not any(address.tls for address in addresses):
         raise UsageError(
             f"`{wrong[0]}` only works with TLS, and there is no `https://` URL",

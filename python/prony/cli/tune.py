@@ -43,19 +43,12 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 Examples:
-
   prony tune --app shop:app                                the usual server, 15 minutes
-
   prony tune --app shop:app --slo 'p99 < 50ms, errors < 0.1%' --memory 512M
-
   prony tune --app shop:app --servers gunicorn,granian     which server too
-
   prony tune --app shop:app --current 'gunicorn shop:app'
-
   prony tune --app shop:app --rate 200 --objective cpu     the least CPU at this rate
-
   prony tune --app shop:app --path /=9 --path /cart=1 -c 100 --budget 30m
-
   prony tune --app shop:app --try gunicorn.threads=8       this alone, against the settings of today
 """
 

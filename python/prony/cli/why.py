@@ -18,13 +18,9 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 Examples:
-
   prony why study.prony                    what limits each subject, under each load
-
   prony why study.prony gunicorn+hello     one of them
-
   prony why study.prony --json             the same as data (docs/reference/json.md)
-
   prony why study.prony gunicorn+hello --try    turn the setting that it names, and measure before and after
 """
 
