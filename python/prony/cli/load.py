@@ -213,7 +213,8 @@ class _Asked:
         self.ask.check_wire(address.wire)
         load = _workload(target, self.pace, self.ask, self.protocol)
         paths = _paths(target, self.ask)
-        checked = _checked(self.files.of(load, paths), self.check)
+        checked = self.files.of(load, paths)
+        checked = checked.expecting(expected_of(self.check, checked.request))
         return checked.following(self.ask.follow), address
 
     def addresses(self, url: str) -> tuple[str, ...]:
@@ -394,19 +395,6 @@ def _paths(target: LoadTarget, ask: AskOptions) -> tuple[MixPath, ...]:
             hint=f"leave it out of the URL, and ask for it too: --path '{target.path}'",
         )
     return paths_of(ask.path)
-
-
-def _checked(workload: Workload, check: CheckOptions) -> Workload:
-    wanted = expected_of(check, workload.request)
-    return replace(
-        workload,
-        expect_status=wanted.status,
-        expect_statuses=wanted.statuses,
-        expect_headers=wanted.headers,
-        expect_body=wanted.body,
-        expect_body_contains=wanted.body_contains,
-        expect_body_sha256=wanted.body_sha256,
-    )
 
 
 def _condition(text: str) -> "LoadCondition":

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, ClassVar
 from prony.cli.flat import option
 from prony.cli.options import body_of, given_content
 from prony.errors import UsageError
-from prony.model.exchange import Request
+from prony.model.exchange import Check, Request
 from prony.model.workload import CountStop, EngineChoice, MixPath, RequestOrder, Workload
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _with_body(part: "WorkloadDocument", load: Workload, folder: Path) -> Worklo
         text = part.body or ""
         typed = f"@{folder / text[1:]}" if text.startswith("@") else text
         request = replace(own, method=part.method or "POST", body=body_of("body =", typed))
-    return replace(load.expecting_nothing(), request=request)
+    return replace(load.expecting(Check()), request=request)
 
 
 # Of a relative name.
