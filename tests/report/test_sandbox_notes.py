@@ -7,8 +7,9 @@ from pathlib import Path
 
 from golden import build
 from prony.archive import open_archive
-from prony.archive.codec import dump, encode_sandbox
+from prony.archive.codec import dump
 from prony.model.sandbox import SandboxChoice
+from prony.model.shapes import encode
 from prony.reading.study import Reading, read_archive
 from prony.report.sections.sandbox import sandbox_notes
 
@@ -17,7 +18,7 @@ def told(folder: Path, choice: SandboxChoice, **facts: object) -> str:
     """Return what is said of a study whose sandbox is this one."""
     path = build.study_two(folder / "two.prony")
     with closing(sqlite3.connect(path)) as database, database:
-        database.execute("UPDATE cell SET sandbox_json = ?", [dump(encode_sandbox(choice))])
+        database.execute("UPDATE cell SET sandbox_json = ?", [dump(encode(choice))])
         database.execute("UPDATE subject SET sandbox_json = json_patch(sandbox_json, ?)", [dump(facts)])
     with open_archive(path) as archive:
         reading = read_archive(archive)

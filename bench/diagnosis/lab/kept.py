@@ -9,10 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from prony.archive.codec import (
-    decode_sandbox,
     decode_subject,
     decode_workload,
-    encode_sandbox,
     encode_subject,
     encode_workload,
 )
@@ -24,7 +22,7 @@ from prony.model.facts import SubjectFacts, TrialFacts
 from prony.model.observation import LogTail, Phase, ProcessRow, Sample, ThreadUsage
 from prony.model.plan import Cell
 from prony.model.recording import Distributions, Recording
-from prony.model.sandbox import Placement, SandboxFacts
+from prony.model.sandbox import Placement, SandboxChoice, SandboxFacts
 from prony.model.shapes import OPTIONAL, Json, decode, encode
 from prony.model.trial import Failed, Invalid, Ok, SubjectRecord, Trial, TrialRole
 from prony.model.workload import EngineChoice
@@ -186,7 +184,7 @@ def encode_kept(one: Kept) -> Json:
             "subject": encode_subject(cell.subject),
             "workload": encode_workload(cell.workload),
             "engine": encode(cell.engine),
-            "sandbox": encode_sandbox(cell.sandbox),
+            "sandbox": encode(cell.sandbox),
         },
         trial.placement,
         trial.recording,
@@ -219,7 +217,7 @@ def decode_kept(value: object) -> Kept:
         subject,
         decode_workload(_object(cell["workload"])),
         decode(EngineChoice, cell["engine"], "engine"),
-        decode_sandbox(_object(cell["sandbox"])),
+        decode(SandboxChoice, cell["sandbox"], "sandbox"),
     )
     trial = Trial(
         cell_id=0,

@@ -16,11 +16,13 @@ from prony.archive.guard import check_header, check_pages, check_version
 from prony.archive.leftovers import connect_to_read
 from prony.archive.rows import read_trial
 from prony.archive.schema import check_schema
+from prony.model.claims import Claim, Original
 from prony.model.facts import Fingerprint, SubjectFacts
-from prony.model.plan import Cell, Plan
-from prony.model.sandbox import SandboxFacts
+from prony.model.plan import Cell, Design, Plan
+from prony.model.sandbox import SandboxChoice, SandboxFacts
 from prony.model.shapes import decode
 from prony.model.trial import Run, RunStatus, SubjectRecord, TrialRecord, TrialRole
+from prony.model.workload import EngineChoice
 
 _CELL_COLUMNS = "cell_id, subject_json, workload_json, engine_json, sandbox_json"
 
@@ -49,8 +51,8 @@ class Archive:
                 id=cell_id,
                 subject=codec.decode_subject(codec.load_object(subject)),
                 workload=codec.decode_workload(codec.load_object(workload)),
-                engine=codec.decode_engine(codec.load_object(engine)),
-                sandbox=codec.decode_sandbox(codec.load_object(sandbox)),
+                engine=decode(EngineChoice, codec.load_object(engine), "engine"),
+                sandbox=decode(SandboxChoice, codec.load_object(sandbox), "sandbox"),
             )
             for cell_id, subject, workload, engine, sandbox in found
         )
@@ -83,9 +85,9 @@ class Archive:
                 question=question,
                 source=source,
                 calibration=next(iter(self._cells(TrialRole.CALIBRATION)), None),
-                design=codec.decode_design(design),
-                claims=codec.decode_claims(claims),
-                originals=codec.decode_originals(originals),
+                design=decode(Design, codec.load_object(design), "design"),
+                claims=codec.decode_published(Claim, claims, "claims"),
+                originals=codec.decode_published(Original, originals, "originals"),
                 notes=codec.decode_texts(notes, "notes"),
             )
 
@@ -162,7 +164,7 @@ def _read_subject(row: tuple[Any, ...]) -> SubjectRecord:
         name=name,
         server_version=server_version,
         interpreter=interpreter,
-        packages=codec.decode_names(codec.load_object(packages), "packages"),
+        packages=decode(dict[str, str], codec.load_object(packages), "packages"),
         lock_digest=lock_digest,
         settings=codec.decode_settings(codec.load_object(settings), "settings"),
         command_line=command_line,

@@ -4,9 +4,6 @@
 Decoding raises KeyError, TypeError or ValueError (ShapeError among them) on wrong data; the archive turns
 these into its own error.
 
->>> decode_engine(encode_engine(EngineChoice("wrk", 2))).threads
-2
-
 >>> masked(Request(headers=(("Accept", "*/*"), ("Authorization", "Bearer x")))).headers
 (('Accept', '*/*'), ('Authorization', '<redacted>'))
 """
@@ -16,20 +13,19 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
-from typing import Any
+from typing import Any, TypeVar
 
 from prony.escapes import shortened
 from prony.metrics import METRICS
 from prony.model.claims import Claim, Original
 from prony.model.exchange import Check, Contract, Request, fault_of
 from prony.model.facts import RateStep, RunFacts, TrialFacts
-from prony.model.plan import Design
 from prony.model.recording import Target
-from prony.model.sandbox import Placement, SandboxChoice
 from prony.model.shapes import Json, ShapeError, decode, encode
 from prony.model.subject import App, Frontend, Interface, Subject
-from prony.model.workload import EngineChoice, Mix, Workload, fault_of_groups, fault_of_mix
+from prony.model.workload import Mix, Workload, fault_of_groups, fault_of_mix
 
+_Published = TypeVar("_Published", Claim, Original)
 _MOST_LEVELS = 100
 # 2**128 has 39.
 _MOST_DIGITS = 40
@@ -233,78 +229,11 @@ def decode_settings(value: Mapping[str, object], place: str) -> dict[str, int | 
     return found
 
 
-def decode_names(value: Mapping[str, object], place: str) -> dict[str, str]:
-    """Return texts by name; ``place`` names them in errors."""
-    return {name: decode(str, one, f"{place}.{name}") for name, one in value.items()}
-
-
-def encode_engine(engine: EngineChoice) -> Json:
-    """Return the choice of a generator."""
-    found: Json = encode(engine)
-    return found
-
-
-def decode_engine(value: Json) -> EngineChoice:
-    """Return the choice that ``encode_engine`` wrote."""
-    return decode(EngineChoice, value, "engine")
-
-
-def encode_sandbox(sandbox: SandboxChoice) -> Json:
-    """Return the choice of a sandbox."""
-    found: Json = encode(sandbox)
-    return found
-
-
-def decode_sandbox(value: Json) -> SandboxChoice:
-    """Return the choice that ``encode_sandbox`` wrote."""
-    return decode(SandboxChoice, value, "sandbox")
-
-
-def encode_placement(placement: Placement | None) -> str | None:
-    """Return the CPUs as JSON text; null stays null."""
-    if placement is None:
-        return None
-    return dump(encode(placement))
-
-
-def decode_placement(text: str | None) -> Placement | None:
-    """Return the placement that ``encode_placement`` wrote."""
-    return None if text is None else decode(Placement, load_object(text), "placement")
-
-
-def encode_design(design: Design) -> str:
-    """Return a design as JSON text."""
-    return dump(encode(design))
-
-
-def decode_design(text: str) -> Design:
-    """Return the design that ``encode_design`` wrote."""
-    return decode(Design, load_object(text), "design")
-
-
-def encode_claims(claims: Sequence[Claim]) -> str:
-    """Return claims as JSON text."""
-    return dump(encode(claims))
-
-
-def decode_claims(text: str) -> tuple[Claim, ...]:
-    """Return the claims that ``encode_claims`` wrote."""
-    found = decode(tuple[Claim, ...], load_array(text), "claims")
+def decode_published(kind: type[_Published], text: str, place: str) -> tuple[_Published, ...]:
+    """Return claims, or published figures, that were written as a JSON array."""
+    found = decode(tuple[kind, ...], load_array(text), place)  # type: ignore[valid-type]
     for one in found:
-        _check_metric(one.metric, "claims")
-    return found
-
-
-def encode_originals(originals: Sequence[Original]) -> str:
-    """Return published figures as JSON text."""
-    return dump(encode(originals))
-
-
-def decode_originals(text: str) -> tuple[Original, ...]:
-    """Return the figures that ``encode_originals`` wrote."""
-    found = decode(tuple[Original, ...], load_array(text), "originals")
-    for one in found:
-        _check_metric(one.metric, "originals")
+        _check_metric(one.metric, place)
     return found
 
 

@@ -13,12 +13,9 @@ from typing import Any
 
 from prony.archive.caps import MOST_ROLES, MOST_ROWS_OF_A_TRIAL
 from prony.archive.codec import (
-    decode_names,
-    decode_placement,
     decode_texts,
     decode_trial_facts,
     dump,
-    encode_placement,
     load_object,
     masked_load,
 )
@@ -35,6 +32,7 @@ from prony.model.recording import (
     Specification,
     decode_recording,
 )
+from prony.model.sandbox import Placement
 from prony.model.shapes import Json, decode, encode
 from prony.model.trial import Failed, Invalid, Ok, Outcome, Trial, TrialRecord, TrialRole
 
@@ -108,7 +106,7 @@ def insert_trial(database: sqlite3.Connection, run_id: int, trial: Trial) -> int
         trial.ended_unix_ns,
         *_outcome_columns(trial.outcome),
         dump(list(trial.command)),
-        encode_placement(trial.placement),
+        None if trial.placement is None else dump(encode(trial.placement)),
         dump(dict(trial.nuisances)),
         dump(encode(trial.facts)),
         *_fault_columns(trial.fault),
@@ -383,8 +381,8 @@ def read_trial(database: sqlite3.Connection, row: _Row) -> TrialRecord:
         started_unix_ns=started,
         ended_unix_ns=ended,
         command=decode_texts(command, "command"),
-        placement=decode_placement(placement),
-        nuisances=decode_names(load_object(nuisances), "nuisances"),
+        placement=None if placement is None else decode(Placement, load_object(placement), "placement"),
+        nuisances=decode(dict[str, str], load_object(nuisances), "nuisances"),
         recording=_read_recording(database, trial_id),
         samples=_read_samples(database, trial_id),
         counters={name: delta for name, delta, _ in counters if delta is not None},

@@ -204,9 +204,9 @@ def _insert_plan(database: sqlite3.Connection, plan: Plan) -> None:
             plan.blocks,
             plan.seed,
             plan.source,
-            codec.encode_design(plan.design),
-            codec.encode_claims(plan.claims),
-            codec.encode_originals(plan.originals),
+            codec.dump(encode(plan.design)),
+            codec.dump(encode(plan.claims)),
+            codec.dump(encode(plan.originals)),
             codec.dump(plan.notes),
         ),
     )
@@ -234,8 +234,8 @@ def _insert_cell(database: sqlite3.Connection, cell: Cell, role: TrialRole) -> N
         subject.interface.value,
         codec.dump(codec.encode_subject(subject)),
         codec.dump(codec.encode_workload(cell.workload)),
-        codec.dump(codec.encode_engine(cell.engine)),
-        codec.dump(codec.encode_sandbox(cell.sandbox)),
+        codec.dump(encode(cell.engine)),
+        codec.dump(encode(cell.sandbox)),
         role.value,
     )
     database.execute("INSERT INTO cell VALUES (?,?,?,?,?,?,?,?,?,?,?)", row)

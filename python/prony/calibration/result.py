@@ -18,13 +18,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from prony.analysis.drift import machine_key
 from prony.drafts import write_whole
 from prony.errors import HostError
 from prony.model.facts import Fingerprint, GeneratorFitness
-from prony.model.shapes import Json, ShapeError, decode
+from prony.model.shapes import Json, decode
 
 VERSION = 1
 """The version of the JSON. A calibration of another version must be measured again."""
@@ -110,30 +109,14 @@ def to_json(calibration: Calibration) -> Json:
     return {"version": VERSION, **asdict(calibration)}
 
 
-def from_json(data: Json) -> Calibration:
+def from_json(data: object) -> Calibration:
     """Return the calibration from the JSON of `to_json`.
 
     *Errors*: ValueError for anything else: a file may be of another version, or not a calibration.
     """
-    try:
-        if data.get("version") != VERSION:
-            raise ValueError(f"version {data.get('version')}")
-        rest = {name: value for name, value in data.items() if name not in ("version", "parts")}
-        return Calibration(parts={name: _part(part) for name, part in data["parts"].items()}, **rest)
-    except (AttributeError, KeyError, ShapeError, TypeError) as error:
-        raise ValueError(f"not a calibration: {error!r}") from error
-
-
-def _part(data: dict[str, Any]) -> PartResult:
-    return PartResult(
-        title=data["title"],
-        changes=tuple(Change(**one) for one in data["changes"]),
-        figures=tuple(PartFigure(**one) for one in data["figures"]),
-        holdings=tuple(Holding(**one) for one in data["holdings"]),
-        missing=dict(data["missing"]),
-        notes=tuple(data["notes"]),
-        fitness=None if data["fitness"] is None else decode(GeneratorFitness, data["fitness"], "fitness"),
-    )
+    if not isinstance(data, dict) or data.get("version") != VERSION:
+        raise ValueError(f"not a calibration of version {VERSION}")
+    return decode(Calibration, data, "calibration")
 
 
 def file_of(cache: Path, key: str) -> Path:

@@ -11,7 +11,7 @@ from prony.analysis.drift import machine_key
 from prony.drafts import write_whole
 from prony.errors import HostError
 from prony.model.facts import Fingerprint, Floor
-from prony.model.shapes import Json
+from prony.model.shapes import decode, encode
 from prony.runas import RunAs
 
 _KIND = "noise-floors"
@@ -24,9 +24,10 @@ def kept_floors(cache: Path, fingerprint: Fingerprint) -> tuple[Floor, ...]:
     """
     try:
         rows = json.loads((_folder(cache, fingerprint) / _FILE).read_text(encoding="utf-8"))
-        return tuple(_floor(row) for row in rows)
-    except (OSError, ValueError, TypeError, KeyError):
+        found = decode(tuple[Floor, ...], rows, "floors")
+    except (OSError, ValueError):
         return ()
+    return found if all(one.effect >= 0 for one in found) else ()
 
 
 def keep_floors(user: RunAs, fingerprint: Fingerprint, floors: Iterable[Floor]) -> Path:
@@ -36,14 +37,10 @@ def keep_floors(user: RunAs, fingerprint: Fingerprint, floors: Iterable[Floor]) 
     *Errors*: HostError when the cache cannot be written.
     """
     kept = {_key(one): one for one in (*kept_floors(user.cache, fingerprint), *floors)}
-    rows = [
-        {"metric": one.metric, "load": one.load, "blocks": one.blocks, "effect": one.effect}
-        for one in kept.values()
-    ]
     file = _folder(user.cache, fingerprint) / _FILE
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, json.dumps(rows, indent=1))
+        write_whole(file, json.dumps(encode(list(kept.values())), indent=1))
     except OSError as error:
         raise HostError(f"cannot write the noise floors to `{file}`: {error.strerror}") from error
     return file
@@ -55,10 +52,3 @@ def _folder(cache: Path, fingerprint: Fingerprint) -> Path:
 
 def _key(floor: Floor) -> tuple[str, str, int]:
     return floor.metric, floor.load, floor.blocks
-
-
-def _floor(row: Json) -> Floor:
-    effect = float(row["effect"])
-    if not 0 <= effect < float("inf"):
-        raise ValueError(f"a floor of {effect}")
-    return Floor(str(row["metric"]), str(row["load"]), int(row["blocks"]), effect)

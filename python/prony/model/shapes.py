@@ -162,7 +162,7 @@ def _decoder(kind: Any) -> _Decoder:
         return _one_of(inner)
     if origin is tuple:
         return _several(_decoder(inner[0])) if inner[-1] is ... else _fixed([*map(_decoder, inner)])
-    if origin is Mapping:
+    if origin in (Mapping, dict):
         return _mapping(_decoder(inner[1]))
     if is_dataclass(kind):
         return _object(kind)

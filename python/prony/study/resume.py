@@ -93,8 +93,8 @@ def _cell_json(cell: Cell) -> Json:
     return {
         "subject": codec.encode_subject(cell.subject),
         "workload": codec.encode_workload(cell.workload),
-        "engine": codec.encode_engine(cell.engine),
-        "sandbox": codec.encode_sandbox(cell.sandbox),
+        "engine": encode(cell.engine),
+        "sandbox": encode(cell.sandbox),
     }
 
 
