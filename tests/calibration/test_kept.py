@@ -21,7 +21,8 @@ from prony.calibration.result import (
 from prony.errors import HostError
 from prony.model.facts import Fitness, GeneratorFitness
 
-number = st.floats(allow_nan=False, allow_infinity=False)
+# Wider than any figure, and as wide as what is read.
+number = st.floats(-1e199, 1e199)
 part = st.builds(
     PartResult,
     st.text(),

@@ -231,7 +231,7 @@ def decode_settings(value: Mapping[str, object], place: str) -> dict[str, int | 
 
 def decode_published(kind: type[_Published], text: str, place: str) -> tuple[_Published, ...]:
     """Return claims, or published figures, that were written as a JSON array."""
-    found = decode(tuple[kind, ...], load_array(text), place)  # type: ignore[valid-type]
+    found: tuple[_Published, ...] = decode(tuple[kind, ...], load_array(text), place)  # type: ignore[valid-type]
     for one in found:
         _check_metric(one.metric, place)
     return found

@@ -80,7 +80,8 @@ def _runs(source: str) -> str:
 
 
 def _refuse_in_study(typed: Mapping[str, str], study: str) -> None:
-    from prony.cli.run_options import AppOptions, AskOptions, CheckOptions
+    from prony.cli.load_options import AskOptions, CheckOptions
+    from prony.cli.run_options import AppOptions
 
     groups = (AppOptions, AskOptions, CheckOptions)
     of_own_app = {one.name for group in groups for one in fields(group)} | _OF_ITS_LOAD

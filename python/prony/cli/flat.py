@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import field, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter
-from typing import Annotated, Any, TypeVar, cast, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
@@ -33,7 +33,7 @@ def option(default: _T, words: str, *names: str, **more: Any) -> _T:
     """Return a field of a dataclass of options. ``words``: its help; ``names``: as it is typed, where that is
     not the field's own name; ``more``: what else Typer's `Option` takes.
     """
-    return cast("_T", field(default=default, metadata={_OPTION: ((*names,), {"help": words, **more})}))
+    return field(default=default, metadata={_OPTION: (names, {"help": words, **more})})
 
 
 def flattened(command: Callable[..., int]) -> Callable[..., int]:
@@ -75,5 +75,5 @@ def _flat(parameter: Parameter) -> Iterator[Parameter]:
             raise TypeError(f"`{group.__name__}.{one.name}`: expected `option(default, words)`")
         names, more = one.metadata[_OPTION]
         shown = typer.Option(*names, rich_help_panel=panel, **more)
-        annotation = Annotated[hints[one.name], shown]
+        annotation = Annotated.__class_getitem__((hints[one.name], shown))  # type: ignore[attr-defined]
         yield Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default, annotation=annotation)
