@@ -9,6 +9,7 @@ import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, fields, replace
+from operator import attrgetter
 from typing import Any
 
 from prony.archive.caps import MOST_ROLES, MOST_ROWS_OF_A_TRIAL
@@ -38,6 +39,8 @@ from prony.model.trial import Failed, Invalid, Ok, Outcome, Trial, TrialRecord, 
 
 _Row = tuple[Any, ...]
 _NO_TIMES = Distributions()
+# What a process used, behind who it is.
+_USAGE = attrgetter(*(one.name for one in fields(ProcessRow)[4:]))
 # The table of seconds has no column for them.
 _DUE_OK = "series_due_ok"
 
@@ -283,24 +286,8 @@ def _insert_samples(database: sqlite3.Connection, trial_id: int, samples: Iterab
                     "INSERT INTO process VALUES (NULL,?,?,?,?,?)", (trial_id, *identity)
                 )
                 known[identity] = cursor.lastrowid or 0
-            _insert(database, "process_sample", [(sample_id, known[identity], *_usage(process))])
+            _insert(database, "process_sample", [(sample_id, known[identity], *_USAGE(process))])
         _insert(database, "gauge", ((sample_id, name, value) for name, value in sample.gauges.items()))
-
-
-def _usage(process: ProcessRow) -> _Row:
-    return (
-        process.user_ns,
-        process.system_ns,
-        process.rss_bytes,
-        process.vsz_bytes,
-        process.threads,
-        process.pss_bytes,
-        process.uss_bytes,
-        process.rss_peak_bytes,
-        process.voluntary_switches,
-        process.involuntary_switches,
-        process.descriptors,
-    )
 
 
 def _read_samples(database: sqlite3.Connection, trial_id: int) -> tuple[Sample, ...]:

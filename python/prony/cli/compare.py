@@ -9,7 +9,7 @@ import typer
 
 from prony.cli.flat import flattened, option
 from prony.cli.options import write_answer, write_output
-from prony.cli.patience import with_patience
+from prony.cli.patience import read_file, with_patience
 from prony.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -118,18 +118,10 @@ def _limit(text: str) -> "ChangeLimit":
         raise UsageError(f"`--fail-if`: {error}") from None
 
 
-def _read(file: Path, *, force: bool) -> "Reading":
-    from prony.archive import open_archive
-    from prony.reading.study import read_archive
-
-    with open_archive(file) as archive:
-        return read_archive(archive, takes_unsteady=force)
-
-
 def _subjects(file: Path, names: Sequence[str], limits: Sequence["ChangeLimit"], *, force: bool) -> "Versus":
     from prony.analysis.versus import matches
 
-    reading = _read(file, force=force)
+    reading = read_file(file, force=force)
     first, second = (_cells(reading, name, file) for name in names)
     found = matches(first, second, alike=False)
     sides = first[0].cell.subject.name, second[0].cell.subject.name
@@ -154,7 +146,7 @@ def _archives(
     from prony.analysis.versus import matches
 
     second = Path(others[0])
-    before, after = _read(first, force=force), _read(second, force=force)
+    before, after = read_file(first, force=force), read_file(second, force=force)
     single = all(len(reading.plan.subjects()) == 1 for reading in (before, after))
     found = matches(before.cells, after.cells, alike=not single)
     differ = _differences(before, after, found)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from prony.cli.patience import read_file
 from prony.cli.talk import say, show, status_of, terminate_as_interrupt
 from prony.cli.variables import whole_command
 from prony.errors import ArchiveError, ExitCode, HostError, SubjectError
@@ -218,12 +219,7 @@ def _valid_replies(trial: "Trial") -> int:
 
 
 def _has_qualified(out: Path) -> bool:
-    from prony.archive import open_archive
-    from prony.reading.study import read_archive
-
-    with open_archive(out) as archive:
-        groups = read_archive(archive).groups
-    return any(cell.unqualified is None for group in groups for cell in group.cells)
+    return any(cell.unqualified is None for cell in read_file(out).cells)
 
 
 def dry_run(task: "Study") -> None:

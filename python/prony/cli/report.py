@@ -24,7 +24,7 @@ from prony.cli.pages import (
     write_pictures,
     write_site,
 )
-from prony.cli.patience import with_patience
+from prony.cli.patience import read_file, with_patience
 from prony.cli.talk import say, show
 from prony.errors import UsageError
 from prony.escapes import escaped
@@ -188,15 +188,10 @@ def _same_cells(files: Sequence[Path], output: SeveralShown) -> _Several:
 
 def _trend(files: Sequence[Path], *, force: bool, redact: bool) -> "Trend":
     """Return what archives have in common, the oldest first."""
-    from prony.archive import open_archive
-    from prony.reading.study import read_archive
     from prony.reading.trend import trend_of
 
-    readings = []
-    for file, name in zip(files, names_of(files), strict=True):
-        with open_archive(file) as archive:
-            reading = read_archive(archive, takes_unsteady=force)
-        readings.append((name, reading))
+    named = zip(files, names_of(files), strict=True)
+    readings = [(name, read_file(file, force=force)) for file, name in named]
     trend = trend_of(readings)
     return redaction_of(reading.plan for _, reading in readings)(trend) if redact else trend
 
@@ -404,9 +399,5 @@ def _places(file: Path) -> "Places":
 
 def _reading(file: Path, *, force: bool, redact: bool = False) -> "Reading":
     """Return the Reading of an archive; ``redact``: as it may be passed on."""
-    from prony.archive import open_archive
-    from prony.reading.study import read_archive
-
-    with open_archive(file) as archive:
-        reading = read_archive(archive, takes_unsteady=force)
+    reading = read_file(file, force=force)
     return redaction_of([reading.plan])(reading) if redact else reading

@@ -19,6 +19,7 @@ import typer
 
 from prony.cli.flat import flattened, option
 from prony.cli.options import MAX_SEED, duration_of, run_as_option, write_answer
+from prony.cli.patience import read_file
 from prony.cli.talk import say, status_of, terminate_as_interrupt
 from prony.errors import ExitCode, UsageError
 from prony.units import SECOND_NS, parse_percent
@@ -252,11 +253,7 @@ def _run(task: "Study") -> int:
 
 
 def _printed(kind: SelfTestKind, file: Path, asked: SelfTestOptions) -> int:
-    from prony.archive import open_archive
-    from prony.reading.study import read_archive
-
-    with open_archive(file) as archive:
-        reading = read_archive(archive)
+    reading = read_file(file)
     json_to = "-" if asked.as_json else None
     if kind is SelfTestKind.PLANTED:
         return _planted_status(file, reading, json_to)

@@ -8,7 +8,7 @@ import typer
 
 from prony.cli.flat import flattened, option
 from prony.cli.options import write_answer
-from prony.cli.patience import with_patience
+from prony.cli.patience import read_file, with_patience
 from prony.cli.trying import pairs_option
 from prony.errors import ExitCode, UsageError
 
@@ -74,15 +74,7 @@ def why(
 
 @with_patience
 def _found(file: Path, subject: str | None) -> "tuple[LimitedCell, ...]":
-    return _limited(_read(file), subject)
-
-
-def _read(file: Path) -> "Reading":
-    from prony.archive import open_archive
-    from prony.reading.study import read_archive
-
-    with open_archive(file) as archive:
-        return read_archive(archive)
+    return _limited(read_file(file), subject)
 
 
 def _limited(reading: "Reading", subject: str | None) -> "tuple[LimitedCell, ...]":

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
-from types import TracebackType
 from typing import Self, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -272,9 +271,7 @@ class Renewal:
         Thread(target=self._look, daemon=True).start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._is_over.set()
 
     def fresh(self) -> list[str] | None:
