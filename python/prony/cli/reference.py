@@ -26,7 +26,7 @@ Examples:
 """
 
 
-class Distribution(StrEnum):
+class DelayKind(StrEnum):
     """How the delay varies."""
 
     FIXED = "fixed"
@@ -47,8 +47,8 @@ class ReferenceOptions:
 
     port: int = option(8000, "The port; 0 takes a free one.", min=0, max=65535)
     delay: str = option("0ms", "Service time before each reply, such as 5ms.")
-    distribution: Distribution = option(
-        Distribution.FIXED, "How the delay varies; if exponential, --delay is the mean."
+    distribution: DelayKind = option(
+        DelayKind.FIXED, "How the delay varies; if exponential, --delay is the mean."
     )
     work: str = option("0ms", "CPU time that each request takes, such as 100us.")
     body: str = option("13B", "Size of the body, such as 64KiB.")
@@ -109,9 +109,9 @@ def _size(text: str) -> int:
         raise UsageError(f"`--body`: {error}") from None
 
 
-def _delay(text: str, distribution: Distribution) -> Json:
+def _delay(text: str, distribution: DelayKind) -> Json:
     delay_ns = wait_of("--delay", text)
-    if distribution is Distribution.EXPONENTIAL:
+    if distribution is DelayKind.EXPONENTIAL:
         return {"kind": "exponential", "mean_ns": delay_ns, "seed": 1}
     return {"kind": "fixed", "ns": delay_ns} if delay_ns else {"kind": "none"}
 
