@@ -370,9 +370,7 @@ def _cells(catalog: Catalog, names: Sequence[str], app: App, sandbox: SandboxCho
         request=check.request,
         timeout_ns=TIMEOUT_NS,
         grace_ns=TIMEOUT_NS,
-        expect_status=check.status,
-        expect_body=check.body,
-    )
+    ).expecting(check)
     for number, subject in enumerate(subjects_to_check(catalog, names, app)):
         yield Cell(number, subject, workload, sandbox=sandbox)
 

@@ -121,18 +121,8 @@ def asking(load: Workload, app: App, request: Request | None, paths: Sequence[Mi
     asked = replace(
         asked, headers=(*asked.headers, *own.headers), keep_alive=asked.keep_alive and own.keep_alive
     )
-    if check is None:
-        return replace(plain, request=asked)
-    return replace(
-        plain,
-        request=asked,
-        expect_status=check.status,
-        expect_body=check.body,
-        expect_statuses=check.statuses,
-        expect_headers=check.headers,
-        expect_body_contains=check.body_contains,
-        expect_body_sha256=check.body_sha256,
-    )
+    found = replace(plain, request=asked)
+    return found if check is None else found.expecting(check)
 
 
 def _expected(checks: Sequence[Check], requests: Sequence[Request]) -> Check | None:

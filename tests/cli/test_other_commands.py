@@ -237,9 +237,9 @@ def test_the_reference_server_serves_until_it_is_told_to_end_and_prints_its_coun
     [
         (["--port", "99999"], "`--port 99999`: expected at most 65535"),
         (["--delay", "5"], "`--delay`: `5` is not a duration"),
-        (["--distribution", "normal"], "`--distribution normal`: expected `fixed` or `exponential`"),
+        (["--distribution", "normal"], "`--distribution normal`: expected one of 'fixed', 'exponential'"),
         (["--body", "huge"], "`--body`: `huge` is not a size"),
-        (["--framing", "none"], "`--framing none`: expected `content_length`"),
+        (["--framing", "none"], "`--framing none`: expected one of 'content_length'"),
         (["--stall-after", "1s"], "`--stall-after` and `--stall-for` only work together"),
         (["--stall-after", "1s", "--stall-for", "0s"], "`--stall-for 0s`: expected more than zero"),
         (["--error-every", "0"], "`--error-every 0`: expected at least 1"),

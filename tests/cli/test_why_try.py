@@ -7,7 +7,8 @@ import pytest
 
 from golden import build
 from prony.catalog.schema.loader import load_catalog
-from prony.cli.why_try import Again, _as_run, _turned
+from prony.cli.why import WhyOptions
+from prony.cli.why_try import _as_run, _turned
 from prony.diagnosis.busy_slots import ADD_THREADS
 from prony.diagnosis.crowded import FEWER_WORKERS
 from prony.diagnosis.evidence import Confidence, Finding
@@ -50,7 +51,7 @@ def cell(app, targets, **subject):
 
 
 def again(app=None):
-    return Again(app, Path("mine"), 8, None, None)
+    return WhyOptions(app=app, directory=Path("mine"))
 
 
 def test_what_is_executed_is_what_was_typed_and_never_what_an_archive_says():

@@ -10,7 +10,7 @@ too low. The condition holds, or does not hold, when it does so in the whole ran
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
 
@@ -138,7 +138,7 @@ def judge_condition(
         holds = None if least is None else condition.shown(least, inf)
         is_own = holds is None and value.infinite
         return ConditionResult(condition, metric, None, holds, _OWN if is_own else value.reason)
-    low, high, reason = _range_of(metric)(recording, metric, value, is_limited)
+    low, high, reason = _range_of(recording, metric, value, is_limited)
     holds = condition.shown(low, high)
     return ConditionResult(condition, metric, value, holds, reason if holds is None else None)
 
@@ -164,36 +164,22 @@ _OWN = "the generator itself could not send some of the requests"
 _GIVEN_UP = "requests were given up, so it is a lower bound"
 
 
-def _range_of(metric: str) -> Callable[[Recording, str, float, bool], _Range]:
+def _range_of(recording: Recording, metric: str, value: float, is_limited: bool) -> _Range:
     if is_throughput(metric):
-        return _rate
+        return value, inf if is_limited else value, _LIMITED
     if metric in ("error_ratio", "success_ratio"):
-        return _ratio
+        return _ratio(recording, metric, value, is_limited)
     if metric in _LATENCIES:
-        return _latency
+        return _latency(recording, metric, value, is_limited)
     if METRICS[metric].unit is Unit.DURATION:
-        return _time
-    return _growing if grows_with_load(metric) else _exact
-
-
-def _exact(recording: Recording, metric: str, value: float, is_limited: bool) -> _Range:
-    del recording, metric, is_limited
-    return value, value, ""
-
-
-def _rate(recording: Recording, metric: str, value: float, is_limited: bool) -> _Range:
-    del recording, metric
-    return value, inf if is_limited else value, _LIMITED
+        return _time(recording, value, is_limited)
+    withheld = grows_with_load(metric) and _withheld(recording, is_limited)
+    return value, inf if withheld else value, _LIMITED
 
 
 def _withheld(recording: Recording, is_limited: bool) -> bool:
     """Return whether the server may have got less to do than was asked for."""
     return is_limited and not keeps_rate(recording)
-
-
-def _growing(recording: Recording, metric: str, value: float, is_limited: bool) -> _Range:
-    del metric
-    return value, inf if _withheld(recording, is_limited) else value, _LIMITED
 
 
 def _ratio(recording: Recording, metric: str, value: float, is_limited: bool) -> _Range:
@@ -205,8 +191,7 @@ def _ratio(recording: Recording, metric: str, value: float, is_limited: bool) ->
     return 0.0 if withheld else value, value + share, reason
 
 
-def _time(recording: Recording, metric: str, value: float, is_limited: bool) -> _Range:
-    del metric
+def _time(recording: Recording, value: float, is_limited: bool) -> _Range:
     if not is_limited:
         return value, value, _LIMITED
     return 0.0, value if recording.is_open else inf, _LIMITED
@@ -216,7 +201,7 @@ def _latency(recording: Recording, metric: str, value: float, is_limited: bool) 
     kind, population, statistic = metric.split("_")
     summary = latency_summaries(recording)[population, kind]
     is_censored = summary is not None and _is_lower_bound(summary, statistic)
-    low, high, _ = _time(recording, metric, value, is_limited)
+    low, high, _ = _time(recording, value, is_limited)
     return low, inf if is_censored else high, _LIMITED if is_limited else _GIVEN_UP
 
 

@@ -72,9 +72,7 @@ class CalibrationBench:
             DurationStop(self.effort.window_ns),
             request=check.request,
             warmup_ns=self.effort.warmup_ns,
-            expect_status=check.status,
-            expect_body=check.body,
-        )
+        ).expecting(check)
         named = replace(subject, name=f"reference server, {name}")
         return Cell(number, named, workload, sandbox=sandbox)
 

@@ -1,6 +1,7 @@
 """Which options apply to a run: an option that would change nothing is refused, not ignored."""
 
 from collections.abc import Container, Mapping
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 import typer
@@ -10,24 +11,8 @@ from prony.errors import UsageError
 if TYPE_CHECKING:
     from prony.cli.run_options import RunOptions
 
-# The options of a user's own app and its load, by parameter; a study's file sets these itself.
-_OF_OWN_APP = (
-    *("servers", "streams", "rate", "arrivals", "duration", "warmup", "timeout", "path", "method"),
-    *(
-        "header",
-        "body",
-        "form",
-        "keep_alive",
-        "requests_per_connection",
-        "connection_age",
-        "follow",
-        "groups",
-    ),
-    *("env", "env_file", "directories", "interface"),
-    *("expect_status", "expect_header", "expect_body", "expect_body_contains", "expect_body_sha256"),
-    "ready_timeout",
-    *("requirements", "python", "commands", "current", "no_current", "before_each"),
-)
+# Of the load on a user's own app, by parameter; a study's file sets these itself.
+_OF_ITS_LOAD = {"streams", "rate", "arrivals", "duration", "warmup", "timeout", "ready_timeout"}
 _OF_APP_ALONE = ("servers", "interface", "requirements", "python")
 _OF_ENVIRONMENT = (
     *("directories", "requirements", "python", "env", "env_file", "current", "no_current", "before_each"),
@@ -95,7 +80,12 @@ def _runs(source: str) -> str:
 
 
 def _refuse_in_study(typed: Mapping[str, str], study: str) -> None:
-    wrong = [typed[name] for name in _OF_OWN_APP if name in typed]
+    from prony.cli.load_options import AskOptions, CheckOptions
+    from prony.cli.run_options import AppOptions
+
+    groups = (AppOptions, AskOptions, CheckOptions)
+    of_own_app = {one.name for group in groups for one in fields(group)} | _OF_ITS_LOAD
+    wrong = [option for name, option in typed.items() if name in of_own_app]
     if wrong:
         shown = ", ".join(f"`{option}`" for option in wrong)
         raise UsageError(

@@ -1,12 +1,12 @@
 """``prony calibrate``: what Prony costs on this machine, which limits hold, and whether its engine is fit."""
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import typer
-
-from prony.cli.options import MAX_SEED
-from prony.cli.talk import say, show
+from prony.cli.flat import flattened, option
+from prony.cli.options import MAX_SEED, run_as_option, share_cpus_option
+from prony.cli.talk import say, show, status_of, terminate_as_interrupt
 from prony.errors import ExitCode
 from prony.units import seconds
 
@@ -17,12 +17,9 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 Examples:
-
   prony calibrate            what monitors and sandbox cost here, and whether the load engine is fit to
                              measure with (two and a half minutes); `prony host` shows it later
-
   prony calibrate --quick    fewer and shorter windows, wider intervals
-
   prony calibrate --json     the same as data
 """
 
@@ -30,17 +27,19 @@ Examples:
 TRIAL_OVERHEAD_S = 1.0
 
 
-def calibrate(
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer and shorter windows: about 45 s.")] = False,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of the random order.")] = 1,
-    run_as: Annotated[
-        str | None, typer.Option(help="The user that servers run as, when Prony is root.")
-    ] = None,
-    share_cpus: Annotated[
-        bool, typer.Option("--share-cpus", help="Let the server use all CPUs, the generator's too.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class CalibrateOptions:
+    """How thorough, and where."""
+
+    quick: bool = option(False, "Fewer and shorter windows: about 45 s.", "--quick")
+    seed: int = option(1, "Seed of the random order.", min=0, max=MAX_SEED)
+    run_as: str | None = run_as_option()
+    share_cpus: bool = share_cpus_option()
+    as_json: bool = option(False, "Print JSON.", "--json")
+
+
+@flattened
+def calibrate(asked: CalibrateOptions) -> int:
     """Measure the cost of Prony's monitors and sandbox on this machine, which limits hold, and whether the
     load engine is fit to measure with: its ceiling, its send lag, known delays, its noise.
 
@@ -55,12 +54,12 @@ def calibrate(
     from prony.sandbox.choice import gain_namespaces
 
     gain_namespaces()
-    user = resolve_user(run_as)
-    effort = QUICK if quick else USUAL
-    found = _measured(Commission(user, effort, seed, share_cpus), effort)
+    user = resolve_user(asked.run_as)
+    effort = QUICK if asked.quick else USUAL
+    found = _measured(Commission(user, effort, asked.seed, asked.share_cpus), effort)
     if not isinstance(found, int):
         path = keep(found, user.cache)
-        if as_json:
+        if asked.as_json:
             show(json.dumps(to_json(found), indent=2))
         else:
             TerminalReporter().write_report(calibration_document(found))
@@ -74,7 +73,6 @@ def _measured(order: "Commission", effort: "Effort") -> "Calibration | int":
     """Return the result, or the exit status of an interruption."""
     from prony.calibration.run import run_calibration as run
     from prony.cli.progress import StudyProgress
-    from prony.cli.talk import status_of, terminate_as_interrupt
 
     each_s = seconds(effort.window_ns + effort.warmup_ns) + TRIAL_OVERHEAD_S
     with terminate_as_interrupt(), StudyProgress(4 * effort.blocks, each_s) as progress:

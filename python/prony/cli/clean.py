@@ -11,9 +11,7 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 Examples:
-
   prony clean          end processes and remove files that a killed Prony left behind
-
   prony clean --all    also remove all environments and copies of apps; Prony builds them again when needed
 """
 

@@ -1,15 +1,15 @@
 """``prony compare``: two archives, two subjects of one archive, or saved loads."""
 
-import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prony.cli.options import write_output
-from prony.cli.patience import with_patience
+from prony.cli.flat import flattened, option
+from prony.cli.options import write_answer, write_output
+from prony.cli.patience import read_file, with_patience
 from prony.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -20,21 +20,35 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 Examples:
-
   prony compare before.prony after.prony                    the same subjects, measured twice
-
   prony compare study.prony gunicorn+hello uwsgi+hello      two subjects of one study, paired by block
-
   prony compare before.json after.json                      two loads saved by load --json
-
   prony compare before after                                folders of them: each is a run
-
   prony compare before.prony after.prony --fail-if 'rps < -5%'    for CI: 1 if shown, 3 if undecided
-
   prony compare before.prony after.prony --fail-if 'cpu > 5%' --junit limits.xml --markdown change.md
 """
 
 
+@dataclass(frozen=True, slots=True)
+class CompareOptions:
+    """What fails, and what is written."""
+
+    fail_if: list[str] | None = option(
+        None, "A change that counts as a failure, such as 'rps < -5%'; may be repeated."
+    )
+    force: bool = option(
+        False, "Compare even if machines or apps differ, or a pace was not steady.", "--force"
+    )
+    as_json: bool = option(False, "Print JSON.", "--json")
+    markdown_to: str | None = option(
+        None, "Write Markdown to a file, or to - (standard output).", "--markdown", metavar="OUT"
+    )
+    junit_to: str | None = option(
+        None, "Write each --fail-if as a test of JUnit's, for CI.", "--junit", metavar="OUT"
+    )
+
+
+@flattened
 @with_patience
 def compare(
     file: Annotated[Path, typer.Argument(help="The first archive, *.prony, or saved load, *.json.")],
@@ -45,54 +59,37 @@ def compare(
             help="A second archive, or two subjects; after a saved load, or a folder of them, another one.",
         ),
     ],
-    fail_if: Annotated[
-        list[str] | None,
-        typer.Option(help="A change that counts as a failure, such as 'rps < -5%'; may be repeated."),
-    ] = None,
-    force: Annotated[
-        bool,
-        typer.Option("--force", help="Compare even if machines or apps differ, or a pace was not steady."),
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    markdown_to: Annotated[
-        str | None,
-        typer.Option(
-            "--markdown", metavar="OUT", help="Write Markdown to a file, or to - (standard output)."
-        ),
-    ] = None,
-    junit_to: Annotated[
-        str | None,
-        typer.Option("--junit", metavar="OUT", help="Write each --fail-if as a test of JUnit's, for CI."),
-    ] = None,
+    asked: CompareOptions,
 ) -> int:
     """Show what changed between archives or loads, or how two subjects differ, and how sure that is."""
-    limits = tuple(_limit(text) for text in fail_if or ())
+    limits = tuple(_limit(text) for text in asked.fail_if or ())
     if len(others) not in (1, 2):
         raise UsageError(
             f"{len(others)} names after `{file}`; expected another archive, or two subjects of this one",
             hint="prony compare --help",
         )
-    if junit_to is not None and not limits:
+    if asked.junit_to is not None and not limits:
         raise UsageError("`--junit` writes what `--fail-if` asks; expected at least one of them")
-    said = [name for name, to in (("--markdown", markdown_to), ("--junit", junit_to)) if to == "-"]
-    if len(said) + as_json > 1:
+    outputs = (("--markdown", asked.markdown_to), ("--junit", asked.junit_to))
+    said = [name for name, to in outputs if to == "-"]
+    if len(said) + asked.as_json > 1:
         raise UsageError(f"`{said[0]} -`: something else goes to standard output; expected a file")
-    found = _found(file, others, limits, force=force)
-    if not said:
-        show_comparison(found, "-" if as_json else None)
-    _write(found, markdown_to, junit_to)
+    found = _found(file, others, limits, force=asked.force)
+    _write(found, asked, is_said=bool(said))
     return _status(found)
 
 
-def _write(found: "Versus", markdown_to: str | None, junit_to: str | None) -> None:
+def _write(found: "Versus", asked: CompareOptions, *, is_said: bool) -> None:
     from prony.faces.junit import junit
     from prony.faces.markdown import markdown
     from prony.report.compare import compare_document
 
-    if markdown_to is not None:
-        write_output(markdown(compare_document(found)).rstrip("\n"), markdown_to)
-    if junit_to is not None:
-        write_output(junit(found), junit_to)
+    if not is_said:
+        write_answer(found, lambda: compare_document(found), "-" if asked.as_json else None)
+    if asked.markdown_to is not None:
+        write_output(markdown(compare_document(found)).rstrip("\n"), asked.markdown_to)
+    if asked.junit_to is not None:
+        write_output(junit(found), asked.junit_to)
 
 
 def _found(file: Path, others: Sequence[str], limits: Sequence["ChangeLimit"], *, force: bool) -> "Versus":
@@ -112,18 +109,6 @@ def _found(file: Path, others: Sequence[str], limits: Sequence["ChangeLimit"], *
     return _archives(file, others, limits, force=force)
 
 
-def show_comparison(found: "Versus", json_to: str | None) -> None:
-    """Show a comparison, but beside JSON on standard output; ``json_to``: where that is written, if it is."""
-    from prony.faces.as_json import document_json
-    from prony.faces.terminal import TerminalReporter
-    from prony.report.compare import compare_document
-
-    if json_to != "-":
-        TerminalReporter().write_report(compare_document(found))
-    if json_to is not None:
-        write_output(json.dumps(document_json(found), indent=2), json_to)
-
-
 def _limit(text: str) -> "ChangeLimit":
     from prony.analysis.change import parse_limit
 
@@ -133,18 +118,10 @@ def _limit(text: str) -> "ChangeLimit":
         raise UsageError(f"`--fail-if`: {error}") from None
 
 
-def _read(file: Path, *, force: bool) -> "Reading":
-    from prony.archive import open_archive
-    from prony.reading.study import read_archive
-
-    with open_archive(file) as archive:
-        return read_archive(archive, takes_unsteady=force)
-
-
 def _subjects(file: Path, names: Sequence[str], limits: Sequence["ChangeLimit"], *, force: bool) -> "Versus":
     from prony.analysis.versus import matches
 
-    reading = _read(file, force=force)
+    reading = read_file(file, force=force)
     first, second = (_cells(reading, name, file) for name in names)
     found = matches(first, second, alike=False)
     sides = first[0].cell.subject.name, second[0].cell.subject.name
@@ -169,7 +146,7 @@ def _archives(
     from prony.analysis.versus import matches
 
     second = Path(others[0])
-    before, after = _read(first, force=force), _read(second, force=force)
+    before, after = read_file(first, force=force), read_file(second, force=force)
     single = all(len(reading.plan.subjects()) == 1 for reading in (before, after))
     found = matches(before.cells, after.cells, alike=not single)
     differ = _differences(before, after, found)

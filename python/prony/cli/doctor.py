@@ -17,11 +17,8 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 Examples:
-
   prony doctor                      what the servers of the catalogue lack here
-
   prony doctor bjoern waitress      only these two
-
   prony doctor embedded-servers     what the servers of a study lack
 """
 
@@ -46,7 +43,8 @@ def doctor(
     from prony.catalog.install.system import advise, find_system
     from prony.catalog.schema.loader import load_catalog
     from prony.faces.terminal import TerminalReporter
-    from prony.listing.servers import advice_document, advice_json
+    from prony.listing.servers import advice_document
+    from prony.model.shown import json_of
     from prony.runas import resolve_user
 
     known = load_catalog(tuple(catalog or ()))
@@ -59,7 +57,7 @@ def doctor(
         partial(has_python, user=user),
     )
     if as_json:
-        show(json.dumps(advice_json(advice), indent=2))
+        show(json.dumps(json_of(advice), indent=2))
     else:
         TerminalReporter().write(advice_document(advice))
     return ExitCode.COULD_NOT_MEASURE if advice.missing else ExitCode.DONE

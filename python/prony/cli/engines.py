@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 Examples:
-
   prony engines           which generators are installed, and how to get the others
-
   prony engines --json    the same, with what each counts or times wrongly
 """
 

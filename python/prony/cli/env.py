@@ -9,9 +9,7 @@ from prony.cli.talk import show
 
 EPILOG = """\
 Examples:
-
   prony env           environments, apps and runs in the cache, with their sizes
-
   prony env --json    the same as data
 """
 

@@ -1,15 +1,14 @@
 """A command whose options are fields of dataclasses: Typer reads one flat signature, people read groups.
 
-A dataclass of options has a ``PANEL``, the heading of its options in the help, and fields annotated like
-Typer's parameters. Must not know any option.
+A dataclass of options has fields made by `option`, and may have a ``PANEL``, the heading of its options in
+the help. Must not know any option.
 
 >>> from dataclasses import dataclass
 >>> from typing import ClassVar
->>> import typer
 >>> @dataclass(frozen=True)
 ... class Load:
 ...     PANEL: ClassVar[str] = "Load"
-...     rate: Annotated[float, typer.Option(help="Requests per second.")] = 1.0
+...     rate: float = option(1.0, "Requests per second.")
 >>> @flattened
 ... def command(name: str, load: Load) -> int:
 ...     return int(load.rate)
@@ -19,13 +18,22 @@ Typer's parameters. Must not know any option.
 
 import inspect
 from collections.abc import Callable, Iterator
-from copy import copy
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import field, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter
-from typing import Annotated, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
 
-from typer.models import ParameterInfo
+import typer
+
+_OPTION = "option"
+_T = TypeVar("_T")
+
+
+def option(default: _T, words: str, *names: str, **more: Any) -> _T:
+    """Return a field of a dataclass of options. ``words``: its help; ``names``: as it is typed, where that is
+    not the field's own name; ``more``: what else Typer's `Option` takes.
+    """
+    return field(default=default, metadata={_OPTION: (names, {"help": words, **more})})
 
 
 def flattened(command: Callable[..., int]) -> Callable[..., int]:
@@ -61,23 +69,11 @@ def _flat(parameter: Parameter) -> Iterator[Parameter]:
     if not (isinstance(group, type) and is_dataclass(group)):
         yield parameter.replace(kind=Parameter.KEYWORD_ONLY)
         return
-    hints = get_type_hints(group, include_extras=True)
-    for field in fields(group):
-        annotation = _in_panel(hints[field.name], vars(group)["PANEL"])
-        yield Parameter(field.name, Parameter.KEYWORD_ONLY, default=_default(field), annotation=annotation)
-
-
-def _default(field: "Field[object]") -> object:
-    return Parameter.empty if field.default is MISSING else field.default
-
-
-def _in_panel(annotation: object, panel: str) -> object:
-    """Return an annotated type whose option is shown under the heading ``panel``."""
-    if get_origin(annotation) is not Annotated:
-        raise TypeError(f"expected `Annotated[..., typer.Option(...)]`, not `{annotation}`")
-    kind, info = get_args(annotation)
-    if not isinstance(info, ParameterInfo):
-        raise TypeError(f"expected an option of Typer's, not `{info!r}`")
-    placed = copy(info)
-    placed.rich_help_panel = panel
-    return Annotated[kind, placed]
+    hints, panel = get_type_hints(group), vars(group).get("PANEL")
+    for one in fields(group):
+        if _OPTION not in one.metadata:
+            raise TypeError(f"`{group.__name__}.{one.name}`: expected `option(default, words)`")
+        names, more = one.metadata[_OPTION]
+        shown = typer.Option(*names, rich_help_panel=panel, **more)
+        annotation = Annotated.__class_getitem__((hints[one.name], shown))  # type: ignore[attr-defined]
+        yield Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default, annotation=annotation)

@@ -11,9 +11,7 @@ from prony.cli.talk import show
 
 EPILOG = """\
 Examples:
-
   prony fleet certificates ~/fleet                  for the scheduler, its workers and `prony load`
-
   prony fleet certificates ~/fleet --days 7         for a week
 """
 

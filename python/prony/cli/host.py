@@ -9,11 +9,8 @@ from prony.cli.talk import show
 
 EPILOG = """\
 Examples:
-
   prony host                       this machine, and what to change before a study
-
   prony host -c 10000              would 10,000 connections fit?
-
   prony host --json                the fingerprint as every archive keeps it
 """
 

@@ -92,61 +92,33 @@ _OF_ONE_LOAD = (
 
 EPILOG = """\
 Examples:
-
   prony load http://127.0.0.1:8000/ -c 100 -d 30s             closed loop, 100 connections
-
   prony load http://127.0.0.1:8000/ --rate 550 -d 3m          open loop: latency from the intended time
-
   prony load http://127.0.0.1:8000/ --stages 30s:100,2m:100-1k,30s:1k    a step, a ramp, a step
-
   prony load http://127.0.0.1:8000/ --stages 30s:10c,2m:10-200c    connections: a step, a ramp
-
   prony load http://127.0.0.1:8000/ -n 10000 -c 50            exactly 10,000 requests
-
   prony load http://127.0.0.1:8000/ --rate 200 -m POST -H 'Content-Type: text/plain' --body @order.txt
-
   prony load fcgi://127.0.0.1:9000/cart                       FastCGI; uwsgi:// and scgi:// likewise
-
   prony load https://localhost:8443/ --cacert ca.pem -c 50    TLS, verified by this authority
-
   prony load https://localhost:8443/ --http2 -c 10 --streams 10    HTTP/2, 100 requests at once
-
   prony load http://127.0.0.1:8000/ --http1.0 -c 50           HTTP/1.0, a connection a request
-
   prony load unix:/run/app.sock:/cart                         HTTP over a Unix socket
-
   prony load fcgi://unix:/run/app.sock:/cart                  another protocol over a Unix socket
-
   prony load http://127.0.0.1:8000/ --path /=9 --path /cart=1     a mix of paths, by their weights
-
   prony load http://127.0.0.1:8000/ --requests-from urls.csv      the requests of a file
-
   prony load http://127.0.0.1:8000/ --path '/items/{{id}}' --data ids.csv    values from a file
-
   prony load http://shop.example/ --resolve shop.example:80:127.0.0.1    this machine, by the server's name
-
   prony load http://me:secret@127.0.0.1:8000/ --follow 3      a password; redirects followed
-
   prony load http://127.0.0.1:8000/ -x http://127.0.0.1:3128  through an HTTP proxy
-
   prony load http://127.0.0.1:8000/ --requests-per-connection 100    as clients that come and go
-
   prony load http://127.0.0.1:8000/ --rate 550 --groups regions.toml    users near and far
-
   prony load http://127.0.0.1:8000/ --expect-status 200,3xx --expect-body-contains 'Your cart'
-
   prony load http://127.0.0.1:8000/ --rate 550 --fail-if 'p99 > 50ms' --fail-if 'errors > 0.1%'    for CI
-
   prony load http://127.0.0.1:8000/ --rate 1k --latencies all.csv --hdr-log load.hlog    raw latencies
-
   prony load http://127.0.0.1:8000/ --rate 550 -d 1h --prometheus prony.prom    for a dashboard
-
   prony load http://127.0.0.1:8000/ -c 20 --html load.html    with charts, for a browser: one file, no network
-
   prony load http://127.0.0.1:8000/ -c 20 --compare http://127.0.0.1:8001/    two servers, in turns
-
   prony load http://127.0.0.1:8000/ --rate 20k --fleet local:4    four generators that share the load
-
   prony load http://127.0.0.1:8000/ -c 10 --json -            the result as JSON (docs/reference/json.md)
 """
 
@@ -241,7 +213,8 @@ class _Asked:
         self.ask.check_wire(address.wire)
         load = _workload(target, self.pace, self.ask, self.protocol)
         paths = _paths(target, self.ask)
-        checked = _checked(self.files.of(load, paths), self.check)
+        checked = self.files.of(load, paths)
+        checked = checked.expecting(expected_of(self.check, checked.request))
         return checked.following(self.ask.follow), address
 
     def addresses(self, url: str) -> tuple[str, ...]:
@@ -422,19 +395,6 @@ def _paths(target: LoadTarget, ask: AskOptions) -> tuple[MixPath, ...]:
             hint=f"leave it out of the URL, and ask for it too: --path '{target.path}'",
         )
     return paths_of(ask.path)
-
-
-def _checked(workload: Workload, check: CheckOptions) -> Workload:
-    wanted = expected_of(check, workload.request)
-    return replace(
-        workload,
-        expect_status=wanted.status,
-        expect_statuses=wanted.statuses,
-        expect_headers=wanted.headers,
-        expect_body=wanted.body,
-        expect_body_contains=wanted.body_contains,
-        expect_body_sha256=wanted.body_sha256,
-    )
 
 
 def _condition(text: str) -> "LoadCondition":

@@ -3,20 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-import typer
-
-from prony.cli.options import MAX_SEED, MAX_THREADS, PacingOption
+from prony.cli.flat import option
+from prony.cli.options import MAX_SEED, MAX_THREADS, certificates_option, pacing_option, timeout_option
 from prony.engine.fleet.loss import OnLoss
 from prony.engine.target import HttpForm
 from prony.engine.ways import Way, connect_to_of, each, proxy_of, resolve_of
 from prony.errors import UsageError
 from prony.model.address import KEEPING, HttpVersion, Wire
-from prony.model.workload import MAX_HOPS, MAX_STREAMS, Arrivals
-
-RequestTimeout = Annotated[str, typer.Option(help="How long a request may take.")]
-
+from prony.model.workload import MAX_HOPS, MAX_STREAMS, Arrivals, Pacing
 
 # The engine's largest count; a day at its highest rate has fewer requests.
 _MAX_REQUESTS = 10**15
@@ -30,59 +26,39 @@ class AskOptions:
 
     PANEL: ClassVar[str] = "Requests"
 
-    path: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Ask for this path (/, or the URL's); several are a mix: --path /=9 --path /cart=1."
-        ),
-    ] = None
-    method: Annotated[
-        str | None,
-        typer.Option("-m", "--method", help="The method of the requests (GET; with --form POST)."),
-    ] = None
-    header: Annotated[
-        list[str] | None,
-        typer.Option("-H", "--header", help="A header of the requests, `Name: value`; may be repeated."),
-    ] = None
-    body: Annotated[
-        str | None, typer.Option(help="The body of the requests; @FILE reads it from a file.")
-    ] = None
-    form: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="Send a field of a multipart form, by POST; NAME=@FILE sends a file; may be repeated.",
-        ),
-    ] = None
-    keep_alive: Annotated[
-        bool | None,
-        typer.Option(
-            "--keepalive/--no-keepalive",
-            help="Keep connections, or open one for each request (kept; with HTTP/1.0 one for each).",
-        ),
-    ] = None
-    requests_per_connection: Annotated[
-        int | None,
-        typer.Option(min=1, max=_MAX_REQUESTS, help="End each connection after so many requests."),
-    ] = None
-    connection_age: Annotated[
-        str | None,
-        typer.Option(help="End each connection with the first reply after this time, such as 10s."),
-    ] = None
-    follow: Annotated[
-        int,
-        typer.Option(
-            min=0, max=MAX_HOPS, help="Follow up to so many redirects in a row, on the same server only (0)."
-        ),
-    ] = 0
-    groups: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Groups of users, such as those of regions, from this TOML file: each with a name, a share "
-            "of the load, a delay, a source address and headers; figures by group.",
-        ),
-    ] = None
+    path: list[str] | None = option(
+        None, "Ask for this path (/, or the URL's); several are a mix: --path /=9 --path /cart=1."
+    )
+    method: str | None = option(None, "The method of the requests (GET; with --form POST).", "-m", "--method")
+    header: list[str] | None = option(
+        None, "A header of the requests, `Name: value`; may be repeated.", "-H", "--header"
+    )
+    body: str | None = option(None, "The body of the requests; @FILE reads it from a file.")
+    form: list[str] | None = option(
+        None,
+        "Send a field of a multipart form, by POST; NAME=@FILE sends a file; may be repeated.",
+        metavar="NAME=VALUE",
+    )
+    keep_alive: bool | None = option(
+        None,
+        "Keep connections, or open one for each request (kept; with HTTP/1.0 one for each).",
+        "--keepalive/--no-keepalive",
+    )
+    requests_per_connection: int | None = option(
+        None, "End each connection after so many requests.", min=1, max=_MAX_REQUESTS
+    )
+    connection_age: str | None = option(
+        None, "End each connection with the first reply after this time, such as 10s."
+    )
+    follow: int = option(
+        0, "Follow up to so many redirects in a row, on the same server only (0).", min=0, max=MAX_HOPS
+    )
+    groups: Path | None = option(
+        None,
+        "Groups of users, such as those of regions, from this TOML file: each with a name, a share "
+        "of the load, a delay, a source address and headers; figures by group.",
+        metavar="FILE",
+    )
 
     @property
     def is_mix(self) -> bool:
@@ -110,14 +86,14 @@ class AskOptions:
 
         *Errors*: UsageError naming the option.
         """
-        for option, is_given, wires in (
+        for name, is_given, wires in (
             ("--follow", bool(self.follow), (Wire.HTTP,)),
             ("--requests-per-connection", self.requests_per_connection is not None, KEEPING),
             ("--connection-age", self.connection_age is not None, KEEPING),
         ):
             if is_given and wire not in wires:
                 known = " or ".join(wires)
-                raise UsageError(f"`{option}` does not work with {wire}; expected {known}")
+                raise UsageError(f"`{name}` does not work with {wire}; expected {known}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,29 +102,16 @@ class ProtocolOptions:
 
     PANEL: ClassVar[str] = "Protocol"
 
-    http1_0: Annotated[
-        bool,
-        typer.Option(
-            "--http1.0", help="Speak HTTP/1.0. With --keepalive, connections stay open if the server agrees."
-        ),
-    ] = False
-    http2: Annotated[
-        bool,
-        typer.Option(
-            "--http2",
-            help="Speak HTTP/2: over TLS if the server agrees (ALPN), else by prior knowledge (h2c).",
-        ),
-    ] = False
-    streams: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=MAX_STREAMS, help="With --http2: how many requests each connection has at once (1)."
-        ),
-    ] = None
-    allow_host: Annotated[
-        list[str] | None,
-        typer.Option(help="Allow load on this other machine; may be repeated."),
-    ] = None
+    http1_0: bool = option(
+        False, "Speak HTTP/1.0. With --keepalive, connections stay open if the server agrees.", "--http1.0"
+    )
+    http2: bool = option(
+        False, "Speak HTTP/2: over TLS if the server agrees (ALPN), else by prior knowledge (h2c).", "--http2"
+    )
+    streams: int | None = option(
+        None, "With --http2: how many requests each connection has at once (1).", min=1, max=MAX_STREAMS
+    )
+    allow_host: list[str] | None = option(None, "Allow load on this other machine; may be repeated.")
 
     @property
     def at_once(self) -> int:
@@ -200,40 +163,27 @@ class WayOptions:
 
     PANEL: ClassVar[str] = "Names and ways"
 
-    resolve: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="HOST:PORT:ADDRESS",
-            help="Take this address for a host, or several with commas between; may be repeated.",
-        ),
-    ] = None
-    connect_to: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="HOST1:PORT1:HOST2:PORT2",
-            help="Connect to the second host and port in place of the first; parts may be empty; may be "
-            "repeated.",
-        ),
-    ] = None
-    re_resolve: Annotated[
-        str | None,
-        typer.Option(
-            help="Look the name up again so often, such as 30s: new connections go to its addresses of then."
-        ),
-    ] = None
-    proxy: Annotated[
-        str | None,
-        typer.Option(
-            "-x",
-            "--proxy",
-            metavar="URL",
-            help="Go through this HTTP proxy, http://[USER:PASSWORD@]HOST:PORT; with TLS by CONNECT.",
-        ),
-    ] = None
-    proxy_user: Annotated[
-        str | None,
-        typer.Option(metavar="USER:PASSWORD", help="User and password for the proxy (Basic)."),
-    ] = None
+    resolve: list[str] | None = option(
+        None,
+        "Take this address for a host, or several with commas between; may be repeated.",
+        metavar="HOST:PORT:ADDRESS",
+    )
+    connect_to: list[str] | None = option(
+        None,
+        "Connect to the second host and port in place of the first; parts may be empty; may be repeated.",
+        metavar="HOST1:PORT1:HOST2:PORT2",
+    )
+    re_resolve: str | None = option(
+        None, "Look the name up again so often, such as 30s: new connections go to its addresses of then."
+    )
+    proxy: str | None = option(
+        None,
+        "Go through this HTTP proxy, http://[USER:PASSWORD@]HOST:PORT; with TLS by CONNECT.",
+        "-x",
+        "--proxy",
+        metavar="URL",
+    )
+    proxy_user: str | None = option(None, "User and password for the proxy (Basic).", metavar="USER:PASSWORD")
 
     @property
     def way(self) -> Way:
@@ -259,65 +209,43 @@ class PaceOptions:
 
     PANEL: ClassVar[str] = "Load"
 
-    connections: Annotated[
-        str | None,
-        typer.Option(
-            "-c",
-            "--connections",
-            help="Closed loop: this many connections (10). "
-            "Open loop: at most this many (as many as can be outstanding).",
-        ),
-    ] = None
-    rate: Annotated[
-        str | None,
-        typer.Option(
-            "--rate",
-            "-r",
-            help="Open loop: requests per second (550, 2.5k, 90/m), whatever the server does.",
-        ),
-    ] = None
-    stages: Annotated[
-        str | None,
-        typer.Option(
-            help="A load that changes in steps and ramps: of rates, 30s:100,2m:100-1k (open loop), "
-            "or of connections, 30s:10c,2m:10-100c (closed loop). All stages are the window."
-        ),
-    ] = None
-    arrivals: Annotated[
-        Arrivals, typer.Option(help="Open loop: evenly spaced, or at random as independent users arrive.")
-    ] = Arrivals.CONSTANT
-    seed: Annotated[
-        int, typer.Option(min=0, max=MAX_SEED, help="Seed of random arrivals, and of the order of a mix.")
-    ] = 1
-    requests: Annotated[
-        int | None,
-        typer.Option(
-            "-n", "--requests", min=1, max=_MAX_REQUESTS, help="Stop after exactly this many requests."
-        ),
-    ] = None
-    duration: Annotated[str | None, typer.Option("-d", "--duration", help="Length of the window (10s).")] = (
-        None
+    connections: str | None = option(
+        None,
+        "Closed loop: this many connections (10). "
+        "Open loop: at most this many (as many as can be outstanding).",
+        "-c",
+        "--connections",
     )
-    warmup: Annotated[
-        str | None,
-        typer.Option(help="The same load before the window, not recorded (0s; with --rate and no -n 1s)."),
-    ] = None
-    timeout: RequestTimeout = "10s"
-    connect_timeout: Annotated[
-        str | None,
-        typer.Option(
-            help="How long a request may wait for a connection; --timeout then limits the wait for "
-            "its reply alone (without this option: both together)."
-        ),
-    ] = None
-    grace: Annotated[
-        str | None,
-        typer.Option(help="How long to wait for replies after the window (the sum of the time-outs)."),
-    ] = None
-    threads: Annotated[
-        int | None, typer.Option(min=1, max=MAX_THREADS, help="Worker threads (half the CPUs).")
-    ] = None
-    pacing: PacingOption = None
+    rate: str | None = option(
+        None, "Open loop: requests per second (550, 2.5k, 90/m), whatever the server does.", "--rate", "-r"
+    )
+    stages: str | None = option(
+        None,
+        "A load that changes in steps and ramps: of rates, 30s:100,2m:100-1k (open loop), "
+        "or of connections, 30s:10c,2m:10-100c (closed loop). All stages are the window.",
+    )
+    arrivals: Arrivals = option(
+        Arrivals.CONSTANT, "Open loop: evenly spaced, or at random as independent users arrive."
+    )
+    seed: int = option(1, "Seed of random arrivals, and of the order of a mix.", min=0, max=MAX_SEED)
+    requests: int | None = option(
+        None, "Stop after exactly this many requests.", "-n", "--requests", min=1, max=_MAX_REQUESTS
+    )
+    duration: str | None = option(None, "Length of the window (10s).", "-d", "--duration")
+    warmup: str | None = option(
+        None, "The same load before the window, not recorded (0s; with --rate and no -n 1s)."
+    )
+    timeout: str = timeout_option()
+    connect_timeout: str | None = option(
+        None,
+        "How long a request may wait for a connection; --timeout then limits the wait for "
+        "its reply alone (without this option: both together).",
+    )
+    grace: str | None = option(
+        None, "How long to wait for replies after the window (the sum of the time-outs)."
+    )
+    threads: int | None = option(None, "Worker threads (half the CPUs).", min=1, max=MAX_THREADS)
+    pacing: Pacing | None = pacing_option()
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,26 +254,20 @@ class CheckOptions:
 
     PANEL: ClassVar[str] = "Valid replies"
 
-    expect_status: Annotated[
-        str | None, typer.Option(help="Only these statuses are a success, such as 200,204,3xx (200 to 399).")
-    ] = None
-    expect_header: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Only with this header, 'Name: value' (parameters may follow the value) or 'Name'; may be "
-            "repeated."
-        ),
-    ] = None
-    expect_body: Annotated[
-        str | None, typer.Option(help="Only this body is a success; @FILE reads it from a file.")
-    ] = None
-    expect_body_contains: Annotated[
-        list[str] | None,
-        typer.Option(help="Only with this text in the body; @FILE reads it from a file; may be repeated."),
-    ] = None
-    expect_body_sha256: Annotated[
-        str | None, typer.Option(help="Only with this SHA-256 of the body, as sha256sum prints it.")
-    ] = None
+    expect_status: str | None = option(
+        None, "Only these statuses are a success, such as 200,204,3xx (200 to 399)."
+    )
+    expect_header: list[str] | None = option(
+        None,
+        "Only with this header, 'Name: value' (parameters may follow the value) or 'Name'; may be repeated.",
+    )
+    expect_body: str | None = option(None, "Only this body is a success; @FILE reads it from a file.")
+    expect_body_contains: list[str] | None = option(
+        None, "Only with this text in the body; @FILE reads it from a file; may be repeated."
+    )
+    expect_body_sha256: str | None = option(
+        None, "Only with this SHA-256 of the body, as sha256sum prints it."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,16 +276,12 @@ class GateOptions:
 
     PANEL: ClassVar[str] = "Failing"
 
-    fail_if: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A condition that fails the load, such as 'p99 > 50ms', 'max of ok > 1s', 'rate < 500' or "
-            "'errors > 0.1%'; may be repeated."
-        ),
-    ] = None
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 3 unless the generator is shown not to be the limit.")
-    ] = False
+    fail_if: list[str] | None = option(
+        None,
+        "A condition that fails the load, such as 'p99 > 50ms', 'max of ok > 1s', 'rate < 500' or "
+        "'errors > 0.1%'; may be repeated.",
+    )
+    strict: bool = option(False, "Exit with 3 unless the generator is shown not to be the limit.", "--strict")
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,17 +290,14 @@ class PairOptions:
 
     PANEL: ClassVar[str] = "Two servers"
 
-    compare: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Load this URL too, in turns with the first, in windows of 2s or more, and compare both.",
-        ),
-    ] = None
-    pairs: Annotated[
-        int,
-        typer.Option(min=_LEAST_PAIRS, max=10_000, help="With --compare: how many windows each of them has."),
-    ] = 20
+    compare: str | None = option(
+        None,
+        "Load this URL too, in turns with the first, in windows of 2s or more, and compare both.",
+        metavar="URL",
+    )
+    pairs: int = option(
+        20, "With --compare: how many windows each of them has.", min=_LEAST_PAIRS, max=10_000
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,25 +306,17 @@ class FleetOptions:
 
     PANEL: ClassVar[str] = "Several generators"
 
-    fleet: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WHERE",
-            help="Share the load among several generators: local:4, four on this machine; "
-            "hosts.toml, the machines of a file, over SSH; tls://HOST:PORT or "
-            "tcp://127.0.0.1:PORT, the workers of a Dask scheduler.",
-        ),
-    ] = None
-    fleet_certificates: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="With tls://: the folder that `prony fleet certificates DIR` made."),
-    ] = None
-    on_loss: Annotated[
-        OnLoss,
-        typer.Option(
-            help="When a generator is lost: the load is invalid, or the account of the others is kept."
-        ),
-    ] = OnLoss.INVALID
+    fleet: str | None = option(
+        None,
+        "Share the load among several generators: local:4, four on this machine; "
+        "hosts.toml, the machines of a file, over SSH; tls://HOST:PORT or "
+        "tcp://127.0.0.1:PORT, the workers of a Dask scheduler.",
+        metavar="WHERE",
+    )
+    fleet_certificates: Path | None = certificates_option()
+    on_loss: OnLoss = option(
+        OnLoss.INVALID, "When a generator is lost: the load is invalid, or the account of the others is kept."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,26 +325,17 @@ class ResultOptions:
 
     PANEL: ClassVar[str] = "Output"
 
-    json_to: Annotated[
-        str | None,
-        typer.Option("--json", help="Write the result as JSON to this file; - is standard output."),
-    ] = None
-    html_to: Annotated[
-        str | None,
-        typer.Option("--html", help="Write a page with charts to this file.", metavar="OUT"),
-    ] = None
-    latencies: Annotated[
-        Path | None,
-        typer.Option(help="Write each request to this CSV file while the load runs: times, end, bytes."),
-    ] = None
-    hdr_log: Annotated[
-        Path | None, typer.Option(help="Write the latencies of each second as a log of HdrHistogram.")
-    ] = None
-    prometheus: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write metrics for Prometheus to this file, every 5 s and at the end: a *.prom for the "
-            "textfile collector of its node exporter.",
-        ),
-    ] = None
+    json_to: str | None = option(
+        None, "Write the result as JSON to this file; - is standard output.", "--json"
+    )
+    html_to: str | None = option(None, "Write a page with charts to this file.", "--html", metavar="OUT")
+    latencies: Path | None = option(
+        None, "Write each request to this CSV file while the load runs: times, end, bytes."
+    )
+    hdr_log: Path | None = option(None, "Write the latencies of each second as a log of HdrHistogram.")
+    prometheus: Path | None = option(
+        None,
+        "Write metrics for Prometheus to this file, every 5 s and at the end: a *.prom for the "
+        "textfile collector of its node exporter.",
+        metavar="FILE",
+    )

@@ -6,13 +6,14 @@ from random import Random
 from time import monotonic
 
 from prony.analysis.load_pairs import LoadPair, LoadSide, PairedLoads, compare_load_pairs
-from prony.cli.compare import show_comparison
 from prony.cli.load_progress import SAY_EVERY_S, LoadProgress
+from prony.cli.options import write_answer
 from prony.cli.talk import say
 from prony.engine.base import Engine
 from prony.errors import ExitCode
 from prony.model.recording import Recording
 from prony.model.sandbox import EngineSeat
+from prony.report.compare import compare_document
 
 
 def compare_loads(asked: PairedLoads, engine: Engine, json_to: str | None) -> int:
@@ -20,7 +21,7 @@ def compare_loads(asked: PairedLoads, engine: Engine, json_to: str | None) -> in
     dropped: list[Recording] = []
     pairs = list(_pairs(asked, engine, dropped))
     found = compare_load_pairs(asked, pairs, len(dropped))
-    show_comparison(found, json_to)
+    write_answer(found, lambda: compare_document(found), json_to)
     if dropped:
         return ExitCode.INTERRUPTED
     # A side that answered nothing has not been measured.

@@ -18,7 +18,6 @@ import sys
 from collections import deque
 from collections.abc import Iterator
 from time import monotonic
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from prony.cli.talk import say
@@ -160,9 +159,7 @@ class LiveLine:
             self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._live:
             self._live.stop()
 
@@ -196,10 +193,8 @@ class LoadProgress:
         self._line.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._line.__exit__(kind, error, trace)
+    def __exit__(self, *_: object) -> None:
+        self._line.__exit__()
 
     def on_event(self, event: Json) -> None:
         """Show a progress event of the engine, and say first what this machine does not allow."""

@@ -214,7 +214,8 @@ def app_with(names: Iterable[str] = COMMANDS) -> typer.Typer:
     app = _without_commands()
     for name in names:
         module = import_module(f"prony.cli.{name}")
-        app.command(name, cls=PanelCommand, epilog=module.EPILOG)(getattr(module, name))
+        # After this mark click leaves the lines as they are.
+        app.command(name, cls=PanelCommand, epilog=f"\b\n{module.EPILOG}")(getattr(module, name))
     return app
 
 

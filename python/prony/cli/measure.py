@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.cli.talk import say, show
+from prony.cli.patience import read_file
+from prony.cli.talk import say, show, status_of, terminate_as_interrupt
 from prony.cli.variables import whole_command
 from prony.errors import ArchiveError, ExitCode, HostError, SubjectError
 from prony.model.facts import Fingerprint
@@ -32,7 +33,6 @@ def floors_of(fingerprint: Fingerprint) -> "tuple[Floor, ...]":
     """Return the stored floors of the machine with this fingerprint, often none: a user without a home and
     a cache has none, and reads all the same.
     """
-    from prony.errors import HostError
     from prony.host.noise_floors import kept_floors
     from prony.runas import resolve_user
 
@@ -88,7 +88,6 @@ def cpus_of(plan: "Plan") -> dict[str, int]:
 def run_and_report(task: "Study", ending: Ending) -> int:
     """Run the study, report it, and return the exit status; an interruption keeps finished trials."""
     from prony.cli.progress import StudyProgress
-    from prony.cli.talk import status_of, terminate_as_interrupt
     from prony.factors import grid_words
     from prony.study import run_study
     from prony.study.extent import extent_of
@@ -143,12 +142,12 @@ def end(out: Path, ending: Ending, status: int = ExitCode.DONE) -> int:
 def _report(out: Path, ending: Ending) -> None:
     from prony.cli.options import write_output
     from prony.cli.pages import page_beside
-    from prony.cli.report import report_data, show_full_report, show_report
+    from prony.cli.report import report_data, show_report
 
     json_to = ending.json_to
     page = page_beside(out) if ending.page else None
     if json_to != "-":
-        (show_full_report if ending.full else show_report)(out)
+        show_report(out, full=ending.full)
         if ending.full:
             show(f"\nArchive: {out}")
             if page is not None:
@@ -220,12 +219,7 @@ def _valid_replies(trial: "Trial") -> int:
 
 
 def _has_qualified(out: Path) -> bool:
-    from prony.archive import open_archive
-    from prony.reading.study import read_archive
-
-    with open_archive(out) as archive:
-        groups = read_archive(archive).groups
-    return any(cell.unqualified is None for group in groups for cell in group.cells)
+    return any(cell.unqualified is None for cell in read_file(out).cells)
 
 
 def dry_run(task: "Study") -> None:

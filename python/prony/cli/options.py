@@ -6,16 +6,17 @@ What a shell completes is read without the rest of the catalogue.
 """
 
 import errno
+import json
 import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated, TypeVar
-
-import typer
+from typing import TYPE_CHECKING, TypeVar
 
 from prony.catalog import DATA
+from prony.cli.flat import option
 from prony.cli.talk import show, show_page
 from prony.drafts import write_whole
 from prony.errors import UsageError
@@ -31,14 +32,26 @@ from prony.model.exchange import (
 from prony.model.workload import MAX_CONNECTIONS, MAX_RATE_PER_S, ConnectionStage, Pacing, RateStage
 from prony.units import DAY_NS, MIB, parse_bytes, parse_duration, parse_rate
 
-PacingOption = Annotated[
-    Pacing | None,
-    typer.Option(
-        "--pacing",
-        help="Open loop: how to wait for the next send: sleep and spin (precise, the default), or only sleep "
-        "(economical, when CPUs are shared).",
-    ),
-]
+if TYPE_CHECKING:
+    from prony.report.document import Document
+
+certificates_option: Callable[[], Path | None] = partial(
+    option, None, "With tls://: the folder that `prony fleet certificates DIR` made.", metavar="DIR"
+)
+timeout_option = partial(option, "10s", "How long a request may take.")
+run_as_option: Callable[[], str | None] = partial(
+    option, None, "The user that servers run as, when Prony is root."
+)
+share_cpus_option = partial(
+    option, False, "Let the server use all CPUs, the generator's too.", "--share-cpus"
+)
+trust_build_option = partial(option, False, "Build packages outside of the sandbox.", "--trust-build")
+pacing_option: Callable[[], Pacing | None] = partial(
+    option,
+    None,
+    "Open loop: how to wait for the next send: sleep and spin (precise, the default), or only sleep "
+    "(economical, when CPUs are shared).",
+)
 
 
 def pacing_of(wish: Pacing | None, *, shares_cpus: bool) -> Pacing:
@@ -352,6 +365,19 @@ def write_output(text: str, where: str) -> None:
         write_whole(path, text + "\n")
     except OSError as error:
         raise UsageError(f"cannot write `{where}`: {error.strerror}") from None
+
+
+def write_answer(value: object, document: "Callable[[], Document]", json_to: str | None) -> None:
+    """Print a document, but beside JSON on standard output; write ``value`` as JSON to ``json_to``, if it is
+    not null.
+    """
+    from prony.faces.as_json import document_json
+    from prony.faces.terminal import TerminalReporter
+
+    if json_to != "-":
+        TerminalReporter().write_report(document())
+    if json_to is not None:
+        write_output(json.dumps(document_json(value), indent=2), json_to)
 
 
 def write_html(page: str, where: str) -> None:

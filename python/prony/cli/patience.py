@@ -10,12 +10,15 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from prony.deadline import cpu_deadline
 from prony.errors import ArchiveError, UsageError
 from prony.trees import walk
 from prony.units import MIB
+
+if TYPE_CHECKING:
+    from prony.reading.study import Reading
 
 _AT_LEAST_S = 9.0
 _FOR_EACH_MIB_S = 2.0
@@ -40,6 +43,18 @@ def with_patience(command: Callable[_P, _R]) -> Callable[_P, _R]:
             return command(*typed, **options)
 
     return limited
+
+
+def read_file(file: Path, *, force: bool = False) -> "Reading":
+    """Return the Reading of an archive. ``force``: subjects whose pace was not steady enter verdicts.
+
+    *Errors*: ArchiveError.
+    """
+    from prony.archive import open_archive
+    from prony.reading.study import read_archive
+
+    with open_archive(file) as archive:
+        return read_archive(archive, takes_unsteady=force)
 
 
 def _too_much(allowed_s: float) -> ArchiveError:

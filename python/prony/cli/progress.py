@@ -5,7 +5,6 @@ It must cost little, because it runs on the generator's CPUs.
 
 import time
 from collections import deque
-from types import TracebackType
 from typing import Self
 
 from prony.analysis.account import Tally, tally
@@ -42,10 +41,8 @@ class StudyProgress(StudyListener):
         self._line.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._line.__exit__(kind, error, trace)
+    def __exit__(self, *_: object) -> None:
+        self._line.__exit__()
 
     def notice(self, text: str) -> None:
         """Print a line that stays."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from prony.cli.options import duration_of, wait_of
 from prony.cli.run_options import SureOptions
 from prony.errors import UsageError
-from prony.units import SECOND_NS, seconds
+from prony.units import SECOND_NS, parse_percent, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,8 +107,6 @@ def with_length(
 
 
 def _share(text: str) -> float:
-    from prony.units import parse_percent
-
     try:
         share = parse_percent(text)
     except ValueError as error:
@@ -193,7 +191,6 @@ def _looking(plan: "Plan", text: str, sure: SureOptions) -> "Plan":
 
 def _precision(text: str, sure: SureOptions) -> "Precision":
     from prony.model.plan import Precision
-    from prony.units import parse_percent
 
     try:
         target = parse_percent(text)

@@ -3,84 +3,86 @@
 import json
 import signal
 import threading
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
+from prony.cli.flat import flattened, option
 from prony.cli.options import MAX_THREADS, duration_of, optional, wait_of
 from prony.cli.talk import say, show
-from prony.errors import UsageError
+from prony.errors import ExitCode, UsageError
 from prony.model.shapes import Json
 from prony.units import parse_bytes
 
 EPILOG = """\
 Examples:
-
   prony reference --port 8000                              a plain reply, as fast as possible
-
   prony reference --delay 100ms                            a remote API
-
   prony reference --delay 5ms --distribution exponential   service times that vary
-
   prony reference --work 100us --threads 2                 100 us of CPU a request
-
   prony reference --error-every 20                         5 % of 503
-
   prony reference --stall-after 3s --stall-for 2s          a freeze
-
   prony reference --tls-cert server.pem --tls-key server.key    TLS
 """
 
 
-FRAMINGS = ("content_length", "chunked", "close_delimited")
+class DelayKind(StrEnum):
+    """How the delay varies."""
+
+    FIXED = "fixed"
+    EXPONENTIAL = "exponential"
 
 
-def reference(
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 8000,
-    delay: Annotated[str, typer.Option(help="Service time before each reply, such as 5ms.")] = "0ms",
-    distribution: Annotated[
-        str, typer.Option(help="How the delay varies: fixed or exponential (then --delay is the mean).")
-    ] = "fixed",
-    work: Annotated[str, typer.Option(help="CPU time that each request takes, such as 100us.")] = "0ms",
-    body: Annotated[str, typer.Option(help="Size of the body, such as 64KiB.")] = "13B",
-    framing: Annotated[
-        str, typer.Option(help="content_length, chunked or close_delimited.")
-    ] = "content_length",
-    error_every: Annotated[
-        int | None, typer.Option(min=1, help="Answer every n-th request with 503.")
-    ] = None,
-    silent_every: Annotated[int | None, typer.Option(min=1, help="Never answer every n-th request.")] = None,
-    close_after: Annotated[
-        int | None, typer.Option(min=1, help="Close each connection after n replies.")
-    ] = None,
-    reset_after: Annotated[
-        int | None, typer.Option(min=1, help="Reset each connection within its n-th reply.")
-    ] = None,
-    stall_after: Annotated[str | None, typer.Option(help="Freeze this long after the first request.")] = None,
-    stall_for: Annotated[str | None, typer.Option(help="How long the freeze lasts.")] = None,
-    threads: Annotated[int, typer.Option(min=1, max=MAX_THREADS, help="Number of serving threads.")] = 1,
-    tls_cert: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Speak TLS with this certificate, a PEM file.")
-    ] = None,
-    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="PEM file of its key.")] = None,
-) -> None:
+class Framing(StrEnum):
+    """How a reply says where it ends."""
+
+    CONTENT_LENGTH = "content_length"
+    CHUNKED = "chunked"
+    CLOSE_DELIMITED = "close_delimited"
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceOptions:
+    """What the server does."""
+
+    port: int = option(8000, "The port; 0 takes a free one.", min=0, max=65535)
+    delay: str = option("0ms", "Service time before each reply, such as 5ms.")
+    distribution: DelayKind = option(
+        DelayKind.FIXED, "How the delay varies; if exponential, --delay is the mean."
+    )
+    work: str = option("0ms", "CPU time that each request takes, such as 100us.")
+    body: str = option("13B", "Size of the body, such as 64KiB.")
+    framing: Framing = option(Framing.CONTENT_LENGTH, "How a reply says where it ends.")
+    error_every: int | None = option(None, "Answer every n-th request with 503.", min=1)
+    silent_every: int | None = option(None, "Never answer every n-th request.", min=1)
+    close_after: int | None = option(None, "Close each connection after n replies.", min=1)
+    reset_after: int | None = option(None, "Reset each connection within its n-th reply.", min=1)
+    stall_after: str | None = option(None, "Freeze this long after the first request.")
+    stall_for: str | None = option(None, "How long the freeze lasts.")
+    threads: int = option(1, "Number of serving threads.", min=1, max=MAX_THREADS)
+    tls_cert: Path | None = option(None, "Speak TLS with this certificate, a PEM file.", metavar="FILE")
+    tls_key: Path | None = option(None, "PEM file of its key.", metavar="FILE")
+
+
+@flattened
+def reference(asked: ReferenceOptions) -> int:
     """Start a server with exactly known delays, stalls and errors; Ctrl-C prints its counts."""
     config: Json = {
-        "port": port,
-        "threads": threads,
-        "framing": _framing(framing),
-        "body_bytes": _size(body),
-        "delay": _delay(delay, distribution),
-        "work_ns": wait_of("--work", work),
-        "error_every": error_every,
-        "silent_every": silent_every,
-        "close_after": close_after,
-        "reset_after": reset_after,
-        "stall": _stall(stall_after, stall_for),
-        "tls": _tls(tls_cert, tls_key),
+        "port": asked.port,
+        "threads": asked.threads,
+        "framing": asked.framing,
+        "body_bytes": _size(asked.body),
+        "delay": _delay(asked.delay, asked.distribution),
+        "work_ns": wait_of("--work", asked.work),
+        "error_every": asked.error_every,
+        "silent_every": asked.silent_every,
+        "close_after": asked.close_after,
+        "reset_after": asked.reset_after,
+        "stall": _stall(asked.stall_after, asked.stall_for),
+        "tls": _tls(asked.tls_cert, asked.tls_key),
     }
     _serve(config)
+    return ExitCode.DONE
 
 
 def _serve(config: Json) -> None:
@@ -100,12 +102,6 @@ def _serve(config: Json) -> None:
         show(json.dumps(json.loads(server.counts()), indent=2))
 
 
-def _framing(text: str) -> str:
-    if text not in FRAMINGS:
-        raise UsageError(f"`--framing {text}`: expected {', '.join(f'`{name}`' for name in FRAMINGS)}")
-    return text
-
-
 def _size(text: str) -> int:
     try:
         return parse_bytes(text)
@@ -113,15 +109,11 @@ def _size(text: str) -> int:
         raise UsageError(f"`--body`: {error}") from None
 
 
-def _delay(text: str, distribution: str) -> Json:
+def _delay(text: str, distribution: DelayKind) -> Json:
     delay_ns = wait_of("--delay", text)
-    match distribution:
-        case "fixed":
-            return {"kind": "fixed", "ns": delay_ns} if delay_ns else {"kind": "none"}
-        case "exponential":
-            return {"kind": "exponential", "mean_ns": delay_ns, "seed": 1}
-        case _:
-            raise UsageError(f"`--distribution {distribution}`: expected `fixed` or `exponential`")
+    if distribution is DelayKind.EXPONENTIAL:
+        return {"kind": "exponential", "mean_ns": delay_ns, "seed": 1}
+    return {"kind": "fixed", "ns": delay_ns} if delay_ns else {"kind": "none"}
 
 
 def _tls(certificate: Path | None, key: Path | None) -> Json | None:

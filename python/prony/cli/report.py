@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prony.cli.options import write_html, write_output
+from prony.cli.options import write_answer, write_html, write_output
 from prony.cli.pages import (
     names_of,
     place_beside,
@@ -24,18 +24,15 @@ from prony.cli.pages import (
     write_pictures,
     write_site,
 )
-from prony.cli.patience import with_patience
+from prony.cli.patience import read_file, with_patience
 from prony.cli.talk import say, show
 from prony.errors import UsageError
 from prony.escapes import escaped
 from prony.model.shapes import Json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from prony.faces.over_sheets import Sheet
     from prony.model.plan import Plan
-    from prony.model.shapes import Json
     from prony.reading.across import SessionPart, Sessions
     from prony.reading.study import Reading
     from prony.reading.trend import Trend
@@ -61,9 +58,9 @@ class _Several:
     """Several archives in each form."""
 
     document: "Document"
-    data: "Callable[[], Json]"
+    data: Callable[[], Json]
     page: Callable[[], str]
-    sheets: "Callable[[], tuple[Sheet, ...]]"
+    sheets: Callable[[], "tuple[Sheet, ...]"]
     pictures: Callable[[], Iterator[tuple[str, bytes]]]
 
 
@@ -191,50 +188,30 @@ def _same_cells(files: Sequence[Path], output: SeveralShown) -> _Several:
 
 def _trend(files: Sequence[Path], *, force: bool, redact: bool) -> "Trend":
     """Return what archives have in common, the oldest first."""
-    from prony.archive import open_archive
-    from prony.reading.study import read_archive
     from prony.reading.trend import trend_of
 
-    readings = []
-    for file, name in zip(files, names_of(files), strict=True):
-        with open_archive(file) as archive:
-            reading = read_archive(archive, takes_unsteady=force)
-        readings.append((name, reading))
+    named = zip(files, names_of(files), strict=True)
+    readings = [(name, read_file(file, force=force)) for file, name in named]
     trend = trend_of(readings)
     return redaction_of(reading.plan for _, reading in readings)(trend) if redact else trend
 
 
 EPILOG = """\
 Examples:
-
   prony report embedded-servers.prony           the answer, on one screen
-
   prony report embedded-servers.prony --full    all tables, claims and notes, then the answer
-
   prony report embedded-servers.prony --json    the same as data (docs/reference/json.md)
-
   prony report --schema > report.schema.json    the JSON Schema of it
-
   prony report embedded-servers.prony --markdown report.md    the same as a page or for an issue
-
   prony report embedded-servers.prony --html report.html    with charts, for a browser: one file, no network
-
   prony report embedded-servers.prony --html report.html --redact    to pass on
-
   prony report embedded-servers.prony --figures pictures    every chart as SVG and PNG
-
   prony report monday.prony tuesday.prony wednesday.prony    sessions of one plan: what differs between them
-
   prony report monday.prony tuesday.prony --html sessions.html    the same with charts
-
   prony report v1.prony v2.prony --html trend.html    of other plans: the same cells over versions or days
-
   prony report v1.prony v2.prony --figures pictures --csv figures    its charts and tables, as of one archive
-
   prony report archives --site public    the pages of all archives of a folder, with an index
-
   prony report embedded-servers.prony --csv figures    each table as a file (docs/reference/report-csv.md)
-
   prony report shop-tune --html tune.html       the search of `prony tune`: who was dropped when, and why
 """
 
@@ -337,7 +314,7 @@ def report(
     if as_json:
         show(json.dumps(report_data(file, force=force, redact=redact), indent=2))
     else:
-        (show_full_report if full else show_report)(file, force=force, redact=redact)
+        show_report(file, full=full, force=force, redact=redact)
 
 
 def _report_search(folder: Path, html_to: str | None, refused: Sequence[str], *, as_json: bool) -> None:
@@ -347,8 +324,6 @@ def _report_search(folder: Path, html_to: str | None, refused: Sequence[str], *,
     that is no answer.
     """
     from prony.cli.tune_search import read_search
-    from prony.faces.as_json import document_json
-    from prony.faces.terminal import TerminalReporter
     from prony.page.tune import page_of_tune
     from prony.tune.answer import answer_document
 
@@ -357,10 +332,8 @@ def _report_search(folder: Path, html_to: str | None, refused: Sequence[str], *,
         raise UsageError(f"`{refused[0]}`: a search for settings has text, --json and --html alone")
     if html_to is not None:
         write_html(page_of_tune(found), html_to)
-    elif as_json:
-        show(json.dumps(document_json(found), indent=2))
     else:
-        TerminalReporter().write_report(answer_document(found))
+        write_answer(found, lambda: answer_document(found), "-" if as_json else None)
 
 
 def _page_of(full: bool) -> "Callable[[Reading], Document]":
@@ -401,22 +374,19 @@ def report_data(file: Path, *, force: bool = False, redact: bool = False) -> Jso
     return reading_json(_reading(file, force=force, redact=redact))
 
 
-def show_report(file: Path, *, force: bool = False, redact: bool = False) -> None:
-    """Print the short report of an archive, and where the rest is. ``force``, ``redact``: as the options."""
+def show_report(file: Path, *, full: bool = False, force: bool = False, redact: bool = False) -> None:
+    """Print the short report of an archive, and where the rest is; ``full``: the whole report, whose end is
+    the answer. ``force``, ``redact``: as the options.
+    """
     from prony.faces.terminal import TerminalReporter
     from prony.report.brief import brief_report
-
-    reading = _reading(file, force=force, redact=redact)
-    TerminalReporter().write(brief_report(reading, None if redact else _places(file)))
-
-
-def show_full_report(file: Path, *, force: bool = False, redact: bool = False) -> None:
-    """Print the whole report of an archive; the answer is its end. ``force``, ``redact``: as
-    the options."""
-    from prony.faces.terminal import TerminalReporter
     from prony.report.study import study_report
 
-    TerminalReporter().write_report(study_report(_reading(file, force=force, redact=redact)))
+    reading, reporter = _reading(file, force=force, redact=redact), TerminalReporter()
+    if full:
+        reporter.write_report(study_report(reading))
+    else:
+        reporter.write(brief_report(reading, None if redact else _places(file)))
 
 
 def _places(file: Path) -> "Places":
@@ -429,9 +399,5 @@ def _places(file: Path) -> "Places":
 
 def _reading(file: Path, *, force: bool, redact: bool = False) -> "Reading":
     """Return the Reading of an archive; ``redact``: as it may be passed on."""
-    from prony.archive import open_archive
-    from prony.reading.study import read_archive
-
-    with open_archive(file) as archive:
-        reading = read_archive(archive, takes_unsteady=force)
+    reading = read_file(file, force=force)
     return redaction_of([reading.plan])(reading) if redact else reading

@@ -7,13 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
-import typer
-
+from prony.cli.flat import option
 from prony.cli.options import body_of, given_content
 from prony.errors import UsageError
-from prony.model.exchange import Request
+from prony.model.exchange import Check, Request
 from prony.model.workload import CountStop, EngineChoice, MixPath, RequestOrder, Workload
 
 if TYPE_CHECKING:
@@ -49,28 +48,19 @@ class FileOptions:
 
     PANEL: ClassVar[str] = "Requests from files"
 
-    requests_from: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Send the requests of this file: a path or URL a line, JSON lines, or CSV.",
-        ),
-    ] = None
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Fill {{name}} in paths, headers and bodies from this file: CSV with a header line, or JSON "
-            "lines.",
-        ),
-    ] = None
-    order: Annotated[
-        OrderOption | None,
-        typer.Option(
-            help="The order of a file's requests: in-order, shuffled (by --seed), once (the load ends with "
-            "the file), or weighted (usual where lines have a weight; else in-order)."
-        ),
-    ] = None
+    requests_from: Path | None = option(
+        None, "Send the requests of this file: a path or URL a line, JSON lines, or CSV.", metavar="FILE"
+    )
+    data: Path | None = option(
+        None,
+        "Fill {{name}} in paths, headers and bodies from this file: CSV with a header line, or JSON lines.",
+        metavar="FILE",
+    )
+    order: OrderOption | None = option(
+        None,
+        "The order of a file's requests: in-order, shuffled (by --seed), once (the load ends with "
+        "the file), or weighted (usual where lines have a weight; else in-order).",
+    )
 
     @property
     def names_a_file(self) -> bool:
@@ -192,7 +182,7 @@ def _with_body(part: "WorkloadDocument", load: Workload, folder: Path) -> Worklo
         text = part.body or ""
         typed = f"@{folder / text[1:]}" if text.startswith("@") else text
         request = replace(own, method=part.method or "POST", body=body_of("body =", typed))
-    return replace(load.expecting_nothing(), request=request)
+    return replace(load.expecting(Check()), request=request)
 
 
 # Of a relative name.

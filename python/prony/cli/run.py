@@ -56,43 +56,24 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 Examples:
-
   prony run embedded-servers                              a built-in study, quick profile
-
   prony run embedded-servers --only '*flask*' --repeats 10
-
   prony run my-study.toml --profile full --out result.prony
-
   prony run wsgi-servers --profile full -c 100,10000      only these of its loads
-
   prony run --app shop:app --servers gunicorn,waitress,uwsgi -c 10,100
-
   prony run --app shop:app --servers gunicorn,waitress,uwsgi --for 5m
-
   prony run --app shop:app --requirements requirements.txt --servers gunicorn,granian --rate 550
-
   prony run --app shop:app --servers gunicorn,uwsgi --path /=9 --path /cart=1    a mix of paths
-
   prony run --app shop:app --servers gunicorn,uwsgi --requests-from paths.csv    the requests of a file
-
   prony run --app shop:app --servers gunicorn,granian --rate 550 --groups regions.toml    users near and far
-
   prony run --app shop:app --servers gunicorn --set gunicorn.workers=4 --dry-run
-
   prony run --app shop:app --servers gunicorn --set gunicorn.workers=2,4,8 --set gunicorn.threads=1,8
-
   prony run --app shop:app --servers uvicorn,granian --tls-cost
-
   prony run --app shop:app --fleet hosts.toml --listen 192.0.2.1    generators on other machines
-
   prony run --app shop:app --target me@server.example    servers there, the load from here
-
   prony run --app shop.psgi --servers starman,twiggy,starman@nginx
-
   prony run --app page-64k --servers gunicorn,uwsgi      a built-in app: a page of 64 KiB
-
   prony run --app .                                       what the folder has: Django, Go, Node.js, PHP
-
   prony run --command 'go=./shop {port}' --command 'node shop.js' --path /basket
 """
 

@@ -3,19 +3,27 @@
 Null stands for an option that was not typed. The sandbox's are in `prony.cli.sandbox_options`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-import typer
-
-from prony.cli.load_options import AskOptions, CheckOptions, RequestTimeout
-from prony.cli.options import MAX_SEED, MAX_THREADS, PacingOption, engines_to, servers_to
+from prony.cli.flat import option
+from prony.cli.load_options import AskOptions, CheckOptions
+from prony.cli.options import (
+    MAX_SEED,
+    MAX_THREADS,
+    certificates_option,
+    engines_to,
+    pacing_option,
+    servers_to,
+    timeout_option,
+)
 from prony.cli.sandbox_options import SandboxOptions
 from prony.model.facts import CloseLook
 from prony.model.subject import Interface
-from prony.model.workload import MAX_STREAMS, Arrivals
+from prony.model.workload import MAX_STREAMS, Arrivals, Pacing
 from prony.runas import expanded
 
 # Even with the shortest trials this takes years.
@@ -23,9 +31,9 @@ MAX_BLOCKS = 100_000
 MAX_SESSIONS = 1000
 _MOST_ROUNDS = 1000
 
-ReadyTimeout = Annotated[
-    str | None, typer.Option(help="How long a server may take to start with your app (15s).")
-]
+ready_timeout_option: Callable[[], str | None] = partial(
+    option, None, "How long a server may take to start with your app (15s)."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,44 +42,29 @@ class WhatOptions:
 
     PANEL: ClassVar[str] = "What to measure"
 
-    profile: Annotated[
-        str | None,
-        typer.Option(help="How thorough: quick (the default), full, original, or a profile of the file."),
-    ] = None
-    only: Annotated[
-        str | None, typer.Option(help="Only subjects whose name matches this pattern, e.g. '*flask*'.")
-    ] = None
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            "--vary",
-            help="A setting of a server, server.key=value. Several values, such as "
-            "gunicorn.workers=2,4,8, are all measured, in all combinations with other settings; "
-            "may be repeated.",
-        ),
-    ] = None
-    tls: Annotated[
-        bool,
-        typer.Option(
-            "--tls", help="Serve everything over TLS, with certificates of the study's own authority."
-        ),
-    ] = False
-    tls_cost: Annotated[
-        bool, typer.Option("--tls-cost", help="Measure everything with TLS and without, to compare.")
-    ] = False
-    catalog: Annotated[
-        list[Path] | None,
-        typer.Option(help="More catalogue entries: a file or a folder; may be repeated."),
-    ] = None
-    target: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WHERE",
-            help="Build, start and watch the servers on another machine, over SSH: [USER@]HOST, or a "
-            "file, target.toml. The load comes from here.",
-        ),
-    ] = None
+    profile: str | None = option(
+        None, "How thorough: quick (the default), full, original, or a profile of the file."
+    )
+    only: str | None = option(None, "Only subjects whose name matches this pattern, e.g. '*flask*'.")
+    settings: list[str] | None = option(
+        None,
+        "A setting of a server, server.key=value. Several values, such as "
+        "gunicorn.workers=2,4,8, are all measured, in all combinations with other settings; "
+        "may be repeated.",
+        "--set",
+        "--vary",
+    )
+    tls: bool = option(
+        False, "Serve everything over TLS, with certificates of the study's own authority.", "--tls"
+    )
+    tls_cost: bool = option(False, "Measure everything with TLS and without, to compare.", "--tls-cost")
+    catalog: list[Path] | None = option(None, "More catalogue entries: a file or a folder; may be repeated.")
+    target: str | None = option(
+        None,
+        "Build, start and watch the servers on another machine, over SSH: [USER@]HOST, or a "
+        "file, target.toml. The load comes from here.",
+        metavar="WHERE",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,72 +73,46 @@ class AppOptions:
 
     PANEL: ClassVar[str] = "Your own app"
 
-    app: Annotated[
-        str | None,
-        typer.Option(
-            help="Your app: module:attribute, manage.py, a .psgi or .php file, or a built-in app; "
-            "with . Prony looks in the folder (Django, Go, Node.js, PHP, a Procfile)."
-        ),
-    ] = None
-    servers: Annotated[
-        str | None,
-        typer.Option(
-            help="The servers to compare (at most four usual ones for the app's interface).",
-            autocompletion=servers_to,
-        ),
-    ] = None
-    commands: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--command",
-            help="A program that listens on {port} (also in the variable PORT), [NAME=]PROGRAM ...; "
-            "may be repeated.",
-        ),
-    ] = None
-    current: Annotated[
-        str | None,
-        typer.Option(
-            help="The command that runs today, 'gunicorn -w 4 shop:app': measured first, as `yours` (found "
-            "in Procfile, Dockerfile, compose.yaml or a unit of systemd)."
-        ),
-    ] = None
-    no_current: Annotated[
-        bool, typer.Option("--no-current", help="Leave out the command that runs today.")
-    ] = False
-    interface: Annotated[
-        Interface | None,
-        typer.Option(help="How servers call the app (found in its source)."),
-    ] = None
-    directories: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--dir",
-            help="The folder to import the app from; several, such as two revisions, are compared.",
-        ),
-    ] = None
-    requirements: Annotated[
-        Path | None,
-        typer.Option(help="The app's requirements, to be installed (the file or lock in the app's folder)."),
-    ] = None
-    python: Annotated[
-        Path | None, typer.Option(help="Use this virtual environment as it is, and install nothing.")
-    ] = None
-    env: Annotated[
-        list[str] | None,
-        typer.Option(help="A variable for the app, K=V, or K to pass on your own; may be repeated."),
-    ] = None
-    env_file: Annotated[
-        Path | None, typer.Option(help="A file of variables for the app, one K=V per line.")
-    ] = None
+    app: str | None = option(
+        None,
+        "Your app: module:attribute, manage.py, a .psgi or .php file, or a built-in app; "
+        "with . Prony looks in the folder (Django, Go, Node.js, PHP, a Procfile).",
+    )
+    servers: str | None = option(
+        None,
+        "The servers to compare (at most four usual ones for the app's interface).",
+        autocompletion=servers_to,
+    )
+    commands: list[str] | None = option(
+        None,
+        "A program that listens on {port} (also in the variable PORT), [NAME=]PROGRAM ...; may be repeated.",
+        "--command",
+    )
+    current: str | None = option(
+        None,
+        "The command that runs today, 'gunicorn -w 4 shop:app': measured first, as `yours` (found "
+        "in Procfile, Dockerfile, compose.yaml or a unit of systemd).",
+    )
+    no_current: bool = option(False, "Leave out the command that runs today.", "--no-current")
+    interface: Interface | None = option(None, "How servers call the app (found in its source).")
+    directories: list[Path] | None = option(
+        None, "The folder to import the app from; several, such as two revisions, are compared.", "--dir"
+    )
+    requirements: Path | None = option(
+        None, "The app's requirements, to be installed (the file or lock in the app's folder)."
+    )
+    python: Path | None = option(None, "Use this virtual environment as it is, and install nothing.")
+    env: list[str] | None = option(
+        None, "A variable for the app, K=V, or K to pass on your own; may be repeated."
+    )
+    env_file: Path | None = option(None, "A file of variables for the app, one K=V per line.")
 
-    before_each: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COMMAND",
-            help="Run this before each trial, in the app's folder as the servers' user, such as 'python "
-            "seed.py'; a trial before which it fails is void.",
-        ),
-    ] = None
+    before_each: str | None = option(
+        None,
+        "Run this before each trial, in the app's folder as the servers' user, such as 'python "
+        "seed.py'; a trial before which it fails is void.",
+        metavar="COMMAND",
+    )
 
     @property
     def folder(self) -> Path:
@@ -165,69 +132,47 @@ class LoadOptions:
 
     PANEL: ClassVar[str] = "Load"
 
-    connections: Annotated[
-        str | None,
-        typer.Option(
-            "-c",
-            "--connections",
-            help="Closed loop: this many connections (10); a list, e.g. 10,100, measures each. With "
-            "a study: only these of its loads.",
-        ),
-    ] = None
-    streams: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=MAX_STREAMS,
-            help="How many requests each connection has at once (1); more than 1 needs a server that "
-            "speaks HTTP/2.",
-        ),
-    ] = None
-    rate: Annotated[str | None, typer.Option(help="Open loop: requests per second.")] = None
-    arrivals: Annotated[Arrivals, typer.Option(help="Open loop: evenly spaced, or at random.")] = (
-        Arrivals.CONSTANT
+    connections: str | None = option(
+        None,
+        "Closed loop: this many connections (10); a list, e.g. 10,100, measures each. With "
+        "a study: only these of its loads.",
+        "-c",
+        "--connections",
     )
-    find_rate: Annotated[
-        str | None,
-        typer.Option(
-            help="Find the highest rate at which each server meets this objective: 'p99 < 50ms, "
-            "errors < 0.1%'."
-        ),
-    ] = None
-    duration: Annotated[str | None, typer.Option(help="Length of each trial's window (10s).")] = None
-    warmup: Annotated[str | None, typer.Option(help="The same load before each window (3s).")] = None
-    timeout: RequestTimeout = "10s"
-    ready_timeout: ReadyTimeout = None
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            help="The generator: one that `prony engines` lists, or your own program, './my_load.py "
-            "{url}'. A study keeps its own generators too.",
-            autocompletion=engines_to,
-        ),
-    ] = None
-    engine_threads: Annotated[
-        int, typer.Option(min=1, max=MAX_THREADS, help="Worker threads of the load engine.")
-    ] = 1
-    pacing: PacingOption = None
-    fleet: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WHERE",
-            help="Several generators that share each load: local:4; hosts.toml, over SSH; or tls://HOST:PORT.",
-        ),
-    ] = None
-    fleet_certificates: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="With tls://: the folder that `prony fleet certificates DIR` made."),
-    ] = None
-    listen: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="With generators on other machines: the address of this machine that servers listen on.",
-        ),
-    ] = None
+    streams: int | None = option(
+        None,
+        "How many requests each connection has at once (1); more than 1 needs a server that speaks HTTP/2.",
+        min=1,
+        max=MAX_STREAMS,
+    )
+    rate: str | None = option(None, "Open loop: requests per second.")
+    arrivals: Arrivals = option(Arrivals.CONSTANT, "Open loop: evenly spaced, or at random.")
+    find_rate: str | None = option(
+        None, "Find the highest rate at which each server meets this objective: 'p99 < 50ms, errors < 0.1%'."
+    )
+    duration: str | None = option(None, "Length of each trial's window (10s).")
+    warmup: str | None = option(None, "The same load before each window (3s).")
+    timeout: str = timeout_option()
+    ready_timeout: str | None = ready_timeout_option()
+    engine: str | None = option(
+        None,
+        "The generator: one that `prony engines` lists, or your own program, './my_load.py "
+        "{url}'. A study keeps its own generators too.",
+        autocompletion=engines_to,
+    )
+    engine_threads: int = option(1, "Worker threads of the load engine.", min=1, max=MAX_THREADS)
+    pacing: Pacing | None = pacing_option()
+    fleet: str | None = option(
+        None,
+        "Several generators that share each load: local:4; hosts.toml, over SSH; or tls://HOST:PORT.",
+        metavar="WHERE",
+    )
+    fleet_certificates: Path | None = certificates_option()
+    listen: str | None = option(
+        None,
+        "With generators on other machines: the address of this machine that servers listen on.",
+        metavar="ADDRESS",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,83 +181,57 @@ class SureOptions:
 
     PANEL: ClassVar[str] = "How sure"
 
-    repeats: Annotated[
-        int | None,
-        typer.Option(min=1, max=MAX_BLOCKS, help="How many blocks; each measures every subject once."),
-    ] = None
-    length: Annotated[
-        str | None,
-        typer.Option("--for", metavar="TIME", help="Take about so long, e.g. 5m: sets repeats and rounds."),
-    ] = None
-    precision: Annotated[
-        str | None,
-        typer.Option(help="Repeat until intervals are this narrow, e.g. 2%, or verdicts are reached."),
-    ] = None
-    max_repeats: Annotated[
-        int | None, typer.Option(help="With --precision: at most 10, 15 or 20 blocks (20).")
-    ] = None
-    budget: Annotated[
-        str | None, typer.Option(help="With --precision: stop before this much time has passed, e.g. 30m.")
-    ] = None
-    sessions: Annotated[
-        int | None,
-        typer.Option(
-            min=2,
-            max=MAX_SESSIONS,
-            help="How many sessions: each measures all repeats, with a pause before the next.",
-        ),
-    ] = None
-    pause: Annotated[
-        str | None, typer.Option(help="With --sessions: the pause between two of them (1h).")
-    ] = None
-    pilot: Annotated[
-        str | None,
-        typer.Option(
-            help="Find out first how long each server warms up, and wait for that, at most this long "
-            "(30s from 5 repeats on; 0s: do not)."
-        ),
-    ] = None
-    allow_errors: Annotated[
-        str | None,
-        typer.Option(
-            help="Compare the speed of a server if at most this share of its requests fails (0.1%)."
-        ),
-    ] = None
-    cross_check: Annotated[
-        str | None,
-        typer.Option(
-            help="Measure each cell with these generators too, e.g. wrk,ab.", autocompletion=engines_to
-        ),
-    ] = None
-    confirm: Annotated[
-        list[CloseLook] | None,
-        typer.Option(
-            help="After the last block look at each subject closely, in a trial whose figures do not "
-            "count: switches of its threads, or gil: which thread has CPython's lock (py-spy); "
-            "may be repeated.",
-        ),
-    ] = None
-    rounds: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            max=_MOST_ROUNDS,
-            help="After the trials of each block load all servers in turn for half a second each, so many "
-            "times: that sees smaller differences in throughput and CPU.",
-        ),
-    ] = 0
-    no_calibration: Annotated[
-        bool, typer.Option("--no-calibration", help="Do not measure the reference server in each block.")
-    ] = False
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of the random order.")] = 1
-    force: Annotated[
-        bool,
-        typer.Option(
-            "--force",
-            help="Measure even if figures may not be valid, or the machine has changed; the archive "
-            "records it.",
-        ),
-    ] = False
+    repeats: int | None = option(
+        None, "How many blocks; each measures every subject once.", min=1, max=MAX_BLOCKS
+    )
+    length: str | None = option(
+        None, "Take about so long, e.g. 5m: sets repeats and rounds.", "--for", metavar="TIME"
+    )
+    precision: str | None = option(
+        None, "Repeat until intervals are this narrow, e.g. 2%, or verdicts are reached."
+    )
+    max_repeats: int | None = option(None, "With --precision: at most 10, 15 or 20 blocks (20).")
+    budget: str | None = option(None, "With --precision: stop before this much time has passed, e.g. 30m.")
+    sessions: int | None = option(
+        None,
+        "How many sessions: each measures all repeats, with a pause before the next.",
+        min=2,
+        max=MAX_SESSIONS,
+    )
+    pause: str | None = option(None, "With --sessions: the pause between two of them (1h).")
+    pilot: str | None = option(
+        None,
+        "Find out first how long each server warms up, and wait for that, at most this long "
+        "(30s from 5 repeats on; 0s: do not).",
+    )
+    allow_errors: str | None = option(
+        None, "Compare the speed of a server if at most this share of its requests fails (0.1%)."
+    )
+    cross_check: str | None = option(
+        None, "Measure each cell with these generators too, e.g. wrk,ab.", autocompletion=engines_to
+    )
+    confirm: list[CloseLook] | None = option(
+        None,
+        "After the last block look at each subject closely, in a trial whose figures do not "
+        "count: switches of its threads, or gil: which thread has CPython's lock (py-spy); "
+        "may be repeated.",
+    )
+    rounds: int = option(
+        0,
+        "After the trials of each block load all servers in turn for half a second each, so many "
+        "times: that sees smaller differences in throughput and CPU.",
+        min=0,
+        max=_MOST_ROUNDS,
+    )
+    no_calibration: bool = option(
+        False, "Do not measure the reference server in each block.", "--no-calibration"
+    )
+    seed: int = option(1, "Seed of the random order.", min=0, max=MAX_SEED)
+    force: bool = option(
+        False,
+        "Measure even if figures may not be valid, or the machine has changed; the archive records it.",
+        "--force",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,30 +240,22 @@ class OutputOptions:
 
     PANEL: ClassVar[str] = "Output"
 
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="The archive to write (NAME-DATE.prony in this folder). If it has a part of this "
-            "study, the study goes on."
-        ),
-    ] = None
-    json_to: Annotated[
-        str | None,
-        typer.Option("--json", help="Write the report as JSON to this file, or to standard output for -."),
-    ] = None
-    full: Annotated[
-        bool, typer.Option("--full", help="Print all tables, claims and notes, not the answer alone.")
-    ] = False
-    no_html: Annotated[
-        bool, typer.Option("--no-html", help="Write no page with charts beside the archive.")
-    ] = False
-    strict: Annotated[
-        bool,
-        typer.Option("--strict", help="Exit with 3 if a subject is unavailable or a trial does not count."),
-    ] = False
-    show_only: Annotated[
-        bool, typer.Option("--dry-run", help="Print cells, commands and duration, without starting anything.")
-    ] = False
+    out: Path | None = option(
+        None,
+        "The archive to write (NAME-DATE.prony in this folder). If it has a part of this "
+        "study, the study goes on.",
+    )
+    json_to: str | None = option(
+        None, "Write the report as JSON to this file, or to standard output for -.", "--json"
+    )
+    full: bool = option(False, "Print all tables, claims and notes, not the answer alone.", "--full")
+    no_html: bool = option(False, "Write no page with charts beside the archive.", "--no-html")
+    strict: bool = option(
+        False, "Exit with 3 if a subject is unavailable or a trial does not count.", "--strict"
+    )
+    show_only: bool = option(
+        False, "Print cells, commands and duration, without starting anything.", "--dry-run"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,8 +47,6 @@ from prony.units import MIB, format_bytes
 from prony.version import prony_version
 
 if TYPE_CHECKING:
-    import typer
-
     from prony.catalog.schema.loader import Catalog
     from prony.cli.run_options import RunOptions
 

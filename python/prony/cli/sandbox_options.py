@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-import typer
-
-from prony.cli.options import memory_of, optional
+from prony.cli.flat import option
+from prony.cli.options import memory_of, optional, share_cpus_option, trust_build_option
 from prony.errors import UsageError
 from prony.factors import OF_SANDBOX, SYSCTL
 from prony.kernel_settings import why_not
@@ -39,41 +38,26 @@ class SandboxOptions:
 
     PANEL: ClassVar[str] = "Sandbox"
 
-    sandbox: Annotated[
-        SandboxWish,
-        typer.Option(
-            help="process: CPUs by affinity; cgroup: control groups; container: Docker or Podman; "
-            "auto: the strongest of process and cgroup that works here."
-        ),
-    ] = SandboxWish.AUTO
-    net: Annotated[
-        Network | None, typer.Option(help="Network of the server (a study: isolated; your own app: host).")
-    ] = None
-    cpu_quota: Annotated[
-        float | None,
-        typer.Option("--cpus", min=LEAST_CPUS, help="Limit of CPUs for the server, e.g. 0.5 or 2."),
-    ] = None
-    memory: Annotated[str | None, typer.Option(help="Limit of memory for the server, e.g. 512M.")] = None
-    pids: Annotated[
-        int | None, typer.Option(min=1, help="Limit of processes and threads for the server.")
-    ] = None
-    run_as: Annotated[
-        str | None, typer.Option(help="The user that servers run as, when Prony runs as root.")
-    ] = None
-    share_cpus: Annotated[
-        bool, typer.Option("--share-cpus", help="Let the server use all CPUs, the generator's too.")
-    ] = False
+    sandbox: SandboxWish = option(
+        SandboxWish.AUTO,
+        "process: CPUs by affinity; cgroup: control groups; container: Docker or Podman; "
+        "auto: the strongest of process and cgroup that works here.",
+    )
+    net: Network | None = option(None, "Network of the server (a study: isolated; your own app: host).")
+    cpu_quota: float | None = option(
+        None, "Limit of CPUs for the server, e.g. 0.5 or 2.", "--cpus", min=LEAST_CPUS
+    )
+    memory: str | None = option(None, "Limit of memory for the server, e.g. 512M.")
+    pids: int | None = option(None, "Limit of processes and threads for the server.", min=1)
+    run_as: str | None = option(None, "The user that servers run as, when Prony runs as root.")
+    share_cpus: bool = share_cpus_option()
 
-    build_limits: Annotated[
-        str | None,
-        typer.Option(
-            help="What a build of packages may use, and hosts that it may reach: "
-            "memory=4G,processes=1000,disk=8G,time=30m,host=github.com."
-        ),
-    ] = None
-    trust_build: Annotated[
-        bool, typer.Option("--trust-build", help="Build packages outside of the sandbox.")
-    ] = False
+    build_limits: str | None = option(
+        None,
+        "What a build of packages may use, and hosts that it may reach: "
+        "memory=4G,processes=1000,disk=8G,time=30m,host=github.com.",
+    )
+    trust_build: bool = trust_build_option()
 
     def limits(self) -> "dict[LimitName, str]":
         """Return the limits as typed."""

@@ -3,7 +3,6 @@
 The plans of ``prony selftest``: one subject in cells that are equal, or that differ in planted work.
 """
 
-import json
 import os
 import shlex
 import sys
@@ -18,8 +17,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prony.cli.options import MAX_SEED, duration_of
-from prony.cli.talk import say, show
+from prony.cli.flat import flattened, option
+from prony.cli.options import MAX_SEED, duration_of, run_as_option, write_answer
+from prony.cli.patience import read_file
+from prony.cli.talk import say, status_of, terminate_as_interrupt
 from prony.errors import ExitCode, UsageError
 from prony.units import SECOND_NS, parse_percent
 
@@ -134,25 +135,15 @@ def _one_at_a_time(subject: "Subject", catalog: "Catalog") -> None:
 
 EPILOG = """\
 Examples:
-
   prony selftest aa                                   the reference server under four names: about 4 min
-
   prony selftest aa --names 8 --repeats 20            the leader of eight equals, and how often one is named
-
   prony selftest aa --server gunicorn --repeats 20    your own server, and floors for up to 20 blocks
-
   prony selftest aa --repeats 295                     59 real studies, the fewest that show 5 %
-
   prony selftest aa study.prony                       the labels of an archive, permuted within its blocks
-
   prony selftest planted                              effects of 2, 5 and 10 %: about 4 min
-
   prony selftest planted --repeats 50 --plants 5%     how many of ten studies find the 5 %
 """
 
-_CONNECTIONS = 10
-_NAMES = 4
-_PLANTS = "2%,5%,10%"
 _BLOCKS, _LEAST_BLOCKS = 10, 5
 
 
@@ -163,122 +154,89 @@ class SelfTestKind(StrEnum):
     PLANTED = "planted"
 
 
+@dataclass(frozen=True, slots=True)
+class SelfTestOptions:
+    """What is compared with itself, and how."""
+
+    server: str | None = option(None, "The server to compare with itself (aa: reference; planted: gunicorn).")
+    app: str | None = option(None, "The built-in app of that server (aa: hello).")
+    names: int | None = option(None, "Under how many names to measure that subject (aa: 4).", min=2, max=26)
+    plants: str | None = option(None, "Added work, in shares of the base's work (planted: 2%,5%,10%).")
+    repeats: int = option(_BLOCKS, "Blocks; each has a trial of every cell.", min=1, max=10_000)
+    connections: int = option(10, "Connections of the closed loop.", "-c", "--connections", min=1, max=10_000)
+    duration: str = option("3s", "Length of a trial's window.")
+    seed: int = option(1, "Seed of the random order.", min=0, max=MAX_SEED)
+    out: Path | None = option(None, "The archive to write (selftest-KIND-DATE.prony here).")
+    run_as: str | None = run_as_option()
+    force: bool = option(False, "Use figures even if they may not be valid (planted).", "--force")
+    as_json: bool = option(False, "Print JSON.", "--json")
+
+    def check(self, kind: SelfTestKind) -> None:
+        """*Errors*: UsageError for an option of another kind, and too few blocks."""
+        of_aa, of_planted = {"--app": self.app, "--names": self.names}, {"--plants": self.plants}
+        other = SelfTestKind.PLANTED if kind is SelfTestKind.AA else SelfTestKind.AA
+        wrong = {**of_planted, "--force": self.force} if kind is SelfTestKind.AA else of_aa
+        if typed := [name for name, value in wrong.items() if value]:
+            raise UsageError(
+                f"`{typed[0]}` only works with `prony selftest {other}`", hint="prony selftest --help"
+            )
+        if self.repeats < _LEAST_BLOCKS:
+            raise UsageError(f"`--repeats {self.repeats}`: expected at least {_LEAST_BLOCKS}")
+
+    def plan(self, kind: SelfTestKind, same: Conditions) -> "Plan":
+        """Return the plan of the cells.
+
+        *Errors*: UsageError for unknown names, or plants that are no shares.
+        """
+        if kind is SelfTestKind.AA:
+            return several(self.server or "reference", self.app or "hello", self.names or 4, same)
+        return planted_plan(self.server or "gunicorn", planted_shares(self.plants or "2%,5%,10%"), same)
+
+
+@flattened
 def selftest(
     kind: Annotated[
         SelfTestKind,
         typer.Argument(help="aa: the same subject under several names; planted: with work added."),
     ],
+    asked: SelfTestOptions,
     file: Annotated[
         Path | None,
         typer.Argument(help="An archive to read; without one, Prony runs trials."),
     ] = None,
-    server: Annotated[
-        str | None,
-        typer.Option(help="The server to compare with itself (aa: reference; planted: gunicorn)."),
-    ] = None,
-    app: Annotated[str | None, typer.Option(help="The built-in app of that server (aa: hello).")] = None,
-    names: Annotated[
-        int | None,
-        typer.Option(min=2, max=26, help="Under how many names to measure that subject (aa: 4)."),
-    ] = None,
-    plants: Annotated[
-        str | None, typer.Option(help="Added work, in shares of the base's work (planted: 2%,5%,10%).")
-    ] = None,
-    repeats: Annotated[
-        int | None,
-        typer.Option(min=1, max=10_000, help="Blocks; each has a trial of every cell (10)."),
-    ] = None,
-    connections: Annotated[
-        int, typer.Option("-c", "--connections", min=1, max=10_000, help="Connections of the closed loop.")
-    ] = _CONNECTIONS,
-    duration: Annotated[str, typer.Option(help="Length of a trial's window.")] = "3s",
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of the random order.")] = 1,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="The archive to write (selftest-KIND-DATE.prony here)."),
-    ] = None,
-    run_as: Annotated[
-        str | None, typer.Option(help="The user that servers run as, when Prony is root.")
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Use figures even if they may not be valid (planted).")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """Test verdicts on cases whose truth is known.
 
     aa measures one subject under several names, and counts false verdicts; it keeps this machine's noise
     floor for later studies. planted adds work of a known size, and counts how often it is found.
     """
-    asked = _Asked(kind, server, app, names, plants)
-    _check(
-        {
-            SelfTestKind.AA: {"--app": app, "--names": names},
-            SelfTestKind.PLANTED: {"--plants": plants},
-        },
-        kind,
-    )
-    if force and kind is SelfTestKind.AA:
-        raise UsageError("`--force` only works with `prony selftest planted`", hint="prony selftest --help")
-    blocks = _BLOCKS if repeats is None else repeats
-    if blocks < _LEAST_BLOCKS:
-        raise UsageError(f"`--repeats {blocks}`: expected at least {_LEAST_BLOCKS}")
+    asked.check(kind)
     if file is not None:
-        return _printed(kind, file, run_as, as_json=as_json)
+        return _printed(kind, file, asked)
     from prony.catalog.schema.loader import load_catalog
     from prony.cli.sandbox_options import SandboxOptions, chosen_sandbox
     from prony.plan import PlanOptions
     from prony.runas import resolve_user
     from prony.study import Study
 
-    chosen = chosen_sandbox(SandboxOptions(run_as=run_as), own_app=False)
+    chosen = chosen_sandbox(SandboxOptions(run_as=asked.run_as), own_app=False)
     known = load_catalog(())
-    options = PlanOptions(seed=seed, sandbox=chosen.choice)
-    load = {"loop": "closed", "connections": connections}
-    profile = {"blocks": blocks, "duration": duration_of("--duration", duration), "warmup": SECOND_NS}
-    plan = asked.plan(Conditions(load, profile, known, options))
-    target = out or Path(f"selftest-{kind}-{time.strftime('%Y%m%d-%H%M%S')}.prony")
+    options = PlanOptions(seed=asked.seed, sandbox=chosen.choice)
+    load = {"loop": "closed", "connections": asked.connections}
+    duration_ns = duration_of("--duration", asked.duration)
+    profile = {"blocks": asked.repeats, "duration": duration_ns, "warmup": SECOND_NS}
+    plan = asked.plan(kind, Conditions(load, profile, known, options))
+    target = asked.out or Path(f"selftest-{kind}-{time.strftime('%Y%m%d-%H%M%S')}.prony")
     if target.exists():
         raise UsageError(f"`{target}` exists already", hint="name another file with `--out`")
-    status = _run(Study(plan, known, resolve_user(run_as), target, sandbox=chosen, force=force))
-    return status or _printed(kind, target, run_as, as_json=as_json)
-
-
-def _check(own: Mapping[SelfTestKind, Mapping[str, object]], kind: SelfTestKind) -> None:
-    """*Errors*: UsageError for an option of another kind: `--force`, for example, is not for floors."""
-    for other, options in own.items():
-        for name, value in options.items():
-            if value and other is not kind:
-                raise UsageError(
-                    f"`{name}` only works with `prony selftest {other}`", hint="prony selftest --help"
-                )
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """The options of the test; null: not typed."""
-
-    kind: SelfTestKind
-    server: str | None
-    app: str | None
-    names: int | None
-    plants: str | None
-
-    def plan(self, same: "Conditions") -> "Plan":
-        """Return the plan of the cells.
-
-        *Errors*: UsageError for unknown names, or plants that are no shares.
-        """
-
-        if self.kind is SelfTestKind.AA:
-            return several(self.server or "reference", self.app or "hello", self.names or _NAMES, same)
-        return planted_plan(self.server or "gunicorn", planted_shares(self.plants or _PLANTS), same)
+    user = resolve_user(asked.run_as)
+    status = _run(Study(plan, known, user, target, sandbox=chosen, force=asked.force))
+    return status or _printed(kind, target, asked)
 
 
 def _run(task: "Study") -> int:
     """Run the study; trials that finished before an interruption are still read."""
     from prony.cli.progress import StudyProgress
-    from prony.cli.talk import status_of, terminate_as_interrupt
     from prony.study import run_study
     from prony.study.extent import extent_of
 
@@ -294,22 +252,17 @@ def _run(task: "Study") -> int:
     return ExitCode.DONE
 
 
-def _printed(kind: SelfTestKind, file: Path, run_as: str | None, *, as_json: bool) -> int:
-    from prony.archive import open_archive
-    from prony.reading.study import read_archive
-
-    with open_archive(file) as archive:
-        reading = read_archive(archive)
+def _printed(kind: SelfTestKind, file: Path, asked: SelfTestOptions) -> int:
+    reading = read_file(file)
+    json_to = "-" if asked.as_json else None
     if kind is SelfTestKind.PLANTED:
-        return _planted_status(file, reading, as_json=as_json)
-    return _aa_status(file, reading, run_as, as_json=as_json)
+        return _planted_status(file, reading, json_to)
+    return _aa_status(file, reading, asked.run_as, json_to)
 
 
-def _aa_status(file: Path, reading: "Reading", run_as: str | None, *, as_json: bool) -> int:
+def _aa_status(file: Path, reading: "Reading", run_as: str | None, json_to: str | None) -> int:
     from prony.analysis.compare import Terms
     from prony.analysis.noise_floor import namesakes, procedures, self_tests
-    from prony.faces.as_json import document_json
-    from prony.faces.terminal import TerminalReporter
     from prony.host.noise_floors import keep_floors
     from prony.report.selftest import SelfTests, selftest_document
     from prony.runas import resolve_user
@@ -323,21 +276,16 @@ def _aa_status(file: Path, reading: "Reading", run_as: str | None, *, as_json: b
     if tests and all(one.is_real for one in found):
         kept = str(keep_floors(resolve_user(run_as), reading.fingerprint, [one.as_floor for one in tests]))
     shown = SelfTests(str(file), tests, drawn, kept)
-    if as_json:
-        show(json.dumps(document_json(shown), indent=2))
-    else:
-        TerminalReporter().write_report(selftest_document(shown))
+    write_answer(shown, lambda: selftest_document(shown), json_to)
     if not tests:
         return ExitCode.COULD_NOT_MEASURE
     is_wrong = any(one.shown is False for one in tests) or not all(one.found.holds for one in drawn)
     return ExitCode.VERDICT_NEGATIVE if is_wrong else ExitCode.DONE
 
 
-def _planted_status(file: Path, reading: "Reading", *, as_json: bool) -> int:
+def _planted_status(file: Path, reading: "Reading", json_to: str | None) -> int:
     from prony.analysis.compare import Verdict
     from prony.analysis.planted import PlantedTests, planted
-    from prony.faces.as_json import document_json
-    from prony.faces.terminal import TerminalReporter
     from prony.reading.groups import terms
     from prony.report.selftest import planted_document
 
@@ -346,10 +294,8 @@ def _planted_status(file: Path, reading: "Reading", *, as_json: bool) -> int:
     )
     if not found:
         raise UsageError(f"`{file}` has no planted effects", hint="prony selftest planted")
-    if as_json:
-        show(json.dumps(document_json(PlantedTests(str(file), found)), indent=2))
-    else:
-        TerminalReporter().write_report(planted_document(str(file), found))
+    tests = PlantedTests(str(file), found)
+    write_answer(tests, lambda: planted_document(str(file), found), json_to)
     if all(one.comparison.verdict is Verdict.TOO_FEW for one in found):
         return ExitCode.COULD_NOT_MEASURE
     return ExitCode.VERDICT_NEGATIVE if any(one.is_right is False for one in found) else ExitCode.DONE

@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prony.cli.options import server_to
-from prony.cli.talk import say, show
+from prony.cli.flat import flattened, option
+from prony.cli.options import run_as_option, server_to, share_cpus_option, trust_build_option
+from prony.cli.talk import say, show, status_of, terminate_as_interrupt
 from prony.errors import ExitCode, UsageError
 from prony.model.subject import Interface
 
 if TYPE_CHECKING:
     from prony.catalog.launch.deployment import Deployment
-    from prony.catalog.schema.entry import ProcessEntry, ServerEntry
+    from prony.catalog.schema.entry import ServerEntry
     from prony.catalog.schema.loader import Catalog
     from prony.model.launch import StopRule
     from prony.model.plan import Cell
@@ -34,17 +35,7 @@ if TYPE_CHECKING:
 _DEBIAN = "debian:stable-slim"
 
 
-@dataclass(frozen=True, slots=True)
-class AskedUnit:
-    """A server's name, and what else was typed; ``archive``: where it was measured, null: nowhere."""
-
-    server: str
-    app: str
-    settings: Mapping[str, Mapping[str, int | str]]
-    archive: Path | None
-
-
-def unit_of(known: "Catalog", asked: AskedUnit) -> str:
+def _unit(known: "Catalog", names: Sequence[str], asked: "ServersOptions") -> str:
     """Return a unit of systemd, with the line of a container.
 
     *Errors*: UsageError for a name, a setting or an app that there is not; ArchiveError for what is no
@@ -52,30 +43,36 @@ def unit_of(known: "Catalog", asked: AskedUnit) -> str:
     """
     from prony.catalog.launch.deployment import cautions, unit_text
 
+    if not asked.unit:
+        raise UsageError("`--from` only works with `--unit`", hint="prony servers NAME --unit --from FILE")
+    if len(names) != 1:
+        raise UsageError("`--unit`: expected the name of one server, or of one subject of an archive")
     if asked.archive is None:
-        return unit_text(_of_catalogue(known, asked))
+        return unit_text(_of_catalogue(known, names[0], asked))
     if asked.settings:
         raise UsageError("`--set` and `--from` exclude each other: the archive has the settings")
-    found = _of_archive(known, asked.server, asked.archive)
+    found = _of_archive(known, names[0], asked.archive)
     for caution in cautions(found):
         say(f"look before you install it: {caution}")
     return unit_text(found)
 
 
-def _of_catalogue(known: "Catalog", asked: AskedUnit) -> "Deployment":
+def _of_catalogue(known: "Catalog", server: str, asked: "ServersOptions") -> "Deployment":
     from prony.assembly import command_line
     from prony.catalog.launch.deployment import Deployment
     from prony.catalog.schema.asked import check_taken
+    from prony.cli.settings_option import single_settings_of
     from prony.host.cpus import available_cpus
     from prony.model.subject import Subject
 
-    entry, variant = known.find(asked.server)
+    entry, variant = known.find(server)
+    typed = single_settings_of(asked.settings or ())
     app = _app(known, asked.app, entry)
     interface = next((one for one in entry.interfaces if one in app.targets), Interface.NONE)
-    own = {**asked.settings.get(entry.name, {}), **asked.settings.get(asked.server, {})}
-    subject = Subject(f"{asked.server}+{app.name}", entry.name, app, interface, variant, own)
+    own = {**typed.get(entry.name, {}), **typed.get(server, {})}
+    subject = Subject(f"{server}+{app.name}", entry.name, app, interface, variant, own)
     cpus = len(available_cpus())
-    for name, settings in asked.settings.items():
+    for name, settings in typed.items():
         check_taken(name, settings, (subject,), known)
     image, install = _image(entry, None, "")
     return Deployment(
@@ -178,29 +175,17 @@ def _pip(entry: "ServerEntry", record: "SubjectRecord | None") -> str:
 
 EPILOG = """\
 Examples:
-
   prony servers                  every server: interface, version, what it needs here
-
   prony servers gunicorn         facts and settings of one server, with their sources
-
   prony servers tornado --file serve.py > serve.py    the script with which Prony starts it
-
   prony servers gunicorn+shop --unit --from shop.prony    a systemd unit that starts what was measured
-
   prony servers --json           the same as data
-
   prony servers --check          install, start, query, load and stop each of them here
-
   prony servers --check gunicorn uvicorn-quiet    only these; `gunicorn` includes its variants
-
   prony servers --check nginx starman@nginx       a frontend in front of its examples, and of one server
-
   prony servers --check gunicorn --app django-postgres    with another built-in app
-
   prony servers --update gunicorn    install the newest packages that its pins allow
-
   prony servers --new mine       write prony.d/mine.toml, a first version of your own entry
-
   prony servers --new mine --interface asgi    the same for another interface
 """
 
@@ -208,98 +193,85 @@ Examples:
 CHECK_S = 4.0
 
 
+@dataclass(frozen=True, slots=True)
+class ServersOptions:
+    """What to do with the servers that are named."""
+
+    catalog: list[Path] | None = option(None, "More catalogue entries: a file or a folder.")
+    file: str | None = option(None, "Print this file of the server, as Prony uses it.")
+    check: bool = option(
+        False, "Install, start, query, load for 1 s and stop each; exit with 3 unless all pass.", "--check"
+    )
+    app: str = option("hello", "Check with this built-in app; with --file or --unit, your own too.")
+    unit: bool = option(
+        False, "Print a systemd unit that starts the server, and the line of a container.", "--unit"
+    )
+    archive: Path | None = option(
+        None, "With --unit: as it was measured in this archive; NAME is the subject's.", "--from"
+    )
+    settings: list[str] | None = option(None, "With --file or --unit: a setting, server.key=value.", "--set")
+    update: bool = option(
+        False, "Look for newer versions of their locked packages, within their pins.", "--update"
+    )
+    new: str | None = option(None, "Write a first version of an entry, prony.d/NEW.toml.", metavar="NEW")
+    interface: Interface = option(Interface.WSGI, "With --new: how the server calls the app.")
+    run_as: str | None = run_as_option()
+    share_cpus: bool = share_cpus_option()
+    trust_build: bool = trust_build_option()
+    as_json: bool = option(False, "Print JSON.", "--json")
+
+
+@flattened
 def servers(
+    asked: ServersOptions,
     names: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="NAME", help="Only these servers.", show_default=False, autocompletion=server_to
         ),
     ] = None,
-    catalog: Annotated[
-        list[Path] | None, typer.Option(help="More catalogue entries: a file or a folder.")
-    ] = None,
-    file: Annotated[str | None, typer.Option(help="Print this file of the server, as Prony uses it.")] = None,
-    check: Annotated[
-        bool,
-        typer.Option(
-            "--check", help="Install, start, query, load for 1 s and stop each; exit with 3 unless all pass."
-        ),
-    ] = False,
-    app: Annotated[
-        str, typer.Option(help="Check with this built-in app; with --file or --unit, your own too.")
-    ] = "hello",
-    unit: Annotated[
-        bool,
-        typer.Option(
-            "--unit", help="Print a systemd unit that starts the server, and the line of a container."
-        ),
-    ] = False,
-    archive: Annotated[
-        Path | None,
-        typer.Option(
-            "--from", help="With --unit: as it was measured in this archive; NAME is the subject's."
-        ),
-    ] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="With --file or --unit: a setting, server.key=value.")
-    ] = None,
-    update: Annotated[
-        bool,
-        typer.Option("--update", help="Look for newer versions of their locked packages, within their pins."),
-    ] = False,
-    new: Annotated[
-        str | None, typer.Option(help="Write a first version of an entry, prony.d/NEW.toml.", metavar="NEW")
-    ] = None,
-    interface: Annotated[
-        Interface, typer.Option(help="With --new: how the server calls the app.")
-    ] = Interface.WSGI,
-    run_as: Annotated[
-        str | None, typer.Option(help="The user that servers run as, when Prony is root.")
-    ] = None,
-    share_cpus: Annotated[
-        bool, typer.Option("--share-cpus", help="Let the server use all CPUs, the generator's too.")
-    ] = False,
-    trust_build: Annotated[
-        bool, typer.Option("--trust-build", help="Build packages outside of the sandbox.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """List the servers that Prony knows, show details of some, or check them on this machine."""
     from prony.catalog.schema.loader import load_catalog
+
+    known = load_catalog(tuple(asked.catalog or ()))
+    if asked.new is not None:
+        return _new(known, asked.new, asked.interface)
+    if asked.interface is not Interface.WSGI:
+        raise UsageError(
+            "`--interface` only works with `--new`", hint="prony servers lists each server's own"
+        )
+    if asked.update:
+        return _update(known, names or ())
+    if asked.check:
+        return _check(known, tuple(names or ()), asked)
+    if asked.unit or asked.archive is not None:
+        show(_unit(known, names or (), asked))
+    elif asked.file is not None:
+        show(_file_of(known, names or (), asked.file, asked), end="")
+    else:
+        _list(known, names or (), as_json=asked.as_json)
+    return ExitCode.DONE
+
+
+def _list(known: "Catalog", names: Sequence[str], *, as_json: bool) -> None:
     from prony.faces.terminal import TerminalReporter
     from prony.listing.servers import server_document, server_json, servers_document
     from prony.report.text import pointer
 
-    known = load_catalog(tuple(catalog or ()))
-    if new is not None:
-        return _new(known, new, interface)
-    if interface is not Interface.WSGI:
-        raise UsageError(
-            "`--interface` only works with `--new`", hint="prony servers lists each server's own"
-        )
-    if update:
-        return _update(known, names or ())
-    if check:
-        wanted = _Wanted(tuple(names or ()), app, run_as, share_cpus, trust_build)
-        return _check(known, wanted, as_json=as_json)
-    if unit or archive is not None:
-        show(_unit(known, names or (), archive, settings or (), app, is_asked=unit))
-        return ExitCode.DONE
-    entries = [_entry(known, name) for name in names] if names else list(known.entries())
-    if file is not None:
-        show(_file_of(known, names or (), file, settings or (), app), end="")
-    elif as_json:
+    # Of a server, a frontend or a service; a server's name wins.
+    entries = [known.entry(name).asked_for() for name in names] or list(known.entries())
+    if as_json:
         show(json.dumps([server_json(entry) for entry in entries], indent=2))
-    else:
-        servers = list(known.servers.values())
-        documents = (
-            [server_document(entry, pointer(k)) for k, entry in enumerate(entries)]
-            if names
-            else [servers_document(servers, [entry for entry in entries if entry not in servers])]
-        )
-        for document in documents:
-            TerminalReporter().write(document)
-    return ExitCode.DONE
+        return
+    servers = list(known.servers.values())
+    documents = (
+        [server_document(entry, pointer(k)) for k, entry in enumerate(entries)]
+        if names
+        else [servers_document(servers, [entry for entry in entries if entry not in servers])]
+    )
+    for document in documents:
+        TerminalReporter().write(document)
 
 
 def _update(known: "Catalog", names: Sequence[str]) -> int:
@@ -325,48 +297,29 @@ def _new(known: "Catalog", name: str, interface: Interface) -> int:
     return ExitCode.DONE
 
 
-def _entry(known: "Catalog", name: str) -> "ProcessEntry":
-    """Return the entry of a server, a frontend or a service; a server's name wins."""
-    return known.entry(name).asked_for()
-
-
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """The servers to check, and how."""
-
-    names: tuple[str, ...]
-    app: str
-    run_as: str | None
-    share_cpus: bool
-    trust_build: bool
-
-
-def _check(known: "Catalog", choice: _Wanted, *, as_json: bool) -> int:
+def _check(known: "Catalog", names: tuple[str, ...], asked: ServersOptions) -> int:
     from prony.sandbox.choice import gain_namespaces
 
     gain_namespaces()
     from prony.check import ServerCheck, check_servers, names_to_check
     from prony.cli.progress import StudyProgress
-    from prony.cli.talk import status_of, terminate_as_interrupt
     from prony.faces.terminal import TerminalReporter
     from prony.listing.servers import check_json, checks_document
     from prony.runas import BuildRules, resolve_user
 
-    wanted = names_to_check(known, choice.names)
+    wanted = names_to_check(known, names)
     found: list[ServerCheck] = []
     status: int = ExitCode.DONE
     with terminate_as_interrupt(), StudyProgress(len(wanted), CHECK_S) as progress:
         try:
-            user = resolve_user(choice.run_as, BuildRules(trusted=choice.trust_build))
-            checks = check_servers(
-                known, wanted, user, progress, app=choice.app, share_cpus=choice.share_cpus
-            )
+            user = resolve_user(asked.run_as, BuildRules(trusted=asked.trust_build))
+            checks = check_servers(known, wanted, user, progress, app=asked.app, share_cpus=asked.share_cpus)
             # One by one: an interruption keeps earlier results.
             for item in checks:
                 found.append(item)  # noqa: PERF402
         except KeyboardInterrupt as interrupt:
             status = status_of(interrupt)
-    if as_json:
+    if asked.as_json:
         show(json.dumps([check_json(item) for item in found], indent=2))
     elif found:
         TerminalReporter().write(checks_document(found))
@@ -374,25 +327,7 @@ def _check(known: "Catalog", choice: _Wanted, *, as_json: bool) -> int:
     return status or (ExitCode.DONE if passed else ExitCode.COULD_NOT_MEASURE)
 
 
-def _unit(
-    known: "Catalog",
-    names: Sequence[str],
-    archive: Path | None,
-    texts: Sequence[str],
-    app: str,
-    *,
-    is_asked: bool,
-) -> str:
-    from prony.cli.settings_option import single_settings_of
-
-    if not is_asked:
-        raise UsageError("`--from` only works with `--unit`", hint="prony servers NAME --unit --from FILE")
-    if len(names) != 1:
-        raise UsageError("`--unit`: expected the name of one server, or of one subject of an archive")
-    return unit_of(known, AskedUnit(names[0], app, single_settings_of(texts), archive))
-
-
-def _file_of(known: "Catalog", names: Sequence[str], file: str, texts: Sequence[str], app: str) -> str:
+def _file_of(known: "Catalog", names: Sequence[str], file: str, asked: ServersOptions) -> str:
     from prony.catalog.launch.commands import AskedFile, file_for_user
     from prony.cli.settings_option import single_settings_of
     from prony.host.cpus import available_cpus
@@ -401,5 +336,5 @@ def _file_of(known: "Catalog", names: Sequence[str], file: str, texts: Sequence[
         raise UsageError(
             f"`--file {file}`: a file belongs to a server; expected the name of one server before it"
         )
-    asked = AskedFile(names[0], file, single_settings_of(texts), app)
-    return file_for_user(known, asked, len(available_cpus()))
+    wanted = AskedFile(names[0], file, single_settings_of(asked.settings or ()), asked.app)
+    return file_for_user(known, wanted, len(available_cpus()))

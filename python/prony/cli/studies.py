@@ -26,13 +26,9 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 Examples:
-
   prony studies                  for each: what it repeats, what is missing here, its duration
-
   prony studies wsgi-servers     one study in full: subjects, loads, claims, published figures
-
   prony studies my-study.toml    your own file, checked and shown
-
   prony studies --json           the same as data
 """
 

@@ -1,12 +1,11 @@
 """What `prony load` asks of a server at an https:// URL."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-import typer
-
+from prony.cli.flat import option
 from prony.errors import UsageError
 from prony.model.address import Address, Tls, TlsCipher, TlsVersion
 
@@ -17,45 +16,29 @@ class TlsOptions:
 
     PANEL: ClassVar[str] = "TLS"
 
-    cacert: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="PEM file of the authorities to trust (this machine's)."),
-    ] = None
-    cert: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="PEM file of a client certificate, for a server that asks for one."
-        ),
-    ] = None
-    key: Annotated[Path | None, typer.Option(metavar="FILE", help="PEM file of its key.")] = None
-    insecure: Annotated[
-        bool, typer.Option("--insecure", "-k", help="Accept any certificate, and do not verify it.")
-    ] = False
-    sni: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The server's name, for its certificate and SNI (the URL's host)."),
-    ] = None
-    tls_min: Annotated[TlsVersion, typer.Option(help="The lowest version of TLS to speak.")] = (
-        TlsVersion.TLS_1_2
+    cacert: Path | None = option(
+        None, "PEM file of the authorities to trust (this machine's).", metavar="FILE"
     )
-    tls_resumption: Annotated[
-        bool,
-        typer.Option(
-            "--tls-resumption/--no-tls-resumption",
-            help="Resume earlier sessions, or make a full handshake each time.",
-        ),
-    ] = True
-    tls_cipher: Annotated[
-        list[TlsCipher] | None,
-        typer.Option(
-            metavar="NAME",
-            help="The only cipher suite to offer, such as TLS_AES_128_GCM_SHA256; may be repeated, "
-            "the preferred one first (all that the engine has).",
-        ),
-    ] = None
-
-
-_OF_TLS = ("cacert", "cert", "key", "insecure", "sni", "tls_min", "tls_resumption", "tls_cipher")
+    cert: Path | None = option(
+        None, "PEM file of a client certificate, for a server that asks for one.", metavar="FILE"
+    )
+    key: Path | None = option(None, "PEM file of its key.", metavar="FILE")
+    insecure: bool = option(False, "Accept any certificate, and do not verify it.", "--insecure", "-k")
+    sni: str | None = option(
+        None, "The server's name, for its certificate and SNI (the URL's host).", metavar="NAME"
+    )
+    tls_min: TlsVersion = option(TlsVersion.TLS_1_2, "The lowest version of TLS to speak.")
+    tls_resumption: bool = option(
+        True,
+        "Resume earlier sessions, or make a full handshake each time.",
+        "--tls-resumption/--no-tls-resumption",
+    )
+    tls_cipher: list[TlsCipher] | None = option(
+        None,
+        "The only cipher suite to offer, such as TLS_AES_128_GCM_SHA256; may be repeated, "
+        "the preferred one first (all that the engine has).",
+        metavar="NAME",
+    )
 
 
 def refuse_without_tls(typed: Mapping[str, str], addresses: Sequence[Address]) -> None:
@@ -63,7 +46,7 @@ def refuse_without_tls(typed: Mapping[str, str], addresses: Sequence[Address]) -
 
     *Errors*: UsageError for an option without effect.
     """
-    wrong = [typed[name] for name in _OF_TLS if name in typed]
+    wrong = [typed[one.name] for one in fields(TlsOptions) if one.name in typed]
     if wrong and not any(address.tls for address in addresses):
         raise UsageError(
             f"`{wrong[0]}` only works with TLS, and there is no `https://` URL",

@@ -1,14 +1,14 @@
 """Tries one setting of a server: before and after, in fresh blocks of an ordinary study of two cells."""
 
-import json
 import shlex
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
+from prony.cli.flat import option
 from prony.cli.measure import cpus_of
+from prony.cli.options import write_answer
 from prony.cli.run_checks import archive_to_write, goes_on, is_complete
 from prony.cli.talk import say, status_of, terminate_as_interrupt
 from prony.cli.variables import typed_line, whole_command
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from prony.study import Study
     from prony.tune.answer import TryReading
 
-Pairs = Annotated[int, typer.Option(min=5, max=1000, help="With --try: how many blocks of before and after.")]
-PAIRS = 8
+pairs_option = partial(option, 8, "With --try: how many blocks of before and after.", min=5, max=1000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ class Attempt:
     key: str
     value: str
     metric: str
-    pairs: int = PAIRS
+    pairs: int
 
 
 def run_attempt(template: "Study", attempt: Attempt, out: Path | None, json_to: str | None) -> int:
@@ -39,10 +38,7 @@ def run_attempt(template: "Study", attempt: Attempt, out: Path | None, json_to: 
 
     *Errors*: UsageError for a setting that the server has not, or a value that it does not take.
     """
-    from prony.cli.options import write_output
     from prony.cli.progress import StudyProgress
-    from prony.faces.as_json import document_json
-    from prony.faces.terminal import TerminalReporter
     from prony.study import run_study
     from prony.study.extent import extent_of
     from prony.tune.answer import TryVerdict, try_document
@@ -60,10 +56,7 @@ def run_attempt(template: "Study", attempt: Attempt, out: Path | None, json_to: 
         say(f"interrupted; to go on, type again: `{whole_command(path)}`")
         return status_of(interrupt)
     found = _read(path, attempt)
-    if json_to != "-":
-        TerminalReporter().write_report(try_document(found))
-    if json_to is not None:
-        write_output(json.dumps(document_json(found), indent=2), json_to)
+    write_answer(found, lambda: try_document(found), json_to)
     return ExitCode.COULD_NOT_MEASURE if found.verdict is TryVerdict.OPEN else ExitCode.DONE
 
 
@@ -132,9 +125,9 @@ def _read(path: Path, attempt: Attempt) -> "TryReading":
 def _more(attempt: Attempt) -> str:
     """Return the command that was typed, with twice as many pairs, for a new archive."""
     words = shlex.split(typed_line())
-    for option in ("--pairs", "--out"):
-        if option in words:
-            place = words.index(option)
+    for name in ("--pairs", "--out"):
+        if name in words:
+            place = words.index(name)
             del words[place : place + 2]
-        words = [word for word in words if not word.startswith(f"{option}=")]
+        words = [word for word in words if not word.startswith(f"{name}=")]
     return shlex.join([*words, "--pairs", str(2 * attempt.pairs)])

@@ -5,29 +5,29 @@ import time
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import typer
 
 from prony.cli.applicable import given
-from prony.cli.flat import flattened
-from prony.cli.load_options import AskOptions, CheckOptions, RequestTimeout
+from prony.cli.flat import flattened, option
+from prony.cli.load_options import AskOptions, CheckOptions
 from prony.cli.measure import cpus_of
-from prony.cli.options import check_output, duration_of
+from prony.cli.options import check_output, duration_of, timeout_option
 from prony.cli.request_files import RequestFiles
 from prony.cli.run import study_of
 from prony.cli.run_options import (
     AppOptions,
     LoadOptions,
     OutputOptions,
-    ReadyTimeout,
     RunOptions,
     SureOptions,
     WhatOptions,
+    ready_timeout_option,
 )
 from prony.cli.sandbox_options import SandboxOptions
 from prony.cli.talk import say
-from prony.cli.trying import PAIRS, Attempt, Pairs, run_attempt
+from prony.cli.trying import Attempt, pairs_option, run_attempt
 from prony.cli.tune_search import DURATION, FOR_TRIALS, TuneSearch, room
 from prony.cli.variables import refuse_masked, variables
 from prony.errors import UsageError
@@ -43,19 +43,12 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 Examples:
-
   prony tune --app shop:app                                the usual server, 15 minutes
-
   prony tune --app shop:app --slo 'p99 < 50ms, errors < 0.1%' --memory 512M
-
   prony tune --app shop:app --servers gunicorn,granian     which server too
-
   prony tune --app shop:app --current 'gunicorn shop:app'
-
   prony tune --app shop:app --rate 200 --objective cpu     the least CPU at this rate
-
   prony tune --app shop:app --path /=9 --path /cart=1 -c 100 --budget 30m
-
   prony tune --app shop:app --try gunicorn.threads=8       this alone, against the settings of today
 """
 
@@ -82,42 +75,34 @@ class TuneOptions:
 
     PANEL: ClassVar[str] = "What is best"
 
-    slo: Annotated[str, typer.Option(help="What the settings must be shown to meet.")] = _USUAL_SLO
-    objective: Annotated[
-        Aim,
-        typer.Option(help="The most requests per second, or the least CPU time a request, or memory."),
-    ] = Aim.RATE
-    budget: Annotated[str, typer.Option(help="How long it may take, without builds.")] = "15m"
-    database_connections: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="What the app's database allows: settings with more workers and threads are not tried, each "
-            "of which may hold a connection.",
-        ),
-    ] = None
-    attempt: Annotated[
-        str | None,
-        typer.Option(
-            "--try",
-            metavar="SERVER.KEY=VALUE",
-            help="Search for nothing: try this setting against those of today, in fresh blocks.",
-        ),
-    ] = None
-    pairs: Pairs = PAIRS
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random order.")] = 1
-    json_to: Annotated[
-        str | None,
-        typer.Option("--json", help="Write the answer as JSON to this file, or to standard output for -."),
-    ] = None
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="The folder of its archives (APP-tune-DATE in this folder). If it has a part of this "
-            "search, the search goes on.",
-        ),
-    ] = None
+    slo: str = option(_USUAL_SLO, "What the settings must be shown to meet.")
+    objective: Aim = option(
+        Aim.RATE, "The most requests per second, or the least CPU time a request, or memory."
+    )
+    budget: str = option("15m", "How long it may take, without builds.")
+    database_connections: int | None = option(
+        None,
+        "What the app's database allows: settings with more workers and threads are not tried, each "
+        "of which may hold a connection.",
+        min=1,
+    )
+    attempt: str | None = option(
+        None,
+        "Search for nothing: try this setting against those of today, in fresh blocks.",
+        "--try",
+        metavar="SERVER.KEY=VALUE",
+    )
+    pairs: int = pairs_option()
+    seed: int = option(1, "Seed of the random order.", min=0)
+    json_to: str | None = option(
+        None, "Write the answer as JSON to this file, or to standard output for -.", "--json"
+    )
+    out: Path | None = option(
+        None,
+        "The folder of its archives (APP-tune-DATE in this folder). If it has a part of this "
+        "search, the search goes on.",
+        metavar="FOLDER",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,21 +111,14 @@ class TuneLoadOptions:
 
     PANEL: ClassVar[str] = "Load"
 
-    connections: Annotated[
-        str, typer.Option("-c", "--connections", help="Closed loop: so many connections.")
-    ] = _CONNECTIONS
-    rate: Annotated[
-        str | None, typer.Option(help="Open loop: requests per second; for --objective cpu or memory.")
-    ] = None
-    duration: Annotated[
-        str | None,
-        typer.Option(
-            help="Length of each trial's window (3s; longer where --slo has a percentile that needs it)."
-        ),
-    ] = None
-    warmup: Annotated[str, typer.Option(help="The same load before each window.")] = "1s"
-    timeout: RequestTimeout = "10s"
-    ready_timeout: ReadyTimeout = None
+    connections: str = option(_CONNECTIONS, "Closed loop: so many connections.", "-c", "--connections")
+    rate: str | None = option(None, "Open loop: requests per second; for --objective cpu or memory.")
+    duration: str | None = option(
+        None, "Length of each trial's window (3s; longer where --slo has a percentile that needs it)."
+    )
+    warmup: str = option("1s", "The same load before each window.")
+    timeout: str = timeout_option()
+    ready_timeout: str | None = ready_timeout_option()
 
 
 @flattened

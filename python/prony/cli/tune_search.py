@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.cli.measure import cpus_of
-from prony.cli.options import duration_of
+from prony.cli.options import duration_of, write_answer
 from prony.cli.run_checks import goes_on, is_complete
 from prony.cli.talk import say, status_of, terminate_as_interrupt
 from prony.cli.variables import whole_command
@@ -120,20 +120,14 @@ class TuneSearch:
             run_study(study, progress)
 
     def _show(self, answer: "Recommendation") -> int:
-        from prony.cli.options import write_output
         from prony.drafts import write_whole
         from prony.faces.as_json import document_json
-        from prony.faces.terminal import TerminalReporter
         from prony.tune.answer import answer_document
         from prony.tune.reading import tune_reading
 
         found = tune_reading(answer, self.wish, self._about(answer))
-        data = json.dumps(document_json(found), indent=2)
-        write_whole(self.folder / ANSWER, f"{data}\n")
-        if self.json_to != "-":
-            TerminalReporter().write_report(answer_document(found))
-        if self.json_to is not None:
-            write_output(data, self.json_to)
+        write_whole(self.folder / ANSWER, json.dumps(document_json(found), indent=2) + "\n")
+        write_answer(found, lambda: answer_document(found), self.json_to)
         return ExitCode.DONE if answer.fresh and answer.chosen else ExitCode.COULD_NOT_MEASURE
 
     def _about(self, answer: "Recommendation") -> "About":

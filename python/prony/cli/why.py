@@ -1,14 +1,15 @@
 """``prony why``: what limits the subjects of an archive, and how that is known."""
 
-import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prony.cli.patience import with_patience
-from prony.cli.talk import show
-from prony.cli.trying import PAIRS, Pairs
+from prony.cli.flat import flattened, option
+from prony.cli.options import write_answer
+from prony.cli.patience import read_file, with_patience
+from prony.cli.trying import pairs_option
 from prony.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -17,73 +18,63 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 Examples:
-
   prony why study.prony                    what limits each subject, under each load
-
   prony why study.prony gunicorn+hello     one of them
-
   prony why study.prony --json             the same as data (docs/reference/json.md)
-
   prony why study.prony gunicorn+hello --try    turn the setting that it names, and measure before and after
 """
 
 
+@dataclass(frozen=True, slots=True)
+class WhyOptions:
+    """What is shown, or tried."""
+
+    as_json: bool = option(False, "Print JSON.", "--json")
+    attempt: bool = option(
+        False,
+        "Turn the setting that the cause names, of this machine's catalogue, and measure before and after.",
+        "--try",
+    )
+    pairs: int = pairs_option()
+    app: str | None = option(None, "With --try, of an app of your own: module:attribute, as it was measured.")
+    directory: Path = option(Path(), "With --app: its folder.", "--dir")
+    out: Path | None = option(None, "With --try: the archive to write.")
+
+    @property
+    def json_to(self) -> str | None:
+        """Where JSON is written, if it is."""
+        return "-" if self.as_json else None
+
+
+@flattened
 def why(
     file: Annotated[Path, typer.Argument(help="An archive, *.prony.", metavar="FILE")],
+    asked: WhyOptions,
     subject: Annotated[
         str | None, typer.Argument(help="One subject: its name, or the beginning of it.", metavar="SUBJECT")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    attempt: Annotated[
-        bool,
-        typer.Option(
-            "--try",
-            help="Turn the setting that the cause names, of this machine's catalogue, and measure before "
-            "and after.",
-        ),
-    ] = False,
-    pairs: Pairs = PAIRS,
-    app: Annotated[
-        str | None,
-        typer.Option(help="With --try, of an app of your own: module:attribute, as it was measured."),
-    ] = None,
-    directory: Annotated[Path, typer.Option("--dir", help="With --app: its folder.")] = Path(),
-    out: Annotated[Path | None, typer.Option(help="With --try: the archive to write.")] = None,
 ) -> int:
     """Show what limits each subject: the cause, the evidence, what was ruled out, and what to try.
 
     Without --try it reads the archive, and measures nothing.
     """
     found = _found(file, subject)
-    if attempt:
-        from prony.cli.why_try import Again, try_cause
+    if asked.attempt:
+        from prony.cli.why_try import try_cause
 
-        return try_cause(found, Again(app, directory, pairs, out, "-" if as_json else None))
-    if app is not None or out is not None:
+        return try_cause(found, asked)
+    if asked.app is not None or asked.out is not None:
         raise UsageError("`--app`, `--dir` and `--out` only work with `--try`")
-    if as_json:
-        from prony.faces.as_json import document_json
-
-        show(json.dumps(document_json(subjects=found), indent=2))
-        return ExitCode.DONE
-    from prony.faces.terminal import TerminalReporter
     from prony.report.why import why_document
 
-    TerminalReporter().write_report(why_document(f"Why not more: {file.name}", found))
+    what = f"Why not more: {file.name}"
+    write_answer({"subjects": found}, lambda: why_document(what, found), asked.json_to)
     return ExitCode.DONE
 
 
 @with_patience
 def _found(file: Path, subject: str | None) -> "tuple[LimitedCell, ...]":
-    return _limited(_read(file), subject)
-
-
-def _read(file: Path) -> "Reading":
-    from prony.archive import open_archive
-    from prony.reading.study import read_archive
-
-    with open_archive(file) as archive:
-        return read_archive(archive)
+    return _limited(read_file(file), subject)
 
 
 def _limited(reading: "Reading", subject: str | None) -> "tuple[LimitedCell, ...]":

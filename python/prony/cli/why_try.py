@@ -5,8 +5,6 @@ load: server, app and setting are the catalogue's, and an app of the user's own 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.cli.load_options import AskOptions, CheckOptions
@@ -23,6 +21,7 @@ from prony.units import MILLISECOND_NS
 if TYPE_CHECKING:
     from prony.catalog.schema.entry import Setting
     from prony.catalog.schema.loader import Catalog
+    from prony.cli.why import WhyOptions
     from prony.diagnosis.evidence import Finding
     from prony.model.plan import Cell
     from prony.model.subject import Subject
@@ -32,18 +31,7 @@ if TYPE_CHECKING:
 _FEWER = "fewer workers"
 
 
-@dataclass(frozen=True, slots=True)
-class Again:
-    """What was typed: the app, where it lies, in how many pairs, and what is written."""
-
-    app: str | None
-    directory: Path
-    pairs: int
-    out: Path | None
-    json_to: str | None
-
-
-def try_cause(found: "Sequence[LimitedCell]", again: Again) -> int:
+def try_cause(found: "Sequence[LimitedCell]", again: "WhyOptions") -> int:
     """Turn the setting of the one cause that is named, and print whether that helps.
 
     *Errors*: UsageError for several subjects or loads, or an app that was not typed; as `run_attempt`.
@@ -127,7 +115,7 @@ def _turned(setting: "Setting", now: "int | str | None", cause: "Finding") -> st
 # --- the same again ---------------------------------------------------------------------------------------
 
 
-def _as_run(cell: "Cell", known: "Catalog", again: Again) -> RunOptions:
+def _as_run(cell: "Cell", known: "Catalog", again: "WhyOptions") -> RunOptions:
     """Return the options of a study of the same subject under the same load, as somebody would type them."""
     from prony.factors import without_levels
 
@@ -153,7 +141,7 @@ def _as_run(cell: "Cell", known: "Catalog", again: Again) -> RunOptions:
     )
 
 
-def _app(subject: "Subject", known: "Catalog", again: Again) -> str:
+def _app(subject: "Subject", known: "Catalog", again: "WhyOptions") -> str:
     targets = {*subject.app.targets.values(), subject.app.factory}
     if again.app is None and subject.app.name in known.apps:
         return subject.app.name

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from prony.engine.base import NO_REQUESTS, OnEvent, RequestDescriptors, descriptor_of, recording_of
 from prony.engine.child_process import SPARE_NS, Child
@@ -24,10 +23,6 @@ from prony.model.sandbox import EngineSeat
 from prony.model.shapes import Json
 from prony.model.workload import EngineChoice, Workload
 from prony.specification import hard_limit_ns, to_spec
-
-if TYPE_CHECKING:
-    from prony.model.recording import Recording
-    from prony.model.sandbox import EngineSeat
 
 
 class ProcessEngine:

@@ -5,9 +5,9 @@ The report of `prony host`: the machine in one line, and whether it is fit for a
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Protocol
 
 from prony.calibration.result import Calibration, Change, Holding, PartFigure, PartResult, to_json
+from prony.host.checks import HostCheck
 from prony.model.facts import Fingerprint, GeneratorFitness
 from prony.model.shapes import Json, encode
 from prony.report.document import (
@@ -216,39 +216,15 @@ _NOT_CALIBRATED = "Not measured yet on this machine as it is now; run `prony cal
 _LEVELS = {"ok": ("ok", Tone.GOOD), "warn": ("look", Tone.WARNING), "fail": ("fails", Tone.BAD)}
 
 
-class ShownCheck(Protocol):
-    """One preflight check."""
-
-    @property
-    def name(self) -> str:
-        """What is checked."""
-
-    @property
-    def level(self) -> str:
-        """`ok`, `warn` or `fail`."""
-
-    @property
-    def found(self) -> str:
-        """What the machine has."""
-
-    @property
-    def wanted(self) -> str:
-        """What a measurement needs."""
-
-    @property
-    def command(self) -> str | None:
-        """The command that fixes it, if there is one."""
-
-
-def _row(check: ShownCheck, at: str) -> tuple[Entry, ...]:
-    word, tone = _LEVELS.get(check.level, (check.level, Tone.PLAIN))
+def _row(check: HostCheck, at: str) -> tuple[Entry, ...]:
+    word, tone = _LEVELS[check.level]
     found, wanted = Quote(check.found, at + pointer("found")), Quote(check.wanted, at + pointer("wanted"))
     name = Entry(text("{}", Name(check.name)))
     return name, Entry(word, tone), Entry(text("{}", found)), Entry(text("{}", wanted))
 
 
 def host_document(
-    fingerprint: Fingerprint, checks: Sequence[ShownCheck], calibration: Calibration | None = None
+    fingerprint: Fingerprint, checks: Sequence[HostCheck], calibration: Calibration | None = None
 ) -> Document:
     """Return the report of a machine: each check, the commands that fix those that are not ok, and what Prony
     costs here.
@@ -268,12 +244,11 @@ def host_document(
 
 
 def host_json(
-    fingerprint: Fingerprint, checks: Sequence[ShownCheck], calibration: Calibration | None = None
+    fingerprint: Fingerprint, checks: Sequence[HostCheck], calibration: Calibration | None = None
 ) -> Json:
     """Return the same as data."""
-    names = ("name", "level", "found", "wanted", "command")
     return {
         "fingerprint": encode(fingerprint),
-        "preflight": [{name: getattr(check, name) for name in names} for check in checks],
+        "preflight": encode(checks),
         "calibration": to_json(calibration) if calibration else None,
     }

@@ -479,18 +479,3 @@ def _needs_row(item: ServerNeeds) -> tuple[Entry, ...]:
     missing = joined(map(Name, item.missing))
     lacking = Entry(missing, Tone.BAD) if item.missing else Entry("nothing", Tone.GOOD)
     return Entry(server), Entry(needs), lacking
-
-
-def advice_json(advice: InstallAdvice) -> Json:
-    """Return the same as data."""
-    servers = [
-        {"server": item.server, "needs": item.needs, "missing": item.missing, "known": item.known}
-        for item in advice.servers
-    ]
-    return {
-        "system": advice.system,
-        "missing": advice.missing,
-        "command": advice.command,
-        "servers": servers,
-        "pythons": advice.pythons,
-    }

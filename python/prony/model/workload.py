@@ -6,11 +6,11 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import ClassVar
 
-from prony.model.exchange import Request, is_header_value, is_path
+from prony.model.exchange import Check, Request, is_header_value, is_path
 from prony.model.shapes import OPTIONAL, at
 from prony.units import SECOND_NS, seconds
 
@@ -295,6 +295,7 @@ def _fault_of_file(file: RequestFile, paths: Sequence[MixPath]) -> tuple[str, ob
 
 
 _FOLLOWED = ((200, 299),)
+_EXPECTED = tuple(one.name for one in fields(Check) if one.name != "request")
 
 
 def _more(name: str) -> Mapping[str, object]:
@@ -357,17 +358,10 @@ class Workload:
         request = replace(self.request, path=paths[0].path)
         return replace(self, request=request, mix=Mix(tuple(paths), seed) if len(paths) > 1 else None)
 
-    def expecting_nothing(self) -> "Workload":
-        """Return the load without what replies to it must be."""
-        return replace(
-            self,
-            expect_status=None,
-            expect_statuses=(),
-            expect_headers=(),
-            expect_body=None,
-            expect_body_contains=(),
-            expect_body_sha256=None,
-        )
+    def expecting(self, check: Check) -> "Workload":
+        """Return the load with what replies to it must be, as ``check`` says of its own request's."""
+        wanted = {name: getattr(check, name) for name in _EXPECTED}
+        return replace(self, **{f"expect_{name}": value for name, value in wanted.items()})
 
     def following(self, hops: int) -> "Workload":
         """Return the load with so many redirects in a row followed: one that is not followed to its end is no

@@ -28,7 +28,7 @@ from prony.diagnosis.conclusion import Diagnosis, Frequent
 from prony.diagnosis.unequal_work import ALIKE, unequal_work
 from prony.factors import shared_sandbox
 from prony.metrics import METRICS, Better
-from prony.model.exchange import Request
+from prony.model.exchange import Check, Request
 from prony.model.plan import Cell, Plan
 from prony.model.sandbox import SandboxChoice
 from prony.model.shown import INTERNAL, json_of, shown, shown_as
@@ -165,7 +165,7 @@ def _load(workload: Workload) -> Workload:
 
     Kept connections are a load of their own too: the caller separates these.
     """
-    return replace(workload.expecting_nothing(), request=Request())
+    return replace(workload.expecting(Check()), request=Request())
 
 
 def _compares_generators(plan: Plan) -> bool:

@@ -7,19 +7,14 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import hypot, inf, sqrt
-from typing import TYPE_CHECKING
 
 from prony.analysis.compare import LEAST_BLOCKS
 from prony.analysis.effects import student_t
 from prony.catalog.schema.loader import Catalog
 from prony.model.plan import Cell, Plan
 from prony.model.workload import DurationStop, Workload
-from prony.study.rounds import why_in_turns
+from prony.study.rounds import SLICE_S, lead_in_ns, why_in_turns
 from prony.units import SECOND_NS, seconds
-
-if TYPE_CHECKING:
-    from prony.catalog.schema.loader import Catalog
-    from prony.model.plan import Cell, Plan
 
 # How long a trial takes besides its load: start, contract, drain, stop. Only for the estimate before the
 # first trial is over.
@@ -55,7 +50,7 @@ class Extent:
         )
 
 
-def extent_of(plan: "Plan", catalog: "Catalog", cross_checks: "Sequence[Cell]" = ()) -> Extent:
+def extent_of(plan: Plan, catalog: Catalog, cross_checks: Sequence[Cell] = ()) -> Extent:
     """Return how much a plan is, with calibration, cross-checks and the first looks of a pilot, but without
     repeats of invalid trials and without what no generator here can measure. ``catalog``: it has the plan's
     servers.
@@ -84,7 +79,7 @@ def extent_of(plan: "Plan", catalog: "Catalog", cross_checks: "Sequence[Cell]" =
     )
 
 
-def pilot_seconds(plan: "Plan") -> tuple[float, float]:
+def pilot_seconds(plan: Plan) -> tuple[float, float]:
     """Return how long a plan's pilot takes where all are warm at the first look, and where none ever is."""
     from prony.study.pilot import looks_at, piloted
 
@@ -93,7 +88,7 @@ def pilot_seconds(plan: "Plan") -> tuple[float, float]:
     return first, sum(sum(one) + len(one) * TRIAL_OVERHEAD_S for one in looks)
 
 
-def _search_extent(plan: "Plan") -> Extent:
+def _search_extent(plan: Plan) -> Extent:
     from prony.analysis.find_rate import MOST_TESTS
     from prony.study.rates import TYPICAL_STEPS
 
@@ -105,23 +100,20 @@ def _search_extent(plan: "Plan") -> Extent:
     return Extent((trials[0], trials[1]), (lengths_s[0], lengths_s[1]))
 
 
-def _calibrations(plan: "Plan", cells: int) -> "list[Cell]":
+def _calibrations(plan: Plan, cells: int) -> list[Cell]:
     return [] if plan.calibration is None else [plan.calibration] * (3 if cells > 1 else 2)
 
 
-def _rounds_s(plan: "Plan") -> float:
+def _rounds_s(plan: Plan) -> float:
     """Return how long the rounds of a block take."""
     if not plan.design.rounds:
         return 0.0
-    from prony.study.rounds import SLICE_S, lead_in_ns
 
     starts_s = sum(seconds(lead_in_ns(cell)) + TRIAL_OVERHEAD_S / 2 for cell in plan.cells)
     return starts_s + plan.design.rounds * len(plan.cells) * SLICE_S
 
 
-def _length_s(cell: "Cell") -> float:
-    from prony.model.workload import DurationStop
-
+def _length_s(cell: Cell) -> float:
     stop = cell.workload.stop
     window_s = seconds(stop.duration_ns) if isinstance(stop, DurationStop) else stop.requests / COUNTED_PER_S
     return seconds(cell.workload.warmup_ns) + window_s + TRIAL_OVERHEAD_S

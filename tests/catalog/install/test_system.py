@@ -9,7 +9,8 @@ import pytest
 from prony.catalog.install.system import Brew, Debian, Fedora, advise, find_system, missing
 from prony.catalog.schema.entry import SystemNeeds
 from prony.catalog.schema.loader import load_catalog, load_server
-from prony.listing.servers import advice_document, advice_json
+from prony.listing.servers import advice_document
+from prony.model.shown import json_of
 
 ROOT = Path(__file__).parents[3]
 VALID = Path(__file__).parents[1] / "schema" / "hostile" / "valid.toml"
@@ -66,7 +67,7 @@ def test_advice_names_each_missing_package_once_in_one_command(dpkg):
     assert advice.command.endswith("apt-get install --no-install-recommends apache2-dev")
     assert [item.missing for item in advice.servers] == [("apache2-dev",), ("apache2-dev",), ()]
     assert advice.command in repr(advice_document(advice))
-    assert advice_json(advice)["missing"] == ("apache2-dev",)
+    assert json_of(advice)["missing"] == ["apache2-dev"]
 
 
 def test_when_nothing_is_missing_there_is_no_command(dpkg):

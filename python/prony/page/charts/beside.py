@@ -7,7 +7,7 @@ from prony.metrics import METRICS
 from prony.model.shapes import Json
 from prony.page.chart import WIDTH, Chart, axis, by_ratio, coloured, quantity, shaped, slug, spec, tooltip
 from prony.page.charts.ratios import places
-from prony.page.scene import Scene, titled
+from prony.page.scene import Scene, titled, words_at
 from prony.reading.checks import Beside
 from prony.report.forms import in_metric, metric_scale
 from prony.report.text import pointer
@@ -89,15 +89,8 @@ def _layers(scene: Scene, rows: list[Json], unit: str) -> tuple[list[Json], int]
         ) | {"scale": scale}
 
     layers: list[Json] = [
-        {
-            "mark": {"type": "text", "align": "left", "baseline": "middle", "limit": most},
-            "encoding": {"x": {"value": 0}, "y": upper, "text": {"field": "label"}},
-        },
-        {
-            "transform": [{"filter": "isValid(datum.said)"}],
-            "mark": {"type": "text", "align": "right", "baseline": "middle", "limit": WIDTH // 2},
-            "encoding": {"x": {"value": WIDTH}, "y": figures, "text": {"field": "said"}},
-        },
+        words_at(0, upper, "label", most),
+        {"transform": [{"filter": "isValid(datum.said)"}], **words_at(WIDTH, figures, "said", WIDTH // 2)},
         {
             "transform": [{"filter": "isValid(datum.measured)"}],
             "mark": {"type": "rule", "strokeDash": [2, 2], "opacity": 0.6},

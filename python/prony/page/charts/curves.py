@@ -1,6 +1,6 @@
 """One metric against the load: a line for each subject, a band for its interval, published figures beside."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from prony.model.shapes import Json
 from prony.page.chart import Chart, axis, by_ratio, coloured, quantity, shaped, slug, spec, tooltip
@@ -98,23 +98,12 @@ def _layers(scene: Scene, over: str, x: Json, up: Json) -> list[Json]:
     def y(name: str) -> Json:
         return {**up, "field": name}
 
-    said = tooltip(name="subject", load=over, said="mean", n="trials")
     quiet = coloured(look)
     published = {"transform": [{"filter": "isValid(datum.published)"}]}
+    band, trials, line, means = mean_layers(x, y, (quiet, shaped(look)), load=over)
+    zoom = {"type": "interval", "zoom": "wheel![event.shiftKey]"}
     return [
-        {
-            "transform": [{"filter": "isValid(datum.low)"}],
-            "mark": {"type": "area", "opacity": 0.16, "clip": True},
-            "encoding": {"x": x, "y": y("low"), "y2": {"field": "high"}, "color": quiet},
-        },
-        {
-            "transform": [{"filter": "isValid(datum.trial)"}],
-            "mark": {"type": "circle", "size": 12, "opacity": 0.5},
-            "encoding": {
-                **{"x": x, "y": y("trial"), "color": quiet},
-                "tooltip": tooltip(name="subject", load=over, said="trial", block="block"),
-            },
-        },
+        *(band, trials),
         {
             **published,
             "mark": {"type": "line", "strokeDash": [3, 3], "strokeWidth": 1, "opacity": 0.8},
@@ -128,27 +117,37 @@ def _layers(scene: Scene, over: str, x: Json, up: Json) -> list[Json]:
                 "tooltip": tooltip(name="subject", load=over, said="published"),
             },
         },
+        {"params": [{"name": "zoom", "select": zoom, "bind": "scales"}], **line},
+        means,
+    ]
+
+
+def mean_layers(x: Json, y: Callable[[str], Json], glyph: tuple[Json, Json], **where: str) -> list[Json]:
+    """Return a line of means: the band of their intervals, single trials, the line and its marks. ``glyph``:
+    by what colour and shape differ; ``where``: what is said of a point's place, field to title.
+    """
+    colour, shape = glyph
+    trial = tooltip(name="subject", **where, said="trial", block="block")
+    mean = tooltip(name="subject", **where, said="mean", n="trials")
+    return [
         {
-            "params": [
-                {
-                    "name": "zoom",
-                    "select": {"type": "interval", "zoom": "wheel![event.shiftKey]"},
-                    "bind": "scales",
-                }
-            ],
+            "transform": [{"filter": "isValid(datum.low)"}],
+            "mark": {"type": "area", "opacity": 0.16, "clip": True},
+            "encoding": {"x": x, "y": y("low"), "y2": {"field": "high"}, "color": colour},
+        },
+        {
+            "transform": [{"filter": "isValid(datum.trial)"}],
+            "mark": {"type": "circle", "size": 12, "opacity": 0.5},
+            "encoding": {"x": x, "y": y("trial"), "color": colour, "tooltip": trial},
+        },
+        {
             "transform": [{"filter": "isValid(datum.value)"}],
             "mark": {"type": "line", "strokeWidth": 1.6},
-            "encoding": {"x": x, "y": y("value"), "color": quiet},
+            "encoding": {"x": x, "y": y("value"), "color": colour},
         },
         {
             "transform": [{"filter": "isValid(datum.value)"}],
             "mark": {"type": "point", "filled": True, "size": 44, "opacity": 1, "clip": False},
-            "encoding": {
-                "x": x,
-                "y": y("value"),
-                "color": coloured(look),
-                "shape": shaped(look),
-                "tooltip": said,
-            },
+            "encoding": {"x": x, "y": y("value"), "color": colour, "shape": shape, "tooltip": mean},
         },
     ]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from prony.analysis.summary import CellSummary, Estimate
 from prony.model.shapes import Json
 from prony.page.chart import WIDTH, Chart, axis, coloured, quantity, shaped, slug, spec, tooltip
-from prony.page.scene import Scene, titled
+from prony.page.scene import Scene, titled, words_at
 from prony.reading.groups import Group
 
 _ROW = 42
@@ -58,16 +58,8 @@ def _layers(scene: Scene, names: Sequence[str], unit: str) -> list[Json]:
             "mark": {"type": "tick", "thickness": 0, "opacity": 0},
             "encoding": {"x": quantity("value", unit or None, axis=axis()), "y": lower},
         },
-        {
-            "transform": [{"filter": mean}],
-            "mark": {"type": "text", "align": "left", "baseline": "middle", "limit": 225},
-            "encoding": {"x": {"value": 0}, "y": upper, "text": {"field": "name"}},
-        },
-        {
-            "transform": [{"filter": mean}],
-            "mark": {"type": "text", "align": "right", "baseline": "middle", "limit": 125},
-            "encoding": {"x": {"value": WIDTH}, "y": upper, "text": {"field": "said"}},
-        },
+        {"transform": [{"filter": mean}], **words_at(0, upper, "name", 225)},
+        {"transform": [{"filter": mean}], **words_at(WIDTH, upper, "said", 125)},
         {
             "transform": [{"filter": "isValid(datum.trial)"}],
             "mark": {"type": "circle", "size": 18, "opacity": 0.45},

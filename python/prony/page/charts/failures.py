@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from prony.analysis.summary import CellSummary
 from prony.model.shapes import Json
 from prony.page.chart import WIDTH, Chart, axis, quantity, slug, spec, tooltip
-from prony.page.scene import Scene
+from prony.page.scene import Scene, words_at
 from prony.reading.failures import FailedRequests, failed_by_class
 from prony.reading.groups import Group
 from prony.report.forms import percent
@@ -58,8 +58,7 @@ def _layers(rows: list[Json]) -> list[Json]:
     return [
         {
             "transform": [{"aggregate": [], "groupby": ["label", "name"]}],
-            "mark": {"type": "text", "align": "left", "baseline": "middle", "limit": WIDTH},
-            "encoding": {"x": {"value": 0}, "y": {**y, "bandPosition": 0.2}, "text": {"field": "label"}},
+            **words_at(0, {**y, "bandPosition": 0.2}, "label", WIDTH),
         },
         {
             "mark": {"type": "bar", "height": 12, "yOffset": 6},

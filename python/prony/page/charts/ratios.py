@@ -7,7 +7,7 @@ from prony.analysis.compare import Comparison
 from prony.metrics import METRICS, Better
 from prony.model.shapes import Json
 from prony.page.chart import WIDTH, Chart, Style, axis, coloured, quantity, shaped, slug, spec, tooltip
-from prony.page.scene import Scene
+from prony.page.scene import Scene, words_at
 from prony.reading.groups import Group
 from prony.report.forms import signed_percent
 from prony.report.text import pointer
@@ -73,16 +73,8 @@ def forest(look: Style, rows: Sequence[Json], bar: float, said: list[Json], betw
             "mark": {"type": "rule", "color": "#57606a", "strokeWidth": 1},
             "encoding": {"x": x("one")},
         },
-        {
-            "transform": own,
-            "mark": {"type": "text", "align": "left", "baseline": "middle", "limit": most},
-            "encoding": {"x": {"value": 0}, "y": upper, "text": {"field": "name"}},
-        },
-        {
-            "transform": own,
-            "mark": {"type": "text", "align": "right", "baseline": "middle", "limit": 185, "fontSize": 10},
-            "encoding": {"x": {"value": WIDTH}, "y": figures, "text": {"field": "said"}},
-        },
+        {"transform": own, **words_at(0, upper, "name", most)},
+        {"transform": own, **words_at(WIDTH, figures, "said", 185, fontSize=10)},
         {
             "transform": own,
             "mark": {"type": "rule", "strokeWidth": 2, "clip": True},

@@ -8,7 +8,7 @@ from prony.model.observation import Phase
 from prony.model.shapes import Json
 from prony.page.chart import WIDTH, Chart, axis, quantity, rows_of, slug, spec, tooltip
 from prony.page.charts.dots import ordered
-from prony.page.scene import Scene, titled
+from prony.page.scene import Scene, titled, words_at
 from prony.reading.groups import Group
 from prony.report.forms import metric_scale
 from prony.report.text import pointer
@@ -66,12 +66,7 @@ def _bars(rows: list[Json], names: list[str], unit: str) -> list[Json]:
     return [
         {
             "data": {"values": list(one_each.values())},
-            "mark": {"type": "text", "align": "left", "baseline": "middle", "limit": WIDTH},
-            "encoding": {
-                "x": {"value": 0},
-                "y": {**y, "bandPosition": 0.2},
-                "text": {"field": "name"},
-            },
+            **words_at(0, {**y, "bandPosition": 0.2}, "name", WIDTH),
         },
         {
             "mark": {"type": "bar", "height": 12, "yOffset": 6},

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from prony.model.shapes import Json
 from prony.model.workload import ClosedLoop
-from prony.page.chart import Chart, Style, axis, coloured, palette, quantity, shaped, slug, spec, tooltip
+from prony.page.chart import Chart, Style, axis, coloured, palette, quantity, shaped, slug, spec
+from prony.page.charts.curves import mean_layers
 from prony.page.scene import Scene, titled
 from prony.reading.sweeps import Factor, Member, Sweep
 
@@ -82,38 +83,9 @@ def _axis(factor: Factor, rows: Sequence[Json]) -> Json:
 
 
 def _layers(factor: Factor, look: Style, rows: Sequence[Json]) -> list[Json]:
-    x, unit = _axis(factor, rows), next(row["unit"] for row in rows if "unit" in row)
-    colour = coloured(look) | {"field": "line"}
+    unit, by_line = next(row["unit"] for row in rows if "unit" in row), {"field": "line"}
 
     def y(name: str) -> Json:
         return quantity(name, unit or None, zero=True, axis=axis())
 
-    said = tooltip(name="subject", said="mean", n="trials")
-    return [
-        {
-            "transform": [{"filter": "isValid(datum.low)"}],
-            "mark": {"type": "area", "opacity": 0.16, "clip": True},
-            "encoding": {"x": x, "y": y("low"), "y2": {"field": "high"}, "color": colour},
-        },
-        {
-            "transform": [{"filter": "isValid(datum.trial)"}],
-            "mark": {"type": "circle", "size": 12, "opacity": 0.5},
-            "encoding": {
-                **{"x": x, "y": y("trial"), "color": colour},
-                "tooltip": tooltip(name="subject", said="trial", block="block"),
-            },
-        },
-        {
-            "transform": [{"filter": "isValid(datum.value)"}],
-            "mark": {"type": "line", "strokeWidth": 1.6},
-            "encoding": {"x": x, "y": y("value"), "color": colour},
-        },
-        {
-            "transform": [{"filter": "isValid(datum.value)"}],
-            "mark": {"type": "point", "filled": True, "size": 44, "opacity": 1, "clip": False},
-            "encoding": {
-                **{"x": x, "y": y("value"), "color": colour, "shape": shaped(look) | {"field": "line"}},
-                "tooltip": said,
-            },
-        },
-    ]
+    return mean_layers(_axis(factor, rows), y, (coloured(look) | by_line, shaped(look) | by_line))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from prony.diagnosis.thread_time import ThreadState
 from prony.model.shapes import Json
 from prony.page.chart import WIDTH, Chart, axis, quantity, slug, spec, tooltip
-from prony.page.scene import Scene
+from prony.page.scene import Scene, words_at
 from prony.reading.groups import Group
 from prony.report.forms import percent
 from prony.report.tables import group_at
@@ -69,8 +69,7 @@ def _layers(rows: list[Json]) -> list[Json]:
     return [
         {
             "transform": [{"aggregate": [], "groupby": ["name"]}],
-            "mark": {"type": "text", "align": "left", "baseline": "middle", "limit": WIDTH},
-            "encoding": {"x": {"value": 0}, "y": {**y, "bandPosition": 0.2}, "text": {"field": "name"}},
+            **words_at(0, {**y, "bandPosition": 0.2}, "name", WIDTH),
         },
         {
             "mark": {"type": "bar", "height": 12, "yOffset": 6},
