@@ -344,7 +344,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                 let must_close = is_over || (may_have_more && self.is_spent(slot));
                 self.completed(slot, verdict, must_close);
             }
-            Step::Ended(end) => self.reply_ended(slot, end),
+            Step::Ended(end) => self.was_ended(slot, end),
             Step::Malformed(why) => self.lost(slot, Class::Parse, why),
         }
     }
@@ -392,7 +392,18 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             EndOfStream::WithinBody => {
                 self.lost(slot, Class::ShortBody, "closed within the body of the reply")
             }
-            EndOfStream::Refused(why) => self.lost(slot, Class::Eof, why),
+            EndOfStream::Refused(why) => self.lost(slot, Class::StreamRefused, why),
+        }
+    }
+
+    /// The peer said that the reply is over, and it is not complete: nothing was closed.
+    fn was_ended(&mut self, slot: usize, end: EndOfStream) {
+        match end {
+            EndOfStream::Refused(why) => self.lost(slot, Class::StreamRefused, why),
+            EndOfStream::WithinBody => {
+                self.lost(slot, Class::ShortBody, "ended within the body of the reply")
+            }
+            _ => self.lost(slot, Class::Parse, "ended before the head of the reply was complete"),
         }
     }
 
