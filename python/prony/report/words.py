@@ -59,7 +59,7 @@ _CLASSES: Mapping[str, str] = MappingProxyType(
         "eof": "connection closed before a reply",
         "short_body": "connection closed within a reply",
         "parse": "reply is not HTTP/1.1",
-        "stream_refused": "stream refused by the server",
+        "stream_refused": "refused by the server, not looked at",
         "timed_out": "no complete reply before the time-out",
         "not_sent_queue": "not sent: no idle connection before the time-out",
         "not_sent_end": "not sent: still queued at the end",

@@ -1,6 +1,6 @@
 //! What happens on a slot: connect, send, receive, end.
 
-use super::connection::{Connection, State, Step, BACK_OFF_NS};
+use super::connection::{coding_of, Connection, State, Step, BACK_OFF_NS};
 use super::Worker;
 use crate::account::Class;
 use crate::clock::{Clock, NS_PER_S};
@@ -199,7 +199,6 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         connection.is_buffered = self.protocol.begin(flight.request, reader, buffer);
         connection.seen.reset();
         connection.first_bytes.clear();
-        connection.coding = None;
         (connection.written, connection.is_sent) = (0, false);
         self.write(slot);
     }
@@ -606,7 +605,9 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         self.opened.ended(std::mem::take(&mut connection.early));
         let mut end = End::without_reply(class, now_ns, detail);
         end.received = &connection.first_bytes;
-        end.coding = connection.coding.filter(|_| class == Class::FailedValidation);
+        if class == Class::FailedValidation && self.task.expect.looks_at_body() {
+            end.coding = coding_of(&connection.reader);
+        }
         end.connection = Some(slot);
         let waited_ns = self.driver.waited_for_stream_ns(slot);
         end.waited_for_stream_ns = waited_ns.map(|ns| ns + connection.waited_ns);
