@@ -194,6 +194,10 @@ def test_a_typed_close_ends_connections(said):
         (["-H", "Transfer-Encoding:", "--body", "x"], "`chunked` once, in the end"),
         (["-H", "content-type: text/plain", "--form", "a=1"], "exclude each other"),
         (["-m", "CONNECT"], "that asks for a tunnel"),
+        (["-H", "TE: trailers, gzip"], "no other coding is read"),
+        (["-H", "Connection: close", "--keepalive"], "contradict each other"),
+        (["-H", "connection: x, CLOSE", "--keepalive", "--http1.0"], "contradict each other"),
+        (["-H", "Host: shop.test", "-x", "http://127.0.0.1:3128"], "asks for the host of the URL"),
     ],
 )
 def test_a_header_that_contradicts_a_setting_is_refused(said, arguments, words):
