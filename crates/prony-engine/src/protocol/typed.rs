@@ -43,9 +43,10 @@ pub(crate) fn check(request: &Request, body_bytes: usize, wire: Wire) -> Result<
     match wire {
         Wire::Http { version } => {
             check_coding(headers, version)?;
-            check_te(headers)?;
-            check_connection(request)
+            check_connection(request)?;
+            check_te(headers)
         }
+        Wire::Http2 { .. } => check_te(headers),
         // HTTP/2 and CGI have a word of their own for what they do not have.
         _ => Ok(()),
     }
