@@ -129,7 +129,18 @@ def test_a_body_is_sent_in_chunks_where_that_is_typed(said):
         connection.sendall(OK)
 
     with serving(handle) as url:
-        arguments = ["-n", "1", "-c", "1", "-m", "POST", "--body", "hello", "-H", "Transfer-Encoding: chunked"]
+        arguments = [
+            "-n",
+            "1",
+            "-c",
+            "1",
+            "-m",
+            "POST",
+            "--body",
+            "hello",
+            "-H",
+            "Transfer-Encoding: chunked",
+        ]
         assert said("load", url, *arguments).status == 0
     assert seen[0].partition(b"\r\n\r\n")[2] == b"5\r\nhello\r\n0\r\n\r\n"
 

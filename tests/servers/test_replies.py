@@ -1,7 +1,8 @@
-"""What `prony load` makes of the replies of servers that people run: node, nginx, Go, uvicorn, Python's own."""
+"""What `prony load` makes of replies of servers that people run: node, nginx, Go, uvicorn, http.server."""
 
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -18,8 +19,8 @@ from prony.catalog.schema.loader import load_catalog
 from prony.runas import resolve_user
 from servers.nginx import free_ports
 
-# Each answers /early before it has read the body, /echo with the path and the body, /wall with a redirect to /login,
-# /mixed with one every second time; over HTTP/2 those of /slow are answered later, three at once.
+# Each answers /early before it has read the body, /echo with the path and the body, /wall with a redirect to
+# /login, /mixed with one every second time; over HTTP/2 those of /slow are answered later, three at once.
 NODE = """
 let served = 0
 const wanted = q => q.url.split('?')[0]
@@ -91,7 +92,7 @@ func main() {
 	server.ListenAndServe()
 }
 """
-# As it is: HTTP/1.1 is set by who subclasses it, and `Connection: close` of a request ends its connection without a word.
+# `Connection: close` of a request ends its connection without a word.
 HTTP_SERVER = """
 import http.server
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -142,7 +143,9 @@ def server(prony, tmp_path, monkeypatch):
         file = tmp_path / f"{next(numbers)}-{ {'go': 'main.go'}.get(program, 'server') }"
         words = {"HOST": host, "PORT": str(port), "FOLDER": str(tmp_path), "MORE": protocol}
         file.write_text(re.sub("|".join(words), lambda word: words[word[0]], TEXTS[name]))
-        process = subprocess.Popen(command_of(program, file), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            command_of(program, file), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
         with ended(process):
             wait_for(port, process)
             yield f"http://{host}:{port}"
@@ -174,8 +177,6 @@ def uvicorn_python():
 
 
 def wait_for(port, process):
-    import socket
-
     deadline_s = time.monotonic() + 30
     while True:
         assert process.poll() is None, process.stdout.read()
@@ -258,7 +259,9 @@ def test_each_address_of_a_name_is_loaded(server, unlucky, tmp_path):
     hosts = tmp_path / "hosts"
     with server("http.server", "0.0.0.0") as url:
         port = urlsplit(url).port
-        hosts.write_text("127.0.0.1 localhost\n" + "".join(f"127.0.0.{last} app.test\n" for last in (2, 3, 4)))
+        hosts.write_text(
+            "127.0.0.1 localhost\n" + "".join(f"127.0.0.{last} app.test\n" for last in (2, 3, 4))
+        )
         load = ("load", f"http://app.test:{port}/", "--allow-host", "app.test", "-n", "300", "-c", "9")
         done = unlucky(f"mount --bind {hosts} /etc/hosts", *load, "--json", "-")
     assert done.json["account"]["ok"] == 300
@@ -281,23 +284,23 @@ def test_a_body_that_a_server_compresses_is_named_where_a_text_is_missing(prony,
     assert error["detail"] == "a body without `cart`: the body has the Content-Encoding gzip"
 
 
+ZONED = """
+ip link set lo up; ip link add d0 type dummy; ip link set d0 up; ip addr add fe80::7/64 dev d0 nodad
+"$0" -m http.server -b fe80::7%d0 -d "$1" 8000 >/dev/null 2>&1 & trap 'kill $!' EXIT; shift
+until ss -ltn | grep -q :8000; do sleep 0.1; done
+"$@"
+"""
+
+
 def test_an_address_with_a_zone_is_loaded(prony, tmp_path):
     """In a network of its own, for few machines have a link that answers."""
-    if sys.platform != "linux" or not shutil.which("ip") or subprocess.run(["unshare", "--net", "true"]).returncode:
+    if not shutil.which("ip") or subprocess.run(["unshare", "--net", "true"], check=False).returncode:
         pytest.skip("needs root and iproute2: a network of its own")
-    page = tmp_path / "page.py"
-    page.write_text(
-        HTTP_SERVER.replace("server =", "import socket\nhttp.server.HTTPServer.address_family = socket.AF_INET6\nserver =")
-        .replace("('HOST', PORT)", "('fe80::7', 8000, 0, socket.if_nametoindex('d0'))")
-        .replace("server.serve_forever()", "import threading\nthreading.Thread(target=server.serve_forever, daemon=True).start()")
-        + "import subprocess, sys\nsys.exit(subprocess.run(sys.argv[1:]).returncode)\n"
-    )
-    link = "ip link set lo up; ip link add d0 type dummy; ip link set d0 up; ip addr add fe80::7/64 dev d0 nodad"
     load = ("load", "http://[fe80::7%25d0]:8000/", "--allow-host", "fe80::7%d0", "-n", "20", "-c", "2")
-    command = ["unshare", "--net", "sh", "-ec", f'{link}; exec "$@"', "sh", sys.executable, page]
+    prefix = ["unshare", "--net", "sh", "-ec", ZONED, sys.executable, tmp_path]
     done = subprocess.run(
-        [*command, sys.executable, *prony.program, *load],
-        env=prony.environment(), cwd=prony.folder, capture_output=True, text=True, check=False,
+        [*prefix, sys.executable, *prony.program, *load], env=prony.environment(), cwd=prony.folder,
+        capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "statuses: 200 20" in done.stdout

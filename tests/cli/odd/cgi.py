@@ -1,4 +1,4 @@
-"""Odd and legal applications behind FastCGI, SCGI and uwsgi; written from RFC 3875 and the protocols' own pages."""
+"""Odd and legal applications behind FastCGI, SCGI and uwsgi; from RFC 3875 and the protocols' own pages."""
 
 import struct
 from dataclasses import dataclass
@@ -13,6 +13,9 @@ OVERLOADED, NO_ROLE = 2, 3
 
 def record(kind, content, padding=0, request=1):
     return struct.pack(">BBHHBx", 1, kind, request, len(content), padding) + content + bytes(padding)
+
+
+MANAGEMENT = record(UNKNOWN_TYPE, bytes(8), request=0)
 
 
 def over(status=0, protocol=0):
@@ -30,7 +33,7 @@ def ask_fastcgi(peer, ahead=False):
         _, kind, _, size, padding = struct.unpack(">BBHHBx", peer.exactly(8))
         content = peer.exactly(size + padding)[:size]
         kept |= kind == 1 and content[2] == 1
-        if (kind, size) == (4, 0) and ahead or (kind, size) == (5, 0):
+        if ((kind, size) == (4, 0) and ahead) or (kind, size) == (5, 0):
             return kept
 
 
@@ -107,12 +110,12 @@ BEHAVIOURS = {
     "records of one byte, byte by byte": fastcgi(output(PAGE, 1) + over(), cut=1),
     "records with padding": fastcgi(output(PAGE, 9, padding=255) + over()),
     "errors before, between and behind": fastcgi(
-        b"".join(record(STDERR, b"warning: x\n") + piece for piece in (output(PAGE[:30]), output(PAGE[30:]), b""))
+        b"".join(record(STDERR, b"odd\n") + piece for piece in (output(PAGE[:9]), output(PAGE[9:]), b""))
         + over()
     ),
     "both streams end": fastcgi(output(PAGE) + record(STDOUT, b"") + record(STDERR, b"") + over()),
     "records of management": fastcgi(
-        record(UNKNOWN_TYPE, bytes(8), request=0) + output(PAGE) + record(UNKNOWN_TYPE, bytes(8), request=0) + over()
+        MANAGEMENT + output(PAGE[:9]) + MANAGEMENT + output(PAGE[9:]) + MANAGEMENT + over()
     ),
     "a program that fails behind its page": fastcgi(output(PAGE) + over(status=1)),
     "lines that end in LF": fastcgi(output(b"Status: 200\nContent-Type: text/plain\n\nok") + over()),
@@ -124,7 +127,9 @@ BEHAVIOURS = {
     "an end of its side behind each reply": fastcgi(output(SIZED) + over(), then=end),
     "connections of one request": fastcgi(output(SIZED) + over(), then=linger, typed=("--no-keepalive",)),
     "a reply ahead of the body": fastcgi(output(SIZED) + over(), typed=UPLOAD, ahead=True),
-    "thirty thousand bytes of fields": fastcgi(output(b"X: y\r\n" * 1000 + b"Z: " + b"z" * 24_000 + b"\r\n\r\nok") + over()),
+    "thirty thousand bytes of fields": fastcgi(
+        output(b"X: y\r\n" * 1000 + b"Z: " + b"z" * 24_000 + b"\r\n\r\nok") + over()
+    ),
     "a hundred thousand bytes": fastcgi(output(b"A: b\r\n\r\n" + bytes(100_000), 65_535) + over(), 100_000),
     "overloaded": fastcgi(over(protocol=OVERLOADED), 0, "stream_refused"),
     "no such role": fastcgi(over(protocol=NO_ROLE), 0, "stream_refused"),

@@ -139,7 +139,7 @@ def _two_for_one(peer):
 
 
 def _interim_within_the_upload(peer):
-    """As Jetty and others: 100 though nobody waits for it, 102 while it reads, 103 when it knows what comes."""
+    """100 though nobody waits for it, 102 while it reads, 103 when it knows what comes."""
     while True:
         peer.ask()
         peer.send(head(status="100 Continue"))
@@ -169,7 +169,7 @@ def _answers_chunks_first(peer):
 
 
 def _refuses_after_a_part(peer):
-    """As Go's MaxBytesReader: it has read enough to know that it is too much, says so, and reads on to the end."""
+    """It has read enough to know that it is too much, says so, and reads on to the end."""
     peer.ask()
     rest, peer.body_left = peer.body_left - 10_000, 10_000
     peer.read_body()
@@ -182,12 +182,14 @@ def _takes_nothing_more(peer):
     """The first byte is enough: it is for another protocol, or there are too many connections."""
     peer.take(1)
     peer.count("requests")
-    peer.reply(full("Connection: close", "Retry-After: 1", status="503 Busy", body=b"no"), 2, "bad_status 503")
+    peer.reply(
+        full("Connection: close", "Retry-After: 1", status="503 Busy", body=b"no"), 2, "bad_status 503"
+    )
     end(peer)
 
 
 def _leaves_the_idle(peer, word=b""):
-    """It closes what has been idle for ten milliseconds; ``word``: with this word, as Apache and HAProxy do."""
+    """It closes what has been idle for ten milliseconds; ``word``: with this word, as HAProxy does."""
     while True:
         peer.ask()
         peer.reply(full(), 2)
@@ -339,7 +341,9 @@ BEHAVIOURS = {
     # As above, in further ways.
     "interim replies within an upload": Odd(_interim_within_the_upload, UPLOAD, 3),
     "an interim reply and the reply, each field alone": replies(_hints(3) + full("A: b"), cut=17),
-    "sixty thousand bytes of interim replies": replies(head(f"Link: {'x' * 9900}", status="103 X") * 6 + full()),
+    "sixty thousand bytes of interim replies": replies(
+        head(f"Link: {'x' * 9900}", status="103 X") * 6 + full()
+    ),
     "HEAD in a coding that nobody asked for": replies(head("Transfer-Encoding: gzip"), 0, typed=HEAD),
     "HEAD without a body up to a close": replies(head("Connection: close"), 0, then=close, typed=HEAD),
     "304 in a coding that nobody asked for": replies(
@@ -359,13 +363,22 @@ BEHAVIOURS = {
     ),
     "a redirect without a place": replies(full(status="300 Multiple Choices")),
     "parts of parts": replies(
-        full("Content-Type: multipart/byteranges; boundary=x", status="206 Partial Content", body=b"--x--\r\n\r\n"), 9
+        full(
+            "Content-Type: multipart/byteranges; boundary=x",
+            status="206 Partial Content",
+            body=b"--x--\r\n\r\n",
+        ),
+        9,
     ),
     "an extension behind the last size": replies(_coded(b"2\r\nok\r\n")[:-5] + b"0;a=b\r\n\r\n"),
     "sizes of chunks in both cases": replies(_coded(b"a\r\n0123456789\r\n", b"A\r\n0123456789\r\n"), 20),
     "the last chunk comes alone": replies(_coded(b"2\r\nok\r\n"), cut=len(_coded(b"2\r\nok\r\n")) - 5),
-    "chunks and a close that is said": replies(_coded(b"2\r\nok\r\n", fields=("Connection: close",)), then=linger),
-    "sixty thousand bytes of trailers": replies(_coded(b"2\r\nok\r\n", trailers=b"X: " + b"y" * 60_000 + b"\r\n")),
+    "chunks and a close that is said": replies(
+        _coded(b"2\r\nok\r\n", fields=("Connection: close",)), then=linger
+    ),
+    "sixty thousand bytes of trailers": replies(
+        _coded(b"2\r\nok\r\n", trailers=b"X: " + b"y" * 60_000 + b"\r\n")
+    ),
     "chunks of a quarter of a million bytes in pieces": replies(
         _coded(b"3d090\r\n" + b"x" * 250_000 + b"\r\n"), 250_000, cut=5000
     ),

@@ -418,19 +418,25 @@ def _lies_each_third(session, stream):
 def _pinged(stream):
     """Between any two frames of a reply a ping, and each is answered."""
     ping = frame(PING, 0, 0, b"12345678")
-    return ping * 100 + headers(stream) + ping * 100 + data(stream, b"o", 0) + ping + data(stream, b"k") + ping
+    return (
+        ping * 100 + headers(stream) + ping * 100 + data(stream, b"o", 0) + ping + data(stream, b"k") + ping
+    )
 
 
 def _resettled(stream):
     """Settings between any two frames, as far as they can be changed."""
     each = [settings((WINDOW, size), (MOST_STREAMS, most)) for size, most in ((0, 9), (FULL_WINDOW, 100))]
-    return b"".join(each) * 20 + headers(stream) + each[0] + data(stream, b"o", 0) + each[1] + data(stream, b"k")
+    return (
+        b"".join(each) * 20 + headers(stream) + each[0] + data(stream, b"o", 0) + each[1] + data(stream, b"k")
+    )
 
 
 def _bit_of_room(stream):
     """Room for a byte, three hundred times: for the connection, and for a stream that needs none."""
-    return frame(WINDOW_UPDATE, 0, 0, number(1)) * 300 + headers(stream) + (
-        frame(WINDOW_UPDATE, 0, stream, number(1)) * 300 + data(stream)
+    return (
+        frame(WINDOW_UPDATE, 0, 0, number(1)) * 300
+        + headers(stream)
+        + (frame(WINDOW_UPDATE, 0, stream, number(1)) * 300 + data(stream))
     )
 
 
@@ -457,7 +463,7 @@ def _checks_table(session, stream, block):
 
 
 def _early(then):
-    """The reply comes when a request begins; ``then``: what is sent behind it, and whether the rest is read."""
+    """The reply comes when a request begins; ``then``: what is sent behind it."""
 
     def began(session, stream):
         session.reply(stream, headers(stream, HINTS) + ok(stream))
@@ -492,7 +498,9 @@ def _announces(session, stream):
     """It says that it leaves, answers what has come, and waits until the other side does."""
     answered(session, stream)
     if session.served == 3:
-        session.peer.send(goaway(ALL_STREAMS) + goaway(ALL_STREAMS, why=b"soon") + frame(PING, 0, 0, bytes(8)))
+        session.peer.send(
+            goaway(ALL_STREAMS) + goaway(ALL_STREAMS, why=b"soon") + frame(PING, 0, 0, bytes(8))
+        )
 
 
 def _is_known(session, kind):
@@ -552,28 +560,36 @@ BEHAVIOURS = {
         lambda n: headers(n, OK + field(b"content-length", b"0")) + data(n, b""), 0
     ),
     "a length, padding, and trailers": replies(
-        lambda n: headers(n, OK + field(b"content-length", b"2"))
-        + frame(DATA, PADDED, n, bytes([9]) + b"ok" + bytes(9))
-        + headers(n, field(b"x-sum", b"1"), END_STREAM)
+        lambda n: (
+            headers(n, OK + field(b"content-length", b"2"))
+            + frame(DATA, PADDED, n, bytes([9]) + b"ok" + bytes(9))
+            + headers(n, field(b"x-sum", b"1"), END_STREAM)
+        )
     ),
     "204 after hints, with trailers": replies(
         lambda n: headers(n, HINTS) + headers(n, b"\x89") + headers(n, field(b"x", b"y"), END_STREAM), 0
     ),
     "HEAD after hints, with trailers": replies(
-        lambda n: headers(n, HINTS)
-        + headers(n, OK + field(b"content-length", b"9"))
-        + headers(n, field(b"x", b"y"), END_STREAM),
+        lambda n: (
+            headers(n, HINTS)
+            + headers(n, OK + field(b"content-length", b"9"))
+            + headers(n, field(b"x", b"y"), END_STREAM)
+        ),
         0,
         typed=HEAD,
     ),
     "all interim statuses": replies(
-        lambda n: b"".join(headers(n, field(b":status", b"%d" % status)) for status in (100, 102, 103, 199)) + ok(n)
+        lambda n: (
+            b"".join(headers(n, field(b":status", b"%d" % status)) for status in (100, 102, 103, 199)) + ok(n)
+        )
     ),
     "sixty thousand bytes of fields": replies(
         lambda n: _fragments(n, [OK, LONG[:16000], LONG[16000:], LONG[:16000], LONG[16000:]]) + data(n)
     ),
     "hints in fragments": replies(lambda n: _fragments(n, [HINTS[:5], b"", HINTS[5:]]) + ok(n)),
-    "frames that are as long as may be": replies(lambda n: headers(n) + data(n, bytes(LARGEST_FRAME)), LARGEST_FRAME),
+    "frames that are as long as may be": replies(
+        lambda n: headers(n) + data(n, bytes(LARGEST_FRAME)), LARGEST_FRAME
+    ),
     "an empty value, and one of all signs": replies(
         lambda n: ok(n, OK + field(b"x-empty", b"") + field(b"x-all", bytes(range(0x21, 0x7F)) + b"\t\xff"))
     ),
