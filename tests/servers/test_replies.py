@@ -112,8 +112,16 @@ server = http.server.ThreadingHTTPServer(('HOST', PORT), Handler)
 print('Serving HTTP on HOST port PORT (http://HOST:PORT/) ...', flush=True)
 server.serve_forever()
 """
-TEXTS = {"node": NODE_HTTP1, "node-http2": NODE_HTTP2, "nginx": NGINX, "nginx-http2": NGINX, "uvicorn": UVICORN,
-    "go": GO, "go-http2": GO, "http.server": HTTP_SERVER}  # fmt: skip
+TEXTS = {
+    **{
+        "node": NODE_HTTP1,
+        "node-http2": NODE_HTTP2,
+        "nginx": NGINX,
+        "nginx-http2": NGINX,
+        "uvicorn": UVICORN,
+    },
+    **{"go": GO, "go-http2": GO, "http.server": HTTP_SERVER},
+}
 # More than the kernel keeps for both sides.
 BODY_BYTES = 12 << 20
 numbers = count()
