@@ -239,7 +239,7 @@ class _Asked:
         hosts, form = self.protocol.allow_host or (), self.protocol.form(self.ask.keep_alive)
         address = target.address(hosts, tls_of(self.tls), form, say, self.way)
         self.ask.check_wire(address.wire)
-        _check_host(self.ask.header or (), address)
+        _check_behind_proxy(self.ask.header or (), address)
         load = _workload(target, self.pace, self.ask, self.protocol)
         paths = _paths(target, self.ask)
         checked = _checked(self.files.of(load, paths), self.check)
@@ -525,13 +525,16 @@ def _names(headers: Sequence[str]) -> set[str]:
     return {header.partition(":")[0].strip().lower() for header in headers}
 
 
-def _check_host(typed: Sequence[str], address: Address) -> None:
-    """A proxy that reads requests asks for the host of their URL, whatever `Host` is (RFC 9112 3.2.2)."""
-    if address.proxy is not None and address.tls is None and "host" in _names(typed):
-        raise UsageError(
-            "`--header 'Host: ...'` does not work with `--proxy`, which asks for the host of the URL",
-            hint="put the name into the URL",
-        )
+def _check_behind_proxy(typed: Sequence[str], address: Address) -> None:
+    """A proxy that reads requests asks for the host of their URL, whatever `Host` is (RFC 9112 3.2.2); one that
+    does not read them gets no header.
+    """
+    name, why, hint = ("host", "the proxy asks for the host of the URL", "put the name into the URL")
+    if address.tls is not None:
+        why = "it would reach the server through the tunnel, and not the proxy"
+        name, hint = "proxy-authorization", "--proxy-user USER:PASSWORD"
+    if address.proxy is not None and name in _names(typed):
+        raise UsageError(f"`-H '{name.title()}: ...'` does not work with `--proxy`: {why}", hint=hint)
 
 
 def _loop(pace: PaceOptions) -> Loop:
