@@ -526,8 +526,8 @@ def _names(headers: Sequence[str]) -> set[str]:
 
 
 def _check_behind_proxy(typed: Sequence[str], address: Address) -> None:
-    """A proxy that reads requests asks for the host of their URL, whatever `Host` is (RFC 9112 3.2.2); one that
-    does not read them gets no header.
+    """A proxy that reads requests asks for the host of their URL, whatever `Host` is (RFC 9112 3.2.2); one
+    that does not read them gets no header.
     """
     name, why, hint = ("host", "the proxy asks for the host of the URL", "put the name into the URL")
     if address.tls is not None:
