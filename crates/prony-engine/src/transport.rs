@@ -281,7 +281,10 @@ mod tests {
             assert_eq!(transfer_class(&io::Error::from_raw_os_error(errno)), Class::Reset);
         }
         for errno in [libc::ETIMEDOUT, libc::EHOSTUNREACH] {
-            assert_eq!(transfer_class(&io::Error::from_raw_os_error(errno)), Class::TimedOut);
+            assert_eq!(
+                transfer_class(&io::Error::from_raw_os_error(errno)),
+                Class::TimedOut
+            );
         }
     }
 }

@@ -247,7 +247,11 @@ fn a_body_that_answers_head_is_dropped_on_every_wire_of_cgi() {
         let load = Load::closed(server.port, 1).requests(10).method("HEAD");
         let recording = load.wire(json!({"kind": wire})).run();
         assert_eq!(
-            (recording.account.ok, recording.bytes.body_received, recording.connections.surplus),
+            (
+                recording.account.ok,
+                recording.bytes.body_received,
+                recording.connections.surplus
+            ),
             (10, 0, 0)
         );
     }

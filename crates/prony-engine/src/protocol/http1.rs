@@ -267,7 +267,8 @@ mod tests {
     fn a_field_is_one_of_the_final_head_however_that_comes() {
         let mut reader = ReplyReader::new(HttpVersion::V1_1, false);
         let interim = "HTTP/1.1 103 X\r\nLocation: /x\r\n\r\n";
-        let head = "HTTP/1.1 302 Found\r\nSet-Cookie: location: y\r\nLOCATION: /login \r\nContent-Length: 0\r\n";
+        let head =
+            "HTTP/1.1 302 Found\r\nSet-Cookie: location: y\r\nLOCATION: /login \r\nContent-Length: 0\r\n";
         for byte in [interim, head].concat().bytes() {
             reader.feed(&[byte], &mut ignore);
             assert_eq!(reader.field("location"), None);

@@ -92,7 +92,9 @@ fn check_coding(headers: &Headers, version: HttpVersion) -> Result<(), Error> {
 /// A server may send in the codings that it is asked for (RFC 9110 section 10.1.4), and no other than `chunked` is read.
 fn check_te(headers: &Headers) -> Result<(), Error> {
     let other = values(headers, "te").find(|value| !value.trim().eq_ignore_ascii_case("trailers"));
-    other.map_or(Ok(()), |value| Err(refusal("te", value, "`trailers`: no other coding is read")))
+    other.map_or(Ok(()), |value| {
+        Err(refusal("te", value, "`trailers`: no other coding is read"))
+    })
 }
 
 fn check_connection(request: &Request) -> Result<(), Error> {

@@ -402,7 +402,11 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             EndOfStream::WithinBody => {
                 self.lost(slot, Class::ShortBody, "ended within the body of the reply")
             }
-            _ => self.lost(slot, Class::Parse, "ended before the head of the reply was complete"),
+            _ => self.lost(
+                slot,
+                Class::Parse,
+                "ended before the head of the reply was complete",
+            ),
         }
     }
 

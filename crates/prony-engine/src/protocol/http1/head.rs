@@ -5,8 +5,8 @@
 use memchr::memchr;
 
 use super::fields::{parse_cgi_head, parse_head, Head};
-use crate::protocol::KEPT_HEAD_BYTES;
 use crate::expect::{unmet_header, ExpectedHeader};
+use crate::protocol::KEPT_HEAD_BYTES;
 use crate::spec::HttpVersion;
 use std::sync::Arc;
 

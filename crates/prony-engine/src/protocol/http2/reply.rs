@@ -35,7 +35,8 @@ impl ReplyReader {
             let status = digits.and_then(|digits| digits.parse().ok());
             self.status = status.ok_or("a head without a status")?;
             if self.status >= 200 {
-                self.head.extend_from_slice(&head[..head.len().min(KEPT_HEAD_BYTES)]);
+                self.head
+                    .extend_from_slice(&head[..head.len().min(KEPT_HEAD_BYTES)]);
                 let expected = self.expected.as_deref();
                 self.unmet = expected.and_then(|expected| unmet_header(expected, head));
             }
