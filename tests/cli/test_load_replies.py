@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from commands import ended
+from commands import ended, eventually
 from http2_server import END_HEADERS, HEADERS, SETTINGS, exactly, frame
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -179,22 +179,36 @@ def test_streams_that_are_refused_are_sent_again_when_there_is_room(said):
     assert 0 < len(refused) < 60 * 8
 
 
-@pytest.mark.parametrize(
+SIGNALS = pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)]
 )
-def test_a_signal_ends_a_load_with_the_result_so_far(prony, reference, number, status):
-    if signal.getsignal(number) == signal.SIG_IGN:
-        pytest.skip(f"{number.name} is ignored where the tests run")
-    command = ["-m", "prony", "load", reference, "--rate", "100", "-d", "30s", "--json", "-"]
-    process = subprocess.Popen(
-        [sys.executable, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    with ended(process):
-        time.sleep(4)
-        process.send_signal(number)
-        out, _ = process.communicate(timeout=20)
+
+
+@SIGNALS
+def test_a_signal_ends_a_load_with_the_result_so_far(prony, number, status):
+    seen = []
+
+    def handle(connection):
+        while connection.recv(65536):
+            seen.append(connection.sendall(OK))
+
+    with serving(handle) as url:
+        process = prony.start("load", url, "--rate", "100", "-d", "60s", "--json", "-")
+        with ended(process):
+            # The warm-up takes a second.
+            assert eventually(lambda: len(seen) > 150, 60)
+            process.send_signal(number)
+            out, _ = process.communicate(timeout=20)
     assert process.returncode == status
     assert json.loads(out)["window"]["interrupted"]
+
+
+@SIGNALS
+def test_a_signal_at_the_start_has_its_own_status_too(said, monkeypatch, number, status):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        pytest.skip(f"{number.name} is ignored where the tests run")
+    monkeypatch.setattr("prony.cli.load._check_outputs", lambda _output: signal.raise_signal(number))
+    assert said("load", "http://127.0.0.1:9/").status == status
 
 
 def test_a_body_that_is_compressed_is_named_where_a_text_is_missing(said):
