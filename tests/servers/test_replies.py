@@ -250,7 +250,8 @@ def test_redirects_are_shown_wherever_a_load_is(prony, server, name):
         found = prony("load", f"{url}/wall", "-n", "20", "-c", "2", "--json", "-").json
         followed = prony("load", f"{url}/wall", "-n", "20", "-c", "2", "--follow", "1", "--json", "-").json
         strict = prony("load", f"{url}/wall", "-n", "20", "--expect-status", "200", "--json", "-").json
-    assert "statuses: 302 20\nmost replies are redirects to `/login`" in done.out
+    # nginx makes a whole URL of it.
+    assert re.search(r"statuses: 302 20\nmost replies are redirects to `\S*/login`", done.out), done.out
     assert found["account"]["ok_status"] == {"302": 20}
     assert followed["account"]["ok_status"] == {"200": 20}
     assert strict["account"]["bad_status"] == {"302": 20}
@@ -259,7 +260,7 @@ def test_redirects_are_shown_wherever_a_load_is(prony, server, name):
 def test_a_mix_of_pages_and_redirects_is_no_page(prony, server):
     with server("node") as url:
         done = prony("load", f"{url}/mixed", "-n", "20", "-c", "1")
-    assert re.search(r"statuses: (200 10, 302 10|302 10, 200 10)", done.out), done.out
+    assert re.search(r"statuses: (200 10; 302 10|302 10; 200 10)", done.out), done.out
 
 
 def test_each_address_of_a_name_is_loaded(server, unlucky, tmp_path):
@@ -293,8 +294,8 @@ def test_a_body_that_a_server_compresses_is_named_where_a_text_is_missing(prony,
 
 
 ZONED = """
-ip link set lo up; ip link add d0 type dummy; ip link set d0 up; ip addr add fe80::7/64 dev d0 nodad
-"$0" -m http.server -b fe80::7%d0 -d "$1" 8000 >/dev/null 2>&1 & trap 'kill $!' EXIT; shift
+ip link set lo up; ip addr add fe80::7/64 dev lo nodad
+"$0" -m http.server -b fe80::7%lo -d "$1" 8000 >/dev/null 2>&1 & trap 'kill $!' EXIT; shift
 until ss -ltn | grep -q :8000; do sleep 0.1; done
 "$@"
 """
@@ -304,7 +305,7 @@ def test_an_address_with_a_zone_is_loaded(prony, tmp_path):
     """In a network of its own, for few machines have a link that answers."""
     if not shutil.which("ip") or subprocess.run(["unshare", "--net", "true"], check=False).returncode:
         pytest.skip("needs root and iproute2: a network of its own")
-    load = ("load", "http://[fe80::7%25d0]:8000/", "--allow-host", "fe80::7%d0", "-n", "20", "-c", "2")
+    load = ("load", "http://[fe80::7%25lo]:8000/", "--allow-host", "fe80::7%lo", "-n", "20", "-c", "2")
     prefix = ["unshare", "--net", "sh", "-ec", ZONED, sys.executable, tmp_path]
     done = subprocess.run(
         [*prefix, sys.executable, *prony.program, *load], env=prony.environment(), cwd=prony.folder,
