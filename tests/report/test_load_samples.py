@@ -32,7 +32,8 @@ def test_the_first_bytes_of_a_reply_are_shown_with_escapes():
 
 
 def test_a_failure_without_a_reply_has_its_detail_alone():
-    assert "reply breaks a rule of its protocol: no status line\n" in page_of(sample("parse", "no status line", None))
+    page = page_of(sample("parse", "no status line", None))
+    assert "reply breaks a rule of its protocol: no status line\n" in page
 
 
 def test_each_class_has_its_samples_and_the_same_failure_stands_once():
