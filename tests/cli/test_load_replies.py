@@ -1,9 +1,7 @@
-"""`prony load` and replies that come early, redirects, refused streams, and headers that mean something."""
+"""`prony load` and redirects, refused streams, signals, and headers that mean something."""
 
-import importlib.util
 import json
 import shlex
-import shutil
 import signal
 import socket
 import subprocess
@@ -14,89 +12,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from commands import ended
+from commands import ended, eventually
 from http2_server import END_HEADERS, HEADERS, SETTINGS, exactly, frame
 
-# More than the kernel keeps for both sides.
-BODY_BYTES = 12 << 20
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-
-NODE = """
-require('http').createServer((q, r) => { r.end('ok'); q.resume() }).listen(PORT, '127.0.0.1')
-"""
-NODE_HTTP2 = """
-const answer = s => { s.on('error', () => {}); s.respond(); s.end('ok'); s.resume() }
-require('http2').createServer().on('stream', answer)
-  .listen(PORT, '127.0.0.1')
-"""
-NGINX = """
-daemon off; error_log stderr; pid FOLDER/pid; worker_processes 1; events {}
-http { access_log off; client_body_temp_path FOLDER; client_max_body_size 0; keepalive_requests 100000;
-  server { listen 127.0.0.1:PORT MORE; location / { return 200 'ok'; } } }
-"""
-UVICORN = """
-async def app(scope, receive, send):
-    await send({'type': 'http.response.start', 'status': 200, 'headers': [(b'content-length', b'2')]})
-    await send({'type': 'http.response.body', 'body': b'ok'})
-import uvicorn
-uvicorn.run(app, port=PORT, log_level='error')
-"""
-GO = """
-package main
-import "net/http"
-func main() {
-	answer := func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok")) }
-	http.ListenAndServe("127.0.0.1:PORT", http.HandlerFunc(answer))
-}
-"""
-
-
-def command_of(name, port, folder):
-    """Return the command of a server that answers before it has read a request; none where it is missing."""
-    text = {
-        "node": NODE, "node-http2": NODE_HTTP2, "nginx": NGINX.replace("MORE", ""),
-        "nginx-http2": NGINX.replace("MORE", "http2"), "uvicorn": UVICORN, "go": GO,
-    }[name].replace("PORT", str(port)).replace("FOLDER", str(folder))  # fmt: skip
-    program = "python" if name == "uvicorn" else shutil.which(name.partition("-")[0])
-    if program is None or (name == "uvicorn" and importlib.util.find_spec("uvicorn") is None):
-        pytest.skip(f"{name} is not installed")
-    file = folder / {"go": "main.go", "nginx": "nginx.conf"}.get(name.partition("-")[0], "server")
-    file.write_text(text)
-    match name:
-        case "node" | "node-http2":
-            return [program, str(file)]
-        case "nginx" | "nginx-http2":
-            return [program, "-c", str(file), "-e", "stderr"]
-        case "uvicorn":
-            return [sys.executable, str(file)]
-    subprocess.run([program, "build", "-o", str(folder / "early"), str(file)], check=True, cwd=folder)
-    return [str(folder / "early")]
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
-def wait_for(port, process):
-    for _ in range(500):
-        assert process.poll() is None, process.stderr.read()
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-        except OSError:
-            time.sleep(0.02)
-        else:
-            return
-    raise TimeoutError
-
-
-@contextmanager
-def answering_at_once(name, folder):
-    port = free_port()
-    process = subprocess.Popen(command_of(name, port, folder), stderr=subprocess.PIPE, text=True)
-    with ended(process), process.stderr:
-        wait_for(port, process)
-        yield f"http://127.0.0.1:{port}/"
 
 
 @contextmanager
@@ -134,22 +53,6 @@ def reading_heads(reply):
     return handle
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["node", "node-http2", "nginx", "nginx-http2", "uvicorn", pytest.param("go", marks=pytest.mark.slow)],
-)
-def test_uploads_that_are_answered_early_are_answered(said, tmp_path, name):
-    body = tmp_path / "body"
-    body.write_bytes(b"x" * BODY_BYTES)
-    more = ["--http2", "--streams", "2"] if name.endswith("http2") else []
-    with answering_at_once(name, tmp_path) as url:
-        arguments = ["-n", "8", "-c", "2", "-m", "POST", "--body", f"@{body}", "--json", "-"]
-        done = said("load", url, *more, *arguments)
-    account = done.json["account"]
-    assert (account["ok"], account["ok_status"]) == (8, {"200": 8}), done.json["errors"]
-    assert account["answered_early"] > 0
-
-
 def test_a_redirect_stands_in_the_report_and_in_the_json(said):
     reply = b"HTTP/1.1 302 Found\r\nX: y\r\nLocation: /login\r\nContent-Length: 0\r\n\r\n"
     with serving(reading_heads(reply)) as url:
@@ -157,6 +60,17 @@ def test_a_redirect_stands_in_the_report_and_in_the_json(said):
         result = said("load", url, "-n", "20", "-c", "2", "--json", "-").json
     assert "statuses: 302 20\nmost replies are redirects to `/login`" in done.out
     assert result["account"]["ok_status"] == {"302": 20}
+
+
+def test_where_a_redirect_leads_is_said_when_its_head_comes_in_pieces(said):
+    def handle(connection):
+        while connection.recv(65536):
+            for piece in (b"HTTP/1.1 302 Found\r\nLoca", b"tion: /login\r\nContent-Length: 0\r\n", b"\r\n"):
+                connection.sendall(piece)
+                time.sleep(0.005)
+
+    with serving(handle) as url:
+        assert "redirects to `/login`" in said("load", url, "-n", "4", "-c", "1").out
 
 
 def test_a_page_that_has_not_changed_leads_nowhere(said):
@@ -194,6 +108,10 @@ def test_a_typed_close_ends_connections(said):
         (["-H", "Transfer-Encoding:", "--body", "x"], "`chunked` once, in the end"),
         (["-H", "content-type: text/plain", "--form", "a=1"], "exclude each other"),
         (["-m", "CONNECT"], "that asks for a tunnel"),
+        (["-H", "TE: trailers, gzip"], "no other coding is read"),
+        (["-H", "Connection: close", "--keepalive"], "contradict each other"),
+        (["-H", "connection: x, CLOSE", "--keepalive", "--http1.0"], "contradict each other"),
+        (["-H", "Host: shop.test", "-x", "http://127.0.0.1:3128"], "asks for the host of the URL"),
     ],
 )
 def test_a_header_that_contradicts_a_setting_is_refused(said, arguments, words):
@@ -261,22 +179,36 @@ def test_streams_that_are_refused_are_sent_again_when_there_is_room(said):
     assert 0 < len(refused) < 60 * 8
 
 
-@pytest.mark.parametrize(
+SIGNALS = pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)]
 )
-def test_a_signal_ends_a_load_with_the_result_so_far(prony, reference, number, status):
-    if signal.getsignal(number) == signal.SIG_IGN:
-        pytest.skip(f"{number.name} is ignored where the tests run")
-    command = ["-m", "prony", "load", reference, "--rate", "100", "-d", "30s", "--json", "-"]
-    process = subprocess.Popen(
-        [sys.executable, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    with ended(process):
-        time.sleep(4)
-        process.send_signal(number)
-        out, _ = process.communicate(timeout=20)
+
+
+@SIGNALS
+def test_a_signal_ends_a_load_with_the_result_so_far(prony, number, status):
+    seen = []
+
+    def handle(connection):
+        while connection.recv(65536):
+            seen.append(connection.sendall(OK))
+
+    with serving(handle) as url:
+        process = prony.start("load", url, "--rate", "100", "-d", "60s", "--json", "-")
+        with ended(process):
+            # The warm-up takes a second.
+            assert eventually(lambda: len(seen) > 150, 60)
+            process.send_signal(number)
+            out, _ = process.communicate(timeout=20)
     assert process.returncode == status
     assert json.loads(out)["window"]["interrupted"]
+
+
+@SIGNALS
+def test_a_signal_at_the_start_has_its_own_status_too(said, monkeypatch, number, status):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        pytest.skip(f"{number.name} is ignored where the tests run")
+    monkeypatch.setattr("prony.cli.load._check_outputs", lambda _output: signal.raise_signal(number))
+    assert said("load", "http://127.0.0.1:9/").status == status
 
 
 def test_a_body_that_is_compressed_is_named_where_a_text_is_missing(said):

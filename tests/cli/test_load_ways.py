@@ -138,6 +138,13 @@ def test_what_is_no_way_is_refused_without_a_password(said, typed):
     assert SECRET not in done.err
 
 
+def test_the_password_of_a_proxy_is_not_sent_through_its_tunnel(said):
+    typed = ("-x", "http://127.0.0.1:3128", "-H", "proxy-authorization: Basic eDp5")
+    done = said("load", "https://127.0.0.1:9/", *typed, "-n", "1")
+    assert done.status == 2
+    assert "through the tunnel, and not the proxy" in done.err
+
+
 @pytest.mark.parametrize("typed", [("--proxy", "http://127.0.0.1:1"), ("--connect-to", ":::1")])
 def test_a_unix_socket_has_no_other_way(said, typed):
     done = said("load", "unix:/run/app.sock", *typed, "-n", "1")

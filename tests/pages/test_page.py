@@ -157,7 +157,7 @@ def test_failed_requests_have_a_chart_by_kind_and_no_failure_has_none():
     (key,) = [key for key in specs("grid_study") if key.startswith("failures")]
     found = specs("grid_study")[key]["data"]["values"]
     assert {row["kind"] for row in found} == {
-        "connection reset by the server",
+        "reset by the server",
         "no connection before the time-out",
     }
     assert [key for key in specs("generators_study") if key.startswith("failures")] == []
@@ -168,7 +168,7 @@ def test_the_answer_of_a_page_is_that_of_a_terminal():
     card = Parsed(page[page.index('id="answer"') : page.index("<nav")])
     said = " ".join("".join(card.texts).split())
     assert "meinheld+hello shares the first place with 1 other" in said
-    assert "uwsgi is not ranked: its requests fail (connection reset by the server)" in said
+    assert "uwsgi is not ranked: its requests fail (reset by the server)" in said
 
 
 def test_what_does_not_count_and_what_was_found_stand_open():

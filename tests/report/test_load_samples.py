@@ -28,11 +28,12 @@ def sample(kind, detail, received):
 
 def test_the_first_bytes_of_a_reply_are_shown_with_escapes():
     page = page_of(sample("parse", "no status line", b"SSH-2.0\r\n\x1b[2K\xff\xc3\xa9"))
-    assert "reply is not HTTP/1.1: no status line: SSH-2.0\\r\\n\\x1b[2K\\xffé" in page
+    assert "reply breaks a rule of its protocol: no status line: SSH-2.0\\r\\n\\x1b[2K\\xffé" in page
 
 
 def test_a_failure_without_a_reply_has_its_detail_alone():
-    assert "reply is not HTTP/1.1: no status line\n" in page_of(sample("parse", "no status line", None))
+    page = page_of(sample("parse", "no status line", None))
+    assert "reply breaks a rule of its protocol: no status line\n" in page
 
 
 def test_each_class_has_its_samples_and_the_same_failure_stands_once():

@@ -68,6 +68,7 @@ impl Stream {
         target.check()?;
         request.check()?;
         let body = request.decoded_body()?;
+        typed::check(request, body.as_deref().map_or(0, <[u8]>::len), target.wire)?;
         let protocol = Http2::new(request, body.as_deref(), target)?;
         let (head, body) = parts(protocol.bytes(Same));
         let mut connection = Connection::new();

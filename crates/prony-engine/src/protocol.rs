@@ -74,16 +74,29 @@ pub trait Reader {
     fn has_begun(&self) -> bool;
     /// Bytes of the body so far.
     fn body_bytes(&self) -> u64;
-    /// The `Location` of this reply's head, where it is known.
-    fn location(&self) -> Option<&[u8]> {
-        None
-    }
+    /// The value of a field of this reply's final head, the first of that name; null also beyond its first 4 KiB.
+    fn field(&self, name: &str) -> Option<&[u8]>;
     /// Whether the next request is HEAD: its reply then ends with its head.
     fn answers_head(&mut self, is_head: bool);
     /// Sets the fields that final heads must have.
     fn expect_headers(&mut self, expected: Option<Arc<[ExpectedHeader]>>);
     /// The first of them that this reply's head does not have; null before the head is complete.
     fn unmet_header(&self) -> Option<u16>;
+}
+
+/// Of a head so much is kept: a cap on memory per connection, far above the heads that repeat.
+const KEPT_HEAD_BYTES: usize = 4 * 1024;
+
+/// The value of a field, the first of that name, in the beginning of a head.
+fn field_in<'h>(head: &'h [u8], name: &str) -> Option<&'h [u8]> {
+    // What is cut has no line end.
+    let lines = head.split_inclusive(|&byte| byte == b'\n');
+    lines.filter(|line| line.ends_with(b"\n")).find_map(|line| {
+        let (given, value) = line.split_at_checked(name.len())?;
+        let is_named = given.eq_ignore_ascii_case(name.as_bytes());
+        let value = value.strip_prefix(b":").filter(|_| is_named)?;
+        Some(value.trim_ascii())
+    })
 }
 
 /// A protocol: what is sent, one value a request, and a reader for each connection.
@@ -270,8 +283,8 @@ impl Reader for http1::ReplyReader {
         self.body_bytes()
     }
 
-    fn location(&self) -> Option<&[u8]> {
-        self.location()
+    fn field(&self, name: &str) -> Option<&[u8]> {
+        self.field(name)
     }
 
     fn answers_head(&mut self, is_head: bool) {

@@ -875,7 +875,6 @@ impl Spec {
         )
     }
 
-    /// HTTP/1.0 has no transfer codings (RFC 9112 section 6.1).
     /// Each generator has something to do.
     fn check_share(&self) -> Result<(), Error> {
         let Some(Part { index, of, .. }) = self.share else {

@@ -209,7 +209,8 @@ pub fn connect_class(error: &io::Error) -> Class {
 pub fn transfer_class(error: &io::Error) -> Class {
     match error.raw_os_error() {
         Some(libc::ECONNRESET | libc::EPIPE | libc::ECONNABORTED) => Class::Reset,
-        Some(libc::ETIMEDOUT) => Class::TimedOut,
+        // Linux says of a connection that timed out what it last heard on the way (tcp(7)).
+        Some(libc::ETIMEDOUT | libc::EHOSTUNREACH | libc::ENETUNREACH) => Class::TimedOut,
         Some(libc::ENOBUFS | libc::ENOMEM) => Class::ClientNoBuffer,
         None if tls::is_broken(error) => Class::Tls,
         _ => Class::ClientOther,
@@ -278,6 +279,12 @@ mod tests {
         }
         for errno in [libc::ECONNRESET, libc::EPIPE] {
             assert_eq!(transfer_class(&io::Error::from_raw_os_error(errno)), Class::Reset);
+        }
+        for errno in [libc::ETIMEDOUT, libc::EHOSTUNREACH] {
+            assert_eq!(
+                transfer_class(&io::Error::from_raw_os_error(errno)),
+                Class::TimedOut
+            );
         }
     }
 }

@@ -152,26 +152,24 @@ fn fastcgi_refusals_short_bodies_and_garbage_have_their_classes() {
     let server = Scripted::start(|number, stream, _| {
         let _ = read_fastcgi(stream);
         let overloaded = b"\x01\x03\0\x01\0\x08\0\0\0\0\0\0\x02\0\0\0";
-        let _ = match number % 4 {
+        let _ = match number % 5 {
             0 => stream.write_all(overloaded),
             1 => stream.write_all(&records(b"Content-Length: 9\r\n\r\nhello")),
             2 => stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n"),
+            3 => stream.write_all(&records(b"")),
             _ => stream.write_all(&records(b"Status: 500 No\r\n\r\nhello")),
         };
     });
     let load = Load::closed(server.port, 1)
-        .requests(40)
+        .requests(50)
         .wire(json!({"kind": "fastcgi"}));
     let account = load.without_keep_alive().run().account;
     assert_eq!(
-        (
-            account.eof,
-            account.short_body,
-            account.parse,
-            account.bad_status[&500]
-        ),
-        (10, 10, 10, 10)
+        (account.stream_refused, account.short_body, account.parse),
+        (10, 10, 20)
     );
+    // Nothing was closed.
+    assert_eq!((account.eof, account.bad_status[&500]), (0, 10));
 }
 
 #[test]
@@ -233,6 +231,28 @@ fn scgi_and_uwsgi_replies_that_are_cut_are_counted_as_such() {
             (account.eof, account.short_body, account.parse),
             (20, 10, 10),
             "{account:?}"
+        );
+    }
+}
+
+/// Applications need not know that the reply to HEAD has no body, and uWSGI passes on what they write.
+#[test]
+fn a_body_that_answers_head_is_dropped_on_every_wire_of_cgi() {
+    let server = Scripted::start(|_, stream, _| {
+        let _ = stream.read(&mut [0; 65536]);
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
+        let _ = std::io::copy(stream, &mut std::io::sink());
+    });
+    for wire in ["scgi", "uwsgi"] {
+        let load = Load::closed(server.port, 1).requests(10).method("HEAD");
+        let recording = load.wire(json!({"kind": wire})).run();
+        assert_eq!(
+            (
+                recording.account.ok,
+                recording.bytes.body_received,
+                recording.connections.surplus
+            ),
+            (10, 0, 0)
         );
     }
 }

@@ -211,6 +211,7 @@ class _Asked:
         hosts, form = self.protocol.allow_host or (), self.protocol.form(self.ask.keep_alive)
         address = target.address(hosts, tls_of(self.tls), form, say, self.way)
         self.ask.check_wire(address.wire)
+        _check_behind_proxy(self.ask.header or (), address)
         load = _workload(target, self.pace, self.ask, self.protocol)
         paths = _paths(target, self.ask)
         checked = self.files.of(load, paths)
@@ -475,9 +476,25 @@ def _status(reading: "LoadReading") -> int:
 
 
 def _headers(target: LoadTarget, given_headers: Sequence[str]) -> list[str]:
-    typed = {header.partition(":")[0].strip().lower() for header in given_headers}
+    typed = _names(given_headers)
     of_url = (f"{name}: {value}" for name, value in target.headers if name.lower() not in typed)
     return [*given_headers, *of_url]
+
+
+def _names(headers: Sequence[str]) -> set[str]:
+    return {header.partition(":")[0].strip().lower() for header in headers}
+
+
+def _check_behind_proxy(typed: Sequence[str], address: Address) -> None:
+    """A proxy that reads requests asks for the host of their URL, whatever `Host` is (RFC 9112 3.2.2); one
+    that does not read them gets no header.
+    """
+    name, why, hint = ("host", "the proxy asks for the host of the URL", "put the name into the URL")
+    if address.tls is not None:
+        why = "it would reach the server through the tunnel, and not the proxy"
+        name, hint = "proxy-authorization", "--proxy-user USER:PASSWORD"
+    if address.proxy is not None and name in _names(typed):
+        raise UsageError(f"`-H '{name.title()}: ...'` does not work with `--proxy`: {why}", hint=hint)
 
 
 def _loop(pace: PaceOptions) -> Loop:

@@ -127,9 +127,17 @@ class ProtocolOptions:
         return self.streams or 1
 
     def keeps(self, ask: AskOptions) -> bool:
-        """Return whether connections are to be kept."""
+        """Return whether connections are to be kept.
+
+        *Errors*: UsageError where a header says the opposite.
+        """
+        headers = ask.header or ()
         if ask.keep_alive is None:
-            return not self.http1_0 or _asks_to_keep(ask.header or ())
+            return not self.http1_0 or _says(headers, "keep-alive")
+        if ask.keep_alive and _says(headers, "close"):
+            raise UsageError(
+                "`--keepalive` and `Connection: close` contradict each other", hint="leave out one of them"
+            )
         return ask.keep_alive
 
     def form(self, keep_alive: bool | None) -> HttpForm:
@@ -151,10 +159,11 @@ class ProtocolOptions:
         return HttpForm()
 
 
-def _asks_to_keep(headers: Sequence[str]) -> bool:
+def _says(headers: Sequence[str], option: str) -> bool:
+    """Return whether a typed `Connection` has an option."""
     typed = (header.lower().partition(":") for header in headers)
     values = (value for name, _, value in typed if name.strip() == "connection")
-    return any("keep-alive" in map(str.strip, value.split(",")) for value in values)
+    return any(option in map(str.strip, value.split(",")) for value in values)
 
 
 @dataclass(frozen=True, slots=True)

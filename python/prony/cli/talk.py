@@ -43,7 +43,10 @@ def ending_as_signalled(command: Callable[..., int]) -> Callable[..., int]:
     @wraps(command)
     def heeding(*given: object, **named: object) -> int:
         with terminate_as_interrupt() as signals:
-            status = command(*given, **named)
+            try:
+                status = command(*given, **named)
+            except KeyboardInterrupt:
+                status = ExitCode.INTERRUPTED
         return status_of(signals[0]) if signals and status == ExitCode.INTERRUPTED else status
 
     return heeding

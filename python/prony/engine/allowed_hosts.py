@@ -137,7 +137,16 @@ class _Guard:
 
 def _resolved(host: str, port: int) -> Sequence[str]:
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return tuple(dict.fromkeys(str(one[4][0]) for one in found))
+    return tuple(dict.fromkeys(_with_zone(*one[4]) for one in found))
+
+
+def _with_zone(address: str | int, _port: int | bytes, _flow: int = 0, zone: int = 0) -> str:
+    """Return an address as `getaddrinfo` has it, whose zone stands apart there.
+
+    >>> _with_zone("fe80::1", 80, 0, 1), _with_zone("192.0.2.1", 80)
+    ('fe80::1%lo', '192.0.2.1')
+    """
+    return f"{address}%{socket.if_indextoname(zone)}" if zone else str(address)
 
 
 def _listening(addresses: Sequence[str], port: int) -> Sequence[str]:

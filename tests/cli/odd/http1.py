@@ -2,9 +2,12 @@
 
 import time
 from dataclasses import dataclass
+from itertools import count
 
 HEAD, POST = ("-m", "HEAD"), ("-m", "POST", "--body", "x" * 100)
 UPLOAD = ("-m", "POST", "--body", "@upload")
+CHUNKS = (*UPLOAD, "-H", "Transfer-Encoding: chunked")
+SELDOM = ("--rate", "20")
 
 
 @dataclass(frozen=True)
@@ -135,6 +138,83 @@ def _two_for_one(peer):
     end(peer)
 
 
+def _interim_within_the_upload(peer):
+    """100 though nobody waits for it, 102 while it reads, 103 when it knows what comes."""
+    while True:
+        peer.ask()
+        peer.send(head(status="100 Continue"))
+        rest, peer.body_left = peer.body_left // 2, peer.body_left // 2
+        peer.read_body()
+        peer.send(head(status="102 Processing"))
+        peer.body_left = rest
+        peer.read_body()
+        peer.reply(_hints(1) + full(), 2)
+
+
+def _reads_chunks(peer, ahead=False):
+    while True:
+        peer.ask()
+        if ahead:
+            peer.reply(full(), 2)
+        while size := int(peer.line(), 16):
+            peer.body_left = size + 2
+            peer.read_body()
+        assert peer.line() == b""
+        if not ahead:
+            peer.reply(full(), 2)
+
+
+def _answers_chunks_first(peer):
+    _reads_chunks(peer, ahead=True)
+
+
+def _refuses_after_a_part(peer):
+    """It has read enough to know that it is too much, says so, and reads on to the end."""
+    peer.ask()
+    rest, peer.body_left = peer.body_left - 10_000, 10_000
+    peer.read_body()
+    peer.reply(full("Connection: close", status="413 Too Large", body=b"no"), 2, "bad_status 413")
+    peer.body_left = rest
+    end(peer)
+
+
+def _takes_nothing_more(peer):
+    """The first byte is enough: it is for another protocol, or there are too many connections."""
+    peer.take(1)
+    peer.count("requests")
+    peer.reply(
+        full("Connection: close", "Retry-After: 1", status="503 Busy", body=b"no"), 2, "bad_status 503"
+    )
+    end(peer)
+
+
+def _leaves_the_idle(peer, word=b""):
+    """It closes what has been idle for ten milliseconds; ``word``: with this word, as HAProxy does."""
+    while True:
+        peer.ask()
+        peer.reply(full(), 2)
+        if not peer.waits(0.01):
+            peer.send(word)
+            close(peer)
+
+
+def _leaves_the_idle_with_408(peer):
+    _leaves_the_idle(peer, full("Connection: close", status="408 Request Timeout", body=b"late"))
+
+
+def _sizes_of_buffers(peer):
+    """Bodies that end with a buffer of the other side, and a byte before and behind."""
+    sizes = [size + more for size in (16_384, 65_536, 131_072) for more in (-1, 0, 1)]
+    for number in count():
+        size = sizes[number % len(sizes)]
+        whole = full(body=bytes(size))
+        # So many with the head, too.
+        fits = full(body=bytes(size - (len(whole) - size)))
+        for text in (whole, fits):
+            peer.ask()
+            peer.reply(text, len(text.partition(b"\r\n\r\n")[2]))
+
+
 def _pauses(peer):
     """Each part comes alone and late: the status line, the fields, the empty line, the body."""
     while True:
@@ -258,6 +338,62 @@ BEHAVIOURS = {
     "a limit of requests that is counted down": Odd(_says_the_last),
     "an empty line behind each body": replies(full() + b"\r\n", then=end),
     "two replies for one request": Odd(_two_for_one),
+    # As above, in further ways.
+    "interim replies within an upload": Odd(_interim_within_the_upload, UPLOAD, 3),
+    "an interim reply and the reply, each field alone": replies(_hints(3) + full("A: b"), cut=17),
+    "sixty thousand bytes of interim replies": replies(
+        head(f"Link: {'x' * 9900}", status="103 X") * 6 + full()
+    ),
+    "HEAD in a coding that nobody asked for": replies(head("Transfer-Encoding: gzip"), 0, typed=HEAD),
+    "HEAD without a body up to a close": replies(head("Connection: close"), 0, then=close, typed=HEAD),
+    "304 in a coding that nobody asked for": replies(
+        head("Transfer-Encoding: gzip", status="304 Not Modified"), 0
+    ),
+    "204 that closes": replies(head("Connection: close", status="204 No Content"), 0, then=linger),
+    "no reason": replies(full(status="200 ")),
+    "a reason of a thousand bytes": replies(full(status=f"200 {'very ' * 200}fine")),
+    "a thousand fields": replies(full(*[f"X-{number}: y" for number in range(1000)])),
+    "sixty thousand bytes of fields": replies(full(*MANY, *MANY[:-1], *MANY[:20])),
+    "two hundred cookies": replies(full(*[f"Set-Cookie: c{number}=v; Path=/" for number in range(200)])),
+    "tabs within and around values": replies(full("X-Tabs:\ta\tb\t")),
+    "a field that is folded ten times": replies(full("X-Folded: one" + "\r\n  more" * 10)),
+    "a folded field byte by byte": replies(full("X-Folded: one,\r\n\t two"), cut=1),
+    "an upgrade that is required": replies(
+        full("Upgrade: TLS/1.3", "Connection: Upgrade", status="426 Upgrade Required"), 2, "bad_status 426"
+    ),
+    "a redirect without a place": replies(full(status="300 Multiple Choices")),
+    "parts of parts": replies(
+        full(
+            "Content-Type: multipart/byteranges; boundary=x",
+            status="206 Partial Content",
+            body=b"--x--\r\n\r\n",
+        ),
+        9,
+    ),
+    "an extension behind the last size": replies(_coded(b"2\r\nok\r\n")[:-5] + b"0;a=b\r\n\r\n"),
+    "sizes of chunks in both cases": replies(_coded(b"a\r\n0123456789\r\n", b"A\r\n0123456789\r\n"), 20),
+    "the last chunk comes alone": replies(_coded(b"2\r\nok\r\n"), cut=len(_coded(b"2\r\nok\r\n")) - 5),
+    "chunks and a close that is said": replies(
+        _coded(b"2\r\nok\r\n", fields=("Connection: close",)), then=linger
+    ),
+    "sixty thousand bytes of trailers": replies(
+        _coded(b"2\r\nok\r\n", trailers=b"X: " + b"y" * 60_000 + b"\r\n")
+    ),
+    "chunks of a quarter of a million bytes in pieces": replies(
+        _coded(b"3d090\r\n" + b"x" * 250_000 + b"\r\n"), 250_000, cut=5000
+    ),
+    "bodies of the sizes of buffers": Odd(_sizes_of_buffers, connections=3),
+    "keep-alive for no time": replies(full("Keep-Alive: timeout=0, max=0")),
+    "an old version that closes": replies(full("Connection: close", version="HTTP/1.0"), then=linger),
+    "an upload in chunks": Odd(_reads_chunks, CHUNKS, 3),
+    "an answer ahead of an upload in chunks": Odd(_answers_chunks_first, CHUNKS, 3),
+    "an upload that is refused after a part": Odd(_refuses_after_a_part, UPLOAD),
+    "a refusal at the first byte": Odd(_takes_nothing_more),
+    "idle connections are closed": Odd(_leaves_the_idle, SELDOM),
+    "idle connections are closed with a word": Odd(_leaves_the_idle_with_408, SELDOM),
+    "a reset where a close ends the body": replies(head() + b"ok", 2, "reset", then=reset),
+    "a reset within a body": replies(full(body=b"0123456789")[:-3], 7, "reset", then=reset),
+    "an end of its side within a body": replies(full(body=b"0123456789")[:-3], 7, "short_body", then=end),
     # Replies that do not come whole, or in a coding that nobody asked for.
     "a coding that nobody asked for": replies(
         head("Transfer-Encoding: gzip", "Connection: close") + b"ok", 0, "parse", then=close

@@ -97,6 +97,7 @@ class Session:
             case 1:
                 self.peer.count("requests")
                 self.open[stream], self.rooms[stream] = 0, self.first_room
+                self.behaviour.heads(self, stream, payload)
                 self.behaviour.began(self, stream)
             case 0:
                 self.open[stream] = self.open.get(stream, 0) + len(payload)
@@ -165,6 +166,7 @@ class Odd:
     acknowledged: object = nothing
     opening: bytes = frame(SETTINGS)
     typed: tuple = ()
+    heads: object = nothing
     acknowledges: bool = True
     cut: int = 0
 
@@ -413,6 +415,106 @@ def _lies_each_third(session, stream):
         answered(session, stream)
 
 
+def _pinged(stream):
+    """Between any two frames of a reply a ping, and each is answered."""
+    ping = frame(PING, 0, 0, b"12345678")
+    return (
+        ping * 100 + headers(stream) + ping * 100 + data(stream, b"o", 0) + ping + data(stream, b"k") + ping
+    )
+
+
+def _resettled(stream):
+    """Settings between any two frames, as far as they can be changed."""
+    each = [settings((WINDOW, size), (MOST_STREAMS, most)) for size, most in ((0, 9), (FULL_WINDOW, 100))]
+    return (
+        b"".join(each) * 20 + headers(stream) + each[0] + data(stream, b"o", 0) + each[1] + data(stream, b"k")
+    )
+
+
+def _bit_of_room(stream):
+    """Room for a byte, three hundred times: for the connection, and for a stream that needs none."""
+    return (
+        frame(WINDOW_UPDATE, 0, 0, number(1)) * 300
+        + headers(stream)
+        + (frame(WINDOW_UPDATE, 0, stream, number(1)) * 300 + data(stream))
+    )
+
+
+def _gives_room(session, stream):
+    """No stream has room for a body before its head is there."""
+    session.peer.send(frame(WINDOW_UPDATE, 0, stream, number(FULL_WINDOW)))
+
+
+def _pings_first(session, stream):
+    session.waiting.append(stream)
+    session.peer.send(frame(PING, 0, 0, bytes(8)))
+
+
+def _counts_second(session, _):
+    if len(session.open) > 1 and session.settings_known:
+        session.peer.count("sent against a limit")
+
+
+def _checks_table(session, stream, block):
+    """Whoever is left without a table must say so in its next head (RFC 7541 4.2)."""
+    if session.settings_known and not session.settled:
+        session.settled = True
+        session.peer.count("sent against a limit", int(block[0] & 0xE0 != 0x20))
+
+
+def _early(then):
+    """The reply comes when a request begins; ``then``: what is sent behind it."""
+
+    def began(session, stream):
+        session.reply(stream, headers(stream, HINTS) + ok(stream))
+        session.peer.send(then(stream))
+
+    return Odd(nothing, began=began, typed=UPLOAD)
+
+
+def _refused_early(session, stream):
+    sent = headers(stream, field(b":status", b"413")) + data(stream, b"no")
+    session.reply(stream, sent + frame(RST_STREAM, 0, stream, number(NO_ERROR)), 2, "bad_status 413")
+
+
+def _cuts_each_third(session, stream):
+    if session.peer.count("seen") % 3 == 0:
+        sent = headers(stream) + data(stream, b"half", 0) + frame(RST_STREAM, 0, stream, number(8))
+        session.reply(stream, sent, 4, "reset")
+    else:
+        answered(session, stream)
+
+
+def _refuses_after_hints(session, stream):
+    """What has early hints alone was not looked at, if the server says so (RFC 9113 8.7)."""
+    if session.peer.count("seen") % 3 == 0:
+        session.open.pop(stream)
+        session.peer.send(headers(stream, HINTS) + frame(RST_STREAM, 0, stream, number(REFUSED)))
+    else:
+        answered(session, stream)
+
+
+def _announces(session, stream):
+    """It says that it leaves, answers what has come, and waits until the other side does."""
+    answered(session, stream)
+    if session.served == 3:
+        session.peer.send(
+            goaway(ALL_STREAMS) + goaway(ALL_STREAMS, why=b"soon") + frame(PING, 0, 0, bytes(8))
+        )
+
+
+def _is_known(session, kind):
+    session.limited |= kind == PING
+
+
+def _ends_without_a_word(session, stream):
+    """As a server that is restarted: replies are whole, and the connection is over."""
+    answered(session, stream)
+    if session.served == 4:
+        session.peer.end()
+        raise ConnectionError
+
+
 def _over(stream):
     return (
         ok(stream) + frame(WINDOW_UPDATE, 0, stream, number(1000)) + frame(RST_STREAM, 0, stream, number(0))
@@ -426,8 +528,72 @@ STRANGE = settings(
     (0xF0F0, 1), (8, 1), (9, 1), (6, 100_000), (5, (1 << 24) - 1), (6, 1), (6, 1 << 31), (TABLE_SIZE, 1 << 31)
 )
 HEAD = ("-m", "HEAD")
+SMALL = ("-m", "POST", "--body", "x" * 500)
 
 BEHAVIOURS = {
+    # In further ways.
+    "pings between all frames": replies(_pinged),
+    "settings between all frames": replies(_resettled),
+    "room by the byte": replies(_bit_of_room),
+    "no room for a body before its head": Odd(
+        answered, began=_gives_room, opening=settings((WINDOW, 0)), typed=SMALL
+    ),
+    "no room for a body, in uploads": Odd(
+        answered, began=_gives_room, opening=settings((WINDOW, 0)), typed=UPLOAD
+    ),
+    "one stream at a time": Odd(
+        _pings_first, began=_counts_second, acknowledged=_one_by_one, opening=settings((MOST_STREAMS, 1))
+    ),
+    "no table": Odd(answered, heads=_checks_table, opening=settings((TABLE_SIZE, 0))),
+    "the reply comes before the upload, which is read": _early(lambda _: b""),
+    "the reply comes before the upload, which is not wanted": _early(
+        lambda n: frame(RST_STREAM, 0, n, number(NO_ERROR))
+    ),
+    "a refusal before the upload": Odd(nothing, began=_refused_early, typed=UPLOAD),
+    "each third is cut": Odd(_cuts_each_third),
+    "each third is refused after hints": Odd(_refuses_after_hints),
+    "announces that it leaves, and stays": Odd(_announces, began=_counts_early, acknowledged=_is_known),
+    "ends without a word": Odd(_ends_without_a_word),
+    "421": replies(lambda n: ok(n, field(b":status", b"421")), kind="bad_status 421"),
+    "a length of nothing": replies(lambda n: headers(n, OK + field(b"content-length", b"0"), END_STREAM), 0),
+    "a length of nothing and an empty frame": replies(
+        lambda n: headers(n, OK + field(b"content-length", b"0")) + data(n, b""), 0
+    ),
+    "a length, padding, and trailers": replies(
+        lambda n: (
+            headers(n, OK + field(b"content-length", b"2"))
+            + frame(DATA, PADDED, n, bytes([9]) + b"ok" + bytes(9))
+            + headers(n, field(b"x-sum", b"1"), END_STREAM)
+        )
+    ),
+    "204 after hints, with trailers": replies(
+        lambda n: headers(n, HINTS) + headers(n, b"\x89") + headers(n, field(b"x", b"y"), END_STREAM), 0
+    ),
+    "HEAD after hints, with trailers": replies(
+        lambda n: (
+            headers(n, HINTS)
+            + headers(n, OK + field(b"content-length", b"9"))
+            + headers(n, field(b"x", b"y"), END_STREAM)
+        ),
+        0,
+        typed=HEAD,
+    ),
+    "all interim statuses": replies(
+        lambda n: (
+            b"".join(headers(n, field(b":status", b"%d" % status)) for status in (100, 102, 103, 199)) + ok(n)
+        )
+    ),
+    "sixty thousand bytes of fields": replies(
+        lambda n: _fragments(n, [OK, LONG[:16000], LONG[16000:], LONG[:16000], LONG[16000:]]) + data(n)
+    ),
+    "hints in fragments": replies(lambda n: _fragments(n, [HINTS[:5], b"", HINTS[5:]]) + ok(n)),
+    "frames that are as long as may be": replies(
+        lambda n: headers(n) + data(n, bytes(LARGEST_FRAME)), LARGEST_FRAME
+    ),
+    "an empty value, and one of all signs": replies(
+        lambda n: ok(n, OK + field(b"x-empty", b"") + field(b"x-all", bytes(range(0x21, 0x7F)) + b"\t\xff"))
+    ),
+    "a name of all signs": replies(lambda n: ok(n, OK + field(b"!#$%&'*+-.^_`|~09az", b"x"))),
     # Heads and frames (RFC 9113 4, 6.1 to 6.3, 6.10, 8.1).
     "early hints ten times": replies(lambda n: headers(n, HINTS) * 10 + ok(n)),
     "interim replies before no content": replies(

@@ -1,5 +1,6 @@
 """A server of one odd behaviour: it counts what it was asked, and what class each of its replies is of."""
 
+import select
 import socket
 import struct
 import threading
@@ -22,6 +23,17 @@ class Peer:
         self.count("requests")
         length = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
         self.body_left = int(length[0][15:]) if length else 0
+
+    def line(self):
+        """Read a line without its end, such as the size of a chunk."""
+        line = b""
+        while not line.endswith(b"\r\n"):
+            line += self.exactly(1)
+        return line[:-2]
+
+    def waits(self, seconds):
+        """Whether the other side has sent something within so long."""
+        return bool(select.select([self.connection], [], [], seconds)[0])
 
     def read_body(self):
         while self.body_left:

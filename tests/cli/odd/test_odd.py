@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.odd import http1, http2
+from cli.odd import cgi, http1, http2
 from cli.odd.peer import serving
 
 REQUESTS = 24
@@ -30,9 +30,9 @@ def agree(found, server):
     assert counts["sent against a limit"] == 0
 
 
-def load(said, folder, server, *typed):
+def load(said, folder, server, *typed, scheme="http"):
     (folder / "upload").write_bytes(b"x" * UPLOAD)
-    url = f"http://127.0.0.1:{server.port}/"
+    url = f"{scheme}://127.0.0.1:{server.port}/"
     done = said("load", url, *typed, "-c", "3", "-n", str(REQUESTS), "--timeout", "8s", "--json", "-")
     assert done.status in (0, 3), done.err
     return done.json
@@ -52,3 +52,10 @@ def test_http2(said, prony, name):
     odd = http2.BEHAVIOURS[name]
     with serving(odd.handle) as server:
         agree(load(said, prony.folder, server, "--http2", "--streams", "4", *odd.typed), server)
+
+
+@pytest.mark.parametrize("name", cgi.BEHAVIOURS)
+def test_cgi(said, prony, name):
+    odd = cgi.BEHAVIOURS[name]
+    with serving(odd.handle) as server:
+        agree(load(said, prony.folder, server, *odd.typed, scheme=odd.scheme), server)

@@ -123,6 +123,13 @@ def test_no_tool_sends_a_mix_of_paths(tool):
     )
 
 
+@pytest.mark.parametrize("tool", ["wrk", "hey", "k6"])
+def test_a_header_is_sent_twice_or_not_at_all(tool):
+    twice = Request(headers=(("X-Forwarded-For", "192.0.2.1"), ("x-forwarded-for", "192.0.2.2")))
+    assert refused(tool, stop=TIME, request=twice).endswith("cannot send a header twice")
+    assert refused("oha", stop=TIME, request=twice) is None
+
+
 def test_which_tools_have_an_open_loop():
     assert {tool for tool in TOOLS if refused(tool, loop=OPEN) is None} == {"k6", "vegeta"}
 

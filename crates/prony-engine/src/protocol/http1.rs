@@ -28,6 +28,7 @@ pub use request::render_request;
 pub(super) use head::Grammar;
 pub(super) use request::{whole_headers, USER_AGENT};
 
+use super::field_in;
 use chunked::ChunkedBody;
 use fields::{Framing, Head};
 use head::HeadReader;
@@ -100,6 +101,10 @@ impl ReplyReader {
         };
         match progress {
             Progress::More => (),
+            Progress::Complete { .. } if self.heads.drops_body() => {
+                self.stage = Stage::Complete;
+                return Progress::Complete { surplus: 0 };
+            }
             Progress::Complete { .. } | Progress::Ended(_) => self.stage = Stage::Complete,
             Progress::Malformed(reason) => self.stage = Stage::Malformed(reason),
         }
@@ -140,9 +145,9 @@ impl ReplyReader {
         self.body_bytes
     }
 
-    /// The `Location` of the final head; null also where that is longer than 4 KiB.
-    pub fn location(&self) -> Option<&[u8]> {
-        self.head.and_then(|_| self.heads.field("location"))
+    /// The value of a field of the final head, the first of that name; null also beyond its first 4 KiB.
+    pub fn field(&self, name: &str) -> Option<&[u8]> {
+        self.head.and_then(|_| field_in(self.heads.kept(), name))
     }
 
     /// Whether the next request is HEAD.
@@ -233,6 +238,7 @@ fn take_piece<'d>(limit: u64, data: &'d [u8], deliver: &mut impl FnMut(&[u8])) -
 
 #[cfg(test)]
 mod tests {
+    use super::super::KEPT_HEAD_BYTES;
     use super::*;
 
     fn ignore(_: &[u8]) {}
@@ -255,6 +261,25 @@ mod tests {
         );
         assert_eq!((reader.status(), reader.has_begun()), (0, true));
         assert_eq!(reader.end_of_stream(), EndOfStream::WithinHead);
+    }
+
+    #[test]
+    fn a_field_is_one_of_the_final_head_however_that_comes() {
+        let mut reader = ReplyReader::new(HttpVersion::V1_1, false);
+        let interim = "HTTP/1.1 103 X\r\nLocation: /x\r\n\r\n";
+        let head =
+            "HTTP/1.1 302 Found\r\nSet-Cookie: location: y\r\nLOCATION: /login \r\nContent-Length: 0\r\n";
+        for byte in [interim, head].concat().bytes() {
+            reader.feed(&[byte], &mut ignore);
+            assert_eq!(reader.field("location"), None);
+        }
+        reader.feed(b"\r\n", &mut ignore);
+        assert_eq!(reader.field("Location"), Some(&b"/login"[..]));
+        reader.reset();
+        let long = format!("{head}X: {}\r\nEtag: z\r\n\r\n", "x".repeat(KEPT_HEAD_BYTES));
+        reader.feed(long.as_bytes(), &mut ignore);
+        assert_eq!(reader.field("location"), Some(&b"/login"[..]));
+        assert_eq!((reader.field("x"), reader.field("etag")), (None, None));
     }
 
     #[test]

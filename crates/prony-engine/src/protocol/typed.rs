@@ -43,8 +43,10 @@ pub(crate) fn check(request: &Request, body_bytes: usize, wire: Wire) -> Result<
     match wire {
         Wire::Http { version } => {
             check_coding(headers, version)?;
-            check_connection(request)
+            check_connection(request)?;
+            check_te(headers)
         }
+        Wire::Http2 { .. } => check_te(headers),
         // HTTP/2 and CGI have a word of their own for what they do not have.
         _ => Ok(()),
     }
@@ -85,6 +87,14 @@ fn check_coding(headers: &Headers, version: HttpVersion) -> Result<(), Error> {
         "content-length",
         "none of that name beside Transfer-Encoding",
     )
+}
+
+/// A server may send in the codings that it is asked for (RFC 9110 section 10.1.4), and no other than `chunked` is read.
+fn check_te(headers: &Headers) -> Result<(), Error> {
+    let other = values(headers, "te").find(|value| !value.trim().eq_ignore_ascii_case("trailers"));
+    other.map_or(Ok(()), |value| {
+        Err(refusal("te", value, "`trailers`: no other coding is read"))
+    })
 }
 
 fn check_connection(request: &Request) -> Result<(), Error> {
@@ -175,6 +185,7 @@ mod tests {
                 "none of that name beside",
             ),
             (&[("Connection", "Keep-Alive, close")], "one of both"),
+            (&[("TE", "trailers, deflate;q=0.5")], "no other coding is read"),
         ] {
             assert!(
                 why(headers, true).contains(expected),

@@ -100,8 +100,6 @@ pub struct Connection<R, Q> {
     pub hangup: bool,
     /// Where its first redirect led.
     pub location: Option<String>,
-    /// How the body of the reply is coded, where the body is looked at.
-    pub coding: Option<&'static str>,
     /// The first bytes of a reply that did not come as expected in one piece, for a sample.
     pub first_bytes: Vec<u8>,
 }
@@ -158,7 +156,6 @@ impl<R, Q> Connection<R, Q> {
             unread: false,
             hangup: false,
             location: None,
-            coding: None,
             first_bytes: Vec::new(),
         }
     }
@@ -205,12 +202,13 @@ impl<R: Reader, Q: Asks> Connection<R, Q> {
         };
         let is_as_expected = matches!(&step, Step::Complete { verdict, .. } if verdict.class == Class::Ok);
         if self.location.is_none() && matches!(self.reader.status(), 300..=399) {
-            self.location = location_in(piece);
+            let shown = |value: &[u8]| -> String {
+                let text = String::from_utf8_lossy(value);
+                text.chars().take(LONGEST_LOCATION).collect()
+            };
+            self.location = self.reader.field("location").map(shown);
         }
         if !is_as_expected {
-            if self.first_bytes.is_empty() && expect.looks_at_body() {
-                self.coding = coding_in(piece);
-            }
             self.keep_first(piece);
         }
         step
@@ -234,53 +232,13 @@ impl<R: Reader, Q: Asks> Connection<R, Q> {
     }
 }
 
-// A head is hardly longer, and it comes first.
-const LOOKED_AT_BYTES: usize = 4096;
 const LONGEST_LOCATION: usize = 200;
 const CODINGS: [&str; 5] = ["gzip", "br", "deflate", "zstd", "compress"];
 
-/// The value of a field of the head that a piece begins with; null: it is not there.
-fn field_in<'p>(piece: &'p [u8], name: &str) -> Option<&'p [u8]> {
-    let head = &piece[..piece.len().min(LOOKED_AT_BYTES)];
-    let mut lines = head
-        .split(|&byte| byte == b'\n')
-        .take_while(|line| *line != b"\r");
-    lines.find_map(|line| {
-        let (given, value) = line.split_at_checked(name.len())?;
-        let value = value.strip_prefix(b":")?;
-        given
-            .eq_ignore_ascii_case(name.as_bytes())
-            .then(|| value.trim_ascii())
-    })
-}
-
-fn location_in(piece: &[u8]) -> Option<String> {
-    let text = String::from_utf8_lossy(field_in(piece, "location")?);
-    Some(text.chars().take(LONGEST_LOCATION).collect())
-}
-
-fn coding_in(piece: &[u8]) -> Option<&'static str> {
-    let value = field_in(piece, "content-encoding")?;
+/// How the body is coded that the head of a reply announces; null: not at all, or as nobody knows.
+pub fn coding_of(reader: &impl Reader) -> Option<&'static str> {
+    let value = reader.field("content-encoding")?;
     CODINGS
         .into_iter()
         .find(|coding| value.eq_ignore_ascii_case(coding.as_bytes()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const HEAD: &[u8] =
-        b"HTTP/1.1 302 Found\r\nSet-Cookie: location: x\r\nLOCATION: /login \r\n\r\nContent-Encoding: br\r\n";
-
-    #[test]
-    fn a_field_is_one_of_the_head_whatever_its_case() {
-        assert_eq!(location_in(HEAD).as_deref(), Some("/login"));
-        assert_eq!(coding_in(HEAD), None);
-        assert_eq!(
-            coding_in(b"HTTP/2 200\r\ncontent-encoding: gzip\r\n\r\n"),
-            Some("gzip")
-        );
-        assert_eq!(location_in(b"HTTP/1.1 302 Found\r\n\r\n"), None);
-    }
 }

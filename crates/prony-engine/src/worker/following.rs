@@ -13,7 +13,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         let (Some(redirects), Some(flight)) = (&self.task.redirects, connection.flight) else {
             return Next::Nothing;
         };
-        let (status, location) = (connection.reader.status(), connection.reader.location());
+        let (status, location) = (connection.reader.status(), connection.reader.field("location"));
         redirects.next(flight.request.path(), connection.hop.as_deref(), status, location)
     }
 

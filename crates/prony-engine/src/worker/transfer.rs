@@ -1,6 +1,6 @@
 //! What happens on a slot: connect, send, receive, end.
 
-use super::connection::{Connection, State, Step, BACK_OFF_NS};
+use super::connection::{coding_of, Connection, State, Step, BACK_OFF_NS};
 use super::Worker;
 use crate::account::Class;
 use crate::clock::{Clock, NS_PER_S};
@@ -199,7 +199,6 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         connection.is_buffered = self.protocol.begin(flight.request, reader, buffer);
         connection.seen.reset();
         connection.first_bytes.clear();
-        connection.coding = None;
         (connection.written, connection.is_sent) = (0, false);
         self.write(slot);
     }
@@ -344,7 +343,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
                 let must_close = is_over || (may_have_more && self.is_spent(slot));
                 self.completed(slot, verdict, must_close);
             }
-            Step::Ended(end) => self.reply_ended(slot, end),
+            Step::Ended(end) => self.was_ended(slot, end),
             Step::Malformed(why) => self.lost(slot, Class::Parse, why),
         }
     }
@@ -392,7 +391,22 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             EndOfStream::WithinBody => {
                 self.lost(slot, Class::ShortBody, "closed within the body of the reply")
             }
-            EndOfStream::Refused(why) => self.lost(slot, Class::Eof, why),
+            EndOfStream::Refused(why) => self.lost(slot, Class::StreamRefused, why),
+        }
+    }
+
+    /// The peer said that the reply is over, and it is not complete: nothing was closed.
+    fn was_ended(&mut self, slot: usize, end: EndOfStream) {
+        match end {
+            EndOfStream::Refused(why) => self.lost(slot, Class::StreamRefused, why),
+            EndOfStream::WithinBody => {
+                self.lost(slot, Class::ShortBody, "ended within the body of the reply")
+            }
+            _ => self.lost(
+                slot,
+                Class::Parse,
+                "ended before the head of the reply was complete",
+            ),
         }
     }
 
@@ -595,7 +609,9 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         self.opened.ended(std::mem::take(&mut connection.early));
         let mut end = End::without_reply(class, now_ns, detail);
         end.received = &connection.first_bytes;
-        end.coding = connection.coding.filter(|_| class == Class::FailedValidation);
+        if class == Class::FailedValidation && self.task.expect.looks_at_body() {
+            end.coding = coding_of(&connection.reader);
+        }
         end.connection = Some(slot);
         let waited_ns = self.driver.waited_for_stream_ns(slot);
         end.waited_for_stream_ns = waited_ns.map(|ns| ns + connection.waited_ns);

@@ -71,7 +71,7 @@ TOOL = Tool(
     get="apt-get install hey",
     ask_version=(),
     # It silently reduces any other number.
-    abilities=Abilities(even_counts=True),
+    abilities=Abilities(even_counts=True, repeats=False),
     order=order,
     parse=parse,
     caveats=(

@@ -130,7 +130,7 @@ TOOL = Tool(
     title="closed loop or constant rate, scripted in JavaScript",
     get="GOBIN=/usr/local/bin go install go.k6.io/k6@v0.57.0",
     ask_version=("version",),
-    abilities=Abilities(open=True),
+    abilities=Abilities(open=True, repeats=False),
     order=order,
     parse=parse,
     caveats=(

@@ -6,7 +6,7 @@ Pure. Must not know how a process is started.
 2
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from prony.model.address import Address, AddressKind, Wire
@@ -23,7 +23,8 @@ class Abilities:
     ``whole_seconds``: its durations are rounded up to seconds. ``bodies``: it sends request bodies and other
     methods than GET and HEAD. ``even_counts``: a number of requests must be a multiple of its connections.
     ``reports_status``: it reports how many replies had which status. ``tls``: it verifies a server's
-    certificate by an authority that it gets, and shakes hands in full each time.
+    certificate by an authority that it gets, and shakes hands in full each time. ``repeats``: it sends a
+    header as often as it gets it, not its last value alone.
     """
 
     closed: bool = True
@@ -36,6 +37,7 @@ class Abilities:
     even_counts: bool = False
     reports_status: bool = True
     tls: bool = False
+    repeats: bool = True
 
 
 # Of an open loop that names none: these tools start a thread or reserve memory for each.
@@ -247,6 +249,7 @@ def _reasons(tool: Tool, workload: Workload, address: Address) -> tuple[str, ...
             ),
             ("always keeps connections open", not request.keep_alive and not can.without_keep_alive),
             (f"cannot send {request.method} with a body", not plain and not can.bodies),
+            ("cannot send a header twice", not can.repeats and _has_twice(request.headers)),
             ("cannot check headers or parts of bodies", _checks_more(workload)),
             ("needs headers without line breaks", any("\n" in value for _, value in request.headers)),
         )
@@ -261,6 +264,10 @@ def _is_unsafe(can: Abilities, address: Address) -> bool:
 def _checks_more(workload: Workload) -> bool:
     more = (workload.expect_statuses, workload.expect_headers, workload.expect_body_contains)
     return any(more) or workload.expect_body_sha256 is not None
+
+
+def _has_twice(headers: Sequence[tuple[str, str]]) -> bool:
+    return len({name.lower() for name, _ in headers}) < len(headers)
 
 
 def _is_poisson(workload: Workload) -> bool:

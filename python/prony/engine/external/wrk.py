@@ -84,7 +84,7 @@ TOOL = Tool(
     title="closed loop, threads and epoll",
     get="apt-get install wrk",
     ask_version=("-v",),
-    abilities=Abilities(count=False, whole_seconds=True, reports_status=False),
+    abilities=Abilities(count=False, whole_seconds=True, reports_status=False, repeats=False),
     order=order,
     parse=parse,
     caveats=(

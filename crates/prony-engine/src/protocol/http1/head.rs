@@ -6,13 +6,12 @@ use memchr::memchr;
 
 use super::fields::{parse_cgi_head, parse_head, Head};
 use crate::expect::{unmet_header, ExpectedHeader};
+use crate::protocol::KEPT_HEAD_BYTES;
 use crate::spec::HttpVersion;
 use std::sync::Arc;
 
 /// The longest head. Servers' own limits for what they accept are 8 to 64 KiB.
 const HEAD_LIMIT_BYTES: usize = 64 * 1024;
-/// The longest head that is remembered: a cap on memory per connection, far above the heads that repeat.
-const REMEMBERED_LIMIT_BYTES: usize = 4 * 1024;
 const STATUS_LINE_START: &[u8] = b"HTTP/1.";
 
 /// What a head begins with.
@@ -46,9 +45,10 @@ pub(super) struct HeadReader {
     /// The beginning of a head that came in pieces.
     partial: Vec<u8>,
     line: Line,
-    /// The last final head and its meaning. A head is a function of its bytes and none is the beginning of
-    /// another, so input that begins with these bytes begins with this head.
+    /// The last final head, or its beginning.
     remembered: Vec<u8>,
+    /// Of a head that is remembered whole. A head is a function of its bytes and none is the beginning of another, so input that
+    /// begins with these bytes begins with this head.
     meaning: Option<Head>,
     expected: Option<Arc<[ExpectedHeader]>>,
 }
@@ -66,16 +66,14 @@ impl HeadReader {
         }
     }
 
-    /// The value of a field of the last final head, the first of that name; null also where it is not remembered.
-    pub(super) fn field(&self, name: &str) -> Option<&[u8]> {
-        self.remembered.split(|&byte| byte == b'\n').find_map(|line| {
-            let (given, value) = line.split_at_checked(name.len())?;
-            let is_named = given.eq_ignore_ascii_case(name.as_bytes());
-            value
-                .strip_prefix(b":")
-                .filter(|_| is_named)
-                .map(<[u8]>::trim_ascii)
-        })
+    /// The beginning of the last final head.
+    pub(super) fn kept(&self) -> &[u8] {
+        &self.remembered
+    }
+
+    /// An application need not know that the reply to HEAD has no body: the gateway drops it (RFC 3875 section 4.3.3).
+    pub(super) fn drops_body(&self) -> bool {
+        self.is_head_request && !matches!(self.grammar, Grammar::Http(_))
     }
 
     pub(super) fn answers_head(&mut self, is_head: bool) {
@@ -146,11 +144,10 @@ impl HeadReader {
             .as_ref()
             .and_then(|expected| unmet_header(expected, bytes));
         if head.status >= 200 {
-            let is_short = bytes.len() <= REMEMBERED_LIMIT_BYTES;
+            let kept = &bytes[..bytes.len().min(KEPT_HEAD_BYTES)];
             self.remembered.clear();
-            self.remembered
-                .extend_from_slice(if is_short { bytes } else { b"" });
-            self.meaning = is_short.then_some(head);
+            self.remembered.extend_from_slice(kept);
+            self.meaning = (kept.len() == bytes.len()).then_some(head);
         }
         Ok(head)
     }

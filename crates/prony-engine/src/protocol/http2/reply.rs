@@ -1,6 +1,6 @@
 //! Reads one reply after the other, as the connection hands them on: heads as text, then the body.
 
-use super::super::{EndOfStream, Progress, Reader};
+use super::super::{field_in, EndOfStream, Progress, Reader, KEPT_HEAD_BYTES};
 use crate::expect::{unmet_header, ExpectedHeader};
 use memchr::memmem;
 use std::sync::Arc;
@@ -10,6 +10,8 @@ use std::sync::Arc;
 pub struct ReplyReader {
     expected: Option<Arc<[ExpectedHeader]>>,
     status: u16,
+    /// The beginning of the final head.
+    head: Vec<u8>,
     unmet: Option<u16>,
     body_bytes: u64,
     has_begun: bool,
@@ -33,6 +35,8 @@ impl ReplyReader {
             let status = digits.and_then(|digits| digits.parse().ok());
             self.status = status.ok_or("a head without a status")?;
             if self.status >= 200 {
+                self.head
+                    .extend_from_slice(&head[..head.len().min(KEPT_HEAD_BYTES)]);
                 let expected = self.expected.as_deref();
                 self.unmet = expected.and_then(|expected| unmet_header(expected, head));
             }
@@ -45,6 +49,7 @@ impl Reader for ReplyReader {
     fn reset(&mut self) {
         (self.status, self.unmet, self.body_bytes) = (0, None, 0);
         (self.has_begun, self.is_over) = (false, false);
+        self.head.clear();
     }
 
     fn feed(&mut self, data: &[u8], on_body: &mut impl FnMut(&[u8])) -> Progress {
@@ -94,6 +99,10 @@ impl Reader for ReplyReader {
         self.body_bytes
     }
 
+    fn field(&self, name: &str) -> Option<&[u8]> {
+        field_in(&self.head, name)
+    }
+
     /// The driver knows it: it has framed the reply.
     fn answers_head(&mut self, _: bool) {}
 
@@ -123,6 +132,7 @@ mod tests {
         assert_eq!(reader.end_of_stream(), EndOfStream::WithinBody);
         assert_eq!(reader.finish(), EndOfStream::Complete);
         assert_eq!((reader.status(), reader.body_bytes()), (404, 5));
+        assert_eq!(reader.field("link"), None);
         assert_eq!(body, b"a\r\n\r\n");
     }
 
@@ -135,5 +145,15 @@ mod tests {
         assert_eq!((reader.status(), reader.keeps_alive()), (0, false));
         reader.reset();
         assert_eq!(reader.end_of_stream(), EndOfStream::NoReply);
+    }
+
+    #[test]
+    fn a_field_is_one_of_the_final_head() {
+        let mut reader = ReplyReader::default();
+        let heads = b"HTTP/2 103\r\nlocation: /x\r\n\r\nHTTP/2 302\r\nlocation: /login\r\n\r\n";
+        reader.feed(heads, &mut ignore);
+        assert_eq!(reader.field("Location"), Some(&b"/login"[..]));
+        reader.reset();
+        assert_eq!(reader.field("location"), None);
     }
 }
