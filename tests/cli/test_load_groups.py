@@ -95,7 +95,6 @@ def test_what_is_wrong_with_a_file_is_named_with_its_line(said, reference, regio
     [
         ("--fleet", "local:2"),
         ("--latencies", "rows.csv"),
-        ("--follow", "3"),
         ("--compare", "http://127.0.0.1:8/"),
         ("--stages", "1s:2c"),
         ("-c", "2"),

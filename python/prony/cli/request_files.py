@@ -105,7 +105,7 @@ class FileOptions:
             raise UsageError("`--order once` does not work with several paths, which share the rows of data")
 
 
-_NOT_YET = ("follow", "fleet", "target")
+_NOT_YET = ("fleet", "target")
 _NOT_ONCE = ("requests", "duration", "stages", "warmup")
 
 
