@@ -43,7 +43,7 @@ from prony.report.document import (
 from prony.report.findings import verdict_words
 from prony.report.forms import as_typed, byte_size, count, duration, in_metric, in_scale, percent
 from prony.report.machines import lost_words, machines_section
-from prony.report.tables import statuses_section
+from prony.report.tables import bodies_entry, statuses_section
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, Words, counted, joined, pointer, text
 from prony.report.words import carried_words, ending_words
 from prony.units import Scale, duration_scale, format_duration, format_rate, nanoseconds
@@ -603,6 +603,7 @@ def _parts(
         "requests",
         "share",
         "errors",
+        "bodies",
         f"p50 {scale.unit}",
         f"p99 {scale.unit}",
         f"max {scale.unit}",
@@ -620,6 +621,7 @@ def _part(one: LoadPart, at: str, scale: Scale, notes: Footnotes) -> tuple[Entry
         Entry(text("{}", Figure(one.account.requests, count, at + pointer("requests")))),
         Entry(text("{}", share)),
         Entry(text("{}", Figure(lost, count, at + pointer("errors"))), Tone.BAD if lost else Tone.PLAIN),
+        bodies_entry(one.bytes.body_received, at + pointer("bytes", "body_received")),
         *line.middle_and_end(),
     )
 

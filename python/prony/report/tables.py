@@ -336,15 +336,25 @@ def _counts(one: LoadStatus, at: str) -> tuple[Entry, ...]:
         share = text("{}", Figure(one.share, percent, at + pointer("share")))
     errors = text("{}", Figure(one.errors, count, at + pointer("errors")))
     return (
-        Entry(text("{}", Name(_NAMES.get(one.status, one.status)))),
+        Entry(text("{}", Name(status_name(one.status)))),
         Entry(text("{}", Figure(one.requests, count, at + pointer("requests")))),
         Entry(share),
         Entry(errors, Tone.BAD if one.errors else Tone.PLAIN),
-        Entry(text("{}", Figure(one.body_received, byte_size, at + pointer("body_received")))),
+        bodies_entry(one.body_received, at + pointer("body_received")),
     )
 
 
+def bodies_entry(received: int | None, at: str) -> Entry:
+    """Return the bytes of bodies; null: nobody counts them."""
+    return Entry("—" if received is None else text("{}", Figure(received, byte_size, at)))
+
+
 _NAMES = {"none": "no whole reply", "others": "other statuses"}
+
+
+def status_name(status: str) -> str:
+    """Return a status as tables name it."""
+    return _NAMES.get(status, status)
 
 
 _FEW = text("fewer than {} requests lie above it", Name("10"))
