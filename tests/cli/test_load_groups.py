@@ -107,6 +107,14 @@ def test_what_does_not_go_with_groups_is_refused(said, regions, more):
     assert words in done.err
 
 
+def test_a_file_is_not_sent_once_where_each_group_goes_through_it(said, regions, tmp_path):
+    (tmp_path / "list").write_text("/a\n/b\n/c\n")
+    once = ("--requests-from", str(tmp_path / "list"), "--order", "once")
+    done = said("load", NOBODY_HOME, "--groups", str(regions), *once)
+    assert done.status == 2
+    assert "`--order once` does not work with `--groups`: each group goes through the file" in done.err
+
+
 def test_a_file_that_is_not_there_is_named(said, tmp_path):
     done = said("load", NOBODY_HOME, "--groups", str(tmp_path / "none.toml"))
     assert (done.status, "none.toml: cannot be read" in done.err) == (2, True)

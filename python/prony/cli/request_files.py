@@ -101,6 +101,11 @@ class FileOptions:
             )
         if self.order is OrderOption.WEIGHTED and self.data is not None:
             raise UsageError("`--order weighted` only works with `--requests-from`: rows of data are equal")
+        if self.order is OrderOption.ONCE and "groups" in typed:
+            raise UsageError(
+                "`--order once` does not work with `--groups`: each group goes through the file by itself",
+                hint="take --order in-order, and -n for the number of requests",
+            )
         if is_mix and self.order is OrderOption.ONCE:
             raise UsageError("`--order once` does not work with several paths, which share the rows of data")
 

@@ -365,7 +365,7 @@ def _servers(own: AppOptions, current: "Candidate | None") -> str | None:
 def _narrowed(template: "Study", own: AppOptions) -> "Study":
     """Return the study with the usual server alone, where none is typed."""
     cells = template.plan.cells if own.servers else template.plan.cells[:1]
-    say(f"{cells[0].subject.app.title}: {cells[0].describe_load()}, {cells[0].workload.describe_request()}")
+    say(f"{cells[0].subject.app.title}: {cells[0].describe()}")
     return replace(template, plan=replace(template.plan, cells=cells))
 
 

@@ -1,6 +1,4 @@
-"""The paths of a mix, the groups of users and the statuses of replies: of each subject requests, errors, bytes and
-latencies by part.
-"""
+"""Paths of a mix, groups of users, statuses of replies: of each subject requests, errors, bytes, latencies."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
