@@ -151,6 +151,15 @@ def test_paths_beyond_the_most_are_one_row(load, shop):
     adds_up(result)
 
 
+def test_a_hundred_thousand_paths_are_each_sent_once(said, reference, folder):
+    (folder / "list").write_text("".join(f"/items/{number}\n" for number in range(100_000)))
+    done = said("load", reference, "--requests-from", "list", "--order", "once", "-c", "20", "--json", "-")
+    result = done.json
+    assert (result["account"]["ok"], result["connections"]["requests_sent"]) == (100_000, 100_000)
+    assert (result["paths"][98]["requests"], result["paths"][99]["requests"]) == (1, 99_901)
+    adds_up(result)
+
+
 ROWS = 'id,q,"who"\n1,a b,"say ""no"""\n2,x/y&z,\u00e9\n'
 
 
