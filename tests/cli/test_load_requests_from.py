@@ -1,5 +1,6 @@
 """`prony load --requests-from` and `--data`: each request exactly as asked, in its order, and counted."""
 
+import base64
 import json
 import threading
 from collections import Counter
@@ -184,6 +185,18 @@ def test_values_fill_a_template_and_stay_values(load, shop):
     assert bodies == [{"who": 'say "no"', "id": 1}, {"who": "\u00e9", "id": 2}]
     assert [one["name"] for one in result["paths"]] == ["/i/{{id}}?q={{q}}"]
     adds_up(result)
+
+
+def test_no_value_of_a_row_is_in_the_result(load, folder):
+    rows = "user,password\nann,s3cret\n"
+    body = ("-m", "POST", "--body", "{{user}}:{{password}}", "-H", "X-Key: {{password}}")
+    done = load(rows, "--path", "/login?p={{password}}", *body, "-n", "2", "--html", "a.html", name="--data")
+    assert done.json["account"]["ok"] == 2
+    encoded = base64.b64encode(b"ann:s3cret").decode()
+    for text in (done.out, (folder / "a.html").read_text()):
+        assert "s3cret" not in text
+        assert encoded not in text
+    assert done.json["workload"]["mix"]["file"]["name"] == "list"
 
 
 def test_several_templates_share_the_rows(load, shop):

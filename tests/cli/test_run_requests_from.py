@@ -1,5 +1,6 @@
 """What users ask for in a study, by options of `prony run` and by keys: requests of files, forms, groups."""
 
+import base64
 import os
 
 import pytest
@@ -111,6 +112,15 @@ def test_data_of_a_study_fills_paths_and_headers(of_file):
     load = of_file.study.task.plan.cells[0].workload
     assert (load.request.path, load.mix.paths[0].path) == ("/i/7", "/i/{{id}}")
     assert ("X-User", "ann") in load.request.headers
+
+
+def test_no_value_of_a_row_is_in_the_archive_and_a_study_goes_on_with_it(of_file, folder):
+    keys = 'data = "list"\npath = "/i/{{id}}"\nheaders = { X-User = "{{user}}" }\nbody = "{{user}}"'
+    for _ in range(2):
+        of_file(keys, lines="id,user\n4711,s3cret\n")
+    assert of_file.study.task.resumes
+    kept = (folder / "shop.prony").read_bytes()
+    assert not any(value in kept for value in (b"4711", b"s3cret", base64.b64encode(b"s3cret")))
 
 
 def test_a_study_goes_on_only_with_the_same_requests(of_file):
