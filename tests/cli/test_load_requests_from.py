@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import threading
 from collections import Counter
 from contextlib import contextmanager
@@ -211,6 +212,21 @@ def test_several_templates_share_the_rows(load, shop):
 def test_raw_values_stand_as_they_are(load, shop):
     load("p\na/b?c\n", "--path", "/{{p|raw}}", "--order", "once", name="--data")
     assert asked(shop) == ["GET /a/b?c"]
+
+
+def test_a_list_comes_from_standard_input(said, shop):
+    reader, writer = os.pipe()
+    os.write(writer, b"/a\n/b\n")
+    os.close(writer)
+    own = os.dup(0)
+    os.dup2(reader, 0)
+    try:
+        done = said("load", shop.url, "--requests-from", "-", "--order", "once", "-c", "1")
+    finally:
+        os.dup2(own, 0)
+        os.close(own)
+        os.close(reader)
+    assert (done.status, asked(shop)) == (0, ["GET /a", "GET /b"])
 
 
 def test_a_form_is_sent_by_post_with_its_files(said, shop, folder):

@@ -1,6 +1,7 @@
 """From the options that name files of requests, or data for templates, to a load."""
 
 import hashlib
+import os
 import re
 import stat
 from collections.abc import Callable, Mapping, Sequence
@@ -262,20 +263,23 @@ def _in_cell(load: Workload, files: RequestFiles, is_checked: bool = False) -> W
 
 
 def read_from(option: str, path: Path) -> BinaryIO:
-    """Return the file that an option names, or a pipe of the shell.
+    """Return the file that an option names, a pipe of the shell, or standard input for ``-``.
 
     *Errors*: UsageError for what cannot be read, or has no end.
     """
-    typed = f"{option} {path}"
+    typed, file = f"{option} {path}", _STDIN if str(path) == "-" else path
     try:
-        kind = path.stat().st_mode
-        if not stat.S_ISREG(kind) and path.parent != Path("/dev/fd"):
+        kind = file.stat().st_mode
+        if not stat.S_ISREG(kind) and file.parent != Path("/dev/fd") and file != _STDIN:
             raise UsageError(f"`{typed}`: `{path}` is not an ordinary file")
-        return path.open("rb")
+        if file == _STDIN and os.isatty(0):
+            raise UsageError(f"`{typed}`: standard input is a terminal; expected a pipe or a file")
+        return file.open("rb")
     except OSError as error:
         raise UsageError(f"`{typed}`: cannot read `{path}`: {error.strerror}") from None
 
 
+_STDIN = Path("/dev/stdin")
 _QUOTED = {'"': "%22", "\r": "%0D", "\n": "%0A"}
 
 
