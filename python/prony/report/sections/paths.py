@@ -18,9 +18,9 @@ from prony.reading.paths import (
 )
 from prony.reading.study import Reading
 from prony.report.document import Column, Entry, Footnotes, Paragraph, Section, Table, Tone
-from prony.report.forms import count, percent
-from prony.report.tables import Place, bodies_entry, figure_entry, group_at, ranked, status_name
-from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, pointer, text
+from prony.report.forms import percent
+from prony.report.tables import PARTS, Place, figure_entry, group_at, part_entries, ranked, status_entry
+from prony.report.text import EMPTY, Figure, Name, Quote, Text, pointer, text
 from prony.report.words import bound_sign, group_words
 from prony.units import Scale, duration_scale
 
@@ -92,7 +92,7 @@ class _Line:
 
     def _first(self) -> Iterator[Entry]:
         if isinstance(self.part, CellStatus):
-            yield Entry(text("{}", Name(status_name(self.part.status))))
+            yield status_entry(self.part.status)
         else:
             yield Entry(text("{}", Quote(self.part.name, self.at + pointer("name"))))
             yield _asked(self.part, self.at)
@@ -116,18 +116,11 @@ def _asked(found: CellPart | OtherPaths, at: str) -> Entry:
     return Entry(text("{}", Figure(found.asked, percent, at + pointer("asked"))))
 
 
-def _counts(found: CellPart | CellStatus | OtherPaths, at: str) -> Iterator[Entry]:
-    """Yield the requests, their share, the errors, and the bytes of bodies."""
-    if isinstance(found, CellStatus):
-        requests, lost = found.requests, found.errors
-    else:
-        requests, lost = found.account.requests, found.account.lost
-    share: Part = "—" if found.share is None else Figure(found.share, percent, at + pointer("share"))
-    errors = text("{}", Figure(lost, count, at + pointer("errors")))
-    yield Entry(text("{}", Figure(requests, count, at + pointer("requests"))))
-    yield Entry(text("{}", share))
-    yield Entry(errors, Tone.BAD if lost else Tone.PLAIN)
-    yield bodies_entry(found.body_received, at + pointer("body_received"))
+def _counts(found: CellPart | CellStatus | OtherPaths, at: str) -> tuple[Entry, ...]:
+    own = found if isinstance(found, CellStatus) else found.account
+    errors = own.errors if isinstance(own, CellStatus) else own.lost
+    bodies = found.body_received, pointer("body_received")
+    return part_entries(at, own.requests, found.share, errors, bodies)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +157,7 @@ def _section(heading: Text, kind: str, cells: Sequence[_Lines]) -> Section:
     medians = [value.mean for path in every if isinstance(value := path.percentiles["50"], Estimate)]
     scale = duration_scale(medians)
     asked = () if kind == "status" else ("asked",)
-    titles = (*asked, "requests", "share", "errors", "bodies", *(f"{name} {scale.unit}" for name in _SHOWN))
+    titles = (*asked, *PARTS, *(f"{name} {scale.unit}" for name in _SHOWN))
     columns = (Column("subject", text=True), Column(kind, text=True), *(Column(one) for one in titles))
     rows = [row for lines in cells for row in lines.rows(scale, notes)]
     timed = "complete replies" if kind == "status" else "all requests"
