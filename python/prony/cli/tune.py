@@ -14,7 +14,7 @@ from prony.cli.flat import flattened
 from prony.cli.load_options import AskOptions, CheckOptions, RequestTimeout
 from prony.cli.measure import cpus_of
 from prony.cli.options import check_output, duration_of
-from prony.cli.request_files import RequestFiles
+from prony.cli.request_files import FileOptions, RequestFiles
 from prony.cli.run import study_of
 from prony.cli.run_options import (
     AppOptions,
@@ -150,6 +150,7 @@ def tune(
     wanted: TuneOptions,
     load: TuneLoadOptions,
     ask: AskOptions,
+    files: FileOptions,
     check: CheckOptions,
     sandbox: SandboxOptions,
 ) -> int:
@@ -159,6 +160,7 @@ def tune(
     known, typed = load_catalog(()), given(context)
     _refuse(own, wanted, load)
     check_output(wanted.json_to)
+    files.check(typed, is_mix=False)
     ask.check(keeps=ask.keep_alive is not False)
     refuse_masked(own.env or (), ask.header or ())
     conditions = _conditions(wanted.slo)
@@ -166,7 +168,9 @@ def tune(
     servers = _servers(own, incumbent[0] if incumbent else None)
     own = replace(own, servers=servers, current=None, no_current=True)
     options = replace(_as_run(typed, own, wanted, load, sandbox), ask=ask, check=check)
-    template = _narrowed(study_of(options, known, RequestFiles()), own)
+    requests = RequestFiles(files)
+    context.call_on_close(requests.close)
+    template = _narrowed(study_of(options, known, requests), own)
     if wanted.attempt is not None:
         return _attempt(template, wanted, incumbent[0] if incumbent else None)
     return _search(template, wanted, conditions, incumbent, load.duration is not None).run()
