@@ -1,9 +1,7 @@
 """From the options that name files of requests, or data for templates, to a load."""
 
 import hashlib
-import os
 import re
-import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -12,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar
 
 import typer
 
-from prony.cli.options import body_of, given_content
+from prony.cli.options import body_of, given_content, given_file
 from prony.errors import UsageError
 from prony.model.exchange import Request
 from prony.model.workload import CountStop, EngineChoice, MixPath, RequestOrder, Workload
@@ -160,7 +158,7 @@ class RequestFiles:
 
         is_list = self.options.requests_from is not None
         typed, key = ("--requests-from", "requests_from =") if is_list else ("--data", "data =")
-        with read_from(key if self.keys else typed, path) as file:
+        with given_file(f"{key if self.keys else typed} {path}", path) as file:
             found = of_list(path.name, file, request) if is_list else of_data(path.name, file, request, paths)
         if self._files.setdefault(found.compiled.sha256, found.compiled.file) is not found.compiled.file:
             found.compiled.file.close()
@@ -262,24 +260,6 @@ def _in_cell(load: Workload, files: RequestFiles, is_checked: bool = False) -> W
     return replace(found, expect_body=None, expect_body_contains=(), expect_body_sha256=None)
 
 
-def read_from(option: str, path: Path) -> BinaryIO:
-    """Return the file that an option names, a pipe of the shell, or standard input for ``-``.
-
-    *Errors*: UsageError for what cannot be read, or has no end.
-    """
-    typed, file = f"{option} {path}", _STDIN if str(path) == "-" else path
-    try:
-        kind = file.stat().st_mode
-        if not stat.S_ISREG(kind) and file.parent != Path("/dev/fd") and file != _STDIN:
-            raise UsageError(f"`{typed}`: `{path}` is not an ordinary file")
-        if file == _STDIN and os.isatty(0):
-            raise UsageError(f"`{typed}`: standard input is a terminal; expected a pipe or a file")
-        return file.open("rb")
-    except OSError as error:
-        raise UsageError(f"`{typed}`: cannot read `{path}`: {error.strerror}") from None
-
-
-_STDIN = Path("/dev/stdin")
 _QUOTED = {'"': "%22", "\r": "%0D", "\n": "%0A"}
 
 
