@@ -419,7 +419,8 @@ mod tests {
     #[test]
     fn a_row_of_a_file_goes_on_with_what_it_has_itself() {
         let kinds = serde_json::json!([kind("POST"), kind("PUT")]);
-        let rows: [(u32, u32, Vec<&[u8]>); 2] = [(0, 0, vec![b"1", b"v", b"b"]), (1, 0, vec![b"2", b"w", b"c"])];
+        let rows: [(u32, u32, Vec<&[u8]>); 2] =
+            [(0, 0, vec![b"1", b"v", b"b"]), (1, 0, vec![b"2", b"w", b"c"])];
         let book = book(compiled(&kinds, &rows), 2).unwrap();
         let redirects = redirects("GET", None, 2).of_book(&Arc::new(book), None, true);
         let sent = |status, row| match redirects.next(Row(row), None, status, Some(b"x")) {
@@ -428,9 +429,15 @@ mod tests {
         };
         let kept = sent(307, 1);
         assert!(kept.starts_with("PUT /a/x HTTP/1.1\r\n"), "{kept}");
-        assert!(kept.contains("x: <w>\r\n") && kept.ends_with("\r\n\r\nc!"), "{kept}");
+        assert!(
+            kept.contains("x: <w>\r\n") && kept.ends_with("\r\n\r\nc!"),
+            "{kept}"
+        );
         let asked = sent(303, 0);
-        assert!(asked.starts_with("GET /a/x HTTP/1.1\r\n") && asked.contains("x: <v>\r\n"), "{asked}");
+        assert!(
+            asked.starts_with("GET /a/x HTTP/1.1\r\n") && asked.contains("x: <v>\r\n"),
+            "{asked}"
+        );
         assert!(asked.ends_with("\r\n\r\n"), "{asked}");
     }
 

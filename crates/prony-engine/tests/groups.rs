@@ -126,7 +126,11 @@ fn sending_on() -> (Scripted, Seen) {
     let server = Scripted::start(move |_, stream, _| {
         while let Some(head) = read_head(stream) {
             let path = head.split(' ').nth(1).unwrap().to_owned();
-            let region = if head.contains("X-Region: far") { "far" } else { "near" };
+            let region = if head.contains("X-Region: far") {
+                "far"
+            } else {
+                "near"
+            };
             *counts
                 .lock()
                 .unwrap()
@@ -171,7 +175,11 @@ fn a_far_user_who_is_sent_on_sends_one_request_in_as_many_round_trips() {
     let (near, far) = two(&recording);
     // Of 300 ms, three ways of 30 ms each: two users, who were perhaps under way when the window opened.
     let most = 2 * (300 * MS / (3 * DELAY_NS) + 1);
-    assert!((2..=most).contains(&far.account.scheduled), "{}", far.account.scheduled);
+    assert!(
+        (2..=most).contains(&far.account.scheduled),
+        "{}",
+        far.account.scheduled
+    );
     assert!(near.account.scheduled > 4 * most);
 }
 
@@ -191,7 +199,11 @@ fn the_ways_that_redirects_took_are_a_part_of_the_time_out() {
             let ages = &group.distributions;
             let ages = ages.censored_response.as_ref().unwrap_or(&ages.censored_service);
             let least_ns = ages.min_ns().unwrap();
-            assert!((100 * MS..150 * MS).contains(&least_ns), "{} {least_ns}", group.name);
+            assert!(
+                (100 * MS..150 * MS).contains(&least_ns),
+                "{} {least_ns}",
+                group.name
+            );
         }
     }
 }

@@ -35,7 +35,8 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     pub(super) fn rest(&mut self, slot: usize, now_ns: u64) {
         let ways = 1 + u64::from(self.hops(slot));
         self.connections[slot].listed = true;
-        self.rests.push(Reverse((now_ns + ways * self.task.delay_ns, slot)));
+        self.rests
+            .push(Reverse((now_ns + ways * self.task.delay_ns, slot)));
     }
 
     pub(super) fn end_rests(&mut self, now_ns: u64) {
