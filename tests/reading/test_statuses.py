@@ -58,8 +58,8 @@ def test_each_status_has_the_times_of_its_own_replies(cells):
     assert bad["percentiles"]["50"]["mean"] == pytest.approx(30 * MS, rel=0.01)
     assert bad["percentiles"]["50"]["count"] == 5
     assert good["percentiles"]["99"]["mean"] < 5 * MS
-    assert "fewer than 10 requests" in bad["percentiles"]["99"]["reason"]
-    assert none["percentiles"]["50"]["reason"] == "no reply was complete"
+    assert "fewer than 10 requests" in bad["percentiles"]["99"]["missing"]
+    assert none["percentiles"]["50"]["missing"] == "no reply was complete"
     assert [one["status"] for one in cells["a+hello"]["statuses"]] == ["200"]
 
 
