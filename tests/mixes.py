@@ -154,7 +154,7 @@ def study_of_statuses(path, refused=40, cut=2):
 
 
 def wire_of_statuses(ok, refused, cut):
-    """A Recording as the engine tells it: valid replies, some with 503 after 30 ms, and some that were cut."""
+    """A Recording as the engine tells it: valid replies, some 503 after 30 ms, and some that were cut."""
     whole = build.wire(PLAIN, ok, {"bad_status": {"503": refused}, "short_body": cut}, (), None, ())
     whole["spec"] = {**whole["spec"], "workload": encode(PLAIN)}
     whole["bytes"]["body_received"] += 5 * refused + cut

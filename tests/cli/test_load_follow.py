@@ -200,7 +200,12 @@ def test_a_request_of_a_file_goes_on_with_what_its_line_has(said, folder):
         '{"method": "POST", "path": "/a", "body": {"n": 1}, "headers": {"X-User": "7"}}\n'
         '{"path": "/b", "name": "second", "expect_status": 404}\n'
     )
-    pages = {"/a": redirect("/a/2", 307), "/a/2": redirect("3", 303), "/a/3": reply(200), "/b": redirect("no")}
+    pages = {
+        "/a": redirect("/a/2", 307),
+        "/a/2": redirect("3", 303),
+        "/a/3": reply(200),
+        "/b": redirect("no"),
+    }
     with serving(pages) as (port, seen):
         done = said(
             *("load", f"http://127.0.0.1:{port}", "--requests-from", "list", "--follow", "2"),
@@ -236,7 +241,9 @@ def test_a_hop_has_the_headers_of_its_group(said, folder):
             *("load", f"http://127.0.0.1:{port}/", "--groups", "regions.toml", "--follow", "1"),
             *("-n", "8", "-c", "2", "--json", "-"),
         )
-    found = sorted((line, header(one, "x-region")) for line, one in zip(lines(seen), requests(seen), strict=True))
+    found = sorted(
+        (line, header(one, "x-region")) for line, one in zip(lines(seen), requests(seen), strict=True)
+    )
     each = [("GET /", "far"), ("GET /", "near"), ("GET /x", "far"), ("GET /x", "near")]
     assert found == sorted(each * 4)
     near, far = (one["service_ns"]["ok"]["min"] for one in done.json["groups"])

@@ -87,7 +87,9 @@ def test_a_search_sends_the_requests_of_a_file(tune, monkeypatch, folder):
     def noted(search):
         (cell,) = search.template.plan.cells
         sha256 = cell.workload.mix.file.sha256
-        seen.append((cell.workload.mix.file.requests, cell.workload.follow, sha256 in search.template.requests))
+        seen.append(
+            (cell.workload.mix.file.requests, cell.workload.follow, sha256 in search.template.requests)
+        )
         return 0
 
     monkeypatch.setattr("prony.cli.tune_search.TuneSearch.run", noted)

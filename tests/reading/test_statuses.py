@@ -1,4 +1,4 @@
-"""The statuses of a study's replies: over the trials of each subject, in the report, its JSON and its page."""
+"""The statuses of a study's replies: over the trials of each subject, in report, JSON and page."""
 
 import pytest
 from jsonschema import Draft202012Validator

@@ -81,7 +81,7 @@ class CellStatus:
 
     @shown
     def of(self) -> str:
-        """The times that the percentiles are of: `response_ns` in an open loop, `service_ns` in a closed one."""
+        """The times that the percentiles are of."""
         return f"{self.kind}_ns"
 
 
@@ -213,11 +213,7 @@ def _estimate(
     known = [value for value in found if value is not None]
     if len(known) == len(found):
         estimate = (estimate_geometric if min(known) > 0 else estimate_mean)(known)
-        return (
-            estimate
-            if sessions is None
-            else mean_of_sessions(estimate, f"{kind}_", _in(sessions, known))
-        )
+        return estimate if sessions is None else mean_of_sessions(estimate, f"{kind}_", _in(sessions, known))
     is_infinite = any(one.percentiles[name] is None and one.infinite_from is not None for one in times)
     few = "fewer than 10 requests lie above it"
     why = "requests failed, which counts as infinite" if is_infinite else few

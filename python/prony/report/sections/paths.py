@@ -1,4 +1,4 @@
-"""Paths of a mix, groups of users, statuses of replies: of each subject requests, errors, bytes, latencies."""
+"""Paths of a mix, groups of users, statuses of replies: what each subject had of them, and how long it took."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ def _cells(reading: Reading, group: Group, kind: str) -> "Iterator[_Lines]":
             yield _lines(one, _KEYS[kind], found, range(len(found)) if kept is None else kept)
 
 
-def _parts(cell: CellSummary, kind: str) -> "Sequence[CellPart] | Sequence[CellStatus]":
+def _parts(cell: CellSummary, kind: str) -> Sequence[CellPart | CellStatus]:
     load = cell.cell.workload
     if kind == "status":
         return cell_statuses(cell)
@@ -140,9 +140,7 @@ class _Lines:
             yield (Entry(""), *self.others.entries())
 
 
-def _lines(
-    one: Place, key: str, found: Sequence[CellPart] | Sequence[CellStatus], kept: Collection[int]
-) -> _Lines:
+def _lines(one: Place, key: str, found: Sequence[CellPart | CellStatus], kept: Collection[int]) -> _Lines:
     lines = (_Line(one.cell, part, one.at + pointer(key, k)) for k, part in enumerate(found) if k in kept)
     left = other_paths([part for part in found if isinstance(part, CellPart)], kept)
     return _Lines(one.cell, tuple(lines), _Others(left, one.at + pointer("other_paths")) if left else None)
