@@ -1,4 +1,4 @@
-"""Paths of a mix, groups of users, statuses of replies: what each subject had of them, and how long it took."""
+"""Paths of a mix, groups of users, statuses of replies: what each subject had of them, and how long."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
