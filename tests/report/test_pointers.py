@@ -144,7 +144,7 @@ EVERY_STUDY = {
     **{"disturbed": disturbed, "search": search},
     **{f"{n} sessions": partial(in_sessions, sessions=n) for n in (2, 5)},
     "2 machines": test_report_sessions.resumed,
-    **{"paths": mixes.study_of_mix, "groups": mixes.study_of_groups, "statuses": mixes.study_of_statuses},
+    **{"groups": mixes.study_of_groups, "statuses": mixes.study_of_statuses},
 }
 
 
