@@ -304,7 +304,6 @@ def test_what_fills_no_template_is_refused_with_its_line(load, shop, text, optio
     [
         (("--order", "once", "-n", "5"), "it excludes `-n`"),
         (("--order", "weighted"), "`list` has no weights to go by"),
-        (("--follow", "1"), "`--follow` does not work with requests from a file yet"),
         (("--fleet", "local:2"), "`--fleet` does not work with requests from a file yet"),
         (("--path", "/a"), "`--requests-from` and `--path` exclude each other"),
         (("--data", "list"), "`--requests-from` and `--data` exclude each other"),
