@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 import threading
 from collections import Counter
 from contextlib import contextmanager
@@ -207,6 +208,13 @@ def test_several_templates_share_the_rows(load, shop):
     assert found == {"/a": 192, "/b": 64}
     assert [path[-1] for _, path, *_ in shop.seen[:4]] == ["1", "2", "1", "2"]
     assert [one["requests"] for one in result["paths"]] == [192, 64]
+
+
+def test_few_requests_of_a_path_have_their_longest_in_its_usual_unit(said, shop, folder):
+    (folder / "list").write_text("/a\n/b\n")
+    done = said("load", shop.url, "--requests-from", "list", "--order", "once", "-c", "1")
+    assert "max ns" not in done.out
+    assert re.search(r"max (ms|µs|s)\n", done.out.partition("\nPaths\n")[2])
 
 
 def test_raw_values_stand_as_they_are(load, shop):

@@ -159,7 +159,8 @@ class RequestFiles:
         is_list = self.options.requests_from is not None
         typed, key = ("--requests-from", "requests_from =") if is_list else ("--data", "data =")
         with given_file(f"{key if self.keys else typed} {path}", path) as file:
-            found = of_list(path.name, file, request) if is_list else of_data(path.name, file, request, paths)
+            name = "standard input" if str(path) == "-" else path.name
+            found = of_list(name, file, request) if is_list else of_data(name, file, request, paths)
         if self._files.setdefault(found.compiled.sha256, found.compiled.file) is not found.compiled.file:
             found.compiled.file.close()
         return found

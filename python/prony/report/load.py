@@ -646,8 +646,9 @@ def _rows(key: str, parts: Sequence[LoadPart]) -> list[_Part]:
 def _parts(key: str, first: Mapping[Column, Sequence[Entry]], parts: Sequence[_Part], said: str) -> Section:
     """Return the requests, errors, bytes and latencies of each part of a load; ``first``: its columns."""
     notes = Footnotes()
-    medians = (one.times.percentiles["50"] for one in parts if one.times is not None)
-    scale = duration_scale(value for value in medians if value is not None)
+    times = [one.times for one in parts if one.times is not None]
+    medians = [value for one in times if (value := one.percentiles["50"]) is not None]
+    scale = duration_scale(medians or [one.max_ns for one in times if one.max_ns is not None])
     rows = tuple((*own, *one.entries(scale, notes)) for one, *own in zip(parts, *first.values(), strict=True))
     titles = (*PARTS, *(f"{name} {scale.unit}" for name in ("p50", "p99", "max")))
     columns = (*first, *map(Column, titles))
