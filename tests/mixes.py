@@ -134,3 +134,41 @@ def _of_group(ok, errors):
     alone = build.wire(GROUPS, ok, errors, (), None, ())
     times = {**alone["distributions"], "connect": distribution([])}
     return deepcopy({"account": alone["account"], "bytes": alone["bytes"], "distributions": times})
+
+
+PLAIN = Workload(ClosedLoop(4), DurationStop(2 * build.SECOND))
+
+
+def study_of_statuses(path, refused=40, cut=2):
+    """An archive of two subjects in five blocks: ``b`` refuses so many requests in each, which takes it long,
+    and in the first block some get no whole reply.
+    """
+
+    def trial(cell, block, place):
+        is_b = cell.subject.name == "b+hello"
+        ok = [2 * MS + 1000 * k + block for k in range(2000)]
+        wire = wire_of_statuses(ok, refused if is_b else 0, cut if is_b and not block else 0)
+        return replace(build.trial(cell, block, place, ok), recording=decode_recording(wire))
+
+    return _study(path, PLAIN, trial)
+
+
+def wire_of_statuses(ok, refused, cut):
+    """A Recording as the engine tells it: valid replies, some 503 after 30 ms, and some that were cut."""
+    whole = build.wire(PLAIN, ok, {"bad_status": {"503": refused}, "short_body": cut}, (), None, ())
+    whole["spec"] = {**whole["spec"], "workload": encode(PLAIN)}
+    whole["bytes"]["body_received"] += 5 * refused + cut
+    counts = {"200": (len(ok), 9), "503": (refused, 5), "none": (cut, 1)}
+    times = {
+        "200": {"ok_service": whole["distributions"]["ok_service"]},
+        "503": {"other_service": distribution([30 * MS] * refused)},
+    }
+    whole["statuses"] = {
+        status: {
+            **{"requests": count, "ok": count if status == "200" else 0, "body_received": size * count},
+            **{"carried_in": 0, "carried_in_ok": 0, **times.get(status, {})},
+        }
+        for status, (count, size) in counts.items()
+        if count
+    }
+    return deepcopy(whole)

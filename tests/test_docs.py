@@ -115,6 +115,13 @@ def test_what_a_newcomer_reads_has_at_most_5000_lines():
     assert sum(len((DOCS / page).read_text().splitlines()) for page in listed) <= 5000
 
 
+@pytest.mark.parametrize(
+    "name", ["compare", "groups", "names-and-ways", "requests-from-files", "what-a-load-leaves"]
+)
+def test_a_guide_to_one_task_of_a_load_is_one_page(name):
+    assert len((DOCS / "guides" / f"{name}.md").read_text().splitlines()) <= 110
+
+
 def test_the_output_in_the_readme_has_at_most_25_lines():
     (output,) = blocks(ROOT / "README.md", "text")
     assert len(output.splitlines()) <= 25

@@ -445,8 +445,6 @@ class WorkloadDocument(_Lengths):
     def _one_generator_sends_it(self) -> "WorkloadDocument":
         if self.form and self.body is not None:
             raise ValueError("`form` and `body` exclude each other: a request has one body")
-        if self.follow and (self.groups or self.file):
-            raise ValueError(f"`follow` does not work with `{'groups' if self.groups else self.file}` yet")
         what = "sends no requests from a file" if self.file else "knows no groups of users"
         if (self.file or self.groups) and (others := [one for one in self.engines if one != "prony"]):
             raise ValueError(f"`{others[0]}` {what}; only Prony's own engine does")

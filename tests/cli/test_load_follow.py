@@ -195,6 +195,61 @@ def test_each_path_of_a_mix_is_followed_from_where_it_is(said):
     assert sum(counts) == 8
 
 
+def test_a_request_of_a_file_goes_on_with_what_its_line_has(said, folder):
+    (folder / "list").write_text(
+        '{"method": "POST", "path": "/a", "body": {"n": 1}, "headers": {"X-User": "7"}}\n'
+        '{"path": "/b", "name": "second", "expect_status": 404}\n'
+    )
+    pages = {
+        "/a": redirect("/a/2", 307),
+        "/a/2": redirect("3", 303),
+        "/a/3": reply(200),
+        "/b": redirect("no"),
+    }
+    with serving(pages) as (port, seen):
+        done = said(
+            *("load", f"http://127.0.0.1:{port}", "--requests-from", "list", "--follow", "2"),
+            *("--order", "once", "-c", "1", "--json", "-"),
+        )
+    asked = requests(seen)
+    assert lines(seen) == ["POST /a", "POST /a/2", "GET /a/3", "GET /b", "GET /no"]
+    assert [one.endswith('{"n":1}') for one in asked] == [True, True, False, False, False]
+    assert [header(one, "x-user") for one in asked] == ["7", "7", "7", None, None]
+    assert [(one["name"], one["account"]["ok"]) for one in done.json["paths"]] == [("/a", 1), ("second", 1)]
+    assert done.json["followed"] == {"302": 1, "303": 1, "307": 1}
+
+
+def test_each_row_of_a_template_is_followed_from_its_own_path(said, folder):
+    (folder / "rows").write_text("id\n1\n2\n")
+    pages = {f"/{n}/in": redirect("out") for n in (1, 2)} | {f"/{n}/out": reply(200) for n in (1, 2)}
+    with serving(pages) as (port, seen):
+        done = said(
+            *("load", f"http://127.0.0.1:{port}", "--path", "/{{id}}/in", "--data", "rows", "--follow", "1"),
+            *("--order", "once", "-c", "1", "--json", "-"),
+        )
+    assert lines(seen) == ["GET /1/in", "GET /1/out", "GET /2/in", "GET /2/out"]
+    assert done.json["account"]["ok"] == 2
+
+
+def test_a_hop_has_the_headers_of_its_group(said, folder):
+    (folder / "regions.toml").write_text(
+        '[[groups]]\nname = "near"\nheaders = { X-Region = "near" }\n'
+        '[[groups]]\nname = "far"\nheaders = { X-Region = "far" }\ndelay = "10ms"\n'
+    )
+    with serving({"/": redirect("/x"), "/x": reply(200)}) as (port, seen):
+        done = said(
+            *("load", f"http://127.0.0.1:{port}/", "--groups", "regions.toml", "--follow", "1"),
+            *("-n", "8", "-c", "2", "--json", "-"),
+        )
+    found = sorted(
+        (line, header(one, "x-region")) for line, one in zip(lines(seen), requests(seen), strict=True)
+    )
+    each = [("GET /", "far"), ("GET /", "near"), ("GET /x", "far"), ("GET /x", "near")]
+    assert found == sorted(each * 4)
+    near, far = (one["service_ns"]["ok"]["min"] for one in done.json["groups"])
+    assert near < 20_000_000 <= far
+
+
 def test_a_hop_through_a_proxy_is_asked_for_by_its_whole_url(said):
     pages = {"http://localhost:81/": redirect("/x"), "http://localhost:81/x": reply(200)}
     with serving(pages) as (port, seen):

@@ -95,7 +95,6 @@ def test_what_is_wrong_with_a_file_is_named_with_its_line(said, reference, regio
     [
         ("--fleet", "local:2"),
         ("--latencies", "rows.csv"),
-        ("--follow", "3"),
         ("--compare", "http://127.0.0.1:8/"),
         ("--stages", "1s:2c"),
         ("-c", "2"),
@@ -106,6 +105,14 @@ def test_what_does_not_go_with_groups_is_refused(said, regions, more):
     words = "at least one connection for each group" if more[0] == "-c" else "does not work with"
     assert done.status == 2
     assert words in done.err
+
+
+def test_a_file_is_not_sent_once_where_each_group_goes_through_it(said, regions, tmp_path):
+    (tmp_path / "list").write_text("/a\n/b\n/c\n")
+    once = ("--requests-from", str(tmp_path / "list"), "--order", "once")
+    done = said("load", NOBODY_HOME, "--groups", str(regions), *once)
+    assert done.status == 2
+    assert "`--order once` does not work with `--groups`: each group goes through the file" in done.err
 
 
 def test_a_file_that_is_not_there_is_named(said, tmp_path):

@@ -1,6 +1,9 @@
 """`prony load --requests-from` and `--data`: each request exactly as asked, in its order, and counted."""
 
+import base64
 import json
+import os
+import re
 import threading
 from collections import Counter
 from contextlib import contextmanager
@@ -151,6 +154,15 @@ def test_paths_beyond_the_most_are_one_row(load, shop):
     adds_up(result)
 
 
+def test_a_hundred_thousand_paths_are_each_sent_once(said, reference, folder):
+    (folder / "list").write_text("".join(f"/items/{number}\n" for number in range(100_000)))
+    done = said("load", reference, "--requests-from", "list", "--order", "once", "-c", "20", "--json", "-")
+    result = done.json
+    assert (result["account"]["ok"], result["connections"]["requests_sent"]) == (100_000, 100_000)
+    assert (result["paths"][98]["requests"], result["paths"][99]["requests"]) == (1, 99_901)
+    adds_up(result)
+
+
 ROWS = 'id,q,"who"\n1,a b,"say ""no"""\n2,x/y&z,\u00e9\n'
 
 
@@ -177,6 +189,18 @@ def test_values_fill_a_template_and_stay_values(load, shop):
     adds_up(result)
 
 
+def test_no_value_of_a_row_is_in_the_result(load, folder):
+    rows = "user,password\nann,s3cret\n"
+    body = ("-m", "POST", "--body", "{{user}}:{{password}}", "-H", "X-Key: {{password}}")
+    done = load(rows, "--path", "/login?p={{password}}", *body, "-n", "2", "--html", "a.html", name="--data")
+    assert done.json["account"]["ok"] == 2
+    encoded = base64.b64encode(b"ann:s3cret").decode()
+    for text in (done.out, (folder / "a.html").read_text()):
+        assert "s3cret" not in text
+        assert encoded not in text
+    assert done.json["workload"]["mix"]["file"]["name"] == "list"
+
+
 def test_several_templates_share_the_rows(load, shop):
     paths = ("--path", "/a/{{id}}=3", "--path", "/b/{{id}}=1")
     result = load('{"id": 1}\n{"id": 2}\n', *paths, "-n", "256", "-c", "1", name="--data").json
@@ -186,9 +210,31 @@ def test_several_templates_share_the_rows(load, shop):
     assert [one["requests"] for one in result["paths"]] == [192, 64]
 
 
+def test_few_requests_of_a_path_have_their_longest_in_its_usual_unit(said, shop, folder):
+    (folder / "list").write_text("/a\n/b\n")
+    done = said("load", shop.url, "--requests-from", "list", "--order", "once", "-c", "1")
+    assert "max ns" not in done.out
+    assert re.search(r"max (ms|µs|s)\n", done.out.partition("\nPaths\n")[2])
+
+
 def test_raw_values_stand_as_they_are(load, shop):
     load("p\na/b?c\n", "--path", "/{{p|raw}}", "--order", "once", name="--data")
     assert asked(shop) == ["GET /a/b?c"]
+
+
+def test_a_list_comes_from_standard_input(said, shop):
+    reader, writer = os.pipe()
+    os.write(writer, b"/a\n/b\n")
+    os.close(writer)
+    own = os.dup(0)
+    os.dup2(reader, 0)
+    try:
+        done = said("load", shop.url, "--requests-from", "-", "--order", "once", "-c", "1")
+    finally:
+        os.dup2(own, 0)
+        os.close(own)
+        os.close(reader)
+    assert (done.status, asked(shop)) == (0, ["GET /a", "GET /b"])
 
 
 def test_a_form_is_sent_by_post_with_its_files(said, shop, folder):
@@ -266,7 +312,6 @@ def test_what_fills_no_template_is_refused_with_its_line(load, shop, text, optio
     [
         (("--order", "once", "-n", "5"), "it excludes `-n`"),
         (("--order", "weighted"), "`list` has no weights to go by"),
-        (("--follow", "1"), "`--follow` does not work with requests from a file yet"),
         (("--fleet", "local:2"), "`--fleet` does not work with requests from a file yet"),
         (("--path", "/a"), "`--requests-from` and `--path` exclude each other"),
         (("--data", "list"), "`--requests-from` and `--data` exclude each other"),

@@ -1,5 +1,6 @@
 """What users ask for in a study, by options of `prony run` and by keys: requests of files, forms, groups."""
 
+import base64
 import os
 
 import pytest
@@ -113,6 +114,15 @@ def test_data_of_a_study_fills_paths_and_headers(of_file):
     assert ("X-User", "ann") in load.request.headers
 
 
+def test_no_value_of_a_row_is_in_the_archive_and_a_study_goes_on_with_it(of_file, folder):
+    keys = 'data = "list"\npath = "/i/{{id}}"\nheaders = { X-User = "{{user}}" }\nbody = "{{user}}"'
+    for _ in range(2):
+        of_file(keys, lines="id,user\n4711,s3cret\n")
+    assert of_file.study.task.resumes
+    kept = (folder / "shop.prony").read_bytes()
+    assert not any(value in kept for value in (b"4711", b"s3cret", base64.b64encode(b"s3cret")))
+
+
 def test_a_study_goes_on_only_with_the_same_requests(of_file):
     of_file('requests_from = "list"')
     of_file('requests_from = "list"')
@@ -140,10 +150,8 @@ def test_a_study_goes_on_only_with_the_same_requests(of_file):
         ('expect_status = "20"', (), "expected statuses such as"),
         ('groups = [{ name = "a" }]', (), "expected"),
         ('groups = [{ name = "a" }, { name = "a" }]', (), "two are called `a`"),
-        ('groups = [{ name = "a" }, { name = "b" }]\nfollow = 1', (), "does not work with"),
         ('groups = [{ name = "a" }, { name = "b" }]\nengines = "wrk"', (), "knows no groups of users"),
         ('groups = [{ name = "a" }, { name = "b" }]', ("--fleet", "local:2"), "knows no groups of users"),
-        ('requests_from = "list"\nfollow = 3', (), "`follow` does not work with `list` yet"),
         (
             "connection_requests = 9\nkeep_alive = false",
             (),
@@ -207,6 +215,15 @@ def test_a_status_that_is_typed_is_what_redirects_end_with(measure):
     assert (load.follow, load.expect_status, load.expect_statuses) == (3, 404, ())
 
 
+def test_redirects_are_followed_of_groups_and_of_requests_from_a_file(measure, of_file):
+    measure(REGIONS, "--groups", "list", "--follow", "3")
+    (load,) = _loads(measure.study)
+    assert (load.follow, len(load.groups), load.expect_statuses) == (3, 2, ((200, 299),))
+    of_file('requests_from = "list"\nfollow = 3\ngroups = [{ name = "a" }, { name = "b" }]')
+    (load,) = _loads(of_file.study)
+    assert (load.follow, load.mix.file.requests, len(load.groups)) == (3, 2, 2)
+
+
 def test_a_form_is_posted_over_connections_of_its_own(measure, folder):
     (folder / "cat").write_bytes(b"meow")
     measure("", "--form", "title=Cats", "--form", "photo=@cat", "--no-keepalive")
@@ -220,8 +237,6 @@ def test_a_form_is_posted_over_connections_of_its_own(measure, folder):
     ("options", "why"),
     [
         (("--groups", "none.toml"), "none.toml: cannot be read"),
-        (("--groups", "list", "--follow", "1"), "`--follow` does not work with `--groups`"),
-        (("--follow", "3", "--requests-from", "list"), "does not work with requests from a file"),
         (("--groups", "list", "--target", "me@server"), "`--groups` does not work with `--target`"),
         (("--groups", "list", "--pacing", "precise", "--rate", "9"), "`--pacing precise` does not work"),
         (("--no-keepalive", "--connection-age", "1s"), "a connection for each request has no other limit"),

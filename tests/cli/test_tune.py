@@ -81,6 +81,23 @@ def test_the_settings_of_today_are_found_in_the_folder(tune, asked, folder):
     assert (asked[-1].incumbent.workers, asked[-1].incumbent.threads) == (1, 1)
 
 
+def test_a_search_sends_the_requests_of_a_file(tune, monkeypatch, folder):
+    seen = []
+
+    def noted(search):
+        (cell,) = search.template.plan.cells
+        sha256 = cell.workload.mix.file.sha256
+        seen.append(
+            (cell.workload.mix.file.requests, cell.workload.follow, sha256 in search.template.requests)
+        )
+        return 0
+
+    monkeypatch.setattr("prony.cli.tune_search.TuneSearch.run", noted)
+    (folder / "urls.txt").write_text("/a\n/b\n")
+    tune(*SHOP, "--requests-from", "urls.txt", "--follow", "2")
+    assert seen == [(2, 2, True)]
+
+
 def test_without_names_only_the_usual_server_is_tried(tune, asked):
     tune(*SHOP)
     assert [one.server for one in asked[0].knobs] == ["gunicorn"]

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import documents
+import mixes
 from cli import test_report_sessions
 from golden import build, generators, studies
 from modules import modules, tree
@@ -143,6 +144,7 @@ EVERY_STUDY = {
     **{"disturbed": disturbed, "search": search},
     **{f"{n} sessions": partial(in_sessions, sessions=n) for n in (2, 5)},
     "2 machines": test_report_sessions.resumed,
+    **{"groups": mixes.study_of_groups, "statuses": mixes.study_of_statuses},
 }
 
 

@@ -151,6 +151,10 @@ pub trait Rendered: Protocol<Request = Same> + Sized {
 pub trait Asks: Copy + std::fmt::Debug {
     /// The number of its path in the mix; without a mix there is one.
     fn path(self) -> usize;
+    /// The number of its row in the file of requests, and of the row's kind; without a file there is none.
+    fn row(self) -> (usize, usize) {
+        (0, 0)
+    }
     /// The number of the statuses that are a success of it.
     fn expectation(self) -> usize {
         0

@@ -61,6 +61,8 @@ pub struct End<'e> {
     pub waited_from_ns: Option<u64>,
     /// How long it waited on its connection for a stream; null where there are none.
     pub waited_for_stream_ns: Option<u64>,
+    /// How many redirects it followed.
+    pub hops: u32,
     /// How much longer it took for its user, who is farther away; the recorder knows.
     delay_ns: u64,
 }
@@ -79,6 +81,7 @@ impl<'e> End<'e> {
             connection: None,
             waited_from_ns: None,
             waited_for_stream_ns: None,
+            hops: 0,
             delay_ns: 0,
         }
     }
@@ -305,7 +308,8 @@ impl Recorder {
     /// A request has ended.
     pub fn ended<Q: Asks>(&mut self, flight: &Flight<Q>, end: &End<'_>) {
         let end = &End {
-            delay_ns: self.delay_ns,
+            // Each redirect was read there, and the next request came from there.
+            delay_ns: self.delay_ns * (1 + u64::from(end.hops)),
             ..*end
         };
         let (class, now_ns) = (end.class, end.at_ns);

@@ -4,7 +4,11 @@
 
 use crate::error::Error;
 use crate::protocol::http1::render_request;
-use crate::spec::{HttpVersion, Request, Spec, Target};
+use crate::protocol::Asks;
+use crate::requests::{Book, Kind};
+use crate::spec::{Group, HttpVersion, Request, Spec, Target};
+use std::borrow::Cow;
+use std::sync::Arc;
 
 /// What a load needs to know to follow redirects.
 #[derive(Debug, Clone)]
@@ -12,9 +16,44 @@ pub struct Redirects {
     most: u32,
     target: Target,
     version: HttpVersion,
-    // One of each path of the mix.
-    requests: Vec<Request>,
-    body: Option<Vec<u8>>,
+    asked: Asked,
+}
+
+/// The requests of the load, as the users of one group send them.
+#[derive(Debug, Clone)]
+enum Asked {
+    /// One of each path of the mix.
+    Paths {
+        requests: Vec<Request>,
+        body: Option<Vec<u8>>,
+    },
+    /// Those of a file.
+    Rows {
+        book: Arc<Book>,
+        kinds: Vec<Kind>,
+        keep_alive: bool,
+    },
+}
+
+impl Asked {
+    /// A request as it was sent first, and its body.
+    fn first(&self, one: impl Asks) -> (Cow<'_, Request>, Option<Cow<'_, [u8]>>) {
+        match self {
+            Self::Paths { requests, body } => (
+                Cow::Borrowed(&requests[one.path()]),
+                body.as_deref().map(Cow::Borrowed),
+            ),
+            Self::Rows {
+                book,
+                kinds,
+                keep_alive,
+            } => {
+                let (row, kind) = one.row();
+                let (request, body) = book.request(&kinds[kind], row, *keep_alive);
+                (Cow::Owned(request), body.map(Cow::Owned))
+            }
+        }
+    }
 }
 
 /// A request that a redirect led to.
@@ -28,6 +67,11 @@ pub struct Hop {
 }
 
 impl Hop {
+    /// How many redirects in a row led here.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
     /// The request as it is sent.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
@@ -56,11 +100,11 @@ const NO_LOCATION: &str = "the redirect has no Location within 4 KiB";
 const TOO_MANY: &str = "one redirect more than are followed";
 
 impl Redirects {
-    /// Of a load; null where none are followed.
+    /// Of the users of a group, by its place; null where none are followed.
     ///
     /// # Errors
     /// [`Error::InvalidSpec`] for a body that is not base64.
-    pub fn of(spec: &Spec) -> Result<Option<Self>, Error> {
+    pub fn of(spec: &Spec, group: usize) -> Result<Option<Self>, Error> {
         if spec.workload.follow == 0 {
             return Ok(None);
         }
@@ -68,13 +112,25 @@ impl Redirects {
             most: spec.workload.follow,
             target: spec.target.clone(),
             version: spec.target.wire.version(),
-            requests: spec.workload.requests(),
-            body: spec.request_body()?,
+            asked: Asked::Paths {
+                requests: spec.requests_by_group().swap_remove(group),
+                body: spec.request_body()?,
+            },
         }))
     }
 
-    /// What follows a reply with this status and `Location` to the request for a path of the mix, or to the last hop of it.
-    pub fn next(&self, path: usize, last: Option<&Hop>, status: u16, location: Option<&[u8]>) -> Next {
+    /// With the requests of a file, as the users of a group send them.
+    pub fn of_book(self, book: &Arc<Book>, group: Option<&Group>, keep_alive: bool) -> Self {
+        let asked = Asked::Rows {
+            book: Arc::clone(book),
+            kinds: book.kinds_of(group),
+            keep_alive,
+        };
+        Self { asked, ..self }
+    }
+
+    /// What follows a reply with this status and `Location` to a request, or to the last hop of it.
+    pub fn next(&self, first: impl Asks, last: Option<&Hop>, status: u16, location: Option<&[u8]>) -> Next {
         if !matches!(status, 301 | 302 | 303 | 307 | 308) {
             return Next::Nothing;
         }
@@ -85,15 +141,16 @@ impl Redirects {
         if number >= self.most {
             return Next::Refused(TOO_MANY);
         }
-        let asked = last.map_or(&self.requests[path], |hop| &hop.request);
-        let has_body = last.map_or(self.body.is_some(), |hop| hop.has_body);
+        let (request, body) = self.asked.first(first);
+        let asked = last.map_or(&*request, |hop| &hop.request);
+        let body = body.as_deref().filter(|_| last.is_none_or(|hop| hop.has_body));
         match self.path_of(asked, location) {
-            Ok(path) => Next::Hop(Box::new(self.hop(number + 1, asked, (status, path), has_body))),
+            Ok(path) => Next::Hop(Box::new(self.hop(number + 1, asked, (status, path), body))),
             Err(why) => Next::Refused(why),
         }
     }
 
-    fn hop(&self, number: u32, asked: &Request, (status, path): (u16, String), has_body: bool) -> Hop {
+    fn hop(&self, number: u32, asked: &Request, (status, path): (u16, String), body: Option<&[u8]>) -> Hop {
         let method = method_after(status, &asked.method);
         let keeps_body = method == asked.method;
         let headers = asked.headers.iter();
@@ -105,14 +162,13 @@ impl Redirects {
             body: None,
             keep_alive: asked.keep_alive,
         };
-        let has_body = has_body && keeps_body;
-        let body = self.body.as_deref().filter(|_| has_body);
+        let body = body.filter(|_| keeps_body);
         let sent = self.target.asked(&request);
         let bytes = render_request(self.version, &sent, body, &self.target.authority());
         Hop {
             number,
             request,
-            has_body,
+            has_body: body.is_some(),
             bytes,
         }
     }
@@ -242,6 +298,8 @@ fn without_dots(path: &str) -> String {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
+    use crate::protocol::Same;
+    use crate::requests::tests::{book, compiled, kind};
     use proptest::prelude::*;
 
     fn redirects(method: &str, body: Option<&str>, follow: u32) -> Redirects {
@@ -256,14 +314,14 @@ mod tests {
             },
             "threads": 1, "cpus": null, "pacing": "economical"
         });
-        Redirects::of(&Spec::from_json(&spec.to_string()).unwrap())
+        Redirects::of(&Spec::from_json(&spec.to_string()).unwrap(), 0)
             .unwrap()
             .unwrap()
     }
 
     fn after(status: u16, method: &str, location: &str) -> Result<String, &'static str> {
         let redirects = redirects(method, Some("aGk="), 3);
-        match redirects.next(0, None, status, Some(location.as_bytes())) {
+        match redirects.next(Same, None, status, Some(location.as_bytes())) {
             Next::Hop(hop) => Ok(String::from_utf8(hop.bytes).unwrap()),
             Next::Refused(why) => Err(why),
             Next::Nothing => Err("nothing"),
@@ -344,20 +402,59 @@ mod tests {
         assert_eq!(after(300, "GET", "/x"), Err("nothing"));
     }
 
+    /// A request of a file: its row, which is of the kind of that number.
+    #[derive(Debug, Clone, Copy)]
+    struct Row(usize);
+
+    impl Asks for Row {
+        fn path(self) -> usize {
+            0
+        }
+
+        fn row(self) -> (usize, usize) {
+            (self.0, self.0)
+        }
+    }
+
+    #[test]
+    fn a_row_of_a_file_goes_on_with_what_it_has_itself() {
+        let kinds = serde_json::json!([kind("POST"), kind("PUT")]);
+        let rows: [(u32, u32, Vec<&[u8]>); 2] =
+            [(0, 0, vec![b"1", b"v", b"b"]), (1, 0, vec![b"2", b"w", b"c"])];
+        let book = book(compiled(&kinds, &rows), 2).unwrap();
+        let redirects = redirects("GET", None, 2).of_book(&Arc::new(book), None, true);
+        let sent = |status, row| match redirects.next(Row(row), None, status, Some(b"x")) {
+            Next::Hop(hop) => String::from_utf8(hop.bytes).unwrap(),
+            other => panic!("{other:?}"),
+        };
+        let kept = sent(307, 1);
+        assert!(kept.starts_with("PUT /a/x HTTP/1.1\r\n"), "{kept}");
+        assert!(
+            kept.contains("x: <w>\r\n") && kept.ends_with("\r\n\r\nc!"),
+            "{kept}"
+        );
+        let asked = sent(303, 0);
+        assert!(
+            asked.starts_with("GET /a/x HTTP/1.1\r\n") && asked.contains("x: <v>\r\n"),
+            "{asked}"
+        );
+        assert!(asked.ends_with("\r\n\r\n"), "{asked}");
+    }
+
     #[test]
     fn so_many_redirects_are_followed_and_no_more() {
         let redirects = redirects("GET", None, 2);
         let mut last = None;
         for path in ["/1", "/2"] {
-            last = match redirects.next(0, last.as_deref(), 302, Some(path.as_bytes())) {
+            last = match redirects.next(Same, last.as_deref(), 302, Some(path.as_bytes())) {
                 Next::Hop(hop) => Some(hop),
                 other => panic!("{other:?}"),
             };
         }
-        let third = redirects.next(0, last.as_deref(), 302, Some(b"/3"));
+        let third = redirects.next(Same, last.as_deref(), 302, Some(b"/3"));
         assert!(matches!(third, Next::Refused(TOO_MANY)), "{third:?}");
         assert!(matches!(
-            redirects.next(0, None, 302, None),
+            redirects.next(Same, None, 302, None),
             Next::Refused(NO_LOCATION)
         ));
     }

@@ -9,7 +9,7 @@ mod template;
 pub use template::{has_marks, length_mark, split, Piece, Template, Text};
 
 use crate::error::Error;
-use crate::spec::{check_method, check_path, is_on_one_line, is_token, Request, RequestFile};
+use crate::spec::{check_method, check_path, is_on_one_line, is_token, Group, Request, RequestFile};
 use base64::engine::general_purpose::STANDARD;
 use base64::Engine as _;
 use serde::Deserialize;
@@ -156,9 +156,10 @@ impl Book {
         self.rows
     }
 
-    /// The requests with holes.
-    pub fn kinds(&self) -> &[Kind] {
-        &self.kinds
+    /// The requests with holes, as the users of a group send them.
+    pub fn kinds_of(&self, group: Option<&Group>) -> Vec<Kind> {
+        let own = |kind: &Kind| group.map_or_else(|| kind.clone(), |group| group.asking_kind(kind));
+        self.kinds.iter().map(own).collect()
     }
 
     /// The statuses that are a success of each kind.
@@ -424,7 +425,7 @@ pub(crate) mod tests {
     #[test]
     fn a_row_fills_the_holes_of_its_kind() {
         let book = book(whole(), 2).unwrap();
-        let (request, body) = book.request(&book.kinds()[0], 0, true);
+        let (request, body) = book.request(&book.kinds[0], 0, true);
         assert_eq!(
             (request.path.as_str(), body.as_deref()),
             ("/a/1", Some(&b"b!"[..]))
@@ -483,7 +484,7 @@ pub(crate) mod tests {
             bytes.truncate(if cut < bytes.len() / 2 { bytes.len() - cut } else { bytes.len() });
             if let Ok(book) = book(bytes, 2) {
                 for row in 0..2 {
-                    let kind = &book.kinds()[book.kind_of(row).0];
+                    let kind = &book.kinds[book.kind_of(row).0];
                     let _ = book.request(kind, row, true);
                 }
             }

@@ -458,7 +458,11 @@ impl Crew<'_> {
         let gauges = Arc::new(Gauges::default());
         let mut share = task(self.spec, self.common, number)?;
         if let Some(book) = &self.book {
+            let (load, group) = (&self.spec.workload, self.common.group(number));
+            let (group, keep_alive) = (load.groups.get(group), load.request.keep_alive);
             share.expect = share.expect.with_statuses(book.statuses());
+            let redirects = share.redirects.take();
+            share.redirects = redirects.map(|found| found.of_book(book, group, keep_alive));
         }
         share.spin_margin_ns = self.margins_ns.get(number).copied();
         let job = Job {

@@ -865,14 +865,7 @@ impl Spec {
             require(is_alone, field, age_ns, "none with HTTP/2")?;
         }
         let fits = load.follow == 0 || (load.follow <= MOST_HOPS && matches!(wire, Wire::Http { .. }));
-        require(fits, "workload.follow", load.follow, "at most 100, and HTTP/1")?;
-        let fits = load.follow == 0 || load.request_file().is_none();
-        require(
-            fits,
-            "workload.follow",
-            load.follow,
-            "0 beside a file of requests",
-        )
+        require(fits, "workload.follow", load.follow, "at most 100, and HTTP/1")
     }
 
     /// Each generator has something to do.

@@ -135,7 +135,7 @@ pub struct Worker<P: Protocol, D, C> {
     deadlines: Deadlines,
     back_offs: BinaryHeap<Reverse<(u64, usize)>>,
     // Of far users in a closed loop: when the next request of a slot gets here.
-    rests: VecDeque<(u64, usize)>,
+    rests: BinaryHeap<Reverse<(u64, usize)>>,
     ready: Vec<Ready>,
     // How many sockets were ready in the last step.
     handled: usize,
@@ -189,7 +189,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             queue: VecDeque::with_capacity(1024),
             deadlines: Deadlines::default(),
             back_offs: BinaryHeap::new(),
-            rests: VecDeque::new(),
+            rests: BinaryHeap::new(),
             ready: Vec::with_capacity(1024),
             handled: 0,
             unread: VecDeque::with_capacity(slots.max(1024)),
@@ -437,7 +437,8 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         match self.connections[slot].state {
             State::Idle { since_ns } => self.send(slot, flight, since_ns),
             _ => {
-                self.connections[slot].flight = Some(flight);
+                let connection = &mut self.connections[slot];
+                (connection.flight, connection.hop) = (Some(flight), None);
                 self.connect(slot, now_ns);
             }
         }

@@ -119,6 +119,95 @@ fn a_far_user_of_a_closed_loop_sends_one_request_a_round_trip() {
     }
 }
 
+/// The door leads to the hall, and that to the room. By region and path, the requests that came.
+fn sending_on() -> (Scripted, Seen) {
+    let seen = Seen::default();
+    let counts = Arc::clone(&seen);
+    let server = Scripted::start(move |_, stream, _| {
+        while let Some(head) = read_head(stream) {
+            let path = head.split(' ').nth(1).unwrap().to_owned();
+            let region = if head.contains("X-Region: far") {
+                "far"
+            } else {
+                "near"
+            };
+            *counts
+                .lock()
+                .unwrap()
+                .entry((region.to_owned(), path.clone()))
+                .or_default() += 1;
+            let reply = match path.as_str() {
+                "/" => "HTTP/1.1 302 Go\r\nLocation: /hall\r\nContent-Length: 0\r\n\r\n",
+                "/hall" => "HTTP/1.1 302 Go\r\nLocation: /room\r\nContent-Length: 0\r\n\r\n",
+                _ => "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+            };
+            let _ = stream.write_all(reply.as_bytes());
+        }
+    });
+    (server, seen)
+}
+
+#[test]
+fn a_redirect_goes_on_as_its_group_asks_and_takes_the_way_once_more() {
+    let (server, seen) = sending_on();
+    for load in in_both_loops(server.port, 100) {
+        seen.lock().unwrap().clear();
+        let recording = load.follow(3).groups(regions()).run();
+        let (near, far) = two(&recording);
+        assert_eq!((near.account.ok, far.account.ok), (75, 25));
+        let asked = |region: &str| {
+            let seen = seen.lock().unwrap();
+            let of = |path: &str| seen.get(&(region.to_owned(), path.to_owned())).copied();
+            ["/", "/hall", "/room"].map(|path| of(path).unwrap_or(0))
+        };
+        assert_eq!((asked("near"), asked("far")), ([75; 3], [25; 3]));
+        assert_eq!(recording.followed, BTreeMap::from([(302, 200)]));
+        let least_ns = times(far).min_ns().unwrap();
+        assert!((3 * DELAY_NS..4 * DELAY_NS).contains(&least_ns), "{least_ns}");
+        assert!(times(near).min_ns().unwrap() < DELAY_NS);
+    }
+}
+
+#[test]
+fn a_far_user_who_is_sent_on_sends_one_request_in_as_many_round_trips() {
+    let (server, _) = sending_on();
+    let recording = Load::closed(server.port, 8).follow(2).groups(regions()).run();
+    let (near, far) = two(&recording);
+    // Of 300 ms, three ways of 30 ms each: two users, who were perhaps under way when the window opened.
+    let most = 2 * (300 * MS / (3 * DELAY_NS) + 1);
+    assert!(
+        (2..=most).contains(&far.account.scheduled),
+        "{}",
+        far.account.scheduled
+    );
+    assert!(near.account.scheduled > 4 * most);
+}
+
+#[test]
+fn the_ways_that_redirects_took_are_a_part_of_the_time_out() {
+    let server = Scripted::start(|_, stream, _| {
+        while let Some(head) = read_head(stream) {
+            if head.starts_with("GET / ") {
+                let _ = stream.write_all(b"HTTP/1.1 302 Go\r\nLocation: /hall\r\nContent-Length: 0\r\n\r\n");
+            }
+        }
+    });
+    for load in in_both_loops(server.port, 8) {
+        let recording = load.timeout_ms(100).follow(1).groups(regions()).run();
+        for group in [two(&recording).0, two(&recording).1] {
+            assert_eq!(group.account.timed_out, group.account.scheduled);
+            let ages = &group.distributions;
+            let ages = ages.censored_response.as_ref().unwrap_or(&ages.censored_service);
+            let least_ns = ages.min_ns().unwrap();
+            assert!(
+                (100 * MS..150 * MS).contains(&least_ns),
+                "{} {least_ns}",
+                group.name
+            );
+        }
+    }
+}
+
 #[test]
 fn who_is_far_waits_no_longer_for_a_reply_than_who_is_near() {
     let silent = Scripted::start(|_, stream, _| while read_head(stream).is_some() {});

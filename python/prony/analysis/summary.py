@@ -19,7 +19,14 @@ from prony.analysis.compare import LEAST_BLOCKS, MARGIN
 from prony.analysis.effects import geometric_mean, ratio_of, student_t
 from prony.analysis.generator import generator_share, share_reach
 from prony.analysis.handshakes import Agreed, AgreedInBlocks, agreed_by_all, agreed_in, differing
-from prony.analysis.latency import LoadPart, latency_summaries, load_groups, load_paths
+from prony.analysis.latency import (
+    LoadPart,
+    LoadStatus,
+    latency_summaries,
+    load_groups,
+    load_paths,
+    load_statuses,
+)
 from prony.analysis.missing import Missing, Value
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO, is_speed
 from prony.analysis.resources import window_samples
@@ -84,6 +91,7 @@ class TrialFigures:
     engine: GeneratorName | None
     paths: tuple[LoadPart, ...] = ()
     groups: tuple[LoadPart, ...] = ()
+    statuses: tuple[LoadStatus, ...] = ()
     followed: Mapping[str, int] = field(default_factory=dict)
     tls: Agreed | None = None
     machines: tuple[GeneratorMachine, ...] = ()
@@ -254,6 +262,7 @@ def figures(trial: Trial) -> TrialFigures:
         engine=recording.engine if recording else None,
         paths=load_paths(recording),
         groups=load_groups(recording),
+        statuses=load_statuses(recording),
         followed=recording.followed if recording else {},
         tls=agreed_in(recording),
         machines=recording.machines if recording else (),

@@ -254,9 +254,13 @@ def masked(request: Request) -> Request:
 
 
 def masked_load(load: Workload) -> Workload:
-    """Return a load whose request and groups of users are without the values of secret headers."""
+    """Return a load whose request and groups of users are without the values of secret headers. Requests from
+    a file are known by its digest: what the first of them holds may be a user's password.
+    """
     groups = tuple(replace(one, headers=_masked(one.headers)) for one in load.groups)
-    return replace(load, request=masked(load.request), groups=groups)
+    is_of_file = load.mix is not None and load.mix.file is not None
+    request = Request(keep_alive=load.request.keep_alive) if is_of_file else masked(load.request)
+    return replace(load, request=request, groups=groups)
 
 
 def _masked(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:

@@ -72,8 +72,6 @@ class AskOptions:
         """
         if self.form and self.body is not None:
             raise UsageError("`--form` and `--body` exclude each other: a request has one body")
-        if self.follow and self.groups is not None:
-            raise UsageError("`--follow` does not work with `--groups`", hint="leave out one of them")
         if not keeps and (self.requests_per_connection is not None or self.connection_age is not None):
             raise UsageError(
                 "a connection for each request has no other limit: `--requests-per-connection` and "

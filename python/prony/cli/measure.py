@@ -239,8 +239,8 @@ def dry_run(task: "Study") -> None:
     cpus = cpus_of(plan)
     for cell in plan.cells:
         command = command_line(task.catalog, cell.subject, cpus[cell.subject.name])
-        load = "open loop at the rates of the search" if plan.design.find_rate else cell.describe_load()
-        show(f"{cell.subject.name}: {load}, {cell.workload.describe_request()}")
+        asked = f"open loop at the rates of the search, {cell.workload.describe_request()}"
+        show(f"{cell.subject.name}: {asked if plan.design.find_rate else cell.describe()}")
         show(textwrap.indent(command, "    "))
     show("")
     for line in _protocol(task):

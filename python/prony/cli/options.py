@@ -13,7 +13,7 @@ import stat
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from prony.catalog import DATA
 from prony.cli.flat import option
@@ -279,17 +279,28 @@ def body_of(option: str, text: str | None) -> bytes | None:
 
 
 def given_content(typed: str, path: Path) -> bytes:
-    """Return the content of a file that an option names; ``typed``: the option with its value.
+    """Return the content of a file that an option names, as `given_file`."""
+    with given_file(typed, path) as file:
+        return file.read()
+
+
+_STDIN = Path("/dev/stdin")
+
+
+def given_file(typed: str, path: Path) -> BinaryIO:
+    """Open a file that an option names, or standard input for ``-``; ``typed``: the option with its value.
 
     A pipe is read only as the shell's own, such as `<(command)`: any other may never have a writer.
 
     *Errors*: UsageError for a file that cannot be read, or that has no end.
     """
+    place = _STDIN if str(path) == "-" else path
     try:
-        kind = path.stat().st_mode
-        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind) or path.parent == Path("/dev/fd")):
-            raise UsageError(f"`{typed}`: `{path}` is a pipe or a device; expected an ordinary file")
-        return path.read_bytes()
+        kind, is_own = place.stat().st_mode, place == _STDIN or place.parent == Path("/dev/fd")
+        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind) or is_own) or (place == _STDIN and os.isatty(0)):
+            what = "a terminal" if place == _STDIN else "a pipe or a device"
+            raise UsageError(f"`{typed}`: `{path}` is {what}; expected an ordinary file")
+        return place.open("rb")
     except OSError as error:
         raise UsageError(f"`{typed}`: cannot read `{path}`: {error.strerror}") from None
 

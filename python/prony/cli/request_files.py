@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 from prony.cli.flat import option
-from prony.cli.options import body_of, given_content
+from prony.cli.options import body_of, given_content, given_file
 from prony.errors import UsageError
 from prony.model.exchange import Check, Request
 from prony.model.workload import CountStop, EngineChoice, MixPath, RequestOrder, Workload
@@ -91,11 +90,16 @@ class FileOptions:
             )
         if self.order is OrderOption.WEIGHTED and self.data is not None:
             raise UsageError("`--order weighted` only works with `--requests-from`: rows of data are equal")
+        if self.order is OrderOption.ONCE and "groups" in typed:
+            raise UsageError(
+                "`--order once` does not work with `--groups`: each group goes through the file by itself",
+                hint="take --order in-order, and -n for the number of requests",
+            )
         if is_mix and self.order is OrderOption.ONCE:
             raise UsageError("`--order once` does not work with several paths, which share the rows of data")
 
 
-_NOT_YET = ("follow", "fleet", "target")
+_NOT_YET = ("fleet", "target")
 _NOT_ONCE = ("requests", "duration", "stages", "warmup")
 
 
@@ -144,8 +148,9 @@ class RequestFiles:
 
         is_list = self.options.requests_from is not None
         typed, key = ("--requests-from", "requests_from =") if is_list else ("--data", "data =")
-        with read_from(key if self.keys else typed, path) as file:
-            found = of_list(path.name, file, request) if is_list else of_data(path.name, file, request, paths)
+        with given_file(f"{key if self.keys else typed} {path}", path) as file:
+            name = "standard input" if str(path) == "-" else path.name
+            found = of_list(name, file, request) if is_list else of_data(name, file, request, paths)
         if self._files.setdefault(found.compiled.sha256, found.compiled.file) is not found.compiled.file:
             found.compiled.file.close()
         return found
@@ -244,21 +249,6 @@ def _in_cell(load: Workload, files: RequestFiles, is_checked: bool = False) -> W
     if is_checked:
         return found
     return replace(found, expect_body=None, expect_body_contains=(), expect_body_sha256=None)
-
-
-def read_from(option: str, path: Path) -> BinaryIO:
-    """Return the file that an option names, or a pipe of the shell.
-
-    *Errors*: UsageError for what cannot be read, or has no end.
-    """
-    typed = f"{option} {path}"
-    try:
-        kind = path.stat().st_mode
-        if not stat.S_ISREG(kind) and path.parent != Path("/dev/fd"):
-            raise UsageError(f"`{typed}`: `{path}` is not an ordinary file")
-        return path.open("rb")
-    except OSError as error:
-        raise UsageError(f"`{typed}`: cannot read `{path}`: {error.strerror}") from None
 
 
 _QUOTED = {'"': "%22", "\r": "%0D", "\n": "%0A"}

@@ -174,7 +174,7 @@ def _show_found(options: RunOptions, plan: "Plan", found: _Found) -> None:
     what = cell.subject.app.name if found.program else what
     servers = ", ".join(dict.fromkeys(one.name.partition("+")[0] for one in plan.subjects()))
     say(f"found {what} in {cell.subject.app.folder}{words}")
-    say(f"on {servers}; {cell.describe_load()}, {cell.workload.describe_request()}")
+    say(f"on {servers}; {cell.describe()}")
 
 
 def _do(task: "Study", ending: Ending, show_only: bool) -> int:

@@ -14,7 +14,7 @@ from prony.cli.flat import flattened, option
 from prony.cli.load_options import AskOptions, CheckOptions
 from prony.cli.measure import cpus_of
 from prony.cli.options import check_output, duration_of, timeout_option
-from prony.cli.request_files import RequestFiles
+from prony.cli.request_files import FileOptions, RequestFiles
 from prony.cli.run import study_of
 from prony.cli.run_options import (
     AppOptions,
@@ -128,6 +128,7 @@ def tune(
     wanted: TuneOptions,
     load: TuneLoadOptions,
     ask: AskOptions,
+    files: FileOptions,
     check: CheckOptions,
     sandbox: SandboxOptions,
 ) -> int:
@@ -137,6 +138,7 @@ def tune(
     known, typed = load_catalog(()), given(context)
     _refuse(own, wanted, load)
     check_output(wanted.json_to)
+    files.check(typed, is_mix=False)
     ask.check(keeps=ask.keep_alive is not False)
     refuse_masked(own.env or (), ask.header or ())
     conditions = _conditions(wanted.slo)
@@ -144,7 +146,9 @@ def tune(
     servers = _servers(own, incumbent[0] if incumbent else None)
     own = replace(own, servers=servers, current=None, no_current=True)
     options = replace(_as_run(typed, own, wanted, load, sandbox), ask=ask, check=check)
-    template = _narrowed(study_of(options, known, RequestFiles()), own)
+    requests = RequestFiles(files)
+    context.call_on_close(requests.close)
+    template = _narrowed(study_of(options, known, requests), own)
     if wanted.attempt is not None:
         return _attempt(template, wanted, incumbent[0] if incumbent else None)
     return _search(template, wanted, conditions, incumbent, load.duration is not None).run()
@@ -343,7 +347,7 @@ def _servers(own: AppOptions, current: "Candidate | None") -> str | None:
 def _narrowed(template: "Study", own: AppOptions) -> "Study":
     """Return the study with the usual server alone, where none is typed."""
     cells = template.plan.cells if own.servers else template.plan.cells[:1]
-    say(f"{cells[0].subject.app.title}: {cells[0].describe_load()}, {cells[0].workload.describe_request()}")
+    say(f"{cells[0].subject.app.title}: {cells[0].describe()}")
     return replace(template, plan=replace(template.plan, cells=cells))
 
 

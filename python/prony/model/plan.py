@@ -54,6 +54,11 @@ class Cell:
         by = "" if self.engine.name == EngineChoice().name else f", by {self.engine.name}{threads}"
         return f"{self.workload.describe()}{by}"
 
+    def describe(self) -> str:
+        """Return the load, and what it asks for where that is not in these words already."""
+        load, request = self.describe_load(), self.workload.describe_request()
+        return load if request in load else f"{load}, {request}"
+
     def is_under(self, load: Mapping[str, float]) -> bool:
         """Return whether the cell matches every key of ``load``; an empty one matches every cell."""
         own = self.load

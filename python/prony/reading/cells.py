@@ -23,7 +23,15 @@ from prony.model.shapes import INLINE
 from prony.model.shown import INTERNAL, shown
 from prony.model.workload import Workload
 from prony.reading.failures import Ended, FailedAlike, FailedRequests, ended, failed_alike, failed_by_class
-from prony.reading.paths import CellPart, OtherPaths, cell_groups, cell_paths, other_paths
+from prony.reading.paths import (
+    CellPart,
+    CellStatus,
+    OtherPaths,
+    cell_groups,
+    cell_paths,
+    cell_statuses,
+    other_paths,
+)
 
 # From here on a burst of connections no longer fits.
 _NEARLY_FULL = 0.9
@@ -166,6 +174,11 @@ class MeasuredCell:
     def groups(self) -> tuple[CellPart, ...]:
         """Each group of users; empty where all are alike."""
         return cell_groups(self.summary) if self.summary.cell.workload.groups else ()
+
+    @shown
+    def statuses(self) -> tuple[CellStatus, ...]:
+        """The requests by the status of their reply; empty where the generator does not report them."""
+        return cell_statuses(self.summary)
 
     @shown
     def other_paths(self) -> OtherPaths | None:

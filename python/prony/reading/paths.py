@@ -1,14 +1,14 @@
-"""The paths of a cell's mix, and its groups of users, over its trials.
+"""The paths of a cell's mix, its groups of users, and the statuses of its replies, over its trials.
 
 Must not know words.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from prony.analysis.account import Tally, together
 from prony.analysis.by_session import mean_of_sessions
-from prony.analysis.latency import LoadPart
+from prony.analysis.latency import LatencySummary, LoadPart, LoadStatus
 from prony.analysis.missing import Missing
 from prony.analysis.summary import (
     CellSummary,
@@ -20,7 +20,7 @@ from prony.analysis.summary import (
 )
 from prony.model.shapes import INLINE
 from prony.model.shown import INTERNAL, shown
-from prony.model.workload import OTHERS
+from prony.model.workload import OTHERS, OpenLoop
 
 _SHOWN = ("50", "99")
 _MOST_ROWS, _LEAST_PATHS = 20, 3
@@ -62,6 +62,62 @@ def cell_groups(cell: CellSummary) -> tuple[CellPart, ...]:
     return _over(cell, [trial.groups for trial in cell.counted])
 
 
+@dataclass(frozen=True, slots=True)
+class CellStatus:
+    """The requests whose replies had one status, summed. All statuses together are the cell's requests."""
+
+    status: str
+    """A code; `others`, where there are too many to keep apart; `none`: no complete reply."""
+    requests: int
+    errors: int
+    """All but `ok`."""
+    share: float | None
+    """Of all requests; null where there were none."""
+    body_received: int
+    """Bytes of the bodies of replies to the window's own requests."""
+    kind: str = field(metadata=INTERNAL)
+    percentiles: dict[str, Estimated]
+    """Of the times of its complete replies, over the trials that had any, by name, or why there is none."""
+
+    @shown
+    def of(self) -> str:
+        """The times that the percentiles are of."""
+        return f"{self.kind}_ns"
+
+
+def cell_statuses(cell: CellSummary) -> tuple[CellStatus, ...]:
+    """Return the statuses of a cell over its trials that count; none where the generator does not report
+    them. Percentiles are as those of a path.
+    """
+    found: dict[str, list[tuple[LoadStatus, int]]] = {}
+    for trial in cell.counted:
+        for one in trial.statuses:
+            found.setdefault(one.status, []).append((one, trial.session))
+    return tuple(_status(cell, found[name]) for name in sorted(found))
+
+
+def _status(cell: CellSummary, found: Sequence[tuple[LoadStatus, int]]) -> CellStatus:
+    every = [one for one, _ in found]
+    kind = "response" if isinstance(cell.cell.workload.loop, OpenLoop) else "service"
+    each = [(one.latency["all"][f"{kind}_ns"], session) for one, session in found]
+    timed = [(times, session) for times, session in each if times is not None]
+    times, sessions = [one for one, _ in timed], [session for _, session in timed]
+    lost = lost_trials(cell.ok, cell.total) or (None if timed else "no reply was complete")
+    by_session = None if cell.by_session is None else sessions
+    requests, whole = sum(one.requests for one in every), cell.account.requests
+    return CellStatus(
+        status=every[0].status,
+        requests=requests,
+        errors=sum(one.errors for one in every),
+        share=requests / whole if whole else None,
+        body_received=sum(one.body_received for one in every),
+        kind=kind,
+        percentiles={
+            name: Missing(lost) if lost else _estimate(times, kind, name, by_session) for name in _SHOWN
+        },
+    )
+
+
 def _over(cell: CellSummary, trials: Sequence[Sequence[LoadPart]]) -> tuple[CellPart, ...]:
     """Return the parts of a cell over its trials.
 
@@ -81,6 +137,7 @@ class OtherPaths:
     asked: float
     share: float | None
     account: Tally = field(metadata=INLINE)
+    body_received: int | None
 
 
 def shown_paths(cells: Sequence[CellSummary]) -> frozenset[int]:
@@ -119,38 +176,45 @@ def other_paths(found: Sequence[CellPart], kept: Collection[int]) -> OtherPaths 
         asked=sum(path.asked for path in left),
         share=sum(shares) if shares else None,
         account=together(path.account for path in left),
+        body_received=_summed(path.body_received for path in left),
     )
+
+
+def _summed(found: Iterable[int | None]) -> int | None:
+    """Return the sum; null where nobody counts one of them."""
+    each = list(found)
+    return None if None in each else sum(filter(None, each))
 
 
 def _over_trials(
     same: Sequence[LoadPart], of: Tally, lost: str | None, sessions: Sequence[int] | None
 ) -> CellPart:
     first, account = same[0], together(one.account for one in same)
-    bodies = [one.bytes.body_received for one in same]
+    times = [one.all for one in same]
     return CellPart(
         name=first.name,
         weight=first.weight,
         asked=first.asked,
         share=account.requests / of.requests if of.requests else None,
         account=account,
-        body_received=None if None in bodies else sum(filter(None, bodies)),
+        body_received=_summed(one.bytes.body_received for one in same),
         kind=first.kind,
-        percentiles={name: Missing(lost) if lost else _estimate(same, name, sessions) for name in _SHOWN},
-        censored_from=min((at for one in same if (at := one.all.censored_from) is not None), default=None),
+        percentiles={
+            name: Missing(lost) if lost else _estimate(times, first.kind, name, sessions) for name in _SHOWN
+        },
+        censored_from=min((at for one in times if (at := one.censored_from) is not None), default=None),
     )
 
 
-def _estimate(same: Sequence[LoadPart], name: str, sessions: Sequence[int] | None) -> Estimated:
-    found = [one.all.percentiles[name] for one in same]
+def _estimate(
+    times: Sequence[LatencySummary], kind: str, name: str, sessions: Sequence[int] | None
+) -> Estimated:
+    found = [one.percentiles[name] for one in times]
     known = [value for value in found if value is not None]
     if len(known) == len(found):
         estimate = (estimate_geometric if min(known) > 0 else estimate_mean)(known)
-        return (
-            estimate
-            if sessions is None
-            else mean_of_sessions(estimate, f"{same[0].kind}_", _in(sessions, known))
-        )
-    is_infinite = any(one.all.percentiles[name] is None and one.all.infinite_from is not None for one in same)
+        return estimate if sessions is None else mean_of_sessions(estimate, f"{kind}_", _in(sessions, known))
+    is_infinite = any(one.percentiles[name] is None and one.infinite_from is not None for one in times)
     few = "fewer than 10 requests lie above it"
     why = "requests failed, which counts as infinite" if is_infinite else few
     return Missing(f"{why} (in {len(found) - len(known)} of {len(found)} trials)")

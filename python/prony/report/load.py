@@ -43,7 +43,7 @@ from prony.report.document import (
 from prony.report.findings import verdict_words
 from prony.report.forms import as_typed, byte_size, count, duration, in_metric, in_scale, percent
 from prony.report.machines import lost_words, machines_section
-from prony.report.tables import statuses_section
+from prony.report.tables import PARTS, part_entries, status_entry
 from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, Words, counted, joined, pointer, text
 from prony.report.words import carried_words, ending_words
 from prony.units import Scale, duration_scale, format_duration, format_rate, nanoseconds
@@ -57,12 +57,12 @@ def load_document(reading: LoadReading) -> Document:
     if reading.stages:
         sections.append(_stages(reading))
     if reading.paths:
-        sections.append(_paths(reading.paths))
+        sections.append(_paths(reading))
     if reading.groups:
         sections.append(_groups(reading))
     # The whole says it where all ended alike.
     if len(reading.statuses) > 1:
-        sections.append(statuses_section(reading))
+        sections.append(_statuses(reading))
     if (tls := reading.recording.tls) is not None:
         sections.append(_tls(tls, is_verified=_is_verified(reading.recording)))
     if (streams := reading.recording.streams) is not None:
@@ -561,15 +561,13 @@ def _stage_size(one: StageReading, at: str) -> Text:
     return text("{}", first) if first.value == last.value else text("{} to {}", first, last)
 
 
-def _paths(paths: Sequence[LoadPart]) -> Section:
-    names = [Entry(text("{}", Quote(one.name, pointer("paths", k, "name")))) for k, one in enumerate(paths)]
-    said = f"All paths together are the whole. Latencies are {paths[0].kind} times of all."
-    return _parts("paths", paths, {Column("path", text=True): names}, said)
+def _paths(reading: LoadReading) -> Section:
+    said = f"All paths together are the whole. Latencies are {reading.paths[0].kind} times of all."
+    return _parts("paths", _named("paths", reading.paths), _rows("paths", reading.paths), said)
 
 
 def _groups(reading: LoadReading) -> Section:
     groups, load = reading.groups, reading.workload
-    names = [Entry(text("{}", Quote(one.name, pointer("groups", k, "name")))) for k, one in enumerate(groups)]
     delays = [
         Entry(text("{}", Figure(one.delay_ns, duration, pointer("workload", "groups", k, "delay_ns"))))
         for k, one in enumerate(load.groups if load else ())
@@ -580,48 +578,81 @@ def _groups(reading: LoadReading) -> Section:
     )
     if kind == "service":
         said = f"{said} What is asked for is a share of the connections: who is far sends less."
-    first = {Column("group", text=True): names, Column("delay"): delays}
-    return _parts("groups", groups, first, said)
+    name, asked = _named("groups", groups).items()
+    return _parts("groups", dict((name, (Column("delay"), delays), asked)), _rows("groups", groups), said)
 
 
-def _parts(
-    key: str,
-    parts: Sequence[LoadPart],
-    names: Mapping[Column, Sequence[Entry]],
-    said: str,
-) -> Section:
-    """Return the requests, errors and latencies of each part of a load; ``names``: the first columns."""
+def _statuses(reading: LoadReading) -> Section:
+    kind = "response" if reading.recording.is_open else "service"
+    said = f"All statuses together are the whole. Latencies are {kind} times of complete replies."
+    rows = [
+        _Part(
+            part_entries(
+                at, one.requests, one.share, one.errors, (one.body_received, pointer("body_received"))
+            ),
+            one.latency["all"][f"{kind}_ns"],
+            at + pointer("latency", "all", f"{kind}_ns"),
+        )
+        for k, one in enumerate(reading.statuses)
+        for at in [pointer("statuses", k)]
+    ]
+    names = [status_entry(one.status) for one in reading.statuses]
+    return _parts("statuses", {Column("status", text=True): names}, rows, said)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A row of a table of parts, without its name. ``times`` null: it had no whole reply."""
+
+    counts: tuple[Entry, ...]
+    times: LatencySummary | None
+    at: str
+
+    def entries(self, scale: Scale, notes: Footnotes) -> Iterator[Entry]:
+        """Yield what it has, and its latencies."""
+        yield from self.counts
+        if self.times is None:
+            yield from [Entry(notes.marked("—", "there was no whole reply"), Tone.QUIET)] * 3
+        else:
+            yield from _Line(self.times, "all", self.at, scale, notes).middle_and_end()
+
+
+def _named(key: str, parts: Sequence[LoadPart]) -> dict[Column, Sequence[Entry]]:
+    """Return the first columns: names, and what was asked for."""
+    at = [pointer(key, k) for k in range(len(parts))]
+    names = [Entry(text("{}", Quote(one.name, own + "/name"))) for one, own in zip(parts, at, strict=True)]
+    asked = [
+        Entry(text("{}", Figure(one.asked, percent, own + "/asked")))
+        for one, own in zip(parts, at, strict=True)
+    ]
+    return {Column(key.removesuffix("s"), text=True): names, Column("asked"): asked}
+
+
+def _rows(key: str, parts: Sequence[LoadPart]) -> list[_Part]:
+    return [
+        _Part(
+            part_entries(
+                *(at, one.account.requests, one.share, one.account.lost),
+                (one.bytes.body_received, pointer("bytes", "body_received")),
+            ),
+            one.all,
+            at + pointer(f"{one.kind}_ns", "all"),
+        )
+        for k, one in enumerate(parts)
+        for at in [pointer(key, k)]
+    ]
+
+
+def _parts(key: str, first: Mapping[Column, Sequence[Entry]], parts: Sequence[_Part], said: str) -> Section:
+    """Return the requests, errors, bytes and latencies of each part of a load; ``first``: its columns."""
     notes = Footnotes()
-    medians = (one.all.percentiles["50"] for one in parts)
-    scale = duration_scale(value for value in medians if value is not None)
-    rows = tuple(
-        (*first, *_part(one, pointer(key, k), scale, notes))
-        for k, (one, *first) in enumerate(zip(parts, *names.values(), strict=True))
-    )
-    titles = (
-        "asked",
-        "requests",
-        "share",
-        "errors",
-        f"p50 {scale.unit}",
-        f"p99 {scale.unit}",
-        f"max {scale.unit}",
-    )
-    columns = (*names, *(Column(title) for title in titles))
+    times = [one.times for one in parts if one.times is not None]
+    medians = [value for one in times if (value := one.percentiles["50"]) is not None]
+    scale = duration_scale(medians or [one.max_ns for one in times if one.max_ns is not None])
+    rows = tuple((*own, *one.entries(scale, notes)) for one, *own in zip(parts, *first.values(), strict=True))
+    titles = (*PARTS, *(f"{name} {scale.unit}" for name in ("p50", "p99", "max")))
+    columns = (*first, *map(Column, titles))
     return Section(key.capitalize(), (Paragraph(said, Tone.QUIET), Table(columns, rows), notes.notes()))
-
-
-def _part(one: LoadPart, at: str, scale: Scale, notes: Footnotes) -> tuple[Entry, ...]:
-    line = _Line(one.all, "all", at + pointer(f"{one.kind}_ns", "all"), scale, notes)
-    lost = one.account.lost
-    share: Part = "—" if one.share is None else Figure(one.share, percent, at + pointer("share"))
-    return (
-        Entry(text("{}", Figure(one.asked, percent, at + pointer("asked")))),
-        Entry(text("{}", Figure(one.account.requests, count, at + pointer("requests")))),
-        Entry(text("{}", share)),
-        Entry(text("{}", Figure(lost, count, at + pointer("errors"))), Tone.BAD if lost else Tone.PLAIN),
-        *line.middle_and_end(),
-    )
 
 
 def _histogram(reading: LoadReading) -> Section | None:

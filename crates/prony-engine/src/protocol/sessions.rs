@@ -51,6 +51,10 @@ impl Asks for Session {
         self.path.into()
     }
 
+    fn row(self) -> (usize, usize) {
+        (self.row as usize, self.step as usize)
+    }
+
     fn expectation(self) -> usize {
         self.expectation.into()
     }
@@ -157,10 +161,7 @@ impl<P: Rendered> Sessions<P> {
     /// # Errors
     /// As of the protocol; [`Error::InvalidSpec`] for what it cannot have.
     pub fn of_book(spec: &Spec, mix: &Mix, book: Arc<Book>, group: Option<&Group>) -> Result<Self, Error> {
-        let kinds = book.kinds().iter();
-        let kinds: Vec<Kind> = kinds
-            .map(|kind| group.map_or_else(|| kind.clone(), |group| group.asking_kind(kind)))
-            .collect();
+        let kinds = book.kinds_of(group);
         let order = mix.file.as_ref().map_or(Order::InOrder, |file| file.order);
         let keep_alive = spec.workload.request.keep_alive;
         let is_by_row = !P::HAS_TEMPLATES;
@@ -419,7 +420,7 @@ mod tests {
         }
         assert!(sessions.begin(session, &mut reader, &mut buffer));
         let book = sessions.book.unwrap();
-        let (mut request, body) = book.request(&book.kinds()[number], number, true);
+        let (mut request, body) = book.request(&book.kinds_of(None)[number], number, true);
         let length = body.as_ref().map_or(0, Vec::len).to_string();
         request.headers.push(("Content-Length".to_owned(), length));
         let whole = P::rendered(&request, body.as_deref(), &spec.target).unwrap();

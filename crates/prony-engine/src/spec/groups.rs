@@ -110,7 +110,6 @@ impl Spec {
             "connections",
             "none with groups",
         )?;
-        require(load.follow == 0, "workload.follow", load.follow, "0 with groups")?;
         require(self.share.is_none(), "share", "...", "null with groups")
     }
 
@@ -293,11 +292,6 @@ mod tests {
                 two(serde_json::json!({"name": "a", "weight": 9})),
                 vec![("stop", serde_json::json!({"kind": "requests", "requests": 4}))],
                 "`workload.stop.requests` is `4`; expected at least one request",
-            ),
-            (
-                two(a()),
-                vec![("follow", serde_json::json!(1))],
-                "`workload.follow` is `1`; expected 0 with groups",
             ),
         ];
         for (groups, load, expected) in cases {

@@ -3,7 +3,7 @@
 use super::Worker;
 use crate::clock::Clock;
 use crate::driver::Driver;
-use crate::protocol::{Asks, Protocol, Reader};
+use crate::protocol::{Protocol, Reader};
 use crate::redirect::{Hop, Next};
 
 impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
@@ -14,7 +14,12 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             return Next::Nothing;
         };
         let (status, location) = (connection.reader.status(), connection.reader.field("location"));
-        redirects.next(flight.request.path(), connection.hop.as_deref(), status, location)
+        redirects.next(flight.request, connection.hop.as_deref(), status, location)
+    }
+
+    /// How many redirects the last request on a slot has followed: each of them took the way to its user and back.
+    pub(super) fn hops(&self, slot: usize) -> u32 {
+        self.connections[slot].hop.as_ref().map_or(0, |hop| hop.number())
     }
 
     /// Sends the next hop of a slot's request: on this connection if that stays, else on a new one. Its clocks run on.

@@ -61,7 +61,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             self.deadlines.first().map(|(at_ns, _)| at_ns),
             self.queue.front().map(|flight| times.connected_by_ns(flight)),
             self.back_offs.peek().map(|&Reverse((at_ns, _))| at_ns),
-            self.rests.front().map(|&(at_ns, _)| at_ns),
+            self.rests.peek().map(|&Reverse((at_ns, _))| at_ns),
             self.next_change_ns,
             self.drain_end_ns(now_ns),
             self.has_more_to_open().then_some(now_ns),

@@ -315,7 +315,7 @@ pub fn task(spec: &Spec, common: &Common, worker: usize) -> Result<Task, crate::
         schedule: schedule(spec, common, worker),
         requests: seat.requests.map(|requests| seat.own.portion(requests)),
         expect: Expect::new(&load.expect)?,
-        redirects: Redirects::of(spec)?,
+        redirects: Redirects::of(spec, seat.group)?,
         lifetime: Lifetime::of(spec),
         group: group.map(|_| seat.group),
         delay_ns,

@@ -7,6 +7,7 @@ use super::Worker;
 use crate::clock::Clock;
 use crate::driver::Driver;
 use crate::protocol::Protocol;
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
@@ -26,21 +27,21 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         for (place, slot) in slots.into_iter().enumerate() {
             let part_ns = u128::from(delay_ns) * place as u128 / u128::from(count);
             self.connections[slot].listed = true;
-            self.rests.push_back((epoch_ns + part_ns as u64, slot));
+            self.rests.push(Reverse((epoch_ns + part_ns as u64, slot)));
         }
     }
 
+    /// A redirect that its request followed is another way there and back.
     pub(super) fn rest(&mut self, slot: usize, now_ns: u64) {
+        let ways = 1 + u64::from(self.hops(slot));
         self.connections[slot].listed = true;
-        // Mostly in order; one that is a little earlier than the last one waits for it.
-        let last_ns = self.rests.back().map_or(0, |&(at_ns, _)| at_ns);
-        let at_ns = (now_ns + self.task.delay_ns).max(last_ns);
-        self.rests.push_back((at_ns, slot));
+        self.rests
+            .push(Reverse((now_ns + ways * self.task.delay_ns, slot)));
     }
 
     pub(super) fn end_rests(&mut self, now_ns: u64) {
-        while let Some(&(_, slot)) = self.rests.front().filter(|(at_ns, _)| *at_ns <= now_ns) {
-            self.rests.pop_front();
+        while let Some(&Reverse((_, slot))) = self.rests.peek().filter(|one| one.0 .0 <= now_ns) {
+            self.rests.pop();
             self.closed.push_back(slot);
         }
     }

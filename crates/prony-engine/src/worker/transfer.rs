@@ -188,7 +188,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             Some(sent_ns) if !connection.was_sent => connection.waited_ns = now_ns - sent_ns,
             Some(_) => {}
         }
-        let by_ns = self.answered_by_ns(&flight);
+        let by_ns = self.answered_by_ns(slot, &flight);
         self.deadlines.set(slot, by_ns);
         let connection = &mut self.connections[slot];
         connection.early_verdict = None;
@@ -203,15 +203,16 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         self.write(slot);
     }
 
-    /// When a request that is sent is given up.
-    fn answered_by_ns(&self, flight: &Flight<P::Request>) -> u64 {
+    /// When a request that is sent on a slot is given up. The ways that its redirects took are a part of its time.
+    fn answered_by_ns(&self, slot: usize, flight: &Flight<P::Request>) -> u64 {
         let times = &self.task.times;
         let is_for_both = times.connect_timeout_ns.is_none();
         let from_ns = match flight.sent_ns {
             Some(sent_ns) if !(self.is_open_loop() && is_for_both) => sent_ns,
             _ => flight.intended_ns,
         };
-        from_ns + times.timeout_ns
+        let ways_ns = u64::from(self.hops(slot)) * self.task.delay_ns;
+        from_ns + times.timeout_ns.saturating_sub(ways_ns)
     }
 
     /// Writes until all is sent or the kernel takes no more: only then does an edge signal that there is room again.
@@ -433,7 +434,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     /// The rest of a request that is answered has so long to be taken.
     fn wait_for_rest(&mut self, slot: usize) {
         if let Some(flight) = self.connections[slot].flight {
-            let by_ns = self.answered_by_ns(&flight);
+            let by_ns = self.answered_by_ns(slot, &flight);
             self.deadlines
                 .set(slot, by_ns.min(self.clock.now() + UNWANTED_NS));
         }
@@ -518,7 +519,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
             waits => AGAIN_NS.1.min(AGAIN_NS.0 << (waits - 1).min(32)),
         };
         let again_ns = self.clock.now() + wait_ns;
-        let has_time = flight.is_some_and(|flight| again_ns < self.answered_by_ns(&flight));
+        let has_time = flight.is_some_and(|flight| again_ns < self.answered_by_ns(slot, &flight));
         if has_time {
             Fate::SentAgain { wait_ns }
         } else {
@@ -608,6 +609,7 @@ impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
         };
         self.opened.ended(std::mem::take(&mut connection.early));
         let mut end = End::without_reply(class, now_ns, detail);
+        end.hops = connection.hop.as_ref().map_or(0, |hop| hop.number());
         end.received = &connection.first_bytes;
         if class == Class::FailedValidation && self.task.expect.looks_at_body() {
             end.coding = coding_of(&connection.reader);

@@ -122,6 +122,11 @@ impl Load {
         self
     }
 
+    pub fn follow(mut self, hops: u32) -> Self {
+        self.0["workload"]["follow"] = json!(hops);
+        self
+    }
+
     pub fn wire(self, wire: Value) -> Self {
         self.with("/target/wire", wire)
     }

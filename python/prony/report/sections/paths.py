@@ -1,4 +1,4 @@
-"""The paths of a mix, and the groups of users: of each subject requests, errors and latencies by part."""
+"""Paths of a mix, groups of users, statuses of replies: what each subject had of them, and how long."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -6,45 +6,69 @@ from dataclasses import dataclass
 from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import PERCENTILES
 from prony.reading.groups import Group
-from prony.reading.paths import CellPart, OtherPaths, cell_groups, cell_paths, other_paths, shown_paths
+from prony.reading.paths import (
+    CellPart,
+    CellStatus,
+    OtherPaths,
+    cell_groups,
+    cell_paths,
+    cell_statuses,
+    other_paths,
+    shown_paths,
+)
 from prony.reading.study import Reading
 from prony.report.document import Column, Entry, Footnotes, Paragraph, Section, Table, Tone
-from prony.report.forms import count, percent
-from prony.report.tables import Place, figure_entry, group_at, ranked
-from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, pointer, text
+from prony.report.forms import percent
+from prony.report.tables import PARTS, Place, figure_entry, group_at, part_entries, ranked, status_entry
+from prony.report.text import EMPTY, Figure, Name, Quote, Text, pointer, text
 from prony.report.words import bound_sign, group_words
 from prony.units import Scale, duration_scale
 
 _SHOWN = ("p50", "p99")
+_KEYS = {"path": "paths", "group": "groups", "status": "statuses"}
 
 
 def path_sections(reading: Reading) -> Iterator[Section]:
-    """Yield the paths of each load that is a mix, and its groups of users, for each of its subjects."""
-    for kind in ("path", "group"):
-        own = [
-            one for one in reading.measured if (one.workload.mix if kind == "path" else one.workload.groups)
-        ]
-        for group in own:
-            cells = list(_cells(reading, group, kind))
+    """Yield the paths of each load that is a mix, its groups of users, and the statuses of its replies where
+    there are several, for each of its subjects.
+    """
+    for kind in _KEYS:
+        tables = [(one, list(_cells(reading, one, kind))) for one in reading.measured]
+        own = [(group, cells) for group, cells in tables if _says_more(kind, cells)]
+        for group, cells in own:
             under = group_words(group, reading.place(group)) if len(own) > 1 else EMPTY
-            if cells:
-                yield _section(text(f"By {kind}, {{}}", under) if under else text(f"By {kind}"), kind, cells)
+            yield _section(text(f"By {kind}, {{}}", under) if under else text(f"By {kind}"), kind, cells)
+
+
+def _says_more(kind: str, cells: "Sequence[_Lines]") -> bool:
+    """Whether a table has something to say: of replies with one status the whole says it."""
+    statuses = {line.part.status for one in cells for line in one.shown if isinstance(line.part, CellStatus)}
+    return bool(cells) and (kind != "status" or len(statuses) > 1)
 
 
 def _cells(reading: Reading, group: Group, kind: str) -> "Iterator[_Lines]":
-    kept = shown_paths(group.cells) if kind == "path" else None
+    kept = shown_paths(group.cells) if kind == "path" and group.workload.mix else None
     for one in ranked(group.cells, group.answer.metric, group_at(reading, group)):
-        found = (cell_paths if kind == "path" else cell_groups)(one.cell)
+        found = _parts(one.cell, kind)
         if found:
-            yield _lines(one, f"{kind}s", found, range(len(found)) if kept is None else kept)
+            yield _lines(one, _KEYS[kind], found, range(len(found)) if kept is None else kept)
+
+
+def _parts(cell: CellSummary, kind: str) -> Sequence[CellPart | CellStatus]:
+    load = cell.cell.workload
+    if kind == "status":
+        return cell_statuses(cell)
+    if kind == "group":
+        return cell_groups(cell) if load.groups else ()
+    return cell_paths(cell) if load.mix else ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A path or group of a cell, and where the report's JSON has it."""
+    """A path, group or status of a cell, and where the report's JSON has it."""
 
     cell: CellSummary
-    part: CellPart
+    part: CellPart | CellStatus
     at: str
 
     def percentile(self, name: str, scale: Scale, notes: Footnotes) -> Entry:
@@ -54,16 +78,24 @@ class _Line:
         shown = figure_entry(value, scale, self.at + pointer("percentiles", percentile), notes)
         if not isinstance(value, Estimate):
             return shown
-        from_here, metric = self.part.censored_from, f"{self.part.kind}_all_{name}"
+        metric = f"{self.part.kind}_all_{name}"
+        # What was never answered has no status.
+        from_here = self.part.censored_from if isinstance(self.part, CellPart) else None
         is_bound = from_here is not None and float(percentile) > from_here
         sign = "≥ " if is_bound else bound_sign(self.cell, metric)
         return Entry(text("{}{}", sign, shown.text), shown.tone)
 
     def entries(self, scale: Scale, notes: Footnotes) -> tuple[Entry, ...]:
         """Return the cells of its row, without the subject."""
-        part = Entry(text("{}", Quote(self.part.name, self.at + pointer("name"))))
         times = (self.percentile(name, scale, notes) for name in _SHOWN)
-        return (part, *_counts(self.part, self.at), *times)
+        return (*self._first(), *_counts(self.part, self.at), *times)
+
+    def _first(self) -> Iterator[Entry]:
+        if isinstance(self.part, CellStatus):
+            yield status_entry(self.part.status)
+        else:
+            yield Entry(text("{}", Quote(self.part.name, self.at + pointer("name"))))
+            yield _asked(self.part, self.at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +108,19 @@ class _Others:
     def entries(self) -> tuple[Entry, ...]:
         """Return the cells of their row, without the subject."""
         name = Entry("all others", Tone.QUIET)
-        return (name, *_counts(self.paths, self.at), *(Entry("", Tone.QUIET) for _ in _SHOWN))
+        counts = _counts(self.paths, self.at)
+        return (name, _asked(self.paths, self.at), *counts, *(Entry("", Tone.QUIET) for _ in _SHOWN))
 
 
-def _counts(found: CellPart | OtherPaths, at: str) -> Iterator[Entry]:
-    """Yield what was asked for, the requests, their share and the errors."""
-    lost = found.account.lost
-    share: Part = "—" if found.share is None else Figure(found.share, percent, at + pointer("share"))
-    errors = text("{}", Figure(lost, count, at + pointer("errors")))
-    yield Entry(text("{}", Figure(found.asked, percent, at + pointer("asked"))))
-    yield Entry(text("{}", Figure(found.account.requests, count, at + pointer("requests"))))
-    yield Entry(text("{}", share))
-    yield Entry(errors, Tone.BAD if lost else Tone.PLAIN)
+def _asked(found: CellPart | OtherPaths, at: str) -> Entry:
+    return Entry(text("{}", Figure(found.asked, percent, at + pointer("asked"))))
+
+
+def _counts(found: CellPart | CellStatus | OtherPaths, at: str) -> tuple[Entry, ...]:
+    own = found if isinstance(found, CellStatus) else found.account
+    errors = own.errors if isinstance(own, CellStatus) else own.lost
+    bodies = found.body_received, pointer("body_received")
+    return part_entries(at, own.requests, found.share, errors, bodies)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +140,9 @@ class _Lines:
             yield (Entry(""), *self.others.entries())
 
 
-def _lines(one: Place, key: str, found: Sequence[CellPart], kept: Collection[int]) -> _Lines:
+def _lines(one: Place, key: str, found: Sequence[CellPart | CellStatus], kept: Collection[int]) -> _Lines:
     lines = (_Line(one.cell, part, one.at + pointer(key, k)) for k, part in enumerate(found) if k in kept)
-    left = other_paths(found, kept)
+    left = other_paths([part for part in found if isinstance(part, CellPart)], kept)
     return _Lines(one.cell, tuple(lines), _Others(left, one.at + pointer("other_paths")) if left else None)
 
 
@@ -121,10 +154,12 @@ def _section(heading: Text, kind: str, cells: Sequence[_Lines]) -> Section:
         return Section(heading, (Paragraph(said, Tone.QUIET),))
     medians = [value.mean for path in every if isinstance(value := path.percentiles["50"], Estimate)]
     scale = duration_scale(medians)
-    titles = ("asked", "requests", "share", "errors", *(f"{name} {scale.unit}" for name in _SHOWN))
+    asked = () if kind == "status" else ("asked",)
+    titles = (*asked, *PARTS, *(f"{name} {scale.unit}" for name in _SHOWN))
     columns = (Column("subject", text=True), Column(kind, text=True), *(Column(one) for one in titles))
     rows = [row for lines in cells for row in lines.rows(scale, notes)]
-    said = f"All {kind}s together are the load. Latencies are {every[0].kind} times of all requests."
+    timed = "complete replies" if kind == "status" else "all requests"
+    said = f"All {_KEYS[kind]} together are the load. Latencies are {every[0].kind} times of {timed}."
     if kind == "group":
         said = f"{said} They have the delay of each group."
     if any(lines.others for lines in cells):
