@@ -1,6 +1,7 @@
 """``prony compare``: two archives, two subjects of one archive, or saved loads."""
 
 import json
+import socket
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prony.cli.options import write_output
+from prony.cli.pages import proved
 from prony.cli.patience import with_patience
 from prony.errors import ExitCode, UsageError
 
@@ -88,9 +90,13 @@ def _write(found: "Versus", markdown_to: str | None, junit_to: str | None) -> No
     from prony.faces.junit import junit
     from prony.faces.markdown import markdown
     from prony.report.compare import compare_document
+    from prony.report.publication import redaction_of_loads
 
     if markdown_to is not None:
-        write_output(markdown(compare_document(found)).rstrip("\n"), markdown_to)
+        # Markdown is to pass on.
+        redaction = redaction_of_loads((load.workload for load in found.loads), socket.gethostname())
+        page = markdown(compare_document(redaction(found)))
+        write_output(proved(page.rstrip("\n"), redaction), markdown_to)
     if junit_to is not None:
         write_output(junit(found), junit_to)
 

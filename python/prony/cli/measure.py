@@ -143,12 +143,12 @@ def end(out: Path, ending: Ending, status: int = ExitCode.DONE) -> int:
 def _report(out: Path, ending: Ending) -> None:
     from prony.cli.options import write_output
     from prony.cli.pages import page_beside
-    from prony.cli.report import report_data, show_full_report, show_report
+    from prony.cli.report import report_data, show_report
 
     json_to = ending.json_to
     page = page_beside(out) if ending.page else None
     if json_to != "-":
-        (show_full_report if ending.full else show_report)(out)
+        show_report(out, full=ending.full)
         if ending.full:
             show(f"\nArchive: {out}")
             if page is not None:

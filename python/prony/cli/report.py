@@ -9,6 +9,7 @@ import json
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +19,7 @@ from prony.cli.options import write_html, write_output
 from prony.cli.pages import (
     names_of,
     place_beside,
+    proved,
     redaction_of,
     write_figures,
     write_page,
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from prony.reading.trend import Trend
     from prony.report.brief import Places
     from prony.report.document import Document
+    from prony.report.publication import Redaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ class _Several:
     page: Callable[[], str]
     sheets: "Callable[[], tuple[Sheet, ...]]"
     pictures: Callable[[], Iterator[tuple[str, bytes]]]
+    redaction: "Redaction | None"
 
 
 def report_several(files: Sequence[Path], output: SeveralShown) -> None:
@@ -80,7 +84,7 @@ def report_several(files: Sequence[Path], output: SeveralShown) -> None:
     if output.markdown_to is not None:
         # Markdown is to pass on.
         passed_on = several if output.redact else read(files, replace(output, redact=True))
-        _write_document(passed_on.document, output.markdown_to)
+        _write_document(passed_on.document, output.markdown_to, passed_on.redaction)
     if not _write(several, output):
         _print(several, as_json=output.as_json)
 
@@ -90,11 +94,11 @@ def _write(several: _Several, output: SeveralShown) -> bool:
     from prony.faces.csv_files import write_sheets
 
     if output.csv_to is not None:
-        write_sheets(several.sheets(), output.csv_to)
+        write_sheets(several.sheets(), output.csv_to, partial(proved, redaction=several.redaction))
     if output.html_to is not None:
-        write_html(several.page(), output.html_to)
+        write_html(proved(several.page(), several.redaction), output.html_to)
     if output.figures_to is not None:
-        write_pictures(several.pictures(), output.figures_to)
+        write_pictures(several.pictures(), output.figures_to, several.redaction)
     asked = (output.csv_to, output.markdown_to, output.html_to, output.figures_to)
     return any(one is not None for one in asked)
 
@@ -103,9 +107,15 @@ def _print(several: _Several, *, as_json: bool) -> None:
     from prony.faces.terminal import TerminalReporter
 
     if as_json:
-        show(json.dumps(several.data(), indent=2))
+        _show_data(several.data(), several.redaction)
     else:
+        proved(str(several.document), several.redaction)
         TerminalReporter().write_report(several.document)
+
+
+def _show_data(data: "Json", redaction: "Redaction | None") -> None:
+    proved(json.dumps(data, ensure_ascii=False), redaction)
+    show(json.dumps(data, indent=2))
 
 
 # --- the sessions of one plan -------------------------------------------------------------------------------
@@ -135,9 +145,9 @@ def _one_plan(files: Sequence[Path], output: SeveralShown) -> _Several:
     from prony.page.several import page_of_sessions
     from prony.report.trend import sessions_report
 
-    plan, found = _sessions(files, force=output.force)
-    if output.redact:
-        plan, found = redaction_of([plan])((plan, found))
+    plan, found = _sessions(files, force=output.force, redact=output.redact)
+    redaction = redaction_of([plan]) if output.redact else None
+    plan, found = redaction((plan, found)) if redaction else (plan, found)
     title = plan.title or plan.name
     return _Several(
         sessions_report(title, found),
@@ -145,13 +155,15 @@ def _one_plan(files: Sequence[Path], output: SeveralShown) -> _Several:
         lambda: page_of_sessions(title, found),
         lambda: session_sheets(found),
         lambda: pictures_of_sessions(found),
+        redaction,
     )
 
 
-def _sessions(files: Sequence[Path], *, force: bool) -> "tuple[Plan, Sessions]":
+def _sessions(files: Sequence[Path], *, force: bool, redact: bool) -> "tuple[Plan, Sessions]":
     from prony.reading.study import read_over
 
-    read = [_read(file, force=force) for file in files]
+    names = names_of(files, redact=True) if redact else [file.name for file in files]
+    read = [_read(file, name, force=force) for file, name in zip(files, names, strict=True)]
     first, _ = read[0]
     parts = [part for _, found in read for part in found]
     if len({part.started_unix_ns for part in parts}) < len(parts):
@@ -161,12 +173,12 @@ def _sessions(files: Sequence[Path], *, force: bool) -> "tuple[Plan, Sessions]":
     return first, read_over(first, parts)
 
 
-def _read(file: Path, *, force: bool) -> "tuple[Plan, tuple[SessionPart, ...]]":
+def _read(file: Path, name: str, *, force: bool) -> "tuple[Plan, tuple[SessionPart, ...]]":
     from prony.archive import open_archive
     from prony.reading.study import read_sessions
 
     with open_archive(file) as archive:
-        return archive.plan(), read_sessions(archive, file.name, takes_unsteady=force)
+        return archive.plan(), read_sessions(archive, name, takes_unsteady=force)
 
 
 # --- the same cells -----------------------------------------------------------------------------------------
@@ -179,29 +191,31 @@ def _same_cells(files: Sequence[Path], output: SeveralShown) -> _Several:
     from prony.page.several import page_of_trend
     from prony.report.trend import trend_document
 
-    trend = _trend(files, force=output.force, redact=output.redact)
+    trend, redaction = _trend(files, force=output.force, redact=output.redact)
     return _Several(
         trend_document(trend),
         lambda: document_json(trend),
         lambda: page_of_trend(trend),
         lambda: trend_sheets(trend),
         lambda: pictures_of_trend(trend),
+        redaction,
     )
 
 
-def _trend(files: Sequence[Path], *, force: bool, redact: bool) -> "Trend":
-    """Return what archives have in common, the oldest first."""
+def _trend(files: Sequence[Path], *, force: bool, redact: bool) -> "tuple[Trend, Redaction | None]":
+    """Return what archives have in common, the oldest first, and what was taken out of it."""
     from prony.archive import open_archive
     from prony.reading.study import read_archive
     from prony.reading.trend import trend_of
 
     readings = []
-    for file, name in zip(files, names_of(files), strict=True):
+    for file, name in zip(files, names_of(files, redact=redact), strict=True):
         with open_archive(file) as archive:
             reading = read_archive(archive, takes_unsteady=force)
         readings.append((name, reading))
     trend = trend_of(readings)
-    return redaction_of(reading.plan for _, reading in readings)(trend) if redact else trend
+    redaction = redaction_of(reading.plan for _, reading in readings) if redact else None
+    return (redaction(trend) if redaction else trend), redaction
 
 
 EPILOG = """\
@@ -335,9 +349,12 @@ def report(
     if any(one is not None for one in (csv_to, markdown_to, html_to, figures_to)):
         return
     if as_json:
-        show(json.dumps(report_data(file, force=force, redact=redact), indent=2))
+        from prony.faces.as_json import reading_json
+
+        reading, redaction = _reading(file, force=force, redact=redact)
+        _show_data(reading_json(reading), redaction)
     else:
-        (show_full_report if full else show_report)(file, force=force, redact=redact)
+        show_report(file, full=full, force=force, redact=redact)
 
 
 def _report_search(folder: Path, html_to: str | None, refused: Sequence[str], *, as_json: bool) -> None:
@@ -371,13 +388,14 @@ def _page_of(full: bool) -> "Callable[[Reading], Document]":
 
 
 def _write_markdown(file: Path, out: str, page_of: "Callable[[Reading], Document]", *, force: bool) -> None:
-    _write_document(page_of(_reading(file, force=force, redact=True)), out)
+    reading, redaction = _reading(file, force=force, redact=True)
+    _write_document(page_of(reading), out, redaction)
 
 
-def _write_document(document: "Document", out: str) -> None:
+def _write_document(document: "Document", out: str, redaction: "Redaction | None") -> None:
     from prony.faces.markdown import markdown
 
-    write_output(markdown(document).rstrip("\n"), out)
+    write_output(proved(markdown(document).rstrip("\n"), redaction), out)
 
 
 def _write_csv(file: Path, folder: Path, *, force: bool, redact: bool) -> None:
@@ -389,34 +407,31 @@ def _write_csv(file: Path, folder: Path, *, force: bool, redact: bool) -> None:
         reading = read_archive(archive, takes_unsteady=force)
         if redact:
             redaction = redaction_of([reading.plan])
-            write_csv(lambda: map(redaction, archive.trials()), redaction(reading), folder)
+            trials = lambda: map(redaction, archive.trials())  # noqa: E731 - asked for again
+            write_csv(trials, redaction(reading), folder, partial(proved, redaction=redaction))
         else:
             write_csv(archive.trials, reading, folder)
 
 
-def report_data(file: Path, *, force: bool = False, redact: bool = False) -> Json:
-    """Return the report of an archive as data. ``force``, ``redact``: as the options."""
+def report_data(file: Path) -> Json:
+    """Return the report of an archive as data."""
     from prony.faces.as_json import reading_json
 
-    return reading_json(_reading(file, force=force, redact=redact))
+    return reading_json(_reading(file, force=False)[0])
 
 
-def show_report(file: Path, *, force: bool = False, redact: bool = False) -> None:
-    """Print the short report of an archive, and where the rest is. ``force``, ``redact``: as the options."""
+def show_report(file: Path, *, full: bool = False, force: bool = False, redact: bool = False) -> None:
+    """Print the short report of an archive, and where the rest is; ``full``: the whole, of which the answer
+    is the end. ``force``, ``redact``: as the options.
+    """
     from prony.faces.terminal import TerminalReporter
     from prony.report.brief import brief_report
-
-    reading = _reading(file, force=force, redact=redact)
-    TerminalReporter().write(brief_report(reading, None if redact else _places(file)))
-
-
-def show_full_report(file: Path, *, force: bool = False, redact: bool = False) -> None:
-    """Print the whole report of an archive; the answer is its end. ``force``, ``redact``: as
-    the options."""
-    from prony.faces.terminal import TerminalReporter
     from prony.report.study import study_report
 
-    TerminalReporter().write_report(study_report(_reading(file, force=force, redact=redact)))
+    reading, redaction = _reading(file, force=force, redact=redact)
+    document = study_report(reading) if full else brief_report(reading, None if redact else _places(file))
+    proved(str(document), redaction)
+    (TerminalReporter().write_report if full else TerminalReporter().write)(document)
 
 
 def _places(file: Path) -> "Places":
@@ -427,11 +442,12 @@ def _places(file: Path) -> "Places":
     return Places(str(file), str(page) if page.exists() else None, full)
 
 
-def _reading(file: Path, *, force: bool, redact: bool = False) -> "Reading":
-    """Return the Reading of an archive; ``redact``: as it may be passed on."""
+def _reading(file: Path, *, force: bool, redact: bool = False) -> "tuple[Reading, Redaction | None]":
+    """Return the Reading of an archive; ``redact``: as it may be passed on, and what was taken out."""
     from prony.archive import open_archive
     from prony.reading.study import read_archive
 
     with open_archive(file) as archive:
         reading = read_archive(archive, takes_unsteady=force)
-    return redaction_of([reading.plan])(reading) if redact else reading
+    redaction = redaction_of([reading.plan]) if redact else None
+    return (redaction(reading) if redaction else reading), redaction
