@@ -175,9 +175,7 @@ def names_of(files: Sequence[Path], *, redact: bool = False) -> list[str]:
     return names
 
 
-def _read(
-    file: Path, *, redact: bool, force: bool
-) -> "tuple[tuple[Reading, Traces], Redaction | None]":
+def _read(file: Path, *, redact: bool, force: bool) -> "tuple[tuple[Reading, Traces], Redaction | None]":
     """Return what an archive says, as it may be passed on where that is asked for, and what was taken out."""
     from prony.archive import open_archive
     from prony.reading.study import read_archive
