@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from prony.cli.options import write_html
 from prony.cli.patience import archives_below
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from prony.reading.study import Reading
     from prony.reading.traces import Traces
     from prony.report.publication import Redaction
+
+_T = TypeVar("_T")
 
 # A page of 60 cells takes a tenth of it.
 _LONGEST_S = 120
@@ -126,11 +128,12 @@ def write_site(places: Sequence[Path], folder: Path, *, redact: bool = False, fo
         write_whole(unfinished / "index.html", index)
 
 
-def redaction_of(plans: "Iterable[Plan]") -> "Redaction":
-    """Return the redaction of what was read of these plans, on this machine."""
+def passed_on(found: _T, plans: "Iterable[Plan]", *, redact: bool) -> "tuple[_T, Redaction | None]":
+    """Return what was read of these plans, redacted if that is asked for, and what was taken out of it."""
     from prony.report.publication import redaction_for
 
-    return redaction_for(plans, socket.gethostname())
+    redaction = redaction_for(plans, socket.gethostname()) if redact else None
+    return (redaction(found) if redaction else found), redaction
 
 
 def proved(text: str, redaction: "Redaction | None") -> str:
@@ -184,5 +187,4 @@ def _read(file: Path, *, redact: bool, force: bool) -> "tuple[tuple[Reading, Tra
     with open_archive(file) as archive:
         reading = read_archive(archive, takes_unsteady=force)
         found = traces(reading, archive.trials(), primary_cells(reading.groups))
-    redaction = redaction_of([reading.plan]) if redact else None
-    return (redaction((reading, found)) if redaction else (reading, found)), redaction
+    return passed_on((reading, found), [reading.plan], redact=redact)

@@ -18,9 +18,9 @@ import typer
 from prony.cli.options import write_html, write_output
 from prony.cli.pages import (
     names_of,
+    passed_on,
     place_beside,
     proved,
-    redaction_of,
     write_figures,
     write_page,
     write_pictures,
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from prony.faces.over_sheets import Sheet
     from prony.model.plan import Plan
     from prony.model.shapes import Json
+    from prony.model.trial import TrialRecord
     from prony.reading.across import SessionPart, Sessions
     from prony.reading.study import Reading
     from prony.reading.trend import Trend
@@ -83,8 +84,8 @@ def report_several(files: Sequence[Path], output: SeveralShown) -> None:
     several = read(files, output)
     if output.markdown_to is not None:
         # Markdown is to pass on.
-        passed_on = several if output.redact else read(files, replace(output, redact=True))
-        _write_document(passed_on.document, output.markdown_to, passed_on.redaction)
+        redacted = several if output.redact else read(files, replace(output, redact=True))
+        _write_document(redacted.document, output.markdown_to, redacted.redaction)
     if not _write(several, output):
         _print(several, as_json=output.as_json)
 
@@ -146,8 +147,7 @@ def _one_plan(files: Sequence[Path], output: SeveralShown) -> _Several:
     from prony.report.trend import sessions_report
 
     plan, found = _sessions(files, force=output.force, redact=output.redact)
-    redaction = redaction_of([plan]) if output.redact else None
-    plan, found = redaction((plan, found)) if redaction else (plan, found)
+    (plan, found), redaction = passed_on((plan, found), [plan], redact=output.redact)
     title = plan.title or plan.name
     return _Several(
         sessions_report(title, found),
@@ -214,8 +214,7 @@ def _trend(files: Sequence[Path], *, force: bool, redact: bool) -> "tuple[Trend,
             reading = read_archive(archive, takes_unsteady=force)
         readings.append((name, reading))
     trend = trend_of(readings)
-    redaction = redaction_of(reading.plan for _, reading in readings) if redact else None
-    return (redaction(trend) if redaction else trend), redaction
+    return passed_on(trend, [reading.plan for _, reading in readings], redact=redact)
 
 
 EPILOG = """\
@@ -405,12 +404,12 @@ def _write_csv(file: Path, folder: Path, *, force: bool, redact: bool) -> None:
 
     with open_archive(file) as archive:
         reading = read_archive(archive, takes_unsteady=force)
-        if redact:
-            redaction = redaction_of([reading.plan])
-            trials = lambda: map(redaction, archive.trials())  # noqa: E731 - asked for again
-            write_csv(trials, redaction(reading), folder, partial(proved, redaction=redaction))
-        else:
-            write_csv(archive.trials, reading, folder)
+        reading, redaction = passed_on(reading, [reading.plan], redact=redact)
+
+        def trials() -> "Iterator[TrialRecord]":
+            return map(redaction, archive.trials()) if redaction else archive.trials()
+
+        write_csv(trials, reading, folder, partial(proved, redaction=redaction))
 
 
 def report_data(file: Path) -> Json:
@@ -449,5 +448,4 @@ def _reading(file: Path, *, force: bool, redact: bool = False) -> "tuple[Reading
 
     with open_archive(file) as archive:
         reading = read_archive(archive, takes_unsteady=force)
-    redaction = redaction_of([reading.plan]) if redact else None
-    return (redaction(reading) if redaction else reading), redaction
+    return passed_on(reading, [reading.plan], redact=redact)
