@@ -201,3 +201,174 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
             data = changed
             taken.add(place.kind)
     path.write_bytes(data)
+    assert len(taken) >= 50
+    assert taken >= SHOWN
+    return path
+
+
+@pytest.fixture(params=["sessions", "trend"])
+def several(tmp_path: Path, request: pytest.FixtureRequest) -> list[Path]:
+    """Two sessions of a plan, or the same cells of two plans, with marks in their texts."""
+    paths = [build.study_two(tmp_path / f"al{number}.prony", blocks=1) for number in (7, 8)]
+    for number, path in enumerate(paths):
+        with closing(sqlite3.connect(path)) as database, database:
+            rename_subjects(database)
+            database.execute("UPDATE plan SET title = ?, question = ?", (marks(800)[0], marks(801)[0]))
+            for table in ("run", "trial"):
+                database.execute(f"UPDATE {table} SET started_unix_ns = started_unix_ns + {number * DAY_NS}")
+                database.execute(f"UPDATE {table} SET ended_unix_ns = ended_unix_ns + {number * DAY_NS}")
+            if request.param == "trend":
+                database.execute("UPDATE plan SET name = name || ?", (f"{number}{marks(802)[0]}",))
+    return paths
+
+
+@pytest.fixture(autouse=True)
+def named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("socket.gethostname", lambda: HOST)
+
+
+def unpacked(page: str) -> str:
+    packed = re.search(r'<script type="text/plain" id="charts">([^<]*)', page)
+    charts = gzip.decompress(base64.b64decode(packed[1])).decode() if packed else ""
+    return re.sub(r'<script type="text/plain".*?</script>', "", page, flags=re.DOTALL) + charts
+
+
+def test_marks_are_there_where_nothing_is_redacted(planted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report([planted], full=True)
+    assert len(set(leaks(capsys.readouterr().out))) >= 10
+
+
+@pytest.mark.parametrize("how", [{}, {"full": True}, {"as_json": True}], ids=["answer", "full", "json"])
+def test_no_mark_is_printed(planted: Path, how: dict[str, bool], capsys: pytest.CaptureFixture[str]) -> None:
+    report([planted], redact=True, **how)
+    out = capsys.readouterr().out
+    assert len(out) > 500
+    assert leaks(out) == []
+
+
+def test_no_mark_is_in_a_page(planted: Path, tmp_path: Path) -> None:
+    report([planted], html_to=str(tmp_path / "page.html"), redact=True)
+    assert leaks(unpacked((tmp_path / "page.html").read_text())) == []
+
+
+def test_no_mark_is_in_markdown(planted: Path, tmp_path: Path) -> None:
+    report([planted], markdown_to=str(tmp_path / "page.md"), full=True)
+    assert leaks((tmp_path / "page.md").read_text()) == []
+
+
+def test_no_mark_is_in_tables_or_pictures(planted: Path, tmp_path: Path) -> None:
+    report([planted], csv_to=tmp_path / "tables", figures_to=tmp_path / "figures", redact=True)
+    files = [*(tmp_path / "tables").iterdir(), *(tmp_path / "figures").glob("*.svg")]
+    assert len(files) > 10
+    assert [
+        leaks(file.name + file.read_text()) for file in files if leaks(file.name + file.read_text())
+    ] == []
+
+
+def test_no_mark_is_in_a_site_nor_in_the_names_of_its_files(planted: Path, tmp_path: Path) -> None:
+    report([planted.parent], site_to=tmp_path / "site", redact=True)
+    assert sorted(file.name for file in (tmp_path / "site").iterdir()) == ["index.html", "study-1.html"]
+    index = (tmp_path / "site" / "index.html").read_text()
+    assert leaks(index) == []
+    assert HOST not in index
+
+
+def test_no_mark_is_in_files_of_several(several: list[Path], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    report(
+        several, html_to=str(tmp_path / "page.html"), csv_to=out / "csv", figures_to=out / "svg", redact=True
+    )
+    assert leaks(unpacked((tmp_path / "page.html").read_text())) == []
+    files = [file for file in out.rglob("*") if file.suffix in (".csv", ".svg")]
+    assert len(files) >= 5
+    assert [file for file in files if leaks(file.name + file.read_text())] == []
+
+
+@pytest.mark.parametrize("as_json", [False, True], ids=["text", "json"])
+def test_no_mark_is_printed_of_several(
+    several: list[Path], tmp_path: Path, as_json: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report(several, redact=True, as_json=as_json)
+    report(several, markdown_to=str(tmp_path / "page.md"))
+    out = capsys.readouterr().out + (tmp_path / "page.md").read_text()
+    assert len(out) > 500
+    assert leaks(out) == []
+
+
+def test_no_mark_is_in_the_markdown_of_a_comparison(planted: Path, tmp_path: Path) -> None:
+    with open_archive(planted) as archive:
+        names = [subject.name for subject in archive.plan().subjects()]
+    compare(planted, names[:2], markdown_to=str(tmp_path / "page.md"))
+    assert leaks((tmp_path / "page.md").read_text()) == []
+
+
+FORMS: dict[str, Callable[[Path], dict[str, Any]]] = {
+    "answer": lambda _: {},
+    "full": lambda _: {"full": True},
+    "json": lambda _: {"as_json": True},
+    "page": lambda out: {"html_to": str(out)},
+    "markdown": lambda out: {"markdown_to": str(out)},
+    "tables": lambda out: {"csv_to": out},
+    "pictures": lambda out: {"figures_to": out},
+    "site": lambda out: {"site_to": out},
+}
+
+
+def refuse(files: list[Path], form: str, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forgetful(redaction: Redaction, value: object) -> object:
+        redaction._changed(value)
+        return value
+
+    monkeypatch.setattr(Redaction, "__call__", forgetful)
+    with pytest.raises(HostError, match="nothing is written"):
+        report(files, redact=True, **FORMS[form](out))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_still_has_something_that_was_taken_out_is_not_written(
+    form: str,
+    planted: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    refuse([planted], form, tmp_path / "out", monkeypatch)
+    assert list(tmp_path.iterdir()) == []
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("form", sorted(FORMS.keys() - {"full", "site"}))
+def test_the_same_holds_of_several(
+    form: str, several: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuse(several, form, tmp_path / "out", monkeypatch)
+    assert sorted(tmp_path.iterdir()) == several
+
+
+def test_a_machine_or_a_subject_that_is_called_as_a_word_of_pages_breaks_none() -> None:
+    redaction = Redaction("app")
+    assert redaction("built on app in /srv/app/x") == "built on HOST in …/x"
+    assert redaction.left_in('<p class="app">the app</p>') is None
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("-I/code/shop/lib", "-I…/lib"),
+        ("//home/me/shop", "/…/shop"),
+        ("see ../../home/me/shop", "see ..…/shop"),
+        ("PYTHONPATH=/code/a:/code/b", "PYTHONPATH=…/a:…/b"),
+        ("as BENCH-7.corp.example:80", "as HOST:80"),
+        ("http://example.com/a/b and a/b/c", "http://example.com/a/b and a/b/c"),
+        ("bench-7-2, mybench-7", "bench-7-2, mybench-7"),
+    ],
+)
+def test_a_path_and_the_machine_are_known_in_whatever_they_stand(text: str, left: str) -> None:
+    assert Redaction("bench-7.corp.example")(text) == left
+
+
+def test_different_names_stay_different(planted: Path) -> None:
+    with open_archive(planted) as archive:
+        plan = archive.plan()
+    names = {subject.name for subject in plan.subjects()}
+    assert len({redaction_for([plan], HOST)(name) for name in names}) == len(names)
