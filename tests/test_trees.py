@@ -106,6 +106,13 @@ def test_sizes_count_what_lies_below_the_longest_path(tmp_path: Path) -> None:
         remove_tree(tmp_path)
 
 
+def test_sizes_of_more_than_enough_files_do_not_enter_their_folders(tmp_path: Path) -> None:
+    for number in range(100):
+        (tmp_path / str(number) / "inner").mkdir(parents=True)
+    assert len(sizes(tmp_path)) == 200
+    assert len(sizes(tmp_path, enough=50)) in (100, 101)
+
+
 def test_an_apps_folder_that_is_too_deep_is_refused_in_time(tmp_path: Path) -> None:
     folders_in_folders(tmp_path, 3000)
     started_s = time.monotonic()

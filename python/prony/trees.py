@@ -68,12 +68,15 @@ def content(file: Path, most_bytes: int | None = None) -> bytes:
         return opened.read(status.st_size)
 
 
-def sizes(folder: str | Path) -> dict[FileKey, int]:
-    """Return the bytes on the disk of each file and folder below ``folder``, of any depth."""
+def sizes(folder: str | Path, enough: float = float("inf")) -> dict[FileKey, int]:
+    """Return the bytes on the disk of each file and folder below ``folder``, of any depth; of some, where
+    there are more than ``enough``.
+    """
     found: dict[FileKey, int] = {}
     with contextlib.suppress(OSError):
         for _ in _each(os.fspath(folder), lambda place: _measured(place, found)):
-            pass
+            if len(found) > enough:
+                break
     return found
 
 

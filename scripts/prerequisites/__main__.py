@@ -190,7 +190,7 @@ def _says(command: Sequence[str]) -> str:
 
 def _has_certificates() -> bool:
     own = os.environ.get("SSL_CERT_FILE")
-    return Path(own).is_file() if own else any(Path(file).is_file() for file in BUNDLES)
+    return any(os.access(file, os.R_OK) for file in ([own] if own else BUNDLES))
 
 
 def _has_installer(state: Path) -> bool:

@@ -24,6 +24,11 @@ def test_its_text_is_in_a_file_of_this_machine_for_as_long_as_the_load_takes(tmp
     assert not place.exists()
 
 
+def test_a_text_that_is_none_is_no_certificate_either():
+    with with_authority(asking("x.pem"), "\ud800") as found:
+        assert Path(found["target"]["tls"]["ca_file"]).read_text() == "?"
+
+
 def test_a_load_without_tls_is_as_it_was():
     spec = {"target": {"host": "192.0.2.1"}}
     with with_authority(spec, text_of(spec)) as found:

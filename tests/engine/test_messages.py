@@ -86,6 +86,7 @@ def test_an_honest_load_is_sent_as_it_is_but_for_the_cpus():
         (spec(host="192.0.2.2"), "only to `192.0.2.1`"),
         (spec(socket="unix"), "only to"),
         (spec(port=9), "another program's"),
+        (spec(port=[]), "whole number"),
         (spec(others=["127.0.0.1"]), "unknown key `others`"),
         (spec(proxy={"host": "127.0.0.1"}), "unknown key `proxy`"),
         (spec(tls={"ca_file": "/etc/shadow"}), "no file of this machine"),
@@ -102,6 +103,12 @@ def test_an_honest_load_is_sent_as_it_is_but_for_the_cpus():
 def test_a_load_to_somewhere_else_or_with_a_file_of_this_machine_is_refused(found, said):
     with pytest.raises(EngineError, match=said):
         checked_spec(order(found), HERE, {9})
+
+
+@pytest.mark.parametrize("authority", ["", "PEM", "/etc/shadow"])
+def test_an_authority_of_a_load_without_tls_is_refused(authority):
+    with pytest.raises(EngineError, match="expected an object"):
+        checked_spec(order(spec(), authority=authority), HERE, ())
 
 
 def test_a_load_without_an_end_is_refused():

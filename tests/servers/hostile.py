@@ -39,7 +39,7 @@ def attempted(attempt, action):
 def written():
     """Write into every folder that can be found and written, and return them."""
     found = []
-    places = {"/": 3, **dict.fromkeys(TARGETS["folders"], 4)}
+    places = {**TARGETS.get("roots", {"/": 3}), **dict.fromkeys(TARGETS["folders"], 4)}
     for root, depth in places.items():
         for path, folders, _ in os.walk(root):
             folders[:] = [one for one in folders if one not in ("proc", "sys")]

@@ -281,6 +281,66 @@ def test_it_cannot_forge_the_result_of_a_generator(result: Result) -> None:
     assert result.of("forge", "see the generator") == {}
 
 
+# --- on the host's network, as an app of one's own ----------------------------------------------------------
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        "root cgroup",
+        pytest.param("root process", marks=pytest.mark.slow),
+        pytest.param("ordinary process", marks=pytest.mark.slow),
+    ],
+)
+def hosted(request: pytest.FixtureRequest) -> Iterator[Result]:
+    """Let it loose on the host's network, with a folder outside that anybody may write."""
+    for attacked in _attacked(request.param):
+        with tempfile.TemporaryDirectory(prefix="prony-outside-") as outside:
+            Path(outside).chmod(0o777)
+            closed = [str(attacked.folder / name) for name in ("out.prony", "earlier.prony")]
+            closed += [] if attacked.owner else [str(attacked.folder / "closed"), "/root/.profile"]
+            _, got = attacked.run(
+                *("write", "read", "reach", "forge"),
+                more=("--net", "host"),
+                roots={},
+                folders=[str(attacked.folder), str(attacked.cache), outside],
+                files=[str(attacked.folder / "out.prony")],
+                closed=closed,
+            )
+            yield Result(attacked, got, [one for one in attacked.marks() if not one.startswith(outside)])
+            subprocess.run(["ipcrm", "-M", str(int(attacked.word[-7:], 16))], check=True)
+
+
+def test_on_the_hosts_network_it_changes_neither_the_cache_nor_archives(hosted: Result) -> None:
+    assert hosted.marks == []
+    assert hosted.of("overwrite", "replace", "read /") == {}
+
+
+def test_on_the_hosts_network_it_finds_and_signals_nobody_and_forges_nothing(hosted: Result) -> None:
+    apart = (
+        "read the caller's environment",
+        "enter another's folder",
+        "signal",
+        "trace",
+        "forge",
+        "see the g",
+    )
+    assert hosted.of(*apart) == {}
+
+
+def test_on_the_hosts_network_it_reaches_what_its_user_may(hosted: Result) -> None:
+    attempts = (
+        "write anywhere",
+        "connect to the host",
+        "connect to a socket",
+        "leave shared memory",
+        "list /home",
+    )
+    assert {name for name in attempts if hosted.of(name)} == set(attempts)
+    (written,) = hosted.of("write anywhere").values()
+    assert any("prony-outside-" in one for one in written)
+
+
 # --- the same without a sandbox -----------------------------------------------------------------------------
 
 UNCONFINED = """

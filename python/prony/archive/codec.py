@@ -132,7 +132,7 @@ class _StoredApp:
     name: str
     title: str
     folder: str
-    targets: Mapping[str, str]
+    targets: Mapping[Interface, str]
     requirements: tuple[str, ...]
     checks: tuple[Check, ...]
     environment_names: tuple[str, ...]
@@ -154,17 +154,13 @@ def _app(stored: _StoredApp) -> App:
         name=stored.name,
         title=stored.title,
         folder=stored.folder,
-        targets={_interface(name): target for name, target in stored.targets.items()},
+        targets=stored.targets,
         requirements=stored.requirements,
         contract=Contract(stored.checks),
         environment=dict.fromkeys(stored.environment_names, ""),
         digest=stored.digest,
         services=stored.services,
     )
-
-
-def _interface(name: str) -> Interface:
-    return decode(Interface, name, "subject.app.targets")
 
 
 def decode_subject(value: Json) -> Subject:

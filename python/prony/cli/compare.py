@@ -1,5 +1,6 @@
 """``prony compare``: two archives, two subjects of one archive, or saved loads."""
 
+import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,6 +10,7 @@ import typer
 
 from prony.cli.flat import flattened, option
 from prony.cli.options import write_answer, write_output
+from prony.cli.pages import proved
 from prony.cli.patience import read_file, with_patience
 from prony.errors import ExitCode, UsageError
 
@@ -83,11 +85,15 @@ def _write(found: "Versus", asked: CompareOptions, *, is_said: bool) -> None:
     from prony.faces.junit import junit
     from prony.faces.markdown import markdown
     from prony.report.compare import compare_document
+    from prony.report.publication import redaction_of_loads
 
     if not is_said:
         write_answer(found, lambda: compare_document(found), "-" if asked.as_json else None)
     if asked.markdown_to is not None:
-        write_output(markdown(compare_document(found)).rstrip("\n"), asked.markdown_to)
+        # Markdown is to pass on.
+        redaction = redaction_of_loads((load.workload for load in found.loads), socket.gethostname())
+        page = markdown(compare_document(redaction(found)))
+        write_output(proved(page.rstrip("\n"), redaction), asked.markdown_to)
     if asked.junit_to is not None:
         write_output(junit(found), asked.junit_to)
 

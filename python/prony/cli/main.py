@@ -296,6 +296,11 @@ def _status(arguments: list[str]) -> int:  # noqa: PLR0911 - one way out for eac
         # end quietly.
         to_nowhere()
         return ExitCode.DONE
+    except PermissionError as error:
+        if not error.filename:
+            return _fault(error)
+        hint = "choose another place, or start Prony as a user who may"
+        return _reported(HostError(f"cannot use `{error.filename}`: {error.strerror}", hint=hint))
     except Exception as error:
         return _fault(error)
 

@@ -4,8 +4,9 @@ import os
 import socket
 import subprocess
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from prony.cli.options import write_html
 from prony.cli.patience import archives_below
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from prony.reading.study import Reading
     from prony.reading.traces import Traces
     from prony.report.publication import Redaction
+
+_T = TypeVar("_T")
 
 # A page of 60 cells takes a tenth of it.
 _LONGEST_S = 120
@@ -38,12 +41,8 @@ def _page(file: Path, *, redact: bool, force: bool) -> "tuple[str, Reading, Reda
     """Return a page, what it is made of, and what was taken out, if it was."""
     from prony.page.study import page_of_study
 
-    reading, found = _read(file, force)
-    if not redact:
-        return page_of_study(reading, found), reading, None
-    redaction = redaction_of([reading.plan])
-    reading, found = redaction((reading, found))
-    page = page_of_study(reading, found, passed_on=True)
+    (reading, found), redaction = _read(file, redact=redact, force=force)
+    page = page_of_study(reading, found, passed_on=redact)
     return proved(page, redaction), reading, redaction
 
 
@@ -92,15 +91,17 @@ def write_figures(file: Path, folder: Path, *, redact: bool = False, force: bool
     """
     from prony.page.pictures import pictures_of_study
 
-    read = _read(file, force)
-    write_pictures(pictures_of_study(*(redaction_of([read[0].plan])(read) if redact else read)), folder)
+    read, redaction = _read(file, redact=redact, force=force)
+    write_pictures(pictures_of_study(*read), folder, redaction)
 
 
-def write_pictures(files: Iterable[tuple[str, bytes]], folder: Path) -> None:
+def write_pictures(
+    files: Iterable[tuple[str, bytes]], folder: Path, redaction: "Redaction | None" = None
+) -> None:
     """Write pictures, by name, into a new folder, whole or not at all; errors as `write_figures`."""
     from prony.faces.csv_files import new_folder
 
-    with new_folder(folder) as unfinished:
+    with new_folder(folder, partial(proved, redaction=redaction)) as unfinished:
         for name, content in files:
             (unfinished / name).write_bytes(content)
 
@@ -116,33 +117,35 @@ def write_site(places: Sequence[Path], folder: Path, *, redact: bool = False, fo
     archives = [file for place in places for file in _archives(place)]
     with new_folder(folder) as unfinished:
         entries, redactions = [], []
-        for number, (file, own) in enumerate(zip(archives, names_of(archives), strict=True), 1):
-            # The name of a file is a text of its owner's.
-            name = f"study-{number}.html" if redact else f"{own}.html"
+        for file, own in zip(archives, names_of(archives, redact=redact), strict=True):
             page, reading, redaction = _page(file, redact=redact, force=force)
-            write_whole(unfinished / name, page)
-            entries.append(index_entry(name, reading))
-            redactions += [redaction] if redaction else []
+            write_whole(unfinished / f"{own}.html", page)
+            entries.append(index_entry(f"{own}.html", reading))
+            redactions.append(redaction)
         index = index_page(entries)
         for redaction in redactions:
             proved(index, redaction)
         write_whole(unfinished / "index.html", index)
 
 
-def redaction_of(plans: "Iterable[Plan]") -> "Redaction":
-    """Return the redaction of what was read of these plans, on this machine."""
+def passed_on(found: _T, plans: "Iterable[Plan]", *, redact: bool) -> "tuple[_T, Redaction | None]":
+    """Return what was read of these plans, redacted if that is asked for, and what was taken out of it."""
     from prony.report.publication import redaction_for
 
-    return redaction_for(plans, socket.gethostname())
+    redaction = redaction_for(plans, socket.gethostname()) if redact else None
+    return (redaction(found) if redaction else found), redaction
 
 
-def proved(text: str, redaction: "Redaction") -> str:
-    """Return a finished text that has nothing of what was taken out of it.
+def proved(text: str, redaction: "Redaction | None") -> str:
+    """Return a finished text that has nothing of what was taken out of it, nor have the charts that it holds;
+    without a redaction, any text.
 
     *Errors*: HostError for one that has.
     """
-    left = redaction.left_in(text)
-    if left is not None:
+    from prony.page.markup import unpacked
+
+    left = redaction and redaction.left_in(unpacked(text))
+    if left:
         raise HostError(f"`--redact` left `{left}` in what was to be written: nothing is written")
     return text
 
@@ -154,12 +157,15 @@ def _archives(place: Path) -> list[Path]:
     return found
 
 
-def names_of(files: Sequence[Path]) -> list[str]:
-    """Return a name for each archive: its own, with a number where several have it.
+def names_of(files: Sequence[Path], *, redact: bool = False) -> list[str]:
+    """Return a name for each archive: its own, with a number where several have it; ``redact``: none of its
+    owner's.
 
     >>> names_of([Path("a/x.prony"), Path("b/x.prony"), Path("index.prony")])
     ['x', 'x-2', 'index-2']
     """
+    if redact:
+        return [f"study-{number}" for number in range(1, len(files) + 1)]
     taken = {"index"}
     names = []
     for file in files:
@@ -172,11 +178,13 @@ def names_of(files: Sequence[Path]) -> list[str]:
     return names
 
 
-def _read(file: Path, force: bool) -> "tuple[Reading, Traces]":
+def _read(file: Path, *, redact: bool, force: bool) -> "tuple[tuple[Reading, Traces], Redaction | None]":
+    """Return what an archive says, as it may be passed on where that is asked for, and what was taken out."""
     from prony.archive import open_archive
     from prony.reading.study import read_archive
     from prony.reading.traces import primary_cells, traces
 
     with open_archive(file) as archive:
         reading = read_archive(archive, takes_unsteady=force)
-        return reading, traces(reading, archive.trials(), primary_cells(reading.groups))
+        found = traces(reading, archive.trials(), primary_cells(reading.groups))
+    return passed_on((reading, found), [reading.plan], redact=redact)

@@ -9,6 +9,7 @@ import json
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,8 +18,9 @@ import typer
 from prony.cli.options import write_answer, write_html, write_output
 from prony.cli.pages import (
     names_of,
+    passed_on,
     place_beside,
-    redaction_of,
+    proved,
     write_figures,
     write_page,
     write_pictures,
@@ -33,11 +35,13 @@ from prony.model.shapes import Json
 if TYPE_CHECKING:
     from prony.faces.over_sheets import Sheet
     from prony.model.plan import Plan
+    from prony.model.trial import TrialRecord
     from prony.reading.across import SessionPart, Sessions
     from prony.reading.study import Reading
     from prony.reading.trend import Trend
     from prony.report.brief import Places
     from prony.report.document import Document
+    from prony.report.publication import Redaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,7 @@ class _Several:
     page: Callable[[], str]
     sheets: Callable[[], "tuple[Sheet, ...]"]
     pictures: Callable[[], Iterator[tuple[str, bytes]]]
+    redaction: "Redaction | None"
 
 
 def report_several(files: Sequence[Path], output: SeveralShown) -> None:
@@ -76,8 +81,8 @@ def report_several(files: Sequence[Path], output: SeveralShown) -> None:
     several = read(files, output)
     if output.markdown_to is not None:
         # Markdown is to pass on.
-        passed_on = several if output.redact else read(files, replace(output, redact=True))
-        _write_document(passed_on.document, output.markdown_to)
+        redacted = several if output.redact else read(files, replace(output, redact=True))
+        _write_document(redacted.document, output.markdown_to, redacted.redaction)
     if not _write(several, output):
         _print(several, as_json=output.as_json)
 
@@ -87,11 +92,11 @@ def _write(several: _Several, output: SeveralShown) -> bool:
     from prony.faces.csv_files import write_sheets
 
     if output.csv_to is not None:
-        write_sheets(several.sheets(), output.csv_to)
+        write_sheets(several.sheets(), output.csv_to, partial(proved, redaction=several.redaction))
     if output.html_to is not None:
-        write_html(several.page(), output.html_to)
+        write_html(proved(several.page(), several.redaction), output.html_to)
     if output.figures_to is not None:
-        write_pictures(several.pictures(), output.figures_to)
+        write_pictures(several.pictures(), output.figures_to, several.redaction)
     asked = (output.csv_to, output.markdown_to, output.html_to, output.figures_to)
     return any(one is not None for one in asked)
 
@@ -100,9 +105,15 @@ def _print(several: _Several, *, as_json: bool) -> None:
     from prony.faces.terminal import TerminalReporter
 
     if as_json:
-        show(json.dumps(several.data(), indent=2))
+        _show_data(several.data(), several.redaction)
     else:
+        proved(str(several.document), several.redaction)
         TerminalReporter().write_report(several.document)
+
+
+def _show_data(data: "Json", redaction: "Redaction | None") -> None:
+    proved(json.dumps(data, ensure_ascii=False), redaction)
+    show(json.dumps(data, indent=2))
 
 
 # --- the sessions of one plan -------------------------------------------------------------------------------
@@ -132,9 +143,8 @@ def _one_plan(files: Sequence[Path], output: SeveralShown) -> _Several:
     from prony.page.several import page_of_sessions
     from prony.report.trend import sessions_report
 
-    plan, found = _sessions(files, force=output.force)
-    if output.redact:
-        plan, found = redaction_of([plan])((plan, found))
+    plan, found = _sessions(files, force=output.force, redact=output.redact)
+    (plan, found), redaction = passed_on((plan, found), [plan], redact=output.redact)
     title = plan.title or plan.name
     return _Several(
         sessions_report(title, found),
@@ -142,13 +152,15 @@ def _one_plan(files: Sequence[Path], output: SeveralShown) -> _Several:
         lambda: page_of_sessions(title, found),
         lambda: session_sheets(found),
         lambda: pictures_of_sessions(found),
+        redaction,
     )
 
 
-def _sessions(files: Sequence[Path], *, force: bool) -> "tuple[Plan, Sessions]":
+def _sessions(files: Sequence[Path], *, force: bool, redact: bool) -> "tuple[Plan, Sessions]":
     from prony.reading.study import read_over
 
-    read = [_read(file, force=force) for file in files]
+    names = names_of(files, redact=True) if redact else [file.name for file in files]
+    read = [_read(file, name, force=force) for file, name in zip(files, names, strict=True)]
     first, _ = read[0]
     parts = [part for _, found in read for part in found]
     if len({part.started_unix_ns for part in parts}) < len(parts):
@@ -158,12 +170,12 @@ def _sessions(files: Sequence[Path], *, force: bool) -> "tuple[Plan, Sessions]":
     return first, read_over(first, parts)
 
 
-def _read(file: Path, *, force: bool) -> "tuple[Plan, tuple[SessionPart, ...]]":
+def _read(file: Path, name: str, *, force: bool) -> "tuple[Plan, tuple[SessionPart, ...]]":
     from prony.archive import open_archive
     from prony.reading.study import read_sessions
 
     with open_archive(file) as archive:
-        return archive.plan(), read_sessions(archive, file.name, takes_unsteady=force)
+        return archive.plan(), read_sessions(archive, name, takes_unsteady=force)
 
 
 # --- the same cells -----------------------------------------------------------------------------------------
@@ -176,24 +188,25 @@ def _same_cells(files: Sequence[Path], output: SeveralShown) -> _Several:
     from prony.page.several import page_of_trend
     from prony.report.trend import trend_document
 
-    trend = _trend(files, force=output.force, redact=output.redact)
+    trend, redaction = _trend(files, force=output.force, redact=output.redact)
     return _Several(
         trend_document(trend),
         lambda: document_json(trend),
         lambda: page_of_trend(trend),
         lambda: trend_sheets(trend),
         lambda: pictures_of_trend(trend),
+        redaction,
     )
 
 
-def _trend(files: Sequence[Path], *, force: bool, redact: bool) -> "Trend":
-    """Return what archives have in common, the oldest first."""
+def _trend(files: Sequence[Path], *, force: bool, redact: bool) -> "tuple[Trend, Redaction | None]":
+    """Return what archives have in common, the oldest first, and what was taken out of it."""
     from prony.reading.trend import trend_of
 
-    named = zip(files, names_of(files), strict=True)
+    named = zip(files, names_of(files, redact=redact), strict=True)
     readings = [(name, read_file(file, force=force)) for file, name in named]
     trend = trend_of(readings)
-    return redaction_of(reading.plan for _, reading in readings)(trend) if redact else trend
+    return passed_on(trend, [reading.plan for _, reading in readings], redact=redact)
 
 
 EPILOG = """\
@@ -312,7 +325,10 @@ def report(
     if any(one is not None for one in (csv_to, markdown_to, html_to, figures_to)):
         return
     if as_json:
-        show(json.dumps(report_data(file, force=force, redact=redact), indent=2))
+        from prony.faces.as_json import reading_json
+
+        reading, redaction = _reading(file, force=force, redact=redact)
+        _show_data(reading_json(reading), redaction)
     else:
         show_report(file, full=full, force=force, redact=redact)
 
@@ -344,13 +360,14 @@ def _page_of(full: bool) -> "Callable[[Reading], Document]":
 
 
 def _write_markdown(file: Path, out: str, page_of: "Callable[[Reading], Document]", *, force: bool) -> None:
-    _write_document(page_of(_reading(file, force=force, redact=True)), out)
+    reading, redaction = _reading(file, force=force, redact=True)
+    _write_document(page_of(reading), out, redaction)
 
 
-def _write_document(document: "Document", out: str) -> None:
+def _write_document(document: "Document", out: str, redaction: "Redaction | None") -> None:
     from prony.faces.markdown import markdown
 
-    write_output(markdown(document).rstrip("\n"), out)
+    write_output(proved(markdown(document).rstrip("\n"), redaction), out)
 
 
 def _write_csv(file: Path, folder: Path, *, force: bool, redact: bool) -> None:
@@ -360,33 +377,33 @@ def _write_csv(file: Path, folder: Path, *, force: bool, redact: bool) -> None:
 
     with open_archive(file) as archive:
         reading = read_archive(archive, takes_unsteady=force)
-        if redact:
-            redaction = redaction_of([reading.plan])
-            write_csv(lambda: map(redaction, archive.trials()), redaction(reading), folder)
-        else:
-            write_csv(archive.trials, reading, folder)
+        reading, redaction = passed_on(reading, [reading.plan], redact=redact)
+
+        def trials() -> "Iterator[TrialRecord]":
+            return map(redaction, archive.trials()) if redaction else archive.trials()
+
+        write_csv(trials, reading, folder, partial(proved, redaction=redaction))
 
 
-def report_data(file: Path, *, force: bool = False, redact: bool = False) -> Json:
-    """Return the report of an archive as data. ``force``, ``redact``: as the options."""
+def report_data(file: Path) -> Json:
+    """Return the report of an archive as data."""
     from prony.faces.as_json import reading_json
 
-    return reading_json(_reading(file, force=force, redact=redact))
+    return reading_json(_reading(file, force=False)[0])
 
 
 def show_report(file: Path, *, full: bool = False, force: bool = False, redact: bool = False) -> None:
-    """Print the short report of an archive, and where the rest is; ``full``: the whole report, whose end is
-    the answer. ``force``, ``redact``: as the options.
+    """Print the short report of an archive, and where the rest is; ``full``: the whole, of which the answer
+    is the end. ``force``, ``redact``: as the options.
     """
     from prony.faces.terminal import TerminalReporter
     from prony.report.brief import brief_report
     from prony.report.study import study_report
 
-    reading, reporter = _reading(file, force=force, redact=redact), TerminalReporter()
-    if full:
-        reporter.write_report(study_report(reading))
-    else:
-        reporter.write(brief_report(reading, None if redact else _places(file)))
+    reading, redaction = _reading(file, force=force, redact=redact)
+    document = study_report(reading) if full else brief_report(reading, None if redact else _places(file))
+    proved(str(document), redaction)
+    (TerminalReporter().write_report if full else TerminalReporter().write)(document)
 
 
 def _places(file: Path) -> "Places":
@@ -397,7 +414,7 @@ def _places(file: Path) -> "Places":
     return Places(str(file), str(page) if page.exists() else None, full)
 
 
-def _reading(file: Path, *, force: bool, redact: bool = False) -> "Reading":
-    """Return the Reading of an archive; ``redact``: as it may be passed on."""
+def _reading(file: Path, *, force: bool, redact: bool = False) -> "tuple[Reading, Redaction | None]":
+    """Return the Reading of an archive; ``redact``: as it may be passed on, and what was taken out."""
     reading = read_file(file, force=force)
-    return redaction_of([reading.plan])(reading) if redact else reading
+    return passed_on(reading, [reading.plan], redact=redact)

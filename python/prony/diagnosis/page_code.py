@@ -55,7 +55,7 @@ def page_code(found: HotCode, page_cpu_ns: float | None) -> PageCode:
     server = found.shares.get(CodeKind.SERVER, 0.0)
     return PageCode(
         samples=found.samples,
-        shares={CodeKind(kind): share for kind, share in found.shares.items()},
+        shares=found.shares,
         hottest=tuple(_spot(one, page_cpu_ns) for one in found.hottest),
         times_server=1 / server if server * found.samples >= _LEAST_OF_SERVER else None,
         slowed=found.slowed,

@@ -210,8 +210,11 @@ def checked_spec(order: LoadOrder, listen: str, taken: Collection[int]) -> Json:
     target = _object(spec.get("target"), _OF_TARGET, "spec.target")
     if target.get("host") != listen or target.get("socket", "tcp") != "tcp":
         raise EngineError(f"loads may go only to `{listen}`, the address that was named")
-    if target.get("port") in taken:
-        raise EngineError(f"port {target['port']} of `{listen}` is another program's")
+    port = target.get("port")
+    if not isinstance(port, int):
+        raise EngineError("`spec.target.port`: expected a whole number")
+    if port in taken:
+        raise EngineError(f"port {port} of `{listen}` is another program's")
     _check_tls(target.get("tls"), order.authority)
     _check_workload(spec.get("workload"))
     threads = spec.get("threads")
@@ -233,7 +236,7 @@ def _check_workload(workload: object) -> None:
 
 def _check_tls(tls: object, authority: str | None) -> None:
     """Refuse files of this machine: an authority's text comes with the order."""
-    if tls is None:
+    if tls is None and authority is None:
         return
     if not isinstance(tls, dict):
         raise EngineError("`spec.target.tls`: expected an object")
@@ -278,7 +281,7 @@ def with_authority(spec: Json, text: str | None) -> Iterator[Json]:
         yield spec
         return
     with os.fdopen(os.memfd_create("prony-authority"), "wb", buffering=0) as file:
-        file.write(text.encode())
+        file.write(text.encode(errors="replace"))
         place = f"/proc/{os.getpid()}/fd/{file.fileno()}"
         target = spec["target"]
         yield {**spec, "target": {**target, "tls": {**target["tls"], "ca_file": place}}}

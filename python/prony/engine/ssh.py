@@ -7,6 +7,7 @@ runs there.
 
 import os
 import shlex
+import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -53,19 +54,19 @@ def started_process(
 
     *Errors*: HostError when the program is not installed.
     """
-    try:
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=stdout,
-            stderr=stderr,
-            bufsize=0,
-            # Only Prony handles Ctrl-C in the terminal.
-            start_new_session=True,
-        )
-    except FileNotFoundError as error:
+    # Asked for: with a closed folder on PATH, the system says "permission denied" of what is nowhere.
+    if shutil.which(command[0]) is None:
         hint = "apt-get install openssh-client" if command[0] == "ssh" else None
-        raise HostError(f"`{command[0]}` is not installed", hint=hint) from error
+        raise HostError(f"`{command[0]}` is not installed", hint=hint)
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=stdout,
+        stderr=stderr,
+        bufsize=0,
+        # Only Prony handles Ctrl-C in the terminal.
+        start_new_session=True,
+    )
 
 
 def end_of(pipe: IO[bytes] | None) -> IO[bytes]:

@@ -33,8 +33,9 @@ from prony.units import MILLISECOND_NS, seconds
 
 
 @contextmanager
-def new_folder(folder: Path) -> Iterator[Path]:
+def new_folder(folder: Path, proof: Callable[[str], object] | None = None) -> Iterator[Path]:
     """Give a folder to write into, which takes its name at the end; after an error nothing is left of it.
+    ``proof``: is given each file that is a text, its name first, and may refuse it.
 
     *Errors*: UsageError when the folder exists already, or cannot be written.
     """
@@ -50,6 +51,10 @@ def new_folder(folder: Path) -> Iterator[Path]:
         draft.mkdir()
         unfinished = draft
         yield draft
+        if proof is not None:
+            for file in draft.iterdir():
+                content = "" if file.suffix == ".png" else file.read_text(encoding="utf-8")
+                proof(f"{file.name}\n{content}")
         draft.replace(folder)
     except OSError as error:
         raise UsageError(f"cannot write `{folder}`: {error.strerror}") from None
@@ -73,17 +78,23 @@ def written(value: str | float | None) -> str:
             return repr(value)
 
 
-def write_csv(trials: Callable[[], Iterable[TrialRecord]], reading: Reading, folder: Path) -> None:
-    """Write all tables of a study into a new folder, whole or not at all. ``trials``: all, at each call.
+def write_csv(
+    trials: Callable[[], Iterable[TrialRecord]],
+    reading: Reading,
+    folder: Path,
+    proof: Callable[[str], object] | None = None,
+) -> None:
+    """Write all tables of a study into a new folder, whole or not at all. ``trials``: all, at each call;
+    ``proof``: as of `new_folder`.
 
     *Errors*: UsageError when the folder exists already, or cannot be written.
     """
-    write_sheets(sheets(reading, trials), folder)
+    write_sheets(sheets(reading, trials), folder, proof)
 
 
-def write_sheets(found: Iterable[Sheet], folder: Path) -> None:
-    """Write tables into a new folder, whole or not at all; errors as `write_csv`."""
-    with new_folder(folder) as unfinished:
+def write_sheets(found: Iterable[Sheet], folder: Path, proof: Callable[[str], object] | None = None) -> None:
+    """Write tables into a new folder, whole or not at all; ``proof`` and errors as `write_csv`."""
+    with new_folder(folder, proof) as unfinished:
         for sheet in found:
             _write(sheet, unfinished / f"{sheet.name}.csv")
 

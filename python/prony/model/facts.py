@@ -326,7 +326,7 @@ class HotCode:
     """
 
     samples: int = 0
-    shares: Mapping[str, float] = field(default_factory=dict, metadata=OPTIONAL)
+    shares: Mapping[CodeKind, float] = field(default_factory=dict, metadata=OPTIONAL)
     hottest: tuple[HotSpot, ...] = field(default=(), metadata=OPTIONAL)
     slowed: float | None = field(default=None, metadata=OPTIONAL)
     missing: str = field(default="", metadata=OPTIONAL)

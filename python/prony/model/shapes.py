@@ -169,7 +169,7 @@ def _decoder(kind: Any) -> _Decoder:
     if origin is tuple:
         return _several(_decoder(inner[0])) if inner[-1] is ... else _fixed([*map(_decoder, inner)])
     if origin in (Mapping, dict):
-        return _mapping(_decoder(inner[1]))
+        return _mapping(*map(_decoder, inner))
     if is_dataclass(kind):
         return _object(kind)
     if isinstance(kind, type) and issubclass(kind, StrEnum):
@@ -236,9 +236,10 @@ def _fixed(inner: list[_Decoder]) -> _Decoder:
     return decoded
 
 
-def _mapping(inner: _Decoder) -> _Decoder:
+def _mapping(key: _Decoder, inner: _Decoder) -> _Decoder:
     def decoded(value: object) -> dict[str, Any]:
-        return {name: _placed(inner, one, name) for name, one in _items(value).items()}
+        items = _items(value).items()
+        return {_placed(key, name, name): _placed(inner, one, name) for name, one in items}
 
     return decoded
 

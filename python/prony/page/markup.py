@@ -17,7 +17,8 @@ digest is that of what is unpacked.
 
 import gzip
 import json
-from base64 import b64encode
+import re
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
 from functools import cache
 from hashlib import sha256
@@ -44,6 +45,8 @@ from prony.report.document import (
     Tone,
 )
 from prony.report.text import Figure, Words
+
+_HELD = re.compile(r'(?<=<script type="text/plain" id="charts">)[^<]+')
 
 
 def safe(text: str) -> str:
@@ -197,6 +200,11 @@ def _packed(data: Json) -> str:
 
 def _data(charts: Sequence[Chart]) -> str:
     return _packed({"theme": dict(VARIABLES), "charts": {chart.key: legible(chart.spec) for chart in charts}})
+
+
+def unpacked(finished: str) -> str:
+    """Return a finished page with the data of its charts as text."""
+    return _HELD.sub(lambda held: gzip.decompress(b64decode(held[0])).decode(), finished)
 
 
 def page(title: str, content: str, charts: Sequence[Chart]) -> str:

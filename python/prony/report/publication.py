@@ -23,6 +23,7 @@ from enum import Enum
 from typing import TypeVar, cast
 
 from prony.model.plan import Plan
+from prony.model.workload import Workload
 
 _T = TypeVar("_T")
 # Places in the report's JSON, which look like paths.
@@ -32,11 +33,13 @@ _A_WORD = re.compile(r"[a-zA-Z]*")
 _PART = r"[\w.@+~-]+"
 # Folders in which people keep what is theirs: what lies in one is a path however short it is.
 _ROOTS = "home|Users|root|srv|opt|mnt|media|data|var|tmp|private|Volumes|export|workspace|work|builds?"
-# Elsewhere from two folders on: what requests ask for is known.
+# Elsewhere from two folders on: what requests ask for is known. Two slashes begin an address, or a path; an
+# option of one letter, such as `-L`, may have its value at once, and a relative path leads there, too.
 _PATH = re.compile(
     rf"""file://(?:/{_PART})+/?
     | (?<=[`'"])/(?:{_ROOTS})/[^`'"\n]*(?=[`'"])
-    | (?<![\w./…~-])(?:~[\w-]*(?:/{_PART})+ | /(?:{_ROOTS})(?:/{_PART})+ | (?:/{_PART}){{2,}})/?""",
+    | (?:(?<![\w./…~-])|(?<=(?<![\w-])-[A-Za-z])|(?<=(?<![\w:/])/)|(?<=(?<![\w/])\.\.))
+      (?:~[\w-]*(?:/{_PART})+ | /(?:{_ROOTS})(?:/{_PART})+ | (?:/{_PART}){{2,}})/?""",
     re.VERBOSE,
 )
 _SYSTEM = ("/proc/", "/sys/", "/dev/", "/usr/", "/etc/", "/bin/", "/lib/", "/sbin/")
@@ -89,17 +92,14 @@ class Redaction:
         if text in self.kept:
             return text
         self._removed.update(path for path in _paths_in(text) if path not in self.kept)
-        if self.host in text and not _A_WORD.fullmatch(self.host):
-            self._removed.add(self.host)
+        self._removed.update(name for name in _names_in(text, self.host) if not _A_WORD.fullmatch(name))
         return _without_traces(text, self.host, self.kept)
 
 
 def redaction_for(plans: Iterable[Plan], host: str) -> Redaction:
     """Return the redaction of what was read of these plans. ``host``: the machine's name."""
     found = tuple(plans)
-    requests = [request for plan in found for cell in plan.cells for request in cell.workload.requests]
-    kept = {part for request in requests for part in (request.path, request.path.partition("?")[0])}
-    bare = Redaction(host, frozenset(kept) - {path for path in kept if _OWNED.match(path)})
+    bare = redaction_of_loads((cell.workload for plan in found for cell in plan.cells), host)
     names: dict[str, str] = {}
     for name in {subject.name: None for plan in found for subject in plan.subjects()}:
         new = bare(name)
@@ -107,6 +107,13 @@ def redaction_for(plans: Iterable[Plan], host: str) -> Redaction:
             new += "'"
         names[name] = new
     return Redaction(host, bare.kept, names, bare._removed)
+
+
+def redaction_of_loads(workloads: Iterable[Workload], host: str) -> Redaction:
+    """Return the redaction of what was read of these loads: it keeps the paths that they ask for."""
+    requests = [request for one in workloads for request in one.requests]
+    kept = {part for request in requests for part in (request.path, request.path.partition("?")[0])}
+    return Redaction(host, frozenset(path for path in kept if not _OWNED.match(path)))
 
 
 def _stands_in(removed: str, finished: str) -> bool:
@@ -120,12 +127,25 @@ def _paths_in(text: str) -> list[str]:
 
 def _without_traces(text: str, host: str, requests: Set[str]) -> str:
     """Return text with each path shortened to its last part, but for ``requests``, and without the machine's
-    name; an empty ``host`` is not looked for. Of somebody's own folder nothing is left.
+    name and domain; an empty ``host`` is not looked for. Of somebody's own folder nothing is left.
     """
     kept = _PATH.sub(lambda match: match[0] if match[0] in requests else _shortened(match), text)
-    if not host or host == "localhost":
-        return kept
-    return re.sub(rf"(?<![\w.-]){re.escape(host)}(?![\w-])", "HOST", kept)
+    return re.sub(_of_machine(host), "HOST", kept) if _names(host) else kept
+
+
+def _names(host: str) -> bool:
+    return host.partition(".")[0] not in ("", "localhost")
+
+
+def _of_machine(host: str) -> str:
+    """Return a pattern of a machine's name with any domain; one that is a plain word as it is written."""
+    short = re.escape(host.partition(".")[0])
+    name = f"(?:{re.escape(host)}|{short})" if _A_WORD.fullmatch(short) else rf"(?i:{short})(?:\.[\w-]+)*"
+    return rf"(?<![\w.-]){name}(?![\w-])"
+
+
+def _names_in(text: str, host: str) -> list[str]:
+    return re.findall(_of_machine(host), text) if _names(host) else []
 
 
 def _shortened(match: re.Match[str]) -> str:

@@ -115,7 +115,9 @@ class Growth:
         if not self._beyond(used.bytes - self._before.bytes, used.files - self._before.files):
             return {}
         self._next_s = time.monotonic() + _PAUSE_S
-        found = {key: size for folder in self._folders for key, size in sizes(folder).items()}
+        # Who makes folders faster than they are entered is not followed into them.
+        enough = self._most.files
+        found = {key: size for folder in self._folders for key, size in sizes(folder, enough).items()}
         for pid in pids():
             found |= dict(_removed_files_of(pid, os.lstat(self._folders[0]).st_dev))
         return self._beyond(sum(found.values()), len(found))

@@ -103,7 +103,7 @@ def _by_number(path: Path) -> list[int]:
 
 
 def _may_run(path: Path, user: RunAs) -> bool:
+    # The folders first: in a closed one, Python does not answer whether there is a file.
     resolved = path.resolve()
-    if not resolved.is_file() or not may(resolved, user, _EXECUTE):
-        return False
-    return all(may(parent, user, _EXECUTE) for parent in resolved.parents)
+    is_reached = all(may(parent, user, _EXECUTE) for parent in resolved.parents)
+    return is_reached and may(resolved, user, _EXECUTE) and resolved.is_file()

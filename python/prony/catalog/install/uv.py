@@ -221,7 +221,9 @@ def _own_files(own: Mapping[str, str], home: Path) -> Mapping[str, str]:
     """Return where an ordinary user's uv finds that user's settings, also where it has another home."""
     named = {"XDG_CONFIG_HOME": home / ".config", "NETRC": home / ".netrc"}
     return {
-        name: own.get(name) or str(path) for name, path in named.items() if own.get(name) or path.exists()
+        name: own.get(name) or str(path)
+        for name, path in named.items()
+        if own.get(name) or os.access(path, os.R_OK)
     }
 
 
@@ -247,7 +249,8 @@ def _program(children: Children) -> str:
 
 
 def _readable(file: Path, user: RunAs) -> str:
-    return str(file) if not file.is_file() or first_unreadable(file, user) is None else _copied(file, user)
+    is_readable = not os.access(file, os.R_OK) or first_unreadable(file, user) is None
+    return str(file) if is_readable else _copied(file, user)
 
 
 def _copied(file: Path, user: RunAs) -> str:

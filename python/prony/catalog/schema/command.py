@@ -80,7 +80,7 @@ def parse_command(text: str, folder: Path) -> tuple[str, list[str]]:
     if not words:
         raise UsageError("`--command`: expected a program and its arguments, such as 'node server.js {port}'")
     program = folder / words[0] if "/" in words[0] else Path(shutil.which(words[0]) or "")
-    if not program.is_file() or not os.access(program, os.X_OK):
+    if not os.access(program, os.X_OK) or not program.is_file():
         raise UsageError(f"`--command {text}`: cannot find a program `{words[0]}` to run")
     name = given or "-".join(
         part for part in program.stem.lower().replace("_", "-").split("-") if part.isalnum()
