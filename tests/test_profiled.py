@@ -1,10 +1,13 @@
 """Which code uses the CPU after a window: a real CPython is sampled, and what cannot be is named."""
 
+import os
 import subprocess
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +18,7 @@ from prony.model.address import Address
 from prony.model.facts import CodeKind
 from prony.model.observation import ThreadUsage
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice
-from prony.profiled import profiled
+from prony.profiled import _number_inside, profiled
 from recordings import with_parts
 
 MS, SECOND = 1_000_000, build.SECOND
@@ -170,3 +173,26 @@ def test_nobody_looks_where_the_cpu_is_no_question(cell, choice, recording, pids
     engine = Engine()
     assert profiled(engine, replace(cell, engine=choice), recording, WHERE, threads(*pids)) is None
     assert engine.loads == []
+
+
+def test_a_thread_with_half_a_letter_in_its_name_has_its_number():
+    """The kernel cuts names after 15 bytes, wherever a letter ends."""
+    done = threading.Event()
+    numbers = []
+
+    def named():
+        Path("/proc/thread-self/comm").write_bytes("äöüäöüäö".encode()[:15])
+        numbers.append(threading.get_native_id())
+        done.wait()
+
+    thread = threading.Thread(target=named)
+    thread.start()
+    try:
+        while not numbers:
+            time.sleep(0.001)
+        assert b"\xc3\n" in Path(f"/proc/self/task/{numbers[0]}/status").read_bytes()
+        one = ThreadUsage(os.getpid(), numbers[0], "a", 1)
+        assert _number_inside(one) > 0
+    finally:
+        done.set()
+        thread.join()

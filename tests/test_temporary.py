@@ -2,11 +2,15 @@
 
 import os
 import signal
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from prony.temporary import clear_temporary, temporary_folder
+from prony.monitor.stacks import PythonStacks
+from prony.temporary import Kind, clear_temporary, temporary_folder
 
 
 def killed_with_a_folder(place: Path) -> Path:
@@ -47,3 +51,26 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "prony-fleet-1").symlink_to(tmp_path / "mine")
     assert clear_temporary(tmp_path) == 0
     assert (tmp_path / "mine").is_dir()
+
+
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_a_folder_of_each_kind_goes_with_any_next_one(tmp_path: Path, kind: Kind) -> None:
+    (tmp_path / f"prony-{kind}-1").mkdir()
+    assert clear_temporary(tmp_path) == 1
+
+
+def killed_in(place: Path, action: Callable[[], object]) -> None:
+    """Run an action in a process that keeps its temporary files in ``place``, and is killed in its midst."""
+    process = os.fork()
+    if process == 0:
+        tempfile.tempdir = str(place)
+        action()
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(process, 0)
+
+
+def test_what_killed_ones_keep_of_stacks_is_found_again(tmp_path: Path) -> None:
+    stacks = PythonStacks(lambda: (), program="true")
+    killed_in(tmp_path, stacks.open_window)
+    assert len(list(tmp_path.iterdir())) == 1
+    assert clear_temporary(tmp_path) == 1

@@ -23,7 +23,8 @@ class Gone(NamedTuple):
     late: tuple[str, ...]
 
 
-_LISTEN = "0A"
+# Of TCP; and of a Unix socket, include/linux/net.h: __SO_ACCEPTCON.
+_LISTEN, _ACCEPTS = "0A", "00010000"
 # What container engines keep for themselves.
 _FOREIGN = ("/run/netns", "/var/lib/containers", "/var/lib/docker")
 
@@ -43,7 +44,8 @@ def reap() -> None:
 def seen(containers: bool) -> frozenset[str]:
     """Return, in words, all that a study could leave; to list containers takes an engine a second."""
     processes = map(words_of, descendants(os.getpid()))
-    return frozenset([*processes, *_mounts(), *_listeners(), *(_containers() if containers else ())])
+    left = (*processes, *_mounts(), *_listeners(), *_shared(), *(_containers() if containers else ()))
+    return frozenset(left)
 
 
 def gone(left: Left, soon_s: float) -> Gone:
@@ -100,12 +102,24 @@ def _mounts() -> Iterator[str]:
             yield f"mount {place}"
 
 
+def _shared() -> Iterator[str]:
+    """Yield the machine's shared memory, semaphores and queues of messages."""
+    with suppress(OSError):
+        yield from (f"shared memory {path}" for path in Path("/dev/shm").iterdir())  # noqa: S108
+    for kind in ("shm", "sem", "msg"):
+        with suppress(OSError):
+            lines = Path("/proc/sysvipc", kind).read_text().splitlines()[1:]
+            yield from (f"System V {kind} {line.split()[1]}" for line in lines)
+
+
 def _listeners() -> Iterator[str]:
     """Yield the listening sockets of the machine, but for those that others' processes hold."""
     found = [*_listening()]
     # Afterwards: another program may have opened one meanwhile.
     foreign = _sockets_of_others()
-    yield from (f"socket {address}" for inode, address in found if inode not in foreign)
+    # Nor has it closed one that was open when it was looked for.
+    still = {inode for inode, _ in _listening()}
+    yield from (f"socket {address}" for inode, address in found if inode in still - foreign)
 
 
 def _listening() -> Iterator[tuple[str, str]]:
@@ -116,9 +130,11 @@ def _listening() -> Iterator[tuple[str, str]]:
                 fields = line.split()
                 if fields[3] == _LISTEN:
                     yield fields[9], fields[1]
-    for line in Path("/proc/net/unix").read_text().splitlines():
-        if "@prony" in line:
-            yield line.split()[6], line.split()[-1]
+    for line in Path("/proc/net/unix").read_text(errors="replace").splitlines():
+        fields = line.split()
+        # A connection that waits at another program's is held by nobody.
+        if "@prony" in line and fields[3] == _ACCEPTS:
+            yield fields[6], fields[-1]
 
 
 def _sockets_of_others() -> set[str]:

@@ -6,6 +6,7 @@ import pwd
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -22,8 +23,7 @@ server = ["wsgiref", "gunicorn-embedded"]
 app = ["hello"]
 
 [[workloads]]
-loop = "open"
-rate = 100
+LOAD
 
 [calibration]
 duration = "300ms"
@@ -32,11 +32,17 @@ warmup = "100ms"
 [profiles.quick]
 blocks = BLOCKS
 warmup = "100ms"
-duration = "300ms"
+duration = "WINDOW"
 timeout = "1s"
 """
+# Of a server at its limit, in a long window, Prony looks at the code too.
+_USUAL, _BUSY = ('loop = "open"\nrate = 100', "300ms"), ('loop = "closed"\nconnections = 8', "2s")
 # A study takes seconds; the first one builds its servers.
 _LONGEST_S = 300
+
+
+def _text(blocks: int, load: tuple[str, str]) -> str:
+    return _TEXT.replace("BLOCKS", str(blocks)).replace("LOAD", load[0]).replace("WINDOW", load[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +72,11 @@ def person(name: str | None) -> Person:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended, and what it said on standard error."""
+    """How a command ended, what it said on standard error, and its process."""
 
     status: int
     said: str
+    pid: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +96,7 @@ class Where:
     ) -> Self:
         """Return ``folder`` with all that studies need in it, owned by the person."""
         folder.chmod(0o755)
-        (folder / "study.toml").write_text(_TEXT.replace("BLOCKS", str(blocks)))
+        (folder / "study.toml").write_text(_text(blocks, _USUAL))
         for path in (folder, own := folder / "cache", folder / "temporary"):
             path.mkdir(exist_ok=True)
             os.chown(path, person.uid, person.gid)
@@ -101,18 +108,23 @@ class Where:
         """Return the same with a file that Python runs in Prony's place, and more words for each study."""
         return replace(self, program=(program,) if program else self.program, more=more)
 
+    def busy(self, blocks: int) -> Self:
+        """Return the same with servers at their limit, and long windows."""
+        (self.folder / "study.toml").write_text(_text(blocks, _BUSY))
+        return self
+
     def archive(self, name: str) -> Path:
         """Return the archive of a study of this name."""
         return self.folder / f"{name}.prony"
 
-    def study(self, name: str, within: str = "", **variables: str) -> "Study":
+    def study(self, name: str, within: str = "", **variables: str | None) -> "Study":
         """Start the study; ``within``: what a shell does before, in mounts of its own."""
         file, out = str(self.folder / "study.toml"), str(self.archive(name))
         words = ("run", file, "--out", out, "--no-calibration", "--sandbox", self.sandbox, *self.more)
         return self.command(*words, said=f"said-{name}", within=within, **variables)
 
-    def command(self, *words: str, said: str = "said", within: str = "", **variables: str) -> "Study":
-        """Start a command of Prony's."""
+    def command(self, *words: str, said: str = "said", within: str = "", **variables: str | None) -> "Study":
+        """Start a command of Prony's, with these variables, or (null) without."""
         file_of_it = self.folder / said
         command = [sys.executable, *self.program, *words]
         changes = self.person.changes and not within
@@ -127,7 +139,7 @@ class Where:
                 stdout=subprocess.DEVNULL,
                 stderr=file,
                 cwd=self.folder,
-                env=self._environment() | variables,
+                env=self._environment(variables),
                 # A group of its own, as a shell gives it.
                 start_new_session=True,
                 user=self.person.uid if changes else None,
@@ -136,18 +148,19 @@ class Where:
             )
         return Study(process, file_of_it)
 
-    def _environment(self) -> dict[str, str]:
-        own = {
+    def _environment(self, variables: Mapping[str, str | None]) -> dict[str, str]:
+        own: dict[str, str | None] = {
             "HOME": str(self.folder),
             "PRONY_CACHE": str(self.cache),
             "TMPDIR": str(self.folder / "temporary"),
         }
-        return {**os.environ, **own}
+        both = {**os.environ, **own, **variables}
+        return {name: value for name, value in both.items() if value is not None}
 
     def left_in_folders(self) -> frozenset[str]:
-        """Return what nobody needs any more: folders of runs, temporary files."""
+        """Return what nobody needs any more: folders of runs, temporary files, drafts beside archives."""
         left = (*(self.cache / "run").glob("*"), *(self.folder / "temporary").iterdir())
-        return frozenset(map(str, left))
+        return frozenset(map(str, (*left, *self.folder.glob(".*"))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,4 +193,4 @@ class Study:
         """Wait for its end."""
         status = self.process.wait(_LONGEST_S)
         reap()
-        return Ended(status, self.said.read_text(errors="replace"))
+        return Ended(status, self.said.read_text(errors="replace"), self.pid)

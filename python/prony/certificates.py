@@ -107,8 +107,12 @@ def fleet_fault(authority: str, member: Certified) -> str | None:
             x509.load_pem_x509_certificate(one.encode()) for one in (authority, member.certificate)
         )
         key = load_pem_private_key(member.key.encode(), None)
+        # Others in between, as companies have them, are looked at by who connects.
+        is_chain = (authority + member.certificate).count("BEGIN CERTIFICATE") > 2
         if own.issuer == issuer.subject:
             own.verify_directly_issued_by(issuer)
+        elif not is_chain:
+            raise InvalidSignature
     except InvalidSignature:
         return "the certificate is of another authority"
     except (ValueError, TypeError) as error:
@@ -116,10 +120,12 @@ def fleet_fault(authority: str, member: Certified) -> str | None:
     if key.public_key() != own.public_key():
         return "the key is of another certificate"
     now = datetime.now(UTC)
-    if now > own.not_valid_after_utc:
-        return f"they have expired, on {own.not_valid_after_utc:%Y-%m-%d}"
-    if now < own.not_valid_before_utc:
-        return f"by this machine's clock they are valid from {own.not_valid_before_utc:%Y-%m-%d} on"
+    first = max(issuer.not_valid_before_utc, own.not_valid_before_utc)
+    last = min(issuer.not_valid_after_utc, own.not_valid_after_utc)
+    if now > last:
+        return f"they have expired, on {last:%Y-%m-%d}"
+    if now < first:
+        return f"by this machine's clock they are valid from {first:%Y-%m-%d} on"
     return None
 
 

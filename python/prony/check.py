@@ -304,7 +304,7 @@ def _working_in(folder: Path) -> dict[int, str]:
         with contextlib.suppress(OSError):
             place = str((process / "cwd").readlink())
             if place == own or place.startswith(f"{own}/"):
-                found[int(process.name)] = (process / "comm").read_text().strip()
+                found[int(process.name)] = (process / "comm").read_text(errors="replace").strip()
     return found
 
 

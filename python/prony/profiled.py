@@ -99,7 +99,7 @@ def _lone_threads(threads: Sequence[ThreadUsage]) -> dict[int, int]:
 def _number_inside(thread: ThreadUsage) -> int:
     """*Source*: proc_pid_status(5), NSpid: the numbers in each namespace, the innermost last."""
     try:
-        lines = Path(f"/proc/{thread.pid}/task/{thread.tid}/status").read_text().splitlines()
+        lines = Path(f"/proc/{thread.pid}/task/{thread.tid}/status").read_text(errors="replace").splitlines()
     except OSError:
         return thread.tid
     return next((int(line.split()[-1]) for line in lines if line.startswith("NSpid:")), thread.tid)

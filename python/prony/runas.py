@@ -107,18 +107,21 @@ def generator_for(user: RunAs) -> RunAs:
     return RunAs("generator", _GENERATOR, _GENERATOR, True, user.cache) if user.drop else user
 
 
+def make_passable(folder: Path) -> None:
+    """Create a folder and its parents so that any user may enter, whatever the umask. *Errors*: OSError."""
+    for path in (*reversed(folder.parents), folder):
+        if not path.exists():
+            path.mkdir(exist_ok=True)
+            path.chmod(0o755)
+
+
 def own_folder(path: Path, user: RunAs, mode: int = 0o755) -> Path:
     """Create ``path`` (and its parents) as a folder of ``user`` and return it.
 
     *Errors*: HostError when it cannot be created.
     """
     try:
-        for parent in reversed(path.parents):
-            if not parent.exists():
-                # Whatever the umask is: the user has to reach its folder.
-                parent.mkdir(exist_ok=True)
-                parent.chmod(0o755)
-        path.mkdir(exist_ok=True)
+        make_passable(path)
         if user.drop:
             os.chown(path, user.uid, user.gid)
         path.chmod(mode)

@@ -15,12 +15,12 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import gettempdir, mkdtemp
-from typing import Literal
+from typing import Literal, get_args
 
 from prony.trees import remove_tree
 
-Kind = Literal["fleet", "target", "engine"]
-_KINDS: tuple[Kind, ...] = ("fleet", "target", "engine")
+Kind = Literal["fleet", "target", "engine", "stacks", "copy", "probe", "resolve"]
+_KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @contextlib.contextmanager

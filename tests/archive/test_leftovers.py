@@ -264,3 +264,13 @@ def test_an_archive_that_is_a_fifo_is_refused_at_once(tmp_path):
     os.mkfifo(tmp_path / "a.prony")
     with pytest.raises(ArchiveError, match="is not a file"):
         open_archive(tmp_path / "a.prony")
+
+
+def test_a_draft_of_a_killed_writers_journal_goes_with_the_next_writer(path, tmp_path):
+    left = tmp_path / f".{path.name}-journal-a1b2c3d4"
+    others = [tmp_path / f".{path.name}-journal-x", tmp_path / f".b-{path.name}-journal-a1b2c3d4"]
+    for file in (left, *others):
+        file.touch()
+    with resume(path, Fingerprint()):
+        assert not left.exists()
+    assert {path, *others} == set(tmp_path.iterdir())

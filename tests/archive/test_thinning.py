@@ -7,8 +7,9 @@ from cells import cell_of
 from golden import build
 from prony.archive import create, open_archive
 from prony.archive.caps import MOST_ROWS_OF_A_TRIAL, thinned
+from prony.model.address import AddressKind
 from prony.model.facts import Fingerprint, TrialEvent
-from prony.model.observation import Phase, ThreadUsage
+from prony.model.observation import ListenerUsage, Phase, ThreadUsage
 from prony.model.plan import Plan
 from prony.model.workload import OpenLoop
 
@@ -56,3 +57,22 @@ def test_what_a_writer_stores_a_reader_takes(tmp_path, monkeypatch):
         (record,) = archive.trials()
     assert len(record.trial.samples) <= 50
     assert record.trial.facts.free["one_sample_in"] == 3
+
+
+def test_a_subject_cannot_make_its_archive_unreadable(tmp_path):
+    """It listens as often as it likes, and has any command line; what is no text takes three bytes."""
+    sample = TRIAL.samples[0]
+    named = replace(sample.processes[0], command="\ufffd" * 2**21)
+    sockets = (ListenerUsage(None, AddressKind.TCP4, f"127.0.0.1:{k}", k, 0, 1, 3) for k in range(20_000))
+    hostile = replace(
+        TRIAL,
+        samples=(replace(sample, processes=(named,)), *TRIAL.samples[1:]),
+        facts=replace(TRIAL.facts, listeners=tuple(sockets)),
+    )
+    with create(tmp_path / "a.prony", Plan("a", "", "", "quick", (CELL,), 1, 1), Fingerprint()) as writer:
+        writer.append(hostile)
+    with open_archive(tmp_path / "a.prony") as archive:
+        (record,) = archive.trials()
+    assert record.trial.facts.free["listeners_left_out"] == 19_000
+    assert record.trial.samples[0].processes[0].command == "\ufffd" * 2**16
+    assert record.trial.recording == TRIAL.recording

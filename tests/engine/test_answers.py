@@ -1,6 +1,7 @@
 """Generators that say what no generator of Prony says: they are named, and nothing of Prony fails."""
 
 import json
+import time
 
 import pytest
 
@@ -71,8 +72,16 @@ def test_progress_that_cannot_be_added_up_is_none(odd):
     assert progress_in({"progress": {**PROGRESS, **odd}}) is None
 
 
-@pytest.mark.parametrize("odd", ["started", 7, {}, {"event": 3}, {"event": "x", "monotonic_ns": "soon"}])
-def test_an_event_without_a_kind_or_with_an_odd_time_is_none(odd):
+@pytest.mark.parametrize(
+    "odd",
+    [
+        *("started", 7, {}, {"event": 3}, {"event": "window_open", "monotonic_ns": "soon"}),
+        # A line that its process would take for the result of all generators, or for the end.
+        *({"event": "recording", "recording": {}}, {"event": "error", "message": ""}),
+        {"event": "window_open", "monotonic_ns": 5, "kept": [0] * 20_000},
+    ],
+)
+def test_an_event_of_no_known_kind_with_more_or_with_an_odd_time_is_none(odd):
     assert event_in({"event": {"event": "window_open", "monotonic_ns": 5}})
     assert event_in({"event": {"event": "started"}})
     assert event_in({"event": odd}) is None
@@ -121,3 +130,49 @@ def test_whose_recording_cannot_be_used_is_named(change, monkeypatch):
             events.append,
         )
     assert events[0] == {"event": "waiting", "generators": 2}
+
+
+SPREAD = (ClosedLoop(2), CountStop(20))
+
+
+def shared(monkeypatch, liar):
+    """Return the Recording and the events of a load of two generators, of a cluster that lies."""
+    monkeypatch.setattr("prony.engine.fleet.cluster.Cluster", liar)
+    events = []
+    engine = FleetEngine(Fleet(None, 2), EngineChoice(threads=1, pacing=Pacing.ECONOMICAL), OnLoss.INVALID, 1)
+    with ReferenceServer("{}") as server:
+        where = Address("127.0.0.1", server.port), EngineSeat(cpus=())
+        return engine.run(Workload(*SPREAD), *where, events.append), events
+
+
+@pytest.mark.parametrize("at_ns", [0, 2**62], ids=["before all", "in centuries"])
+def test_a_window_is_open_when_it_was_seen_whatever_a_generator_says(at_ns, monkeypatch):
+    class Liar(Cluster):
+        def prepare(self, on_beat):
+            def lying(address, beat):
+                if "monotonic_ns" in (beat.get("event") or {}):
+                    beat = {**beat, "event": {**beat["event"], "monotonic_ns": at_ns}}
+                on_beat(address, beat)
+
+            super().prepare(lying)
+
+    recording, events = shared(monkeypatch, Liar)
+    times = [one["monotonic_ns"] for one in events if "monotonic_ns" in one]
+    assert recording.account.ok == 20
+    assert len(times) == 2
+    assert all(0 <= one <= time.monotonic_ns() for one in times)
+
+
+def test_who_speaks_for_a_generator_that_there_is_not_is_not_heard(monkeypatch):
+    class Liar(Cluster):
+        def prepare(self, on_beat):
+            super().prepare(on_beat)
+            for odd in ({"worker": "tls://192.0.2.1:9"}, {"worker": [1]}, {}, 7):
+                event = {"event": "window_open", "monotonic_ns": 5}
+                beat = {"event": event, **odd} if isinstance(odd, dict) else odd
+                self._client.log_event(self._topic, beat)
+
+    recording, events = shared(monkeypatch, Liar)
+    assert recording.account.ok == 20
+    assert [one["event"] for one in events].count("window_open") == 1
+    assert all(one.get("monotonic_ns") != 5 for one in events)

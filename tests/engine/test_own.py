@@ -12,6 +12,7 @@ import pytest
 
 from prony.catalog.install.build import _files
 from prony.catalog.schema.loader import load_catalog
+from prony.engine.base import Means
 from prony.engine.own import check_command, find_own, own_tool
 from prony.engine.registry import cannot_make, not_here, open_engine
 from prony.errors import EngineError, UsageError
@@ -54,8 +55,8 @@ def chosen(text):
     return EngineChoice().named(text)
 
 
-def run(text, load=LOAD, address=ADDRESS):
-    return open_engine(chosen(text)).run(load, address, SEAT, lambda _event: None)
+def run(text, load=LOAD, address=ADDRESS, *, counts=False):
+    return open_engine(chosen(text), Means(counts=counts)).run(load, address, SEAT, lambda _event: None)
 
 
 def test_it_is_given_the_load_that_it_asks_for(script):
@@ -126,7 +127,9 @@ def test_of_one_that_prints_nothing_the_reference_server_counts(script, tmp_path
     name = script(ONE_BY_ONE, "quiet.py", f"#!{sys.executable}")
     with reference(tmp_path) as address:
         wait_for(address)
-        made = run(f"{name} {{url}}", address=address)
+        made = run(f"{name} {{url}}", address=address, counts=True)
+        with pytest.raises(EngineError, match="it printed no counts"):
+            run(f"{name} {{url}}", address=address)
     assert made.account.ok > 20
     assert made.account.ok == made.account.scheduled
     length_ns = made.window.close_ns - made.window.open_ns
@@ -243,4 +246,4 @@ def test_a_studys_file_may_name_it():
     part = WorkloadDocument.model_validate(document)
     own = list(engines_of(part, EngineChoice()))[1]
     assert (own.name, own.command) == ("my-load", "./my_load.py {url}")
-    assert own_tool(own).is_own
+    assert own_tool(own).title == own.command

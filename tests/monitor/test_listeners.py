@@ -328,3 +328,13 @@ def message(length: int, kind: int = 20) -> bytes:
 )
 def test_messages_are_counted_whether_they_are_alike_or_not(data: bytes, count: int) -> None:
     assert count_messages(data) == (count, 0)
+
+
+def test_a_socket_with_a_name_that_is_no_text_has_one_that_can_be_stored(stack: ExitStack) -> None:
+    name = b"\0prony-\xff-" + os.urandom(4).hex().encode()
+    held = stack.enter_context(socket.socket(socket.AF_UNIX))
+    held.bind(name)
+    held.listen()
+    with SockDiag() as diag:
+        shown = [one.host for one in diag.unix_listeners() if name[-8:].decode() in one.host]
+    assert shown == [f"@prony-\\xff-{name[-8:].decode()}"]

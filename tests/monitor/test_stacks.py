@@ -80,6 +80,20 @@ def test_looks_are_as_many_as_the_program_makes_in_the_time(tmp_path):
     assert counted["gil.looks"] >= 50
 
 
+def test_more_than_stacks_can_be_is_not_read(tmp_path, monkeypatch):
+    """A server chooses the names in its stacks."""
+    monkeypatch.setattr("prony.monitor.stacks._MOST_BYTES", 10)
+    sampler = program(tmp_path, RECORDS)
+    stacks = PythonStacks(lambda: [os.getpid()], program=sampler)
+    stacks.open_window()
+    deadline_s = time.monotonic() + 20
+    while not Path(f"{sampler}.ready").exists():
+        assert time.monotonic() < deadline_s
+    stacks.close_window()
+    assert stacks.texts() == {}
+    assert "File too large" in stacks.reason or "it is too large" in stacks.reason
+
+
 def test_a_window_that_was_never_closed_leaves_no_program(tmp_path):
     counters = counters_of(program(tmp_path, RECORDS))
     counters.open_window()

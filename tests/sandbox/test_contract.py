@@ -4,13 +4,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 
-from prony.model.address import Address
+from prony.model.address import Address, AddressKind
 from prony.model.exchange import Check, Contract, Request
 from prony.sandbox.contract import difference, verify
-from prony.sandbox.exchange import Reply
+from prony.sandbox.exchange import Reply, connect
 
 
 @contextmanager
@@ -178,3 +179,14 @@ def test_a_server_that_takes_no_request_is_left_at_the_deadline() -> None:
         failure = verify(Contract((check,)), Address("127.0.0.1", server.getsockname()[1]), timeout_s=1.0)
     assert failure == "POST /hello: no complete reply within 1 s"
     assert time.monotonic() - started_s < 3
+
+
+def test_a_link_in_the_place_of_a_socket_is_not_followed(tmp_path: Path) -> None:
+    real, link = tmp_path / "real", tmp_path / "link"
+    link.symlink_to(real)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(real))
+        listener.listen()
+        connect(Address(str(real), 0, AddressKind.UNIX), 1).close()
+        with pytest.raises(ConnectionRefusedError):
+            connect(Address(str(link), 0, AddressKind.UNIX), 1)

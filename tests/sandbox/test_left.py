@@ -9,6 +9,7 @@ import pytest
 from prony.model.launch import StopRule
 from prony.model.sandbox import EngineSeat, Placement
 from prony.runas import RunAs
+from prony.sandbox import journal
 from prony.sandbox.base import Sandbox
 from prony.sandbox.cgroup.base import NoCgroups
 from prony.sandbox.cgroup.scope import open_cgroups
@@ -102,3 +103,21 @@ def test_what_outlasts_the_supervisor_ends_with_its_control_group(
     assert report.left == 0
     assert report.leftovers >= 1
     assert marked_processes(mark) == []
+
+
+def test_what_a_killed_supervisor_leaves_ends_with_the_trial(
+    ordinary: Sandbox, placement: Placement, mark: str
+) -> None:
+    launch = launch_script(ordinary, HAS_A_CHILD, mark)
+    with ordinary.start(launch, placement) as subject:
+        census = journal.census_of(ordinary.folder)
+        assert eventually(lambda: census.exists() and len(marked_processes(mark)) == 2)
+        (apart,) = set(marked_processes(mark)) - {subject.pids["server"]}
+        assert eventually(lambda: str(apart) in census.read_text())
+        os.kill(subject.network_pid, signal.SIGKILL)
+        # The first of them is tied to it, its child to nobody.
+        assert eventually(lambda: marked_processes(mark) == [apart])
+        report = subject.stop()
+    assert report.leftovers == 1
+    assert eventually(lambda: marked_processes(mark) == [])
+    assert not census.exists()

@@ -462,3 +462,12 @@ def test_facts_name_a_reason_for_what_is_absent(user: RunAs, monkeypatch: pytest
     assert (facts.network, facts.pid_namespace) == (Network.HOST, True)
     nice = {"priority": "Prony was started with `nice`, and only root can take that back"}
     assert facts.missing == {"network namespace": "Operation not permitted", **(nice if priority() else {})}
+
+
+def test_where_memory_ends_the_kernel_ends_the_subject_first(
+    any_sandbox: Sandbox, placement: Placement
+) -> None:
+    script = "print(open('/proc/self/oom_score_adj').read().strip())"
+    with any_sandbox.start(launch_script(any_sandbox, script), placement) as subject:
+        assert eventually(lambda: subject.exit_reason() is not None)
+        assert subject.log().text.strip() == "1000"

@@ -134,6 +134,25 @@ def shared_segment():
     return key if libc.shmget(key, 4096, 0o1666) >= 0 else None
 
 
+KEPT = []
+
+
+def crowded():
+    """Listen as often as nobody would, and have names that are no text; return how often."""
+    for port in range(21_000, 24_000):
+        listener = socket.socket()
+        KEPT.append(listener)
+        listener.bind(("127.0.0.1", port))
+        listener.listen(1)
+    named = socket.socket(socket.AF_UNIX)
+    KEPT.append(named)
+    named.bind(b"\0\xff" + WORD.encode())
+    named.listen()
+    with open("/proc/self/comm", "wb") as name:
+        name.write(b"half \xc3")
+    return len(KEPT)
+
+
 def forked():
     """Start processes, and threads in them, which count alike, until the kernel refuses; return how many."""
     threading.stack_size(65536)
@@ -243,6 +262,8 @@ def main():
                 attempted("connect to a socket", lambda: connected(f"\0{WORD}", socket.AF_UNIX))
                 attempted("see an interface", interfaces)
                 attempted("leave shared memory", shared_segment)
+            case "crowd":
+                attempted("listen without end", crowded)
             case "fork":
                 # In another process: this one serves meanwhile.
                 if os.fork() == 0:

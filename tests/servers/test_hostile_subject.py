@@ -461,3 +461,9 @@ def test_it_cannot_fill_the_disk(attacked: Attacked) -> None:
 def test_it_cannot_fork_without_end(attacked: Attacked) -> None:
     _, got = attacked.run("fork", more=("--duration", "10s"), forks=9000)
     assert got == {"fork without end": None}
+
+
+def test_it_cannot_make_its_archive_unreadable(attacked: Attacked) -> None:
+    _, got = attacked.run("crowd", more=("--duration", "2s"))
+    assert got == {"listen without end": 3001}
+    assert attacked.trial().facts.free["listeners_left_out"] > 2000

@@ -56,6 +56,10 @@ _MOST_TEXT_BYTES = 256 * KIB
 # Of programs, where the kernel allows 2 MiB, and of Prony itself.
 _COMMAND_LINES = frozenset((("plan", "text"), ("subject", "command_line"), ("process", "command")))
 _MOST_COMMAND_LINE_BYTES = 4 * MIB
+# Kept of a process's, in characters of at most four bytes: it is stored once for each process.
+_MOST_COMMAND = 64 * KIB
+# A process may listen as often as it has descriptors; each is seven values of the trial's facts.
+_MOST_LISTENERS = 1000
 # 33,792 counts of at most 9 bytes, deflated, and a log of 4 MiB, deflated.
 _MOST_BLOB_BYTES = 4 * MIB
 # Values of one JSON text, counted by its punctuation. A value takes some 100 bytes of memory.
@@ -207,11 +211,12 @@ _FILLED = 0.9
 
 
 def thinned(trial: Trial, most: Mapping[str, int] = MOST_ROWS_OF_A_TRIAL) -> Trial:
-    """Return a trial with as many samples, threads and events as fit; what is not kept stands in its facts.
+    """Return a trial with as many samples, threads, events and listeners as fit, and the beginnings of long
+    command lines; what is not kept stands in its facts.
 
     The first and the last sample of each phase are always kept.
     """
-    return _with_fewer_samples(_with_fewer_rows(trial, most), most)
+    return _with_fewer_samples(_with_shorter_commands(_with_fewer_rows(trial, most)), most)
 
 
 def _with_fewer_rows(trial: Trial, most: Mapping[str, int]) -> Trial:
@@ -219,14 +224,29 @@ def _with_fewer_rows(trial: Trial, most: Mapping[str, int]) -> Trial:
     if len(threads) > most["thread"]:
         threads = tuple(nlargest(most["thread"], threads, key=attrgetter("cpu_ns")))
     events = trial.events[: most["event"]]
+    # First those at which the load arrives.
+    listeners = trial.facts.listeners[:_MOST_LISTENERS]
     left_out = {
         "threads_left_out": len(trial.threads) - len(threads),
         "events_left_out": len(trial.events) - len(events),
+        "listeners_left_out": len(trial.facts.listeners) - len(listeners),
     }
     if not any(left_out.values()):
         return trial
-    facts = replace(trial.facts, free={**trial.facts.free, **left_out})
+    facts = replace(trial.facts, listeners=listeners, free={**trial.facts.free, **left_out})
     return replace(trial, threads=threads, events=events, facts=facts)
+
+
+def _with_shorter_commands(trial: Trial) -> Trial:
+    """A process can give itself any command line, and what is no text is written longer than it is."""
+    if all(len(one.command) <= _MOST_COMMAND for sample in trial.samples for one in sample.processes):
+        return trial
+
+    def shorter(sample: Sample) -> Sample:
+        cut = (replace(one, command=one.command[:_MOST_COMMAND]) for one in sample.processes)
+        return replace(sample, processes=tuple(cut))
+
+    return replace(trial, samples=tuple(map(shorter, trial.samples)))
 
 
 def _with_fewer_samples(trial: Trial, most: Mapping[str, int]) -> Trial:

@@ -23,12 +23,14 @@ import stat
 import struct
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from glob import escape
 from pathlib import Path
-from tempfile import TemporaryDirectory, mkstemp
+from tempfile import mkstemp
 
 from prony.archive.database import open_database
 from prony.archive.deadline import Deadline
 from prony.errors import ArchiveError
+from prony.temporary import temporary_folder
 from prony.units import GIB, MIB
 
 _MAGIC = bytes.fromhex("d9d505f920a163d7")  # of a journal, and of a super-journal's name at its end
@@ -40,6 +42,9 @@ _LARGEST_JOURNAL_BYTES = 64 * MIB
 _LARGEST_COPY_BYTES = 4 * GIB
 # Only a writer that starts or ends at this moment changes the journal while the archive is copied.
 _TRIES = 5
+
+# How many characters `mkstemp` adds to a name.
+_DRAFT_MARKS = 8
 
 _WITHOUT = "move it away to read the archive without it, which then may be damaged"
 
@@ -162,8 +167,8 @@ def _rolled_back_copy(path: Path) -> sqlite3.Connection:
     """
     for _ in range(_TRIES):
         journal = looked_through(path)
-        with TemporaryDirectory(prefix="prony-") as folder:
-            copy = Path(folder, "copy")
+        with temporary_folder("copy") as folder:
+            copy = folder / "copy"
             _copy(path, copy)
             if looked_through(path) != journal:
                 continue
@@ -240,8 +245,14 @@ class OwnJournal:
 
 def _put(journal: Path, content: bytes) -> int:
     """Put a new file in the place of a journal, whole or not at all, and return a descriptor of it."""
+    prefix = f".{journal.name}-"
+    # Who holds the archive makes the only draft: another is of a writer that was killed.
+    for left in journal.parent.glob(f"{escape(prefix)}{'?' * _DRAFT_MARKS}"):
+        with suppress(OSError):
+            if left.lstat().st_uid == os.geteuid():
+                left.unlink()
     try:
-        descriptor, draft = mkstemp(prefix=f".{journal.name}-", dir=journal.parent)
+        descriptor, draft = mkstemp(prefix=prefix, dir=journal.parent)
         try:
             with os.fdopen(descriptor, "wb", closefd=False) as file:
                 file.write(content)

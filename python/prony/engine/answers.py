@@ -38,6 +38,14 @@ PHASES = ("opening", "warmup", "window", "drain")
 """Of a load, in their order."""
 
 _COUNTS = ("elapsed_ns", "ok", "failed", "in_flight", "queued", "connected")
+# Of a load, with what each says: any other, as a result, would pass for a line of who leads the load.
+_EVENTS: Mapping[str, Collection[str]] = {
+    "started": {"limit", "machine"},
+    "waiting": {"generators"},
+    "progress": {"phase", "last_second", *_COUNTS},
+    "window_open": {"monotonic_ns"},
+    "window_close": {"monotonic_ns"},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +112,13 @@ def progress_in(beat: Json) -> Json | None:
 
 
 def event_in(beat: Json) -> Json | None:
-    """Return the event of a beat; null where there is none with a kind, or with a time that is none."""
+    """Return the event of a beat; null where there is none of a known kind, or with a time that is none."""
     match beat.get("event"):
-        case {"event": str(), **rest} if isinstance(rest.get("monotonic_ns"), int | None):
+        case {"event": str(kind), **rest} if (
+            rest.keys() <= set(_EVENTS.get(kind, {None}))
+            and kind in _EVENTS
+            and isinstance(rest.get("monotonic_ns"), int | None)
+        ):
             return dict(beat["event"])
     return None
 

@@ -64,13 +64,15 @@ class Means:
 
     ``ceiling_per_s``: what the built-in one can reach on this machine under its load, if known; ``machines``:
     of the generator ``fleet``; ``group``: makes a control group of a name, where there are groups;
-    ``requests``: of loads that have theirs in a file.
+    ``requests``: of loads that have theirs in a file; ``counts``: whether the subject's own counts are
+    believed, as only those of Prony's reference server are.
     """
 
     ceiling_per_s: float | None = None
     machines: "Fleet | None" = None
     group: "Callable[[str], ControlGroup] | None" = None
     requests: RequestDescriptors = field(default_factory=dict)
+    counts: bool = False
 
 
 class Engine(Protocol):

@@ -58,7 +58,6 @@ def own_tool(choice: EngineChoice) -> Tool:
         order=lambda job: Order((_command(choice.command, job),)),
         parse=lambda output, job: _parse(choice.name, output, job),
         caveats=(f"{choice.name} is a program of yours: Prony gives it the address, and sets no header",),
-        is_own=True,
         ends=has("{duration}") or has("{requests}"),
     )
 

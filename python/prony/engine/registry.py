@@ -40,11 +40,11 @@ def _script(choice: EngineChoice, means: Means) -> Engine:
     return ExternalEngine(choice, SCRIPTS[choice.name], find_script)
 
 
-def _own(choice: EngineChoice) -> Engine:
+def _own(choice: EngineChoice, means: Means) -> Engine:
     from prony.engine.external.engine import ExternalEngine
     from prony.engine.own import find_own, own_tool
 
-    return ExternalEngine(choice, own_tool(choice), lambda _tool: find_own(choice))
+    return ExternalEngine(choice, own_tool(choice), lambda _tool: find_own(choice), counts=means.counts)
 
 
 def _is_several(choice: EngineChoice) -> bool:
@@ -78,7 +78,7 @@ def open_engine(choice: EngineChoice, means: Means = _WITHOUT) -> Engine:
     *Errors*: UsageError for an unknown name, or without the machines.
     """
     if choice.command:
-        return _own(choice)
+        return _own(choice, means)
     if _is_several(choice):
         return _fleet(choice, means)
     if choice.name not in ENGINES:

@@ -110,7 +110,7 @@ def _main_above(pid: int, mains: Sequence[int]) -> int | None:
 
 
 def _groups(pid: int) -> str | None:
-    return _read(lambda: Path(f"/proc/{pid}/cgroup").read_text())
+    return _read(lambda: Path(f"/proc/{pid}/cgroup").read_text(errors="replace"))
 
 
 def _session(pid: int) -> str | None:

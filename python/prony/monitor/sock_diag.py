@@ -364,7 +364,7 @@ def _tcp_listener(kind: AddressKind, message: bytes) -> Listener:
 def _path(attributes: Mapping[int, bytes]) -> str:
     name = attributes.get(_NAME, b"")
     shown = b"@" + name[1:] if name.startswith(b"\0") else name.rstrip(b"\0")
-    return shown.decode(errors="surrogateescape")
+    return shown.decode(errors="backslashreplace")
 
 
 def _messages(data: bytes) -> Iterator[bytes]:

@@ -14,20 +14,27 @@ over at most four processes: ``gil.looks``, and of these ``gil.held``: some thre
 42
 """
 
+import resource
 import shutil
 import signal
 import subprocess
 import sysconfig
-import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from prony.temporary import temporary_folder
+from prony.trees import content
+from prony.units import MIB
 
 RATE_HZ = 100
 """Looks at a process a second."""
 _PROGRAM = "py-spy"
 _MOST_PROCESSES = 4
+# A hundred times what a server's stacks take; names in them are the server's own choice.
+_MOST_BYTES = 16 * MIB
 _TIMEOUT_S = 20.0
 _WHO_MAY = "root may read the server's memory, and its user after `sysctl kernel.yama.ptrace_scope=0`"
 
@@ -51,7 +58,7 @@ class PythonStacks:
 
     def __init__(self, serving: Callable[[], Sequence[int]], *options: str, program: str = _PROGRAM) -> None:
         self._serving, self._options, self._program = serving, options, program
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder = ExitStack()
         self._recorders: list[_Recorder] = []
         self._texts: dict[int, str] = {}
         self.looked_s = 0.0
@@ -63,9 +70,9 @@ class PythonStacks:
         if found is None:
             self.reason = f"`{self._program}` is not installed (pip install {self._program})"
             return
-        self._folder = tempfile.TemporaryDirectory(prefix="prony-stacks-")
+        folder = self._folder.enter_context(temporary_folder("stacks"))
         for process in self._serving()[:_MOST_PROCESSES]:
-            self._recorders.append(self._started(found, process, Path(self._folder.name) / str(process)))
+            self._recorders.append(self._started(found, process, folder / str(process)))
 
     def close_window(self) -> None:
         """Stop sampling, and read what was sampled; a second call does nothing."""
@@ -74,9 +81,7 @@ class PythonStacks:
             one.program.send_signal(signal.SIGINT)
         for one in recorders:
             self._read(one)
-        if self._folder is not None:
-            self._folder.cleanup()
-            self._folder = None
+        self._folder.close()
 
     def texts(self) -> dict[int, str]:
         """Return, of each process that could be sampled, a line for each stack, with how often it was."""
@@ -88,20 +93,22 @@ class PythonStacks:
         running = subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         )
+        with suppress(ProcessLookupError):
+            resource.prlimit(running.pid, resource.RLIMIT_FSIZE, (2 * _MOST_BYTES, 2 * _MOST_BYTES))
         return _Recorder(process, running, file, time.monotonic())
 
     def _read(self, one: _Recorder) -> None:
         length_s, said = time.monotonic() - one.began_s, b""
         try:
             _, said = one.program.communicate(timeout=_TIMEOUT_S)
-            self._texts[one.process] = one.file.read_text(errors="replace")
+            self._texts[one.process] = content(one.file, _MOST_BYTES).decode(errors="replace")
             self.looked_s += length_s
         except subprocess.TimeoutExpired:
             one.program.kill()
             one.program.communicate()
             self.reason = f"`{self._program}` did not end"
-        except OSError:
-            self.reason = f"`{self._program}`: {_said(said)}"
+        except OSError as error:
+            self.reason = f"`{self._program}`: {_said(said or str(error).encode())}"
 
 
 def _said(errors: bytes) -> str:

@@ -127,7 +127,7 @@ def _numbers_outside(first: int) -> dict[int, int]:
     numbers = {}
     for pid in descendants(first):
         with contextlib.suppress(OSError):
-            inner = inner_number(Path(f"/proc/{pid}/status").read_text())
+            inner = inner_number(Path(f"/proc/{pid}/status").read_text(errors="replace"))
             if inner is not None:
                 numbers[inner] = pid
     return numbers

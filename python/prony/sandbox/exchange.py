@@ -10,6 +10,7 @@ b'GET / HTTP/1.1'
 import http.client
 import io
 import json
+import os
 import socket
 import ssl
 import time
@@ -108,13 +109,22 @@ def connect(address: Address, timeout_s: float) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.settimeout(timeout_s)
         try:
-            connection.connect(address.host)
+            _connect_at(connection, address.host)
         except OSError:
             connection.close()
             raise
     else:
         connection = socket.create_connection((address.host, address.port), timeout_s)
     return _encrypted(connection, address) if address.tls else connection
+
+
+def _connect_at(connection: socket.socket, path: str) -> None:
+    """Connect to a socket, but to none that a link leads to: a subject could make one to root's."""
+    place = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        connection.connect(f"/proc/self/fd/{place}")
+    finally:
+        os.close(place)
 
 
 def _encrypted(connection: socket.socket, address: Address) -> socket.socket:

@@ -21,7 +21,7 @@ from typing import Self
 
 from prony.errors import HostError, explained
 from prony.model.shapes import Json
-from prony.runas import RunAs, own_folder
+from prony.runas import RunAs, make_passable, own_folder
 from prony.sandbox.identity import Identity, boot_id, descendants, end_process, identify, pid_namespace
 from prony.trees import remove_tree
 
@@ -90,7 +90,7 @@ def open_run(user: RunAs) -> RunFolder:
     parent = user.cache / "run"
     folder = parent / f"{os.getpid()}-{secrets.token_hex(4)}"
     try:
-        _make_passable(folder)
+        make_passable(folder)
         lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         # Wait for the lock: another Prony that looks for remains may hold it for a moment.
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -108,10 +108,16 @@ def record(trial_folder: Path, processes: dict[str, Identity]) -> None:
     _write(_record_of(trial_folder), {"processes": {role: list(one) for role, one in processes.items()}})
 
 
-def forget(trial_folder: Path) -> None:
-    """Remove a trial's record, when nothing of it runs any more."""
-    _record_of(trial_folder).unlink(missing_ok=True)
-    census_of(trial_folder).unlink(missing_ok=True)
+def forget(trial_folder: Path) -> int:
+    """Remove a trial's record; return how many processes of it still ran, and were killed.
+
+    Without a PID namespace those of a supervisor that was killed run on.
+    """
+    killed = 0
+    for record in (_record_of(trial_folder), census_of(trial_folder)):
+        killed += _end_trial(record) if record.exists() else 0
+        record.unlink(missing_ok=True)
+    return killed
 
 
 def census_of(trial_folder: Path) -> Path:
@@ -211,14 +217,6 @@ def _remove(folder: Path, ended: int) -> Remains:
     except OSError as error:
         return Remains(folder.name, ended, kept=f"cannot remove `{error.filename}`: {error.strerror}")
     return Remains(folder.name, ended)
-
-
-def _make_passable(folder: Path) -> None:
-    """Create a folder and its parents so that the subject's user may enter, regardless of the umask."""
-    for path in (*reversed(folder.parents), folder):
-        if not path.exists():
-            path.mkdir(exist_ok=True)
-            path.chmod(0o755)
 
 
 def _is_ours(path: Path, folder: bool = True) -> bool:

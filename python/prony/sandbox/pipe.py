@@ -33,6 +33,10 @@ _BOOT = (
 _SPARE_S = 20.0
 
 
+class SupervisorGoneError(HostError):
+    """A supervisor ended without a word: somebody, or the kernel, has killed it."""
+
+
 class Supervisor:
     """A running supervisor. It ends when its stdin closes, and so with this process."""
 
@@ -111,7 +115,7 @@ class Supervisor:
     def wait_for(self, *names: str, timeout_s: float) -> Json:
         """Wait for the first of these events and return it.
 
-        *Errors*: HostError when the supervisor ends or the time is over.
+        *Errors*: HostError when the supervisor ends or the time is over; SupervisorGoneError.
         """
         deadline_s = time.monotonic() + timeout_s
         while True:
@@ -120,11 +124,10 @@ class Supervisor:
                 if found is not None:
                     return found
                 left_s = deadline_s - time.monotonic()
-                if self._ended or left_s <= 0:
-                    raise HostError(
-                        "the supervisor "
-                        + (self._last_words() if self._ended else f"did not answer within {timeout_s:g} s")
-                    )
+                if self._ended:
+                    raise self._ending()
+                if left_s <= 0:
+                    raise HostError(f"the supervisor did not answer within {timeout_s:g} s")
                 self._receive(min(left_s, 0.2))
 
     def ask_for_log(self) -> Json | None:
@@ -208,9 +211,11 @@ class Supervisor:
             timeout_s = 0
         self._ended = self._lines.ended
 
-    def _last_words(self) -> str:
+    def _ending(self) -> HostError:
         stderr = self._process.stderr
         said = (
             stderr.read().decode(errors="replace").strip() if stderr is not None and not stderr.closed else ""
         )
-        return f"ended: {said.splitlines()[-1] if said else 'without a message'}"
+        if not said:
+            return SupervisorGoneError("a supervisor of Prony's was killed")
+        return HostError(f"the supervisor ended: {said.splitlines()[-1]}")

@@ -193,8 +193,8 @@ def _set_limits(order: SpawnOrder) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _lower(resource.RLIMIT_NPROC, order.pids)
     _lower(resource.RLIMIT_FSIZE, order.disk_bytes)
-    if order.memory_bytes is not None:
-        # Where the machine's memory ends before the ceiling does, the kernel ends the build first.
+    # Where the machine's memory ends before any ceiling does, the kernel ends this first, and nobody else.
+    with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
 
 

@@ -233,7 +233,7 @@ class RunningSubject:
                 raise
             finally:
                 killed, gone = self._groups.remove()
-                journal.forget(self._folder)
+                killed += journal.forget(self._folder)
             # Processes that survive the supervisor are killed with its group.
             left = 0 if gone else report.left
             self._report = replace(report, leftovers=report.leftovers + killed, left=left)

@@ -234,6 +234,7 @@ def _disturbed(launch: Launch, nuisance: Nuisances) -> Launch:
     return replace(launch, environment={**launch.environment, **nuisance.as_environment()})
 
 
+_REFERENCE = "reference"
 # An open loop has as many connections as it needs; a hundred are near the engine's best.
 _OF_OPEN_LOOP = 100
 
@@ -248,7 +249,8 @@ def _ceiling(fitness: GeneratorFitness | None, cell: Cell) -> float | None:
 def _means(bench: StudyBench, cell: Cell) -> Means:
     groups = bench.bench.groups
     group = groups.tree.create if groups else None
-    return Means(_ceiling(bench.fitness, cell), bench.study.fleet, group, bench.study.requests)
+    counts = cell.subject.server == _REFERENCE and is_built_in(cell.subject.app)
+    return Means(_ceiling(bench.fitness, cell), bench.study.fleet, group, bench.study.requests, counts)
 
 
 def measure(bench: StudyBench, turn: Turn, listener: StudyListener) -> Trial:

@@ -2,11 +2,14 @@
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -229,3 +232,21 @@ def test_a_build_that_forks_without_end_is_held(user):
     task = BuildTask([PYTHON, "-c", forks], {"PATH": os.defpath}, user.cache.parent)
     done = Children(replace(user, build=RULES)).build(task)
     assert "held" in done.output or done.status != 0
+
+
+def test_a_command_whose_supervisor_was_killed_is_run_once_more(user):
+    children, killed = Children(user), []
+
+    def kill():
+        assert eventually(lambda: bool(children._running))
+        (supervisor,) = children._running
+        assert eventually(lambda: supervisor.seen("started") is not None)
+        os.kill(supervisor.pid, signal.SIGKILL)
+        killed.append(supervisor.pid)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    done = children.run(("/bin/sh", "-c", "sleep 1; echo done"), {"PATH": os.defpath}, Path("/"))
+    killer.join()
+    assert (done.status, done.output, len(killed)) == (0, "done\n", 1)
+    assert list((user.cache / "run").iterdir()) == []

@@ -13,6 +13,7 @@ from prony.catalog.install.access import refuse_open_cache
 from prony.catalog.install.child import Children
 from prony.catalog.install.environment import EnvironmentRequest
 from prony.catalog.install.prepare import prepare
+from prony.catalog.install.sealed import sealed_copy
 from prony.catalog.install.uv import open_uv
 from prony.catalog.schema.loader import load_server
 from prony.errors import HostError
@@ -210,3 +211,23 @@ def test_the_state_of_two_hundred_thousand_entries_takes_a_second(folder):
     assert tree.entries > 200_000
     assert min(took) < 1.0
     shutil.rmtree(folder / "tree")
+
+
+def test_the_draft_of_a_copy_that_was_never_finished_goes_with_the_next(folder):
+    target = folder / "copies" / "app"
+    left = target.with_name(".draft-app-a1b2c3d4")
+    left.mkdir(parents=True)
+    (left / "half").touch()
+    sealed_copy(target, lambda draft: (draft / "whole").touch())
+    assert (target / "whole").exists()
+    assert not left.exists()
+
+
+def test_whatever_the_umask_others_reach_what_was_made_first(folder):
+    before = os.umask(0o077)
+    try:
+        sealed_copy(folder / "a" / "cache" / "copies" / "app", lambda draft: (draft / "file").touch())
+    finally:
+        os.umask(before)
+    made = ("a", "a/cache", "a/cache/copies")
+    assert [(folder / one).stat().st_mode & 0o777 for one in made] == [0o755] * 3

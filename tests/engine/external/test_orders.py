@@ -191,3 +191,8 @@ def test_vegeta_and_k6_keep_the_fractions_of_a_rate():
 @pytest.mark.parametrize("limit", [{"connection_requests": 9}, {"connection_age_ns": 10**9}])
 def test_no_tool_ends_connections_by_a_limit(limit):
     assert "does not end connections by a limit" in refused("wrk", **limit)
+
+
+def test_k6_serves_nothing_to_the_subject_in_whose_network_it_is():
+    (words,) = command("k6").commands
+    assert words[words.index("--address") + 1] == ""

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from prony import certificates
 from prony.engine.fleet.address import fleet_of
 from prony.engine.fleet.certificates import write_certificates
 from prony.engine.fleet.cluster import opened
@@ -128,3 +129,31 @@ def test_a_file_of_another_fleet_is_named(fleets, name, said):
 def test_what_is_no_certificate_is_said(fleets):
     (fleets[0] / "ca.pem").write_text("nothing")
     assert refusal(fleets[0]).startswith(f"the certificates in `{fleets[0]}` cannot be used: ")
+
+
+def test_an_authority_that_has_expired_is_named(tmp_path, monkeypatch):
+    class Earlier(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime.now(tz) - timedelta(days=3)
+
+    folder, begun = tmp_path / "certificates", certificates._new_authority
+    with monkeypatch.context() as made:
+
+        def short(name, _validity):
+            made.setattr("prony.certificates.datetime", Earlier)
+            try:
+                return begun(name, timedelta(days=1))
+            finally:
+                made.setattr("prony.certificates.datetime", datetime)
+
+        made.setattr(certificates, "_new_authority", short)
+        write_certificates(folder, 30)
+    assert "they have expired, on " in refusal(folder)
+
+
+def test_certificates_of_an_authority_of_another_name_are_refused_before_anybody_is_asked(fleets):
+    one, _ = fleets
+    own, _ = certificates._new_authority("Somebody else", timedelta(days=1))
+    (one / "ca.pem").write_text(own)
+    assert refusal(one).endswith("the certificate is of another authority")

@@ -38,7 +38,7 @@ from prony.catalog.install.uv import Uv, cause, last_words, open_uv
 from prony.catalog.schema.entry import ProcessEntry, PythonInstall, SystemInstall
 from prony.errors import HostError, refused_by
 from prony.model.shapes import Json
-from prony.runas import RunAs, builder_for, expanded, own_folder
+from prony.runas import RunAs, builder_for, expanded, make_passable, own_folder
 from prony.sandbox.building import BuildTask
 from prony.trees import remove_tree
 from prony.version import prony_version
@@ -218,7 +218,7 @@ class Builder:
         version = install.python
         with self._lock:
             if version not in self._interpreters:
-                self._user.cache.mkdir(parents=True, exist_ok=True)
+                make_passable(self._user.cache)
                 self._interpreters[version] = (
                     find_interpreter(self._children, self._user, version)
                     if version

@@ -19,7 +19,7 @@ from prony.errors import HostError
 from prony.runas import RunAs, builder_for, keeper_for, own_folder
 from prony.sandbox.building import BuildPlace, BuildTask, home_of, homes, run_build, why_no_builds
 from prony.sandbox.journal import open_run
-from prony.sandbox.pipe import Supervisor
+from prony.sandbox.pipe import Supervisor, SupervisorGoneError
 from prony.sandbox.relay import Relay
 
 
@@ -134,7 +134,15 @@ class Children:
     def _supervised(
         self, task: BuildTask, user: RunAs, ways: Ways | None, stdin: Path | None
     ) -> FinishedCommand:
-        """Run a command to its end; ``ways``: out of the sandbox in which it runs; None: it runs in none."""
+        """Run a command to its end, once more where its supervisor was killed; ``ways``: out of the sandbox
+        in which it runs; None: it runs in none.
+        """
+        try:
+            return self._once(task, user, ways, stdin)
+        except SupervisorGoneError:
+            return self._once(task, user, ways, stdin)
+
+    def _once(self, task: BuildTask, user: RunAs, ways: Ways | None, stdin: Path | None) -> FinishedCommand:
         started: list[Supervisor] = []
 
         def note(supervisor: Supervisor) -> None:

@@ -20,7 +20,7 @@ from prony.catalog.install.sealed import change_since, filling, read_mark, seal,
 from prony.catalog.install.uv import build_environment, cause, last_words
 from prony.catalog.schema.entry import Build, ProcessEntry
 from prony.catalog.schema.expression import fill
-from prony.runas import RunAs, own_folder
+from prony.runas import RunAs, make_passable, own_folder
 from prony.sandbox.building import BuildTask
 from prony.trees import content, remove_tree, walk
 from prony.units import GIB, format_bytes
@@ -84,8 +84,7 @@ def _made_or_kept(
 @contextmanager
 def locked(folder: Path, children: Children) -> Iterator[None]:
     """Lock ``folder`` within the block, so that no other Prony builds it; create its parent."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    folder.parent.chmod(0o755)
+    make_passable(folder.parent)
     with folder.with_name(f".{folder.name}.lock").open("w") as file:
         while True:
             try:

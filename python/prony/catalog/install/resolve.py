@@ -6,11 +6,9 @@ Must not know how environments are built.
 import hashlib
 import platform
 import re
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import mkdtemp
 
 from prony.catalog import DATA, readable
 from prony.catalog.install.access import first_unreadable
@@ -24,7 +22,8 @@ from prony.catalog.schema.apps import BUILT_IN_APPS
 from prony.catalog.schema.entry import AppEntry, ProcessEntry, PythonInstall, ServerEntry
 from prony.catalog.schema.toml_source import read_toml, validate
 from prony.drafts import write_whole
-from prony.runas import RunAs
+from prony.runas import RunAs, make_passable
+from prony.temporary import temporary_folder
 
 LOCKS = DATA / "locks"
 
@@ -168,8 +167,7 @@ def _lock(text: str, file: Path | None = None) -> Lock:
 def _compile(
     uv: Uv, user: RunAs, interpreter: Interpreter, wanted: Wanted, pins: Sequence[str]
 ) -> FinishedCommand:
-    draft = Path(mkdtemp(prefix=".resolve-", dir=_folder(user)))
-    try:
+    with temporary_folder("resolve", _folder(user)) as draft:
         draft.chmod(0o755)
         overrides = _written(draft / "overrides.txt", wanted.install.overrides)
         locked = _written(draft / "constraints.txt", wanted.declared.constraints)
@@ -184,8 +182,6 @@ def _compile(
         source = _written(draft / "requirements.in", (*pins, *wanted.lines))
         files = [str(source), *([wanted.file.name] if wanted.file else [])]
         return uv.build("pip", "compile", *options, *files, project=wanted.file and wanted.file.parent)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _plain(wanted: Wanted, pins: Sequence[str]) -> tuple[str, ...] | None:
@@ -241,6 +237,5 @@ def _self_contained(file: Path | None) -> bool:
 
 def _folder(user: RunAs) -> Path:
     folder = user.cache / "locks"
-    folder.mkdir(parents=True, exist_ok=True)
-    folder.chmod(0o755)
+    make_passable(folder)
     return folder

@@ -14,11 +14,13 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 from tempfile import mkdtemp
 
 from prony.drafts import write_whole
 from prony.model.shapes import Json
+from prony.runas import make_passable
 from prony.trees import remove_tree, walk
 
 _MARK = "complete.json"
@@ -140,8 +142,7 @@ def sealed_copy(target: Path, fill: Callable[[Path], object]) -> Path:
 
     *Errors*: OSError, errors of ``fill``.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.parent.chmod(0o755)
+    make_passable(target.parent)
     with _locked(target):
         if not _is_intact(target):
             _fill(target, fill)
@@ -174,9 +175,12 @@ def _is_intact(folder: Path) -> bool:
 
 
 def _fill(target: Path, fill: Callable[[Path], object]) -> None:
-    if target.exists():
-        remove_tree(target)
-    draft = Path(mkdtemp(prefix=f".draft-{target.name}-", dir=target.parent))
+    prefix = f".draft-{target.name}-"
+    # The target is locked: another draft is of a process that was killed.
+    for left in (target, *target.parent.glob(f"{escape(prefix)}*")):
+        if left.exists():
+            remove_tree(left)
+    draft = Path(mkdtemp(prefix=prefix, dir=target.parent))
     try:
         fill(draft)
         seal(draft, os.geteuid())

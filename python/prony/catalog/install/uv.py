@@ -20,7 +20,7 @@ from prony.catalog.install.access import first_unreadable
 from prony.catalog.install.child import Children, FinishedCommand
 from prony.catalog.install.pip_settings import configuration_files, home_folder, uv_settings
 from prony.errors import HostError
-from prony.runas import SUBJECT_PATH, RunAs, find_uv, own_folder
+from prony.runas import SUBJECT_PATH, RunAs, find_uv, make_passable, own_folder
 from prony.sandbox.building import BuildTask
 
 _COMMON = frozenset(
@@ -260,8 +260,7 @@ def _copied(file: Path, user: RunAs) -> str:
     if not target.exists():
         draft = target.with_name(f".draft-{os.getpid()}-{target.name}")
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.parent.chmod(0o755)
+            make_passable(target.parent)
             shutil.copyfile(file, draft)
             draft.chmod(0o755 if os.access(file, os.X_OK) else 0o644)
             draft.rename(target)

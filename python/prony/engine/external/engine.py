@@ -58,7 +58,7 @@ class InstalledTool:
 
 
 class ExternalEngine:
-    """See ``Engine``. One run at a time."""
+    """See ``Engine``. One run at a time. ``counts``: the server is asked what it counted."""
 
     def __init__(
         self,
@@ -66,8 +66,10 @@ class ExternalEngine:
         tool: Tool,
         find: Callable[[Tool], "InstalledTool"] | None = None,
         spare_ns: int = SPARE_NS,
+        counts: bool = False,
     ) -> None:
         self._choice = choice
+        self._counts = counts
         self._tool = tool
         self._find = find or find_tool
         self._spare_ns = spare_ns
@@ -86,7 +88,8 @@ class ExternalEngine:
             raise EngineError(f"{refused}; the load is {workload.describe()} over {address.wire}")
         found = self._find(tool)
         job = Job(found.program, workload, address, self._choice.threads)
-        runs = [*_warm_up(tool, job), _run(tool, job, is_window=True)]
+        asked = {"counted_at": address.port if self._counts else None}
+        runs = [*_warm_up(tool, job), {**_run(tool, job, is_window=True), **asked}]
         spec = to_spec(workload, address, self._choice, seat.cpus)
         around = Around(
             command=tool.order(job).commands[0],
@@ -206,7 +209,7 @@ def _run(tool: Tool, job: Job, is_window: bool) -> Json:
         "is_window": is_window,
         "speaks": tool.speaks,
         "interrupted_after": not tool.ends,
-        "counted_at": job.address.port if tool.is_own else None,
+        "counted_at": None,
     }
 
 

@@ -61,7 +61,8 @@ def order(job: Job) -> Order:
         "body": b64encode(request.body).decode() if request.body else None,
         "parameters": {"headers": dict(request.headers), "timeout": f"{job.timeout_ms}ms", "redirects": 0},
     }
-    command = (job.program, "run", "--quiet", "--no-usage-report", "--no-color", "load.js")
+    # Without its own server: in the subject's network that would take the subject's orders.
+    command = (job.program, "run", "--address", "", "--quiet", "--no-usage-report", "--no-color", "load.js")
     script = (_SCRIPT % json.dumps(told)).encode()
     environment = {"GOMAXPROCS": str(job.threads), "HOME": ".", "K6_NO_USAGE_REPORT": "true"}
     return Order((command,), {"load.js": script}, ("report.json",), environment)

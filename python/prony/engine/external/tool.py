@@ -190,8 +190,7 @@ class Tool:
     """One tool. ``get``: the command that installs it; ``caveats``: what it always counts or times wrongly.
 
     ``ask_version``: arguments that make it print its version. ``speaks``: it prints events itself, and has a
-    window and a warm-up of its own. ``is_own``: a program of the user's; ``ends``: it knows when its time is
-    over.
+    window and a warm-up of its own. ``ends``: it knows when its time is over.
     """
 
     name: str
@@ -204,7 +203,6 @@ class Tool:
     caveats: tuple[str, ...]
     speaks: bool = False
     compares_bodies: bool = False
-    is_own: bool = False
     ends: bool = True
 
 

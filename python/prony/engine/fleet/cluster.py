@@ -145,8 +145,10 @@ class Cluster:
     def prepare(self, on_beat: OnBeat) -> None:
         """Make each worker a member; ``on_beat`` receives address and beat, in another thread."""
 
-        def handle(event: tuple[float, Json]) -> None:
-            on_beat(event[1]["worker"], event[1])
+        def handle(event: tuple[float, object]) -> None:
+            match event[1]:
+                case {"worker": str(address), **beat} if address in self.names:
+                    on_beat(address, {str(name): value for name, value in beat.items()})
 
         self._client.subscribe_topic(self._topic, handle)
         self._on_each(_become_member, topic=self._topic)

@@ -216,9 +216,11 @@ class _Run:
         if kind in self._reported:
             return
         self._reported.add(kind)
-        there_ns = event.get("monotonic_ns")
+        there_ns, now_ns = event.get("monotonic_ns"), time.monotonic_ns()
         if there_ns is not None:
-            event = {**event, "monotonic_ns": there_ns - self._offset(address, time.monotonic_ns()).ns}
+            # It was before now, whatever a generator says.
+            here_ns = there_ns - self._offset(address, now_ns).ns
+            event = {**event, "monotonic_ns": max(0, min(here_ns, now_ns))}
         self._on_event(event)
 
     def _close(self) -> None:

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from prony.errors import HostError
 from prony.model.sandbox import LimitState
@@ -23,6 +22,7 @@ from prony.sandbox.cgroup.probe import Done, probe_limit, run_python
 from prony.sandbox.choice import Absent
 from prony.sandbox.containers.engine import ContainerEngine, working_engines
 from prony.sandbox.containers.image import ensure_image, limit_options, mounts, run_options
+from prony.temporary import temporary_folder
 
 _PYTHON = (sys.executable, "-I", "-S")
 
@@ -90,8 +90,8 @@ def _run_limited(found: FoundEngine, limits: Limits, script: list[str]) -> Done:
 def _run(found: FoundEngine, options: list[str], script: list[str]) -> Done:
     name = f"prony-probe-{secrets.token_hex(4)}"
     # Podman's monitor leaves a file in its working directory when the kernel kills because memory ran out.
-    with TemporaryDirectory(prefix="prony-probe-") as folder:
+    with temporary_folder("probe") as folder:
         try:
-            return run_python([*found.command(name, options), *_PYTHON, *script], folder=folder)
+            return run_python([*found.command(name, options), *_PYTHON, *script], folder=str(folder))
         finally:
             found.engine.remove(name)
