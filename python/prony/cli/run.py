@@ -36,7 +36,7 @@ from prony.cli.settings_option import settings_of
 from prony.cli.talk import say
 from prony.cli.variables import check_variables, refuse_masked, variables
 from prony.errors import ExitCode, UsageError
-from prony.factors import OF_APP, OF_SANDBOX
+from prony.factors import OF_APP, OF_SANDBOX, WORKERS, asks_for_workers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -277,9 +277,6 @@ def study_of(options: RunOptions, known: "Catalog", requests: RequestFiles) -> "
     )
 
 
-_WORKERS = {"workers", "processes", "max_workers"}
-
-
 def _of_cpus(options: RunOptions, plan: "Plan", current: "Current | None") -> tuple[str, ...]:
     """Return for how many CPUs an answer on workers holds, where servers do not have all of them."""
     from prony.host.cpus import available_cpus
@@ -288,10 +285,9 @@ def _of_cpus(options: RunOptions, plan: "Plan", current: "Current | None") -> tu
         return ()
     least, there = min(cpus_of(plan).values()), len(available_cpus())
     said = current.options if current else {}
-    typed = next((said[f"--{key}"] for key in sorted(_WORKERS) if f"--{key}" in said), "")
-    is_asked = any(key.rpartition(".")[2] in _WORKERS for one in plan.subjects() for key in one.levels)
+    typed = next((said[f"--{key}"] for key in sorted(WORKERS) if f"--{key}" in said), "")
     more = typed.isdecimal() and int(typed) > least
-    if least >= there or not (is_asked or more):
+    if least >= there or not (more or asks_for_workers(plan.subjects(), least)):
         return ()
     return (
         f"servers have {least} of {there} CPUs here, and how many workers are best depends on that: "

@@ -48,6 +48,9 @@ def is_of(name: str, pattern: str) -> bool:
     return is_named(name, pattern) or is_named(_WITH_LEVELS.sub("", name), pattern)
 
 
+YOURS = "yours"
+"""The server that is the command by which an app is served today."""
+
 FACTORY_TARGET = "prony_app:app"
 """The target of an app that a factory makes: the same for all servers, each of which would call it in its own
 way.

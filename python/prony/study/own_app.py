@@ -7,11 +7,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.catalog.schema.command import YOURS
 from prony.errors import UsageError
 from prony.model.exchange import Check, Contract, Request
 from prony.model.plan import Plan
-from prony.model.subject import App, Interface
+from prony.model.subject import YOURS, App, Interface
 from prony.study.equal_share import equal_share
 from prony.study_document import WorkloadDocument
 from prony.survey.current import Current

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from prony.analysis.account import are_redirects
 from prony.analysis.steadiness import Steadiness
 from prony.analysis.summary import NOT_STEADY, CellSummary
+from prony.factors import asks_for_workers
 from prony.model.facts import AskedProgram
 from prony.reading.brief import is_of_the_bench
 from prony.reading.cells import coarsest, followed, unknown_pace
@@ -50,10 +51,23 @@ def _generator(reading: Reading) -> Iterator[Judgement]:
 
 
 def _on_its_cpus(reading: Reading) -> Iterator[Judgement]:
-    """Yield for how many CPUs the figures hold, where the generator was on the server's."""
+    """Yield for how many CPUs the figures hold, where the generator was on the server's, or where that is
+    fewer than there are and the question is how many workers.
+    """
+    yield from _for_cpus(reading)
     taken = taken_words(reading)
     if taken and len(reading.placements) == 1:
         yield Judgement("", Tone.PLAIN, text("{}{}, so speeds are bounds", placed_together(reading), taken))
+
+
+def _for_cpus(reading: Reading) -> Iterator[Judgement]:
+    there = reading.fingerprint.fact("cpu", "available")
+    least, at = min(((len(one.server_cpus), k) for k, one in enumerate(reading.placements)), default=(0, 0))
+    if isinstance(there, int) and 0 < least < there and asks_for_workers(reading.plan.subjects(), least):
+        had = Figure(least, count, pointer("placements", at, "server_cpus"))
+        of = counted(Figure(there, count, "/fingerprint/cpu/available"), "CPU")
+        words = "this number of workers is for {} of {}: --share-cpus gives servers all, the generator one"
+        yield Judgement("CPUs", Tone.PLAIN, text(words, had, of))
 
 
 # --- the machine ------------------------------------------------------------------------------------------
@@ -81,10 +95,13 @@ def _machine(reading: Reading) -> Judgement:
 
 def _asked(reading: Reading) -> Iterator[Judgement]:
     """Yield which programs of the machine count as parts of the subjects."""
-    said = [_program(one, pointer("asked", k)) for k, one in enumerate(reading.asked)]
-    if said:
+    asked = [(one, pointer("asked", k)) for k, one in enumerate(reading.asked)]
+    if said := [_program(*one) for one in asked if one[0].name]:
         line = text("{}: part of each figure of CPU, with a role of its own", joined(said, by="; "))
         yield Judgement("asks", Tone.PLAIN, line)
+    if unseen := [_unseen(*one) for one in asked if not one[0].name]:
+        words = "what listens at {} may only be seen by root: CPU and memory are at least what is shown"
+        yield Judgement("asks", Tone.WARNING, text(words, joined(unseen)))
 
 
 def _program(one: AskedProgram, at: str) -> Text:
@@ -94,6 +111,11 @@ def _program(one: AskedProgram, at: str) -> Text:
         return said
     idle = Figure(one.idle_cores, about_percent, at + pointer("idle_cores"))
     return text("{} ({} of a CPU without load is taken off)", said, idle)
+
+
+def _unseen(one: AskedProgram, at: str) -> Text:
+    number = counted(Figure(one.connections, count, at + pointer("connections")), "connection")
+    return text("{} (over up to {})", Name(one.place), number)
 
 
 def _largest_drift(found: Calibrations) -> Figure | None:
