@@ -179,7 +179,7 @@ class _Found:
         how = f"{interface} ({reason})" if reason else f"taken as {interface} (--interface)"
         declared = self.app.dependencies
         needs = f"packages of {declared.source}" if declared else "no packages"
-        needs = "packages as typed" if options.own.requirements or options.own.python else needs
+        needs = "packages as typed" if options.own.has_packages else needs
         return f": {how}; {needs}"
 
 
@@ -230,7 +230,7 @@ def study_of(options: RunOptions, known: "Catalog", requests: RequestFiles) -> "
     fleet = asked_fleet(options.load)
     chosen = reached_by(fleet, chosen, options.load, options.sandbox)
     asked = replace(_plan_options(options, chosen, settings), requests=requests.of_study(options.study or ""))
-    typed = options.own.requirements is not None or options.own.python is not None
+    typed = options.own.has_packages
     found = _found(options, known, declared=typed)
     wishes = () if options.study is not None else _wishes(options, known, found, declared=typed)
     plan, known = _plan(options, known, asked, wishes)

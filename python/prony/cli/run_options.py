@@ -128,7 +128,11 @@ class AppOptions:
         typer.Option(help="The app's requirements, to be installed (the file or lock in the app's folder)."),
     ] = None
     python: Annotated[
-        Path | None, typer.Option(help="Use this virtual environment as it is, and install nothing.")
+        Path | None,
+        typer.Option(
+            help="Use this virtual environment as it is, and install nothing; of a Python outside of one, "
+            "such as python3.14t, build environments for it."
+        ),
     ] = None
     env: Annotated[
         list[str] | None,
@@ -151,6 +155,14 @@ class AppOptions:
     def folder(self) -> Path:
         """The app's folder, as an absolute path without links."""
         return self.folders[0]
+
+    @property
+    def has_packages(self) -> bool:
+        """Whether a file or an environment was typed that says what the app needs."""
+        from prony.catalog.install.interpreter import is_interpreter
+
+        own = self.python is not None and not is_interpreter(expanded(self.python))
+        return own or self.requirements is not None
 
     @property
     def folders(self) -> tuple[Path, ...]:
