@@ -121,6 +121,14 @@ def test_the_app_of_a_folder_below_is_measured_there(planned, folder):
     assert "uvicorn+main" in shown
 
 
+def test_what_an_app_needs_is_read_for_another_interpreter_and_not_for_an_environment(planned, folder):
+    files = {"shop.py": f"import flask\n{APP}", "envs/bin/python": "", "envs/pyvenv.cfg": "", "bare/python": ""}
+    shown, _ = planned(files, "--python", "envs/bin/python")
+    assert shown
+    _, err = planned(files, "--python", "bare/python", status=2)
+    assert "no file of its folder declares that" in err
+
+
 def test_all_missing_variables_are_named_with_what_sets_them(planned, folder):
     files = {"app.py": f"import os\nos.environ['KEY'], os.environ['URL']\n{APP}", ".env": "URL=x\n"}
     _, err = planned(files, status=2)
