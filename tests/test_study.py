@@ -1,6 +1,7 @@
 """A study with environments, sandbox and engine made of paper: blocks, archive, notices, interruptions."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
