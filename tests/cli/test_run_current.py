@@ -106,6 +106,19 @@ def test_a_factory_is_called_by_the_same_module_for_all_servers(planned):
         assert command.endswith("prony_app:app")
 
 
+def test_a_factory_is_given_what_the_command_of_today_gives_it_on_each_server(planned):
+    made = "from flask import Flask\ndef build(name):\n    return Flask(name)\n"
+    files = {"shop.py": made, "requirements.txt": "flask", "Procfile": "web: gunicorn \"shop:build('50% off')\""}
+    shown, _ = planned(files)
+    assert len(shown) == 4
+    for command in shown.values():
+        printed = subprocess.run(["sh", "-c", command[command.index("printf") : command.index(" > ")]], **TEXT)
+        assert printed.stdout == "from shop import build\n\napp = build('50% off')\n"
+
+
+TEXT = {"capture_output": True, "text": True, "check": True}
+
+
 def test_both_interfaces_of_a_project_are_one_study(planned):
     files = {"shop/wsgi.py": APP, "shop/asgi.py": ASYNC, "shop/__init__.py": ""}
     shown, _ = planned(files, "--app", "shop.wsgi", "--servers", "gunicorn,uvicorn,granian")

@@ -128,7 +128,7 @@ TYPED = FACTORY.format(" -> Flask", "app = made_elsewhere()")
 @pytest.mark.parametrize("typed", [".", "stall", "stall:create_app", "stall:create_app()"])
 def test_a_factory_is_no_app_and_says_what_it_makes(source, typed):
     found = surveyed({"stall/__init__.py": source}, typed)
-    assert (found.target, found.interface, found.is_factory) == ("stall:create_app", "wsgi", True)
+    assert (found.target, found.interface, found.call) == ("stall:create_app", "wsgi", "()")
 
 
 @pytest.mark.parametrize(
@@ -143,20 +143,23 @@ def test_a_factory_is_no_app_and_says_what_it_makes(source, typed):
 def test_factories_of_the_usual_frameworks_are_recognised(maker, interface):
     module, _, name = maker.partition(".")
     found = surveyed({"main.py": f"from {module} import {name}\ndef make_app():\n    return {name}('x')\n"})
-    assert (found.target, found.interface, found.is_factory) == ("main:make_app", interface, True)
+    assert (found.target, found.interface, found.call) == ("main:make_app", interface, "()")
 
 
 def test_a_factory_that_another_module_offers_is_one_too():
     found = surveyed(
         {"wsgi.py": "from stall import create_app", "stall/__init__.py": MADE}, "wsgi:create_app"
     )
-    assert (found.interface, found.is_factory) == ("wsgi", True)
+    assert (found.interface, found.call) == ("wsgi", "()")
 
 
 def test_a_function_that_needs_something_is_no_factory():
     files = {"stall.py": "def app(environ, start_response): ...\ndef create_app(config): ...\n"}
-    assert not surveyed(files, "stall:app").is_factory
-    assert not surveyed(files, "stall:create_app").is_factory
+    assert not surveyed(files, "stall:app").call
+    assert not surveyed(files, "stall:create_app").call
+    assert surveyed(files, "stall:create_app('x')").call == "('x')"
+    with pytest.raises(UsageError, match="no call with plain values"):
+        surveyed(files, "stall:create_app(open('x'))")
 
 
 @pytest.mark.parametrize(

@@ -441,7 +441,7 @@ def _found(options: RunOptions, known: "Catalog", *, declared: bool) -> _Found:
     today = _today(options)
     if own.app.endswith(".psgi"):
         return _with_current(_Found(), today, own)
-    named = today.current.target if today.current else ""
+    named = today.current.app if today.current else ""
     command = own.current or "" if today.current is None else ""
     if script := script_of(own.folder, own.app, today.current, declared=declared):
         return _with_current(_Found(script), today, own)

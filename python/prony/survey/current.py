@@ -23,6 +23,7 @@ from prony.survey.configuration import (
     toml_values,
     uwsgi_options,
 )
+from prony.survey.interface import is_literal_call
 from prony.survey.servers import (
     OF_PLACK,
     PASTE,
@@ -39,7 +40,7 @@ from prony.survey.written import Written, written_commands
 
 TYPED = "`--current`"
 
-_TARGET = re.compile(r"(?:(?:wsgi|asgi):)?(?P<target>[A-Za-z_][\w.]*:[A-Za-z_]\w*)(?P<call>\(\))?")
+_TARGET = re.compile(r"(?:(?:wsgi|asgi):)?(?P<target>[A-Za-z_][\w.]*:[A-Za-z_]\w*)(?P<call>\(.*\))?")
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _PYTHON = re.compile(r"python[\d.]*")
 _SCRIPT = re.compile(r"#!.*sh\b")
@@ -73,7 +74,8 @@ class Current:
     program is started with, with placeholders for the app and, where it has one, its address; ``bind``: the
     words of the address. ``options``: by their long names, those of its configuration too.
 
-    ``target``: the app that it serves, as written, or empty; ``is_factory``: that makes the app.
+    ``target``: the app that it serves, as written, or empty; ``call``: that makes the app, with these
+    arguments in parentheses.
     ``left_out``: what of it is not taken over, each in words; ``environment``: variables that its source
     sets, and that are no secrets by their names; ``also``: where else a command stands; ``script``: the
     module that it runs, of a program that serves by itself; ``files``: templates of what it reads in the
@@ -87,12 +89,17 @@ class Current:
     bind: tuple[str, ...]
     options: Mapping[str, str]
     target: str = ""
-    is_factory: bool = False
+    call: str = ""
     left_out: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     also: tuple[str, ...] = ()
     script: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def app(self) -> str:
+        """The app as a user types it: a factory that is given nothing by its name."""
+        return self.target if self.call in ("", "()") else f"{self.target}{self.call}"
 
     def serves(self, target: str) -> bool:
         """Return whether it serves the app ``target``, as far as it names one."""
@@ -263,7 +270,7 @@ class _Reading:
     left_out: list[str] = field(default_factory=list)
     options: dict[str, str] = field(default_factory=dict)
     target: str = ""
-    is_factory: bool = False
+    call: str = ""
 
     def current(self) -> Current | None:
         server = SERVERS.get(self.command.program)
@@ -325,7 +332,7 @@ class _Reading:
             bind=bind,
             options=self.options,
             target=self.target,
-            is_factory=self.is_factory,
+            call=self.call,
         )
 
     def _of_server(self, server: ServerCommand) -> Current | None:
@@ -355,7 +362,7 @@ class _Reading:
             return
         if option.name in server.app | server.factory:
             self.options[option.name] = option.value
-            self.is_factory = self.is_factory or option.name in server.factory
+            self.call = self.call or ("()" if option.name in server.factory else "")
             return
         if any("{" in _VARIABLE.sub("", word) or "}" in _VARIABLE.sub("", word) for word in option.words):
             self.left_out.append(f"{shown}, whose braces Prony does not pass on")
@@ -389,10 +396,10 @@ class _Reading:
         return f"{name}{equals}{value}"
 
     def _positional(self, word: str) -> None:
-        match = _TARGET.fullmatch(word)
+        match = _target(word)
         if match and not self.target:
             self.target = match["target"]
-            self.is_factory = self.is_factory or bool(match["call"])
+            self.call = match["call"] or self.call
             self.kept.append("{interface}:{app}" if match.start("target") else "{app}")
         elif word.endswith(".psgi"):
             self.kept.append(_PSGI_APP)
@@ -457,8 +464,8 @@ class _Reading:
         called = said.get("--callable", "application")
         if module:
             target = module if ":" in module else f"{module}:{called}"
-            match = _TARGET.fullmatch(target)
-            self.target, self.is_factory = (match["target"], bool(match["call"])) if match else ("", False)
+            match = _target(target)
+            self.target, self.call = (match["target"], match["call"] or "") if match else ("", "")
         http = next((name for name in ("http", "http11-socket", "http-socket") if f"--{name}" in said), "")
         if not http:
             self.left_out.append("uWSGI's own protocol, for a frontend: it is measured over HTTP/1.1")
@@ -547,6 +554,11 @@ _PSGI_APP = "{app_dir}/{app}"
 _UWSGI_FILES = (".ini", ".yaml", ".yml", ".json", ".xml")
 _UWSGI_NAMED = ("--ini", "--yaml", "-y", "--json", "-j", "--xml", "-x")
 _UVICORN_WORKER = re.compile(r"(?:uvicorn\.workers|uvicorn_worker)\..*")
+
+
+def _target(word: str) -> re.Match[str] | None:
+    match = _TARGET.fullmatch(word)
+    return match if match and (match["call"] is None or is_literal_call(match["call"])) else None
 
 
 def _gunicorn_entry(options: Mapping[str, str]) -> str:

@@ -15,7 +15,14 @@ from difflib import get_close_matches
 from prony.errors import UsageError
 from prony.model.subject import Interface
 from prony.survey.dependencies import DECLARING, Dependencies, find_dependencies, foreign_imports
-from prony.survey.interface import CALLABLES, FACTORIES, bound_names, find_factory, find_interface
+from prony.survey.interface import (
+    CALLABLES,
+    FACTORIES,
+    bound_names,
+    find_factory,
+    find_interface,
+    is_literal_call,
+)
 from prony.survey.sources import Folder, Module, Names, Read, Sources, no_names
 from prony.survey.variables import NeededVariable, names_of_env_file, needed_variables
 from prony.survey.written import only_place, places_below
@@ -49,9 +56,10 @@ def target_of_project(read: Read) -> str | None:
 class Survey:
     """What was found. ``interface`` null: the source does not say; ``reason``: by what it was recognised.
 
-    ``root``: the folder, in the app's, at which its imports begin. ``is_factory``: the target makes the app.
-    ``others``: the project's targets of other interfaces. ``needed``: the variables without which it cannot
-    be imported; ``offered``: the names in its `.env`. ``dependencies`` null: none are declared.
+    ``root``: the folder, in the app's, at which its imports begin. ``call``: the target makes the app, called
+    with these arguments in parentheses. ``others``: the project's targets of other interfaces. ``needed``:
+    the variables without which it cannot be imported; ``offered``: the names in its `.env`. ``dependencies``
+    null: none are declared.
     ``environment``: the variables that the app needs and that another file of its folder sets.
     """
 
@@ -59,7 +67,7 @@ class Survey:
     interface: Interface | None
     reason: str
     root: str = ""
-    is_factory: bool = False
+    call: str = ""
     others: Mapping[Interface, str] = field(default_factory=dict)
     needed: tuple[NeededVariable, ...] = ()
     offered: tuple[str, ...] = ()
@@ -81,7 +89,7 @@ def is_python_target(typed: str, read: Read, named: str = "", names: Names = no_
         return _target_of_folder(Sources(read, names), named) is not None
     if typed == "manage.py":
         return True
-    name, colon, attribute = typed.removesuffix("()").partition(":")
+    name, colon, attribute = typed.partition("(")[0].partition(":")
     name = name if colon else _module_name(name)
     parts = (*name.split("."), *(attribute.split(".") if colon else ()))
     return all(part.isidentifier() for part in parts) and (bool(colon) or Sources(read).has(parts[0]))
@@ -129,8 +137,11 @@ def survey_app(
     module = sources.module(name)
     if module is None:
         return Survey(typed, None, "", dependencies=None if declared else _declared(read))
-    target = f"{name}:{_attribute(module, attribute.removesuffix('()'))}"
-    factory = find_factory(sources, target)
+    attribute, opened, rest = attribute.partition("(")
+    if opened and not is_literal_call(f"({rest}"):
+        raise UsageError(f"`{typed}` is no call with plain values; expected such as `shop:create_app('live')`")
+    target = f"{name}:{_attribute(module, attribute)}"
+    factory = find_factory(sources, target, is_given=bool(opened))
     found = factory.found if factory else find_interface(sources, target)
     dependencies = None if declared else _declared(read)
     if dependencies is None and not declared:
@@ -141,7 +152,7 @@ def survey_app(
         interface=found.interface if found else None,
         reason=found.reason if found else "",
         root=module.root,
-        is_factory=factory is not None,
+        call=(f"({rest}" if opened else "()") if factory else "",
         others=_others(sources, module, found.interface) if found else {},
         dependencies=dependencies,
         environment=environment,

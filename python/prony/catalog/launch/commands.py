@@ -74,10 +74,14 @@ def command_for_user(  # noqa: PLR0913, PLR0917
     files = "" if is_own else _written_files(entry, subject, port=port)
     own = rendered(entry, values, entry.environment) if is_own else {}
     made = "".join(
-        f"printf {shlex.quote(text.replace(chr(10), chr(92) + 'n'))} > {name} && "
+        f"printf {shlex.quote(_for_printf(text))} > {name} && "
         for name, text in {**factory_files(subject.app), **own}.items()
     )
     return f"cd {shlex.quote(folder)} && {files}{made}{shown}{shlex.join(words)}"
+
+
+def _for_printf(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "%%").replace("\n", "\\n")
 
 
 def frontend_command_for_user(
