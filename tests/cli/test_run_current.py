@@ -1,6 +1,7 @@
 """What runs today is the first server of a user's own app, and the others get as much as it has."""
 
 import re
+import subprocess
 
 import pytest
 
