@@ -107,6 +107,27 @@ def test_a_factory_is_called_by_the_same_module_for_all_servers(planned):
         assert command.endswith("prony_app:app")
 
 
+def test_imports_begin_where_the_command_of_today_changes_to(planned):
+    files = {"shop/web.py": APP, "shop/pages.py": "", "Procfile": "web: gunicorn --chdir shop web:app"}
+    shown, _ = planned(files)
+    assert shown["yours+web"].endswith("--chdir shop web:app")
+    assert "PYTHONPATH=shop" in shown["waitress+web"]
+
+
+def test_of_a_folder_that_a_dockerfile_lays_at_its_workdir_all_is_found(planned, folder):
+    docker = "FROM python\nWORKDIR /srv\nCOPY needs/live.txt /tmp/\nRUN pip install -r /tmp/live.txt\nCOPY code/ .\n"
+    files = {
+        "Dockerfile": f'{docker}CMD ["gunicorn", "-c", "conf.py", "web:app"]',
+        "code/web.py": f"import flask\n{APP}",
+        "code/conf.py": "workers = 3\n",
+        "needs/live.txt": "flask\n",
+    }
+    shown, err = planned(files)
+    assert f"the app is in {folder / 'code'}" in err
+    assert shown["yours+web"].endswith("-c conf.py web:app")
+    assert "the others get 3 processes" in err
+
+
 def test_a_factory_is_given_what_the_command_of_today_gives_it_on_each_server(planned):
     made = "from flask import Flask\ndef build(name):\n    return Flask(name)\n"
     files = {"shop.py": made, "requirements.txt": "flask", "Procfile": "web: gunicorn \"shop:build('50% off')\""}

@@ -277,12 +277,12 @@ def test_the_app_in_python_of_a_folder_is_found(files, target):
     files = {**files, "requirements.txt": "flask"}
     today = find_current(folder(files), ReadingAid()).current
     named = today.target if today else ""
-    assert is_python_target(".", files.get, named)
+    assert is_python_target(".", Sources(files.get), named)
     assert survey_app(".", files.get, named=named).target == target
 
 
 def test_a_folder_without_an_app_in_python_has_none():
-    assert not is_python_target(".", {"shop.py": "", "app.py": "import os\n"}.get)
+    assert not is_python_target(".", Sources({"shop.py": "", "app.py": "import os\n"}.get))
 
 
 @pytest.mark.parametrize("typed", ["shop", "shop.py", "../shop.js", "/srv/shop.js", "no.php"])

@@ -441,7 +441,7 @@ def _found(options: RunOptions, known: "Catalog", *, declared: bool) -> _Found:
     today = _today(options)
     if own.app.endswith(".psgi"):
         return _with_current(_Found(), today, own)
-    named = today.current.app if today.current else ""
+    named, root = (today.current.app, today.current.root) if today.current else ("", "")
     command = own.current or "" if today.current is None else ""
     if script := script_of(own.folder, own.app, today.current, declared=declared):
         return _with_current(_Found(script), today, own)
@@ -452,7 +452,7 @@ def _found(options: RunOptions, known: "Catalog", *, declared: bool) -> _Found:
     if program is not None:
         refuse_options_of_servers(options.typed, own.app, program.source)
         return _Found(program=program)
-    return _with_current(_Found(survey_of(own.folder, own.app, declared=declared, named=named)), today, own)
+    return _with_current(_Found(survey_of(own.folder, own.app, declared=declared, named=named, root=root)), today, own)
 
 
 def _today(options: RunOptions) -> "FoundCurrent":

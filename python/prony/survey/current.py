@@ -28,6 +28,7 @@ from prony.survey.servers import (
     OF_PLACK,
     PASTE,
     PATHS,
+    ROOTS,
     SERVERS,
     TOOL_ALIASES,
     TOOL_FLAGS,
@@ -79,7 +80,7 @@ class Current:
     ``left_out``: what of it is not taken over, each in words; ``environment``: variables that its source
     sets, and that are no secrets by their names; ``also``: where else a command stands; ``script``: the
     module that it runs, of a program that serves by itself; ``files``: templates of what it reads in the
-    place of a file with an address.
+    place of a file with an address; ``root``: the folder, in the app's, where it begins imports.
     """
 
     source: str
@@ -95,6 +96,7 @@ class Current:
     also: tuple[str, ...] = ()
     script: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
+    root: str = ""
 
     @property
     def app(self) -> str:
@@ -281,6 +283,7 @@ class _Reading:
         said = f"{', '.join(f'`{name}`' for name in kept_back)}: --env NAME=value passes a variable"
         return replace(
             found,
+            root=self._root(),
             left_out=(
                 *self.command.left_out,
                 *self.left_out,
@@ -289,6 +292,10 @@ class _Reading:
             ),
             environment=passed,
         )
+
+    def _root(self) -> str:
+        said = next((self.options[name] for name in ROOTS if name in self.options), "")
+        return "" if said.startswith("/") else said.removeprefix("./").strip("/").removeprefix(".")
 
     def _environment(self) -> tuple[dict[str, str], list[str]]:
         """Return the variables of the command's source that all servers get, and the names of the others."""

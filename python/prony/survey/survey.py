@@ -81,18 +81,18 @@ _NO_APPS = ("conftest", "setup", "manage", "fabfile", "noxfile", "tasks")
 _NO_PACKAGES = ("tests", "test", "docs", "node_modules", "migrations", "scripts", "venv", "env")
 
 
-def is_python_target(typed: str, read: Read, named: str = "", names: Names = no_names) -> bool:
+def is_python_target(typed: str, sources: Sources, named: str = "") -> bool:
     """Return whether what was typed can name an app in Python in this folder; ``named``: the one that its
     command of today names.
     """
     if typed == ".":
-        return _target_of_folder(Sources(read, names), named) is not None
+        return _target_of_folder(sources, named) is not None
     if typed == "manage.py":
         return True
     name, colon, attribute = typed.partition("(")[0].partition(":")
     name = name if colon else _module_name(name)
     parts = (*name.split("."), *(attribute.split(".") if colon else ()))
-    return all(part.isidentifier() for part in parts) and (bool(colon) or Sources(read).has(parts[0]))
+    return all(part.isidentifier() for part in parts) and (bool(colon) or sources.has(parts[0]))
 
 
 def folder_of_app(folder: Folder, named: str) -> str | None:
@@ -119,31 +119,31 @@ def _has_app(folder: Folder) -> bool:
 
 
 def survey_app(
-    typed: str, read: Read, *, declared: bool = False, named: str = "", names: Names = no_names
+    typed: str, read: Read, *, declared: bool = False, named: str = "", names: Names = no_names, root: str = ""
 ) -> Survey:
     """Return what the folder says of the app ``typed``: ``module:attribute``, a module alone, Django's
     ``manage.py``, or ``.`` for what the folder has.
 
     ``declared``: something else says what the app needs; ``named``: the app that the folder's command of
-    today names, which stands for the folder.
+    today names, which stands for the folder; ``root``: the folder in it where that command begins imports.
 
     *Errors*: UsageError for a module or an attribute that is not there, or for an app that imports what
     nothing declares.
     """
-    sources = Sources(read, names)
+    sources = Sources(read, names, root)
     typed = _whole(typed, sources, named)
     name, _, attribute = typed.partition(":")
     name = name if ":" in typed else _module_name(name)
     module = sources.module(name)
     if module is None:
-        return Survey(typed, None, "", dependencies=None if declared else _declared(read))
+        return Survey(typed, None, "", dependencies=None if declared else _declared(read, sources.root))
     attribute, opened, rest = attribute.partition("(")
     if opened and not is_literal_call(f"({rest}"):
         raise UsageError(f"`{typed}` is no call with plain values; expected such as `shop:create_app('live')`")
     target = f"{name}:{_attribute(module, attribute)}"
     factory = find_factory(sources, target, is_given=bool(opened))
     found = factory.found if factory else find_interface(sources, target)
-    dependencies = None if declared else _declared(read)
+    dependencies = None if declared else _declared(read, sources.root)
     if dependencies is None and not declared:
         _refuse_undeclared(sources, name)
     environment = _settings(read, module)
@@ -161,13 +161,13 @@ def survey_app(
     )
 
 
-def survey_script(script: str, read: Read, *, declared: bool = False) -> Survey:
+def survey_script(script: str, sources: Sources, *, declared: bool = False) -> Survey:
     """Return what the folder says of a program in Python that listens on a port itself, by its module.
 
     *Errors*: UsageError for one that imports what nothing declares.
     """
-    sources = Sources(read)
-    dependencies = None if declared else _declared(read)
+    read = sources.read
+    dependencies = None if declared else _declared(read, sources.root)
     if dependencies is None and not declared:
         _refuse_undeclared(sources, script)
     return Survey(
@@ -181,12 +181,12 @@ def survey_script(script: str, read: Read, *, declared: bool = False) -> Survey:
 
 
 # A project's folder, with its sources in `src/package` at most.
-_ABOVE = ("", "../", "../../")
+_ABOVE = ("../", "../../")
 
 
-def _declared(read: Read) -> Dependencies | None:
-    """Return what the folder declares, else one above it, but none above its repository."""
-    for above in _ABOVE:
+def _declared(read: Read, root: str) -> Dependencies | None:
+    """Return what the folder declares, else ``root`` in it, else one above it, but none above its repository."""
+    for above in (*([f"{root}/"] if root else ()), "", *_ABOVE):
         if found := find_dependencies(_under(read, above)):
             file = None if found.file is None else f"{above}{found.file}"
             return replace(found, source=f"{above}{found.source}", file=file)
