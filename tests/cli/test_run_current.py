@@ -115,12 +115,12 @@ def test_imports_begin_where_the_command_of_today_changes_to(planned):
 
 
 def test_of_a_folder_that_a_dockerfile_lays_at_its_workdir_all_is_found(planned, folder):
-    docker = "FROM python\nWORKDIR /srv\nCOPY needs/live.txt /tmp/\nRUN pip install -r /tmp/live.txt\nCOPY code/ .\n"
+    docker = "FROM python\nWORKDIR /srv\nCOPY needs/x.txt /a/\nRUN pip install -r /a/x.txt\nCOPY code/ .\n"
     files = {
         "Dockerfile": f'{docker}CMD ["gunicorn", "-c", "conf.py", "web:app"]',
         "code/web.py": f"import flask\n{APP}",
         "code/conf.py": "workers = 3\n",
-        "needs/live.txt": "flask\n",
+        "needs/x.txt": "flask\n",
     }
     shown, err = planned(files)
     assert f"the app is in {folder / 'code'}" in err
@@ -130,15 +130,17 @@ def test_of_a_folder_that_a_dockerfile_lays_at_its_workdir_all_is_found(planned,
 
 def test_a_factory_is_given_what_the_command_of_today_gives_it_on_each_server(planned):
     made = "from flask import Flask\ndef build(name):\n    return Flask(name)\n"
-    files = {"shop.py": made, "requirements.txt": "flask", "Procfile": "web: gunicorn \"shop:build('50% off')\""}
+    files = {
+        "shop.py": made,
+        "requirements.txt": "flask",
+        "Procfile": "web: gunicorn \"shop:build('50% off')\"",
+    }
     shown, _ = planned(files)
     assert len(shown) == 4
     for command in shown.values():
-        printed = subprocess.run(["sh", "-c", command[command.index("printf") : command.index(" > ")]], **TEXT)
+        line = command[command.index("printf") : command.index(" > ")]
+        printed = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True)
         assert printed.stdout == "from shop import build\n\napp = build('50% off')\n"
-
-
-TEXT = {"capture_output": True, "text": True, "check": True}
 
 
 def test_both_interfaces_of_a_project_are_one_study(planned):
@@ -157,7 +159,12 @@ def test_the_app_of_a_folder_below_is_measured_there(planned, folder):
 
 
 def test_what_an_app_needs_is_read_for_another_interpreter_and_not_for_an_environment(planned, folder):
-    files = {"shop.py": f"import flask\n{APP}", "envs/bin/python": "", "envs/pyvenv.cfg": "", "bare/python": ""}
+    files = {
+        "shop.py": f"import flask\n{APP}",
+        "envs/bin/python": "",
+        "envs/pyvenv.cfg": "",
+        "bare/python": "",
+    }
     shown, _ = planned(files, "--python", "envs/bin/python")
     assert shown
     _, err = planned(files, "--python", "bare/python", status=2)

@@ -260,7 +260,10 @@ def test_a_factory_is_recognised_by_how_it_is_called():
     assert typed("uvicorn --factory stall:create_app").call == "()"
     assert typed("waitress-serve --call stall:create_app").call == "()"
     assert not typed("gunicorn stall:app").call
-    assert typed("""gunicorn "stall:create_app('live', debug=False)\"""").app == "stall:create_app('live', debug=False)"
+    assert (
+        typed("""gunicorn "stall:create_app('live', debug=False)\"""").app
+        == "stall:create_app('live', debug=False)"
+    )
     # Gunicorn evaluates no other call.
     assert typed("gunicorn 'stall:create_app(os.getcwd())'").target == ""
 

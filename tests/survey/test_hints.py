@@ -52,9 +52,13 @@ def test_a_symptom_has_the_hint_of_its_row(name):
 
 
 def test_what_lies_beside_the_apps_folder_in_tmp_is_no_file_that_servers_lack():
-    refusal = Refusal("FileNotFoundError: No such file or directory: '/tmp/shop/menu'", folder="/tmp/shop/web")
+    refusal = Refusal(
+        "FileNotFoundError: No such file or directory: '/tmp/shop/menu'", folder="/tmp/shop/web"
+    )
     assert hint_for(refusal).name == "another folder"
-    assert "--env FILE=/tmp/menu," in hint_for(replace(refusal, folder="/srv", text=f"{NO_FILE} /tmp/menu")).text
+    assert (
+        "--env FILE=/tmp/menu," in hint_for(replace(refusal, folder="/srv", text=f"{NO_FILE} /tmp/menu")).text
+    )
 
 
 NO_FILE = "fopen(): No such file or directory:"

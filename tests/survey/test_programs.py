@@ -7,7 +7,7 @@ import pytest
 from prony.errors import UsageError
 from prony.survey.current import ReadingAid, find_current
 from prony.survey.programs import find_program, is_program, program_below
-from prony.survey.sources import Folder
+from prony.survey.sources import Folder, Sources
 from prony.survey.survey import is_python_target, survey_app
 from prony.survey.written import composed
 
@@ -278,7 +278,7 @@ def test_the_app_in_python_of_a_folder_is_found(files, target):
     today = find_current(folder(files), ReadingAid()).current
     named = today.target if today else ""
     assert is_python_target(".", Sources(files.get), named)
-    assert survey_app(".", files.get, named=named).target == target
+    assert survey_app(".", Sources(files.get), named=named).target == target
 
 
 def test_a_folder_without_an_app_in_python_has_none():

@@ -452,7 +452,9 @@ def _found(options: RunOptions, known: "Catalog", *, declared: bool) -> _Found:
     if program is not None:
         refuse_options_of_servers(options.typed, own.app, program.source)
         return _Found(program=program)
-    return _with_current(_Found(survey_of(own.folder, own.app, declared=declared, named=named, root=root)), today, own)
+    return _with_current(
+        _Found(survey_of(own.folder, own.app, declared=declared, named=named, root=root)), today, own
+    )
 
 
 def _today(options: RunOptions) -> "FoundCurrent":

@@ -135,7 +135,7 @@ def files_order(launch: Launch, user: RunAs, folder: Path, *, isolated: bool, hi
     """
     generators = own_folder(generator_folder(folder), generator_for(user), 0o700)
     unseen = [generators, *archives_beside(hidden), *(_homes(launch, user) if isolated else ())]
-    own = {"writable": [str(folder)], "hidden": [str(one) for one in unseen]}
+    own: Json = {"writable": [str(folder)], "hidden": [str(one) for one in unseen]}
     own |= _layer(launch, folder, own["hidden"])
     own["read_only"] = ["/"] if isolated else [str(one) for one in (user.cache, _GROUPS) if one.is_dir()]
     sockets = [] if isolated else [_SOCKETS.read_text(errors="replace")]

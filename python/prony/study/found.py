@@ -102,10 +102,10 @@ def survey_of(
 
     *Errors*: UsageError as `survey_app`.
     """
-    read, names = _reader(folder), partial(_names, folder)
-    if not is_python_target(typed, Sources(read, names, root), named):
+    sources = Sources(_reader(folder), partial(_names, folder), root)
+    if not is_python_target(typed, sources, named):
         return None
-    return survey_app(typed, read, declared=declared, named=named, names=names, root=root)
+    return survey_app(typed, sources, declared=declared, named=named)
 
 
 @_in_time

@@ -141,7 +141,12 @@ def _with_current(
     from prony.catalog.schema.loader import with_server
 
     interface = next(
-        (one for one, target in app.targets.items() if current.serves(app.factory.partition("(")[0] or target)), None
+        (
+            one
+            for one, target in app.targets.items()
+            if current.serves(app.factory.partition("(")[0] or target)
+        ),
+        None,
     )
     view = with_server(view, current_entry(current, view.servers, interface or next(iter(app.targets))))
     # The name of a variant says another number of processes than it would have.

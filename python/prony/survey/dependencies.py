@@ -163,7 +163,7 @@ _COPIED = re.compile(r"^(?:COPY|ADD)[ \t]+(?P<words>[^\n]+)$", re.MULTILINE)
 
 
 def _installed(read: Read) -> Iterator[str]:
-    """Yield the files that a Dockerfile installs: as it names them, else as they lie before it copies them."""
+    """Yield the files that a Dockerfile installs: as it names them, and as they lie before it copies them."""
     text = (read("Dockerfile") or "").replace("\\\n", " ")
     copied = [word for found in _COPIED.finditer(text) for word in found["words"].split()]
     for found in _INSTALLED.finditer(text):

@@ -58,8 +58,8 @@ class Module:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The modules that ``read`` finds, below the app's folder, its ``src``, or its folder ``root``. ``names``:
-    what its folders hold.
+    """The modules that ``read`` finds, below the app's folder, its ``src``, or its folder ``root``.
+    ``names``: what its folders hold.
     """
 
     read: Read

@@ -1,7 +1,7 @@
 """All that an app's folder says, for one run. Pure.
 
 >>> files = {"shop.py": "from flask import Flask\\napp = Flask('shop')", "requirements.txt": "flask"}
->>> found = survey_app("shop", files.get)
+>>> found = survey_app("shop", Sources(files.get))
 >>> found.target, found.interface.value, found.dependencies.source
 ('shop:app', 'wsgi', 'requirements.txt')
 """
@@ -23,7 +23,7 @@ from prony.survey.interface import (
     find_interface,
     is_literal_call,
 )
-from prony.survey.sources import Folder, Module, Names, Read, Sources, no_names
+from prony.survey.sources import Folder, Module, Read, Sources
 from prony.survey.variables import NeededVariable, names_of_env_file, needed_variables
 from prony.survey.written import only_place, places_below
 
@@ -118,19 +118,17 @@ def _has_app(folder: Folder) -> bool:
     return _target_of_folder(Sources(folder.read, folder.names), "") is not None
 
 
-def survey_app(
-    typed: str, read: Read, *, declared: bool = False, named: str = "", names: Names = no_names, root: str = ""
-) -> Survey:
+def survey_app(typed: str, sources: Sources, *, declared: bool = False, named: str = "") -> Survey:
     """Return what the folder says of the app ``typed``: ``module:attribute``, a module alone, Django's
     ``manage.py``, or ``.`` for what the folder has.
 
     ``declared``: something else says what the app needs; ``named``: the app that the folder's command of
-    today names, which stands for the folder; ``root``: the folder in it where that command begins imports.
+    today names, which stands for the folder.
 
     *Errors*: UsageError for a module or an attribute that is not there, or for an app that imports what
     nothing declares.
     """
-    sources = Sources(read, names, root)
+    read = sources.read
     typed = _whole(typed, sources, named)
     name, _, attribute = typed.partition(":")
     name = name if ":" in typed else _module_name(name)
@@ -139,7 +137,9 @@ def survey_app(
         return Survey(typed, None, "", dependencies=None if declared else _declared(read, sources.root))
     attribute, opened, rest = attribute.partition("(")
     if opened and not is_literal_call(f"({rest}"):
-        raise UsageError(f"`{typed}` is no call with plain values; expected such as `shop:create_app('live')`")
+        raise UsageError(
+            f"`{typed}` is no call with plain values; expected such as `shop:create_app('live')`"
+        )
     target = f"{name}:{_attribute(module, attribute)}"
     factory = find_factory(sources, target, is_given=bool(opened))
     found = factory.found if factory else find_interface(sources, target)
@@ -185,7 +185,9 @@ _ABOVE = ("../", "../../")
 
 
 def _declared(read: Read, root: str) -> Dependencies | None:
-    """Return what the folder declares, else ``root`` in it, else one above it, but none above its repository."""
+    """Return what ``root`` in the folder declares, else the folder, else one above it, but none above its
+    repository.
+    """
     for above in (*([f"{root}/"] if root else ()), "", *_ABOVE):
         if found := find_dependencies(_under(read, above)):
             file = None if found.file is None else f"{above}{found.file}"

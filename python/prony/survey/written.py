@@ -42,7 +42,7 @@ _VARIABLE = re.compile(r"[A-Za-z_]\w*")
 class Written:
     """A command as it stands in ``source``. ``text``: for a shell to read; ``environment``: the variables
     that the same place sets. ``base``: the folder where the app lies there, or empty. ``remarks``: what else
-    of that place is not taken over. ``laid``: the folder whose content lies at ``base`` there; empty: all.
+    of that place is not taken over. ``laid``: the folder whose content lies at ``base``; empty: all.
     """
 
     source: str

@@ -138,7 +138,9 @@ def test_for_a_users_own_interpreter_an_environment_is_built(catalog, user):
 
 
 def test_what_is_no_python_builds_nothing(catalog, user):
-    found = prepared(user, EnvironmentRequest("x", catalog.server("waitress"), python=Path("/bin/true")))[0]["x"]
+    found = prepared(user, EnvironmentRequest("x", catalog.server("waitress"), python=Path("/bin/true")))[0][
+        "x"
+    ]
     assert isinstance(found, Unavailable)
     assert found.reason == "the users who build and run servers cannot run `/bin/true` as Python"
 

@@ -167,10 +167,7 @@ class Builder:
         lacking = (() if own else missing(request.server.needs, find_system())) or absent
         if lacking:
             return _needs(request, lacking)
-        if own:
-            found = self._own(request, install, own)
-        else:
-            found = self._locked(request, install, given, on_build)
+        found = self._own(request, install, own) if own else self._locked(request, install, given, on_build)
         if install.prony and isinstance(found, Environment):
             found = replace(found, prony=own_parts(self._user), version=prony_version())
         if isinstance(found, Unavailable) or install.version is None:

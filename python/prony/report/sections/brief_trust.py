@@ -54,19 +54,20 @@ def _on_its_cpus(reading: Reading) -> Iterator[Judgement]:
     """Yield for how many CPUs the figures hold, where the generator was on the server's, or where that is
     fewer than there are and the question is how many workers.
     """
-    yield from _for_cpus(reading)
+    yield from for_cpus(reading)
     taken = taken_words(reading)
     if taken and len(reading.placements) == 1:
         yield Judgement("", Tone.PLAIN, text("{}{}, so speeds are bounds", placed_together(reading), taken))
 
 
-def _for_cpus(reading: Reading) -> Iterator[Judgement]:
+def for_cpus(reading: Reading) -> Iterator[Judgement]:
+    """Yield for how many of the CPUs an answer on workers holds, where that is not for all."""
     there = reading.fingerprint.fact("cpu", "available")
     least, at = min(((len(one.server_cpus), k) for k, one in enumerate(reading.placements)), default=(0, 0))
     if isinstance(there, int) and 0 < least < there and asks_for_workers(reading.plan.subjects(), least):
         had = Figure(least, count, pointer("placements", at, "server_cpus"))
         of = counted(Figure(there, count, "/fingerprint/cpu/available"), "CPU")
-        words = "this number of workers is for {} of {}: --share-cpus gives servers all, the generator one"
+        words = "the answer is for {} of {}: --share-cpus gives servers all of them"
         yield Judgement("CPUs", Tone.PLAIN, text(words, had, of))
 
 
