@@ -128,6 +128,27 @@ def test_of_a_folder_that_a_dockerfile_lays_at_its_workdir_all_is_found(planned,
     assert "the others get 3 processes" in err
 
 
+def test_a_configuration_that_is_a_module_is_read(planned):
+    files = {
+        "shop.py": APP,
+        "conf/live.py": "workers = 3\n",
+        "Procfile": "web: gunicorn -c python:conf.live shop:app",
+    }
+    shown, err = planned(files)
+    assert shown["yours+shop"].endswith("-c python:conf.live shop:app")
+    assert "the others get 3 processes" in err
+
+
+def test_the_psgi_file_of_the_command_of_today_is_the_app(planned):
+    files = {
+        "bin/www.psgi": "",
+        "a.psgi": "",
+        "tea.service": "[Service]\nExecStart=/usr/bin/starman -l :5 bin/www.psgi",
+    }
+    shown, _ = planned(files)
+    assert shown["yours+www"].endswith("bin/www.psgi")
+
+
 def test_a_factory_is_given_what_the_command_of_today_gives_it_on_each_server(planned):
     made = "from flask import Flask\ndef build(name):\n    return Flask(name)\n"
     files = {

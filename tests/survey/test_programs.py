@@ -336,3 +336,29 @@ def test_of_several_folders_with_programs_one_must_be_named():
 )
 def test_a_package_json_is_a_program_if_it_says_what_starts(manifest, files, is_one):
     assert is_program(folder({"package.json": package(**manifest), **dict.fromkeys(files, "")})) is is_one
+
+
+def test_of_several_programs_in_go_the_one_that_runs_today_is_meant():
+    files = {
+        "go.mod": "module quotes",
+        "cmd/quotesd/main.go": GO,
+        "cmd/load/main.go": GO,
+        "quotes.service": "[Service]\nExecStart=/usr/local/bin/quotesd -listen 127.0.0.1:7070 -size 512\n",
+    }
+    found = find_program(".", folder(files))
+    assert found.command == ("{build}/server", "-listen", "{host}:{port}", "-size", "512")
+    assert found.build[0][-1] == "./cmd/quotesd"
+
+
+def test_a_folder_whose_dockerfile_starts_php_in_a_folder_below_is_the_program():
+    command = 'FROM php\nCMD ["php", "-S", "0.0.0.0:8080", "-t", "htdocs", "htdocs/index.php"]'
+    whole = folder({"Dockerfile": command, "htdocs/index.php": ""})
+    assert is_program(whole)
+    assert find_program(".", whole).command == (
+        "{php}",
+        "-S",
+        "{host}:{port}",
+        "-t",
+        "htdocs",
+        "htdocs/index.php",
+    )

@@ -31,7 +31,7 @@ from prony.report.findings import finding_words, shared_words
 from prony.report.forms import count, digits
 from prony.report.sections.answer import is_limited, leader_words, limited_ties
 from prony.report.sections.brief_table import brief_table, shared_app
-from prony.report.sections.brief_trust import for_cpus, trust_lines
+from prony.report.sections.brief_trust import trust_lines
 from prony.report.sections.claims import claim_counts, failed_claims
 from prony.report.sections.head import measured_words, warnings
 from prony.report.sections.limits import placed
@@ -57,8 +57,7 @@ def limit_lines(reading: Reading, brief: Brief, most: int | None, where: str) ->
     rank. ``most``: how many, null for what a screen has room for; ``where``: the others are.
     """
     lines = [*_diagnoses(brief), *_faults(brief), *_limits(brief), *_unmeasured(reading)]
-    others = len(brief.rows) + len(brief.elsewhere) + len(tuple(for_cpus(reading)))
-    most = most or max(_LEAST, _ROOM - others)
+    most = most or max(_LEAST, _ROOM - len(brief.rows) - len(brief.elsewhere))
     shown = lines if len(lines) <= most else lines[: most - 1]
     for k, (tone, words) in enumerate(shown):
         yield Judgement("" if k else "limits", tone, words, least_lines=1 if k else _FIRST_LINES)

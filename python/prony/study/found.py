@@ -1,6 +1,7 @@
 """Reads the folder of a user's app for what it says of the app. Must not know what that means."""
 
 import os
+import re
 from collections.abc import Callable
 from functools import cache, partial, wraps
 from pathlib import Path
@@ -13,7 +14,7 @@ from prony.survey.current import Current, FoundCurrent, ReadingAid, find_current
 from prony.survey.programs import find_program, is_program, program_below
 from prony.survey.sources import Folder, Program, Sources
 from prony.survey.survey import Survey, folder_of_app, is_python_target, survey_app, survey_script
-from prony.survey.written import Written, commands_for, laid_below
+from prony.survey.written import Written, commands_for, laid_below, written_commands
 from prony.trees import content
 from prony.units import MIB
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 # No source or lock of an app is larger, and a file that only looks like one must not fill the memory.
 _LARGEST_BYTES = 16 * MIB
 _LONGEST_S = 9.0
+
+_PSGI = re.compile(r"(?<![\w/])[\w.-][\w./-]*\.psgi\b")
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -82,12 +85,14 @@ def app_folder(folder: Path, typed: str) -> Path:
 
 
 def psgi_of(folder: Path) -> str:
-    """Return the PSGI application of a folder; empty: it has none.
+    """Return the PSGI application of a folder, that of its command of today first; empty: it has none.
 
     *Source*: Plack::Runner; Dancer2::Cookbook.
     """
     there = [name for name in _names(folder, "") if name.endswith(".psgi")]
-    files = ["app.psgi", *(there if len(there) == 1 else ()), "bin/app.psgi"]
+    texts = (one.text for one in written_commands(_folder(folder)))
+    started = [name for text in texts for name in _PSGI.findall(text) if ".." not in name.split("/")]
+    files = [*started, "app.psgi", *(there if len(there) == 1 else ()), "bin/app.psgi"]
     return next((name for name in files if (folder / name).is_file()), "")
 
 

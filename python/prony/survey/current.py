@@ -420,6 +420,8 @@ class _Reading:
         """Note what a configuration file says where the command does not: it is passed on as it is."""
         option, usual = server.configuration
         path = self.options.get(option, usual).removeprefix("file:").removeprefix("./") if option else ""
+        if path.startswith("python:"):
+            path = f"{path.removeprefix('python:').replace('.', '/')}.py"
         text = self.folder.read(path) if path else None
         if text:
             said = (

@@ -104,7 +104,9 @@ _NO_APPS = ("node_modules", "vendor", "test", "tests", "docs", "scripts", "examp
 def is_program(folder: Folder) -> bool:
     """Return whether a folder says how a program is started that listens on a port itself."""
     has_own = any(folder.has(name) for name in ("Procfile", "go.mod", "config.ru"))
-    return has_own or is_php(folder) or is_node(folder)
+    if has_own or is_php(folder) or is_node(folder):
+        return True
+    return any(_names_program(one, folder) for one in written_commands(folder))
 
 
 def _of_folder(folder: Folder, above: Sequence[Written]) -> Program:

@@ -124,7 +124,7 @@ def _of_dockerfile(read: Read, name: str) -> Iterator[Written]:
 
 
 def _laid(copies: Sequence[str], base: str) -> str:
-    """Return the only folder whose content is laid at ``base``, beside files; empty: there is none, or all is.
+    """Return the only folder whose content is laid at ``base``, beside files; empty: none, or all is.
 
     >>> _laid(["requirements.txt .", "--chown=1 ./src/ /srv"], "/srv"), _laid(["src .", ". ."], "/srv")
     ('src', '')

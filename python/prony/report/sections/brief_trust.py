@@ -3,6 +3,7 @@ the trials were.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from prony.analysis.account import are_redirects
 from prony.analysis.steadiness import Steadiness
@@ -34,7 +35,8 @@ def trust_lines(reading: Reading) -> Iterator[Judgement]:
     """
     yield from _generator(reading)
     yield from _on_its_cpus(reading)
-    yield _machine(reading)
+    machine = _machine(reading)
+    yield replace(machine, sentence=joined([*_for_cpus(reading), machine.sentence], by="; "))
     yield from _asked(reading)
     yield from _trials(reading)
     yield from _statuses(reading)
@@ -51,27 +53,23 @@ def _generator(reading: Reading) -> Iterator[Judgement]:
 
 
 def _on_its_cpus(reading: Reading) -> Iterator[Judgement]:
-    """Yield for how many CPUs the figures hold, where the generator was on the server's, or where that is
-    fewer than there are and the question is how many workers.
-    """
-    yield from for_cpus(reading)
+    """Yield for how many CPUs the figures hold, where the generator was on the server's."""
     taken = taken_words(reading)
     if taken and len(reading.placements) == 1:
         yield Judgement("", Tone.PLAIN, text("{}{}, so speeds are bounds", placed_together(reading), taken))
 
 
-def for_cpus(reading: Reading) -> Iterator[Judgement]:
+# --- the machine ------------------------------------------------------------------------------------------
+
+
+def _for_cpus(reading: Reading) -> Iterator[Text]:
     """Yield for how many of the CPUs an answer on workers holds, where that is not for all."""
     there = reading.fingerprint.fact("cpu", "available")
     least, at = min(((len(one.server_cpus), k) for k, one in enumerate(reading.placements)), default=(0, 0))
     if isinstance(there, int) and 0 < least < there and asks_for_workers(reading.plan.subjects(), least):
         had = Figure(least, count, pointer("placements", at, "server_cpus"))
         of = counted(Figure(there, count, "/fingerprint/cpu/available"), "CPU")
-        words = "the answer is for {} of {}: --share-cpus gives servers all of them"
-        yield Judgement("CPUs", Tone.PLAIN, text(words, had, of))
-
-
-# --- the machine ------------------------------------------------------------------------------------------
+        yield text("{} of {} (--share-cpus: all)", had, of)
 
 
 def _machine(reading: Reading) -> Judgement:
