@@ -362,3 +362,11 @@ def test_a_folder_whose_dockerfile_starts_php_in_a_folder_below_is_the_program()
         "htdocs",
         "htdocs/index.php",
     )
+
+
+def test_a_command_of_which_nothing_is_here_is_named():
+    files = {"tea.service": "[Service]\nExecStart=/usr/bin/starman bin/web.psgi\n"}
+    with pytest.raises(
+        UsageError, match=r"`ExecStart` in tea.service is `/usr/bin/starman bin/web.psgi`, of which"
+    ):
+        find_program(".", folder(files))

@@ -126,8 +126,12 @@ def _of_folder(folder: Folder, above: Sequence[Written]) -> Program:
         return program_of_process(folder, Written("config.ru", "puma"))
     if folder.has("package.json"):
         return node_program(folder, "")
+    said = next(
+        (f"{one.source} is `{one.text}`, of which nothing is here that Prony can start" for one in written),
+        "",
+    )
     raise UsageError(
-        f"`--app .`: nothing in the folder says how its app is started; expected {_EXPECTED}",
+        f"`--app .`: {said or 'nothing in the folder says how its app is started'}; expected {_EXPECTED}",
         hint="name the app, --app module:attribute; or what starts it, --command './shop --port {port}'",
     )
 
