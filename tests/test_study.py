@@ -1,6 +1,7 @@
 """A study with environments, sandbox and engine made of paper: blocks, archive, notices, interruptions."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -146,6 +147,23 @@ def test_after_two_servers_that_fail_by_one_error_the_others_are_not_asked(world
         world.run(catalog=own_app(world), subjects=subjects)
     assert len([name for name, _ in world.happened("start") if name.startswith("probe-")]) == asked
     assert ("not asked, as these fail alike: gunicorn+shop" in stopped.value.message) is (asked == 2)
+
+
+def test_servers_of_another_interface_are_asked_though_the_first_two_fail_alike(world):
+    world.fail = lambda _launch: SubjectError("it ended", log="ModuleNotFoundError: a\n")
+    subjects = [
+        {"server": ["wsgiref", "waitress"], "app": "shop", "interface": "wsgi"},
+        {"server": ["uvicorn"], "app": "shop", "interface": "asgi"},
+    ]
+    from prony.catalog.schema.apps import user_app
+
+    (world.folder / "shop.py").write_text("app = None\n")
+    app = user_app("shop:app", world.folder, Interface.WSGI)
+    app = replace(app, targets={**app.targets, Interface.ASGI: "shop:app"})
+    with pytest.raises(SubjectError, match="no server starts") as stopped:
+        world.run(catalog=with_app(load_catalog(), app), subjects=subjects)
+    assert len([name for name, _ in world.happened("start") if name.startswith("probe-")]) == 3
+    assert "not asked" not in stopped.value.message
 
 
 PLAIN = {"content-type": "text/plain; charset=utf-8"}

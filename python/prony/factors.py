@@ -221,6 +221,25 @@ def grid_words(subjects: Iterable[Subject]) -> Iterator[str]:
         yield f"settings of {name}: {shown}: {len(own)} subjects"
 
 
+WORKERS = frozenset({"workers", "processes", "max_workers"})
+"""The settings that say how many processes of a server there are."""
+
+
+def asks_for_workers(subjects: Iterable[Subject], cpus: int) -> bool:
+    """Return whether subjects are compared by their number of workers, or have more than there are CPUs.
+
+    >>> from prony.model.subject import App, Interface
+    >>> four = Subject("", "gunicorn", App("hello", "", "", {}), Interface.WSGI, settings={"workers": 4})
+    >>> asks_for_workers([four], cpus=2), asks_for_workers([four], cpus=4)
+    (True, False)
+    """
+    return any(
+        not WORKERS.isdisjoint(one.levels)
+        or any(isinstance(one.settings.get(name), int) and int(one.settings[name]) > cpus for name in WORKERS)
+        for one in subjects
+    )
+
+
 # --- size -------------------------------------------------------------------------------------------------
 
 

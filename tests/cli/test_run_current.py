@@ -1,6 +1,7 @@
 """What runs today is the first server of a user's own app, and the others get as much as it has."""
 
 import re
+import subprocess
 
 import pytest
 
@@ -106,6 +107,63 @@ def test_a_factory_is_called_by_the_same_module_for_all_servers(planned):
         assert command.endswith("prony_app:app")
 
 
+def test_imports_begin_where_the_command_of_today_changes_to(planned):
+    files = {"shop/web.py": APP, "shop/pages.py": "", "Procfile": "web: gunicorn --chdir shop web:app"}
+    shown, _ = planned(files)
+    assert shown["yours+web"].endswith("--chdir shop web:app")
+    assert "PYTHONPATH=shop" in shown["waitress+web"]
+
+
+def test_of_a_folder_that_a_dockerfile_lays_at_its_workdir_all_is_found(planned, folder):
+    docker = "FROM python\nWORKDIR /srv\nCOPY needs/x.txt /a/\nRUN pip install -r /a/x.txt\nCOPY code/ .\n"
+    files = {
+        "Dockerfile": f'{docker}CMD ["gunicorn", "-c", "conf.py", "web:app"]',
+        "code/web.py": f"import flask\n{APP}",
+        "code/conf.py": "workers = 3\n",
+        "needs/x.txt": "flask\n",
+    }
+    shown, err = planned(files)
+    assert f"the app is in {folder / 'code'}" in err
+    assert shown["yours+web"].endswith("-c conf.py web:app")
+    assert "the others get 3 processes" in err
+
+
+def test_a_configuration_that_is_a_module_is_read(planned):
+    files = {
+        "shop.py": APP,
+        "conf/live.py": "workers = 3\n",
+        "Procfile": "web: gunicorn -c python:conf.live shop:app",
+    }
+    shown, err = planned(files)
+    assert shown["yours+shop"].endswith("-c python:conf.live shop:app")
+    assert "the others get 3 processes" in err
+
+
+def test_the_psgi_file_of_the_command_of_today_is_the_app(planned):
+    files = {
+        "bin/www.psgi": "",
+        "a.psgi": "",
+        "tea.service": "[Service]\nExecStart=/usr/bin/starman -l :5 bin/www.psgi",
+    }
+    shown, _ = planned(files)
+    assert shown["yours+www"].endswith("bin/www.psgi")
+
+
+def test_a_factory_is_given_what_the_command_of_today_gives_it_on_each_server(planned):
+    made = "from flask import Flask\ndef build(name):\n    return Flask(name)\n"
+    files = {
+        "shop.py": made,
+        "requirements.txt": "flask",
+        "Procfile": "web: gunicorn \"shop:build('50% off')\"",
+    }
+    shown, _ = planned(files)
+    assert len(shown) == 4
+    for command in shown.values():
+        line = command[command.index("printf") : command.index(" > ")]
+        printed = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True)
+        assert printed.stdout == "from shop import build\n\napp = build('50% off')\n"
+
+
 def test_both_interfaces_of_a_project_are_one_study(planned):
     files = {"shop/wsgi.py": APP, "shop/asgi.py": ASYNC, "shop/__init__.py": ""}
     shown, _ = planned(files, "--app", "shop.wsgi", "--servers", "gunicorn,uvicorn,granian")
@@ -119,6 +177,19 @@ def test_the_app_of_a_folder_below_is_measured_there(planned, folder):
     shown, err = planned({"backend/main.py": ASYNC, "backend/requirements.txt": ""})
     assert f"the app is in {folder / 'backend'}" in err
     assert "uvicorn+main" in shown
+
+
+def test_what_an_app_needs_is_read_for_another_interpreter_and_not_for_an_environment(planned, folder):
+    files = {
+        "shop.py": f"import flask\n{APP}",
+        "envs/bin/python": "",
+        "envs/pyvenv.cfg": "",
+        "bare/python": "",
+    }
+    shown, _ = planned(files, "--python", "envs/bin/python")
+    assert shown
+    _, err = planned(files, "--python", "bare/python", status=2)
+    assert "no file of its folder declares that" in err
 
 
 def test_all_missing_variables_are_named_with_what_sets_them(planned, folder):

@@ -1,14 +1,16 @@
 """What a subject asks over its sockets, with real processes that are none of ours."""
 
 import os
+import socket
 from types import SimpleNamespace
 
 import pytest
 
 from prony.model.address import AddressKind
+from prony.model.facts import AskedProgram
 from prony.monitor import asked
 from prony.monitor.asked import Asked, FarEnd, KnownPrograms, far_ends, owners, topmost
-from prony.monitor.sock_diag import Connected, ConnectedUnix, Listener
+from prony.monitor.sock_diag import Connected, ConnectedUnix, Listener, SockDiag
 from someones_service import connected, free_port, service
 
 HOST = bytes((127, 0, 0, 1)) + bytes(12)
@@ -104,6 +106,32 @@ def test_a_listener_that_may_not_be_read_is_found_by_its_user(monkeypatch):
     assert owners(FarEnd("port 5432", (90,), os.getuid(), 1), parents, ()) == []
 
 
+def test_a_listener_that_may_not_be_read_is_found_by_its_control_group(monkeypatch, tmp_path):
+    monkeypatch.setattr(asked, "sockets_of", lambda _: set())
+    monkeypatch.setattr(asked, "_uid", {10: 0, 11: 33, 12: 0}.get)
+    monkeypatch.setattr(asked, "_GROUPS", (tmp_path / "none", tmp_path))
+    (tmp_path / "cgroup.controllers").touch()
+    of_service = tmp_path / "system.slice" / "nginx.service"
+    (of_service / "inner").mkdir(parents=True)
+    (of_service / "cgroup.procs").write_text("10\n")
+    (of_service / "inner" / "cgroup.procs").write_text("11\n")
+    parents = {1: 0, 10: 1, 11: 10, 12: 1}
+    end = FarEnd("port 80", (90,), 0, 1, of_service.stat().st_ino)
+    assert owners(end, parents, {1}) == [10]
+    assert asked.in_group(of_service.stat().st_ino) == {10, 11}
+    # Prony's own, and that of everybody.
+    assert owners(end, parents, {1, 11}) == []
+    assert owners(end._replace(cgroup=tmp_path.stat().st_ino), parents, {1}) == []
+    assert owners(end._replace(cgroup=0), parents, {1}) == []
+
+
+def test_the_kernel_says_in_which_control_group_a_listener_was_opened():
+    with socket.create_server(("127.0.0.1", 0)) as one, SockDiag() as diag:
+        (found,) = diag.tcp_listeners({one.getsockname()[1]})
+    # 1 is the first of a hierarchy; nobody is outside of all.
+    assert found.cgroup >= 1
+
+
 def test_a_listener_of_init_leads_to_who_has_the_connection(monkeypatch):
     monkeypatch.setattr(asked, "sockets_of", {1: {90}, 10: {90, 91}, 11: {91}}.get)
     parents = {1: 0, 10: 1, 11: 10}
@@ -119,3 +147,4 @@ def test_a_program_that_cannot_be_found_is_said(monkeypatch):
         found.open_window()
         found.close_window()
     assert f"asked.port {where}" in found.deltas()[1]
+    assert AskedProgram("service", "", f"port {where}", 1) in found.programs()

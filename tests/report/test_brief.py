@@ -124,6 +124,12 @@ def test_of_several_loads_the_heaviest_under_which_most_qualify_is_the_main_one(
     assert any("100 connections, 1 s" in line for line in shown(brief(path)))
 
 
+def test_what_runs_today_is_the_first_row_though_others_are_better(tmp_path):
+    lines = shown(brief(study(tmp_path / "a.prony", ["best", "second", "yours", "last"])))
+    names = [line.split()[0] for line in lines if re.match(r"(best|second|yours|last) +[\d≥]", line)]
+    assert names == ["yours", "best", "second", "last"]
+
+
 def test_more_than_a_dozen_subjects_are_counted(tmp_path):
     names = [f"server{k}" for k in range(15)]
     lines = shown(brief(study(tmp_path / "a.prony", names, blocks=1)))

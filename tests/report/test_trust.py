@@ -9,6 +9,7 @@ from prony.analysis.drift import Drift
 from prony.analysis.power import Sight
 from prony.archive import open_archive
 from prony.faces.markdown import markdown
+from prony.model.facts import AskedProgram
 from prony.reading.checks import Calibrations
 from prony.reading.study import Reading, read_archive
 from prony.report.sections.brief_trust import trust_lines
@@ -67,6 +68,28 @@ def test_what_the_blocks_can_find_is_said_in_plain_words(reading, difference, sh
     shown = replace(reading, groups=(replace(group, power=power),))
     assert short in said(shown, "trials")
     assert long in " ".join(markdown(study_report(shown)).split())
+
+
+def test_a_program_that_may_not_be_seen_makes_the_figures_of_cpu_a_bound(reading):
+    seen = AskedProgram("database", "postgres", "port 5432", 8)
+    shown = replace(reading, asked=(seen, replace(seen, name="", place="port 6379", connections=1)))
+    lines = [str(one.sentence) for one in trust_lines(shown) if one.verdict == "asks"]
+    assert lines[0].startswith("postgres, a database at port 5432, over up to 8 connections: part of each")
+    assert lines[1] == (
+        "what listens at port 6379 (over up to 1 connection) may only be seen by root: CPU and memory are at "
+        "least what is shown"
+    )
+
+
+@pytest.mark.parametrize(("settings", "levels"), [({"workers": 3}, {}), ({}, {"workers": 1})])
+def test_a_number_of_workers_is_for_so_many_cpus(reading, settings, levels):
+    assert said(reading, "machine").startswith("no disturbance seen")
+    plan = reading.plan
+    cells = tuple(
+        replace(cell, subject=replace(cell.subject, settings=settings, levels=levels)) for cell in plan.cells
+    )
+    shown = replace(reading, plan=replace(plan, cells=cells))
+    assert said(shown, "machine").startswith("1 of 2 CPUs (--share-cpus: all); no disturbance seen")
 
 
 def answering(reading, statuses):

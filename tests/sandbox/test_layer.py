@@ -1,8 +1,10 @@
 """What a subject writes into its app's folder is gone after the trial, and the folder is as it was."""
 
 import os
+import socket
 import subprocess
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -71,6 +73,42 @@ def test_what_a_subject_writes_in_its_apps_folder_goes_to_a_layer(user, run, pla
         assert reply.body == b"soup and cake|made menu.txt"
     assert state(app) == before
     assert not layer_folder(sandbox.folder).exists()
+
+
+# It leaves a file in /tmp, then answers with what it sees there.
+IN_TMP = """
+import http.server, os, sys
+open("/tmp/sess_prony", "w").close()
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = " ".join(os.listdir("/tmp")).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Answer).serve_forever()
+"""
+
+
+def test_an_own_app_has_a_tmp_of_its_own_with_what_it_names_and_sockets(user, run, placement, app):
+    sandbox = open_sandbox(SandboxChoice(network=Network.HOST), user, run.trial_folder("trial"))
+    if "files" in sandbox.facts.missing or not sandbox.facts.pid_namespace:
+        pytest.skip("no mount namespace here")
+    launch = launch_script(sandbox, IN_TMP)
+    with ExitStack() as stack:
+        foreign, named, answering = (
+            Path(stack.enter_context(TemporaryDirectory(prefix="prony-", dir="/tmp"))) for _ in range(3)
+        )
+        listener = stack.enter_context(socket.socket(socket.AF_UNIX))
+        listener.bind(str(answering / "db.sock"))
+        launch = replace(launch, environment={"DATA": f"file:{named}/shop.db"})
+        with sandbox.start(launch, placement) as subject:
+            subject.wait_until_ready()
+            reply = probe(Check(), subject.address, subject.seat.network_namespace)
+    assert not isinstance(reply, str)
+    seen = reply.body.decode().split()
+    assert "sess_prony" in seen and not Path("/tmp/sess_prony").exists()
+    assert [one.name in seen for one in (foreign, named, answering)] == [False, True, True]
 
 
 COVERED = """

@@ -256,10 +256,16 @@ def test_the_options_of_uwsgis_file_are_words_without_its_addresses():
 
 
 def test_a_factory_is_recognised_by_how_it_is_called():
-    assert typed("gunicorn 'stall:create_app()'").is_factory
-    assert typed("uvicorn --factory stall:create_app").is_factory
-    assert typed("waitress-serve --call stall:create_app").is_factory
-    assert not typed("gunicorn stall:app").is_factory
+    assert typed("gunicorn 'stall:create_app()'").call == "()"
+    assert typed("uvicorn --factory stall:create_app").call == "()"
+    assert typed("waitress-serve --call stall:create_app").call == "()"
+    assert not typed("gunicorn stall:app").call
+    assert (
+        typed("""gunicorn "stall:create_app('live', debug=False)\"""").app
+        == "stall:create_app('live', debug=False)"
+    )
+    # Gunicorn evaluates no other call.
+    assert typed("gunicorn 'stall:create_app(os.getcwd())'").target == ""
 
 
 def test_a_command_of_another_app_does_not_serve_this_one():

@@ -1,5 +1,7 @@
 """What a user can do about an app that fails: each row of the table, by what real apps say."""
 
+from dataclasses import replace
+
 import pytest
 
 from prony.survey.hints import _ROWS, Refusal, hint_for
@@ -14,6 +16,7 @@ SAID = {
     "a module of Node.js": Refusal("Error: Cannot find module 'express'"),
     "packages and their lock": Refusal("npm error `npm ci` can only install packages when your package.json"),
     "packages of Go": Refusal("main.go:9:2: missing go.sum entry for module providing package x"),
+    "a file in /tmp": Refusal("Error: ENOENT: no such file or directory, open '/tmp/rates.json'"),
     "a Python module": Refusal("ModuleNotFoundError: No module named 'humanize'"),
     "an import": Refusal("ImportError: cannot import name 'x' from 'y'"),
     "a table of the database": Refusal("sqlite3.OperationalError: no such table: shop_item", 500),
@@ -46,6 +49,19 @@ def test_a_symptom_has_the_hint_of_its_row(name):
     found = hint_for(SAID[name])
     assert found.name == name
     assert "{" not in found.text.replace("{port}", "")
+
+
+def test_what_lies_beside_the_apps_folder_in_tmp_is_no_file_that_servers_lack():
+    refusal = Refusal(
+        "FileNotFoundError: No such file or directory: '/tmp/shop/menu'", folder="/tmp/shop/web"
+    )
+    assert hint_for(refusal).name == "another folder"
+    assert (
+        "--env FILE=/tmp/menu," in hint_for(replace(refusal, folder="/srv", text=f"{NO_FILE} /tmp/menu")).text
+    )
+
+
+NO_FILE = "fopen(): No such file or directory:"
 
 
 def test_a_perl_module_is_named_with_debians_package():

@@ -7,7 +7,7 @@ import pytest
 from prony.errors import UsageError
 from prony.survey.current import ReadingAid, find_current
 from prony.survey.programs import find_program, is_program, program_below
-from prony.survey.sources import Folder
+from prony.survey.sources import Folder, Sources
 from prony.survey.survey import is_python_target, survey_app
 from prony.survey.written import composed
 
@@ -277,12 +277,12 @@ def test_the_app_in_python_of_a_folder_is_found(files, target):
     files = {**files, "requirements.txt": "flask"}
     today = find_current(folder(files), ReadingAid()).current
     named = today.target if today else ""
-    assert is_python_target(".", files.get, named)
-    assert survey_app(".", files.get, named=named).target == target
+    assert is_python_target(".", Sources(files.get), named)
+    assert survey_app(".", Sources(files.get), named=named).target == target
 
 
 def test_a_folder_without_an_app_in_python_has_none():
-    assert not is_python_target(".", {"shop.py": "", "app.py": "import os\n"}.get)
+    assert not is_python_target(".", Sources({"shop.py": "", "app.py": "import os\n"}.get))
 
 
 @pytest.mark.parametrize("typed", ["shop", "shop.py", "../shop.js", "/srv/shop.js", "no.php"])
@@ -336,3 +336,37 @@ def test_of_several_folders_with_programs_one_must_be_named():
 )
 def test_a_package_json_is_a_program_if_it_says_what_starts(manifest, files, is_one):
     assert is_program(folder({"package.json": package(**manifest), **dict.fromkeys(files, "")})) is is_one
+
+
+def test_of_several_programs_in_go_the_one_that_runs_today_is_meant():
+    files = {
+        "go.mod": "module quotes",
+        "cmd/quotesd/main.go": GO,
+        "cmd/load/main.go": GO,
+        "quotes.service": "[Service]\nExecStart=/usr/local/bin/quotesd -listen 127.0.0.1:7070 -size 512\n",
+    }
+    found = find_program(".", folder(files))
+    assert found.command == ("{build}/server", "-listen", "{host}:{port}", "-size", "512")
+    assert found.build[0][-1] == "./cmd/quotesd"
+
+
+def test_a_folder_whose_dockerfile_starts_php_in_a_folder_below_is_the_program():
+    command = 'FROM php\nCMD ["php", "-S", "0.0.0.0:8080", "-t", "htdocs", "htdocs/index.php"]'
+    whole = folder({"Dockerfile": command, "htdocs/index.php": ""})
+    assert is_program(whole)
+    assert find_program(".", whole).command == (
+        "{php}",
+        "-S",
+        "{host}:{port}",
+        "-t",
+        "htdocs",
+        "htdocs/index.php",
+    )
+
+
+def test_a_command_of_which_nothing_is_here_is_named():
+    files = {"tea.service": "[Service]\nExecStart=/usr/bin/starman bin/web.psgi\n"}
+    with pytest.raises(
+        UsageError, match=r"`ExecStart` in tea.service is `/usr/bin/starman bin/web.psgi`, of which"
+    ):
+        find_program(".", folder(files))

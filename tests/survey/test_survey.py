@@ -18,7 +18,7 @@ DJANGO = {"manage.py": MANAGE, "mysite/settings.py": "", "mysite/wsgi.py": WSGI,
 
 
 def test_an_app_in_a_src_layout_is_found_with_the_folder_of_its_imports():
-    found = survey_app("shop.web:app", {"src/shop/web.py": FLASK, "requirements.txt": "flask"}.get)
+    found = survey_app("shop.web:app", Sources({"src/shop/web.py": FLASK, "requirements.txt": "flask"}.get))
     assert (found.target, found.interface, found.root) == ("shop.web:app", "wsgi", "src")
 
 
@@ -26,24 +26,26 @@ def test_an_app_in_a_src_layout_is_found_with_the_folder_of_its_imports():
     "typed", ["manage.py", ".", "mysite.wsgi", "mysite/wsgi.py", "mysite.wsgi:application"]
 )
 def test_a_django_project_is_found_with_its_settings(typed):
-    found = survey_app(typed, DJANGO.get)
+    found = survey_app(typed, Sources(DJANGO.get))
     assert (found.target, found.interface) == ("mysite.wsgi:application", "wsgi")
     assert found.environment == {"DJANGO_SETTINGS_MODULE": "mysite.settings"}
 
 
 def test_settings_that_the_apps_module_names_itself_are_left_to_it():
-    assert survey_app("mysite.wsgi", {**DJANGO, "mysite/wsgi.py": MANAGE + WSGI}.get).environment == {}
+    assert (
+        survey_app("mysite.wsgi", Sources({**DJANGO, "mysite/wsgi.py": MANAGE + WSGI}.get)).environment == {}
+    )
 
 
 def test_an_app_that_its_settings_name_elsewhere_is_found():
     files = {**DJANGO, "mysite/settings.py": 'WSGI_APPLICATION = "web.entry.app"', "web/entry.py": "app = 1"}
-    assert survey_app("manage.py", files.get).target == "web.entry:app"
+    assert survey_app("manage.py", Sources(files.get)).target == "web.entry:app"
 
 
 def test_the_usual_name_of_an_app_need_not_be_typed():
-    assert survey_app("shop", {"shop.py": "def application(environ, start_response): ..."}.get).target == (
-        "shop:application"
-    )
+    assert survey_app(
+        "shop", Sources({"shop.py": "def application(environ, start_response): ..."}.get)
+    ).target == ("shop:application")
 
 
 @pytest.mark.parametrize(
@@ -52,7 +54,7 @@ def test_the_usual_name_of_an_app_need_not_be_typed():
 )
 def test_an_attribute_that_is_not_there_is_refused_with_the_nearest(typed, hint):
     with pytest.raises(UsageError, match=r"`shop\.py` defines no") as refused:
-        survey_app(typed, {"shop.py": "app = 1"}.get)
+        survey_app(typed, Sources({"shop.py": "app = 1"}.get))
     assert refused.value.hint == hint
 
 
@@ -62,7 +64,7 @@ def test_an_app_that_imports_what_nothing_declares_is_refused_with_the_place():
         "helpers.py": "import json\nimport flask.json\nimport yaml",
     }
     with pytest.raises(UsageError) as refused:
-        survey_app("shop:app", files.get)
+        survey_app("shop:app", Sources(files.get))
     assert "imports `flask` (helpers.py:2), `yaml` (helpers.py:3), and no file of its folder" in str(
         refused.value
     )
@@ -70,11 +72,11 @@ def test_an_app_that_imports_what_nothing_declares_is_refused_with_the_place():
 
 
 def test_an_app_that_imports_only_python_needs_no_declaration():
-    assert survey_app("shop:app", {"shop.py": "import json\napp = 1"}.get).dependencies is None
+    assert survey_app("shop:app", Sources({"shop.py": "import json\napp = 1"}.get)).dependencies is None
 
 
 def test_a_declaration_elsewhere_is_enough():
-    assert survey_app("shop:app", {"shop.py": FLASK}.get, declared=True).dependencies is None
+    assert survey_app("shop:app", Sources({"shop.py": FLASK}.get), declared=True).dependencies is None
 
 
 def test_imports_that_may_fail_or_run_later_are_not_needed():
@@ -108,13 +110,13 @@ def test_the_usual_servers_are_at_most_four_of_the_catalogue_that_speak_the_inte
 
 @pytest.mark.parametrize("source", ["-" * 200_000 + "1", "app = a" + ".b" * 100_000, "app = (\0"])
 def test_a_source_that_python_cannot_parse_is_left_to_the_server(source):
-    found = survey_app("shop:app", {"shop.py": source}.get)
+    found = survey_app("shop:app", Sources({"shop.py": source}.get))
     assert (found.target, found.interface) == ("shop:app", None)
 
 
 def surveyed(files, typed="."):
     whole = folder({"requirements.txt": "flask", **files})
-    return survey_app(typed, whole.read, names=whole.names)
+    return survey_app(typed, Sources(whole.read, whole.names))
 
 
 FACTORY = (
@@ -128,7 +130,7 @@ TYPED = FACTORY.format(" -> Flask", "app = made_elsewhere()")
 @pytest.mark.parametrize("typed", [".", "stall", "stall:create_app", "stall:create_app()"])
 def test_a_factory_is_no_app_and_says_what_it_makes(source, typed):
     found = surveyed({"stall/__init__.py": source}, typed)
-    assert (found.target, found.interface, found.is_factory) == ("stall:create_app", "wsgi", True)
+    assert (found.target, found.interface, found.call) == ("stall:create_app", "wsgi", "()")
 
 
 @pytest.mark.parametrize(
@@ -143,20 +145,23 @@ def test_a_factory_is_no_app_and_says_what_it_makes(source, typed):
 def test_factories_of_the_usual_frameworks_are_recognised(maker, interface):
     module, _, name = maker.partition(".")
     found = surveyed({"main.py": f"from {module} import {name}\ndef make_app():\n    return {name}('x')\n"})
-    assert (found.target, found.interface, found.is_factory) == ("main:make_app", interface, True)
+    assert (found.target, found.interface, found.call) == ("main:make_app", interface, "()")
 
 
 def test_a_factory_that_another_module_offers_is_one_too():
     found = surveyed(
         {"wsgi.py": "from stall import create_app", "stall/__init__.py": MADE}, "wsgi:create_app"
     )
-    assert (found.interface, found.is_factory) == ("wsgi", True)
+    assert (found.interface, found.call) == ("wsgi", "()")
 
 
 def test_a_function_that_needs_something_is_no_factory():
     files = {"stall.py": "def app(environ, start_response): ...\ndef create_app(config): ...\n"}
-    assert not surveyed(files, "stall:app").is_factory
-    assert not surveyed(files, "stall:create_app").is_factory
+    assert not surveyed(files, "stall:app").call
+    assert not surveyed(files, "stall:create_app").call
+    assert surveyed(files, "stall:create_app('x')").call == "('x')"
+    with pytest.raises(UsageError, match="no call with plain values"):
+        surveyed(files, "stall:create_app(open('x'))")
 
 
 @pytest.mark.parametrize(
@@ -220,10 +225,10 @@ def test_a_folder_below_may_have_the_app_whose_needs_stand_above():
 
 def test_what_a_folder_above_declares_counts_within_the_repository():
     files = {"stall.py": FLASK, "../pyproject.toml": "[project]\nname='a'\ndependencies=['flask']"}
-    found = survey_app("stall:app", files.get)
+    found = survey_app("stall:app", Sources(files.get))
     assert (found.dependencies.source, found.dependencies.file) == ("../pyproject.toml", "../pyproject.toml")
     with pytest.raises(UsageError, match="no file of its folder declares that"):
-        survey_app("stall:app", {**files, ".git": ""}.get)
+        survey_app("stall:app", Sources({**files, ".git": ""}.get))
 
 
 NEEDY = (
@@ -240,7 +245,7 @@ def test_all_variables_that_an_import_needs_are_found_at_once():
         "conf.py": "import os\nURL = str(os.environ['URL'])",
         ".env": "A=1\nexport URL=x\n",
     }
-    found = survey_app("stall:app", files.get)
+    found = survey_app("stall:app", Sources(files.get))
     assert [one.name for one in found.needed] == ["KEY", "LIMIT", "URL"]
     assert (found.needed[2].path, found.needed[2].line) == ("conf.py", 2)
     assert found.offered == ("A", "URL")
@@ -248,4 +253,6 @@ def test_all_variables_that_an_import_needs_are_found_at_once():
 
 def test_what_the_app_reads_from_its_file_by_itself_is_not_missing():
     files = {"stall.py": "from dotenv import load_dotenv\n" + NEEDY, "conf.py": "", ".env": "KEY=1\n"}
-    assert [one.name for one in survey_app("stall:app", files.get, declared=True).needed] == ["LIMIT"]
+    assert [one.name for one in survey_app("stall:app", Sources(files.get), declared=True).needed] == [
+        "LIMIT"
+    ]

@@ -36,7 +36,7 @@ from prony.cli.settings_option import settings_of
 from prony.cli.talk import say
 from prony.cli.variables import check_variables, refuse_masked, variables
 from prony.errors import ExitCode, UsageError
-from prony.factors import OF_APP, OF_SANDBOX
+from prony.factors import OF_APP, OF_SANDBOX, WORKERS, asks_for_workers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -160,7 +160,7 @@ class _Found:
         how = f"{interface} ({reason})" if reason else f"taken as {interface} (--interface)"
         declared = self.app.dependencies
         needs = f"packages of {declared.source}" if declared else "no packages"
-        needs = "packages as typed" if options.own.requirements or options.own.python else needs
+        needs = "packages as typed" if options.own.has_packages else needs
         return f": {how}; {needs}"
 
 
@@ -211,7 +211,7 @@ def study_of(options: RunOptions, known: "Catalog", requests: RequestFiles) -> "
     fleet = asked_fleet(options.load)
     chosen = reached_by(fleet, chosen, options.load, options.sandbox)
     asked = replace(_plan_options(options, chosen, settings), requests=requests.of_study(options.study or ""))
-    typed = options.own.requirements is not None or options.own.python is not None
+    typed = options.own.has_packages
     found = _found(options, known, declared=typed)
     wishes = () if options.study is not None else _wishes(options, known, found, declared=typed)
     plan, known = _plan(options, known, asked, wishes)
@@ -258,9 +258,6 @@ def study_of(options: RunOptions, known: "Catalog", requests: RequestFiles) -> "
     )
 
 
-_WORKERS = {"workers", "processes", "max_workers"}
-
-
 def _of_cpus(options: RunOptions, plan: "Plan", current: "Current | None") -> tuple[str, ...]:
     """Return for how many CPUs an answer on workers holds, where servers do not have all of them."""
     from prony.host.cpus import available_cpus
@@ -269,10 +266,9 @@ def _of_cpus(options: RunOptions, plan: "Plan", current: "Current | None") -> tu
         return ()
     least, there = min(cpus_of(plan).values()), len(available_cpus())
     said = current.options if current else {}
-    typed = next((said[f"--{key}"] for key in sorted(_WORKERS) if f"--{key}" in said), "")
-    is_asked = any(key.rpartition(".")[2] in _WORKERS for one in plan.subjects() for key in one.levels)
+    typed = next((said[f"--{key}"] for key in sorted(WORKERS) if f"--{key}" in said), "")
     more = typed.isdecimal() and int(typed) > least
-    if least >= there or not (is_asked or more):
+    if least >= there or not (more or asks_for_workers(plan.subjects(), least)):
         return ()
     return (
         f"servers have {least} of {there} CPUs here, and how many workers are best depends on that: "
@@ -426,7 +422,7 @@ def _found(options: RunOptions, known: "Catalog", *, declared: bool) -> _Found:
     today = _today(options)
     if own.app.endswith(".psgi"):
         return _with_current(_Found(), today, own)
-    named = today.current.target if today.current else ""
+    named, root = (today.current.app, today.current.root) if today.current else ("", "")
     command = own.current or "" if today.current is None else ""
     if script := script_of(own.folder, own.app, today.current, declared=declared):
         return _with_current(_Found(script), today, own)
@@ -437,7 +433,9 @@ def _found(options: RunOptions, known: "Catalog", *, declared: bool) -> _Found:
     if program is not None:
         refuse_options_of_servers(options.typed, own.app, program.source)
         return _Found(program=program)
-    return _with_current(_Found(survey_of(own.folder, own.app, declared=declared, named=named)), today, own)
+    return _with_current(
+        _Found(survey_of(own.folder, own.app, declared=declared, named=named, root=root)), today, own
+    )
 
 
 def _today(options: RunOptions) -> "FoundCurrent":

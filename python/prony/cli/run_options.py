@@ -101,7 +101,11 @@ class AppOptions:
     requirements: Path | None = option(
         None, "The app's requirements, to be installed (the file or lock in the app's folder)."
     )
-    python: Path | None = option(None, "Use this virtual environment as it is, and install nothing.")
+    python: Path | None = option(
+        None,
+        "Use this virtual environment as it is, and install nothing; of a Python outside of one, such as "
+        "python3.14t, build environments for it.",
+    )
     env: list[str] | None = option(
         None, "A variable for the app, K=V, or K to pass on your own; may be repeated."
     )
@@ -118,6 +122,14 @@ class AppOptions:
     def folder(self) -> Path:
         """The app's folder, as an absolute path without links."""
         return self.folders[0]
+
+    @property
+    def has_packages(self) -> bool:
+        """Whether a file or an environment was typed that says what the app needs."""
+        from prony.catalog.install.interpreter import is_interpreter
+
+        own = self.python is not None and not is_interpreter(expanded(self.python))
+        return own or self.requirements is not None
 
     @property
     def folders(self) -> tuple[Path, ...]:

@@ -142,7 +142,7 @@ def _as_run(cell: "Cell", known: "Catalog", again: "WhyOptions") -> RunOptions:
 
 
 def _app(subject: "Subject", known: "Catalog", again: "WhyOptions") -> str:
-    targets = {*subject.app.targets.values(), subject.app.factory}
+    targets = {*subject.app.targets.values(), subject.app.factory, subject.app.factory.removesuffix("()")}
     if again.app is None and subject.app.name in known.apps:
         return subject.app.name
     if again.app in targets:

@@ -339,7 +339,7 @@ class AskedProgram:
     role: str
     """`database`, `cache` or `service`."""
     name: str
-    """Of its process."""
+    """Of its process; empty: who listens there may not be seen, and none of its CPU is in any figure."""
     place: str
     """Where it listens."""
     connections: int

@@ -48,6 +48,9 @@ def is_of(name: str, pattern: str) -> bool:
     return is_named(name, pattern) or is_named(_WITH_LEVELS.sub("", name), pattern)
 
 
+YOURS = "yours"
+"""The server that is the command by which an app is served today."""
+
 FACTORY_TARGET = "prony_app:app"
 """The target of an app that a factory makes: the same for all servers, each of which would call it in its own
 way.
@@ -61,8 +64,8 @@ class App:
     ``targets`` maps each interface that the app offers to its ``module:attribute``. ``requirements`` are
     requirement strings, resolved together with the server's. ``digest`` identifies the folder's content
     (SHA-256). ``services``: the services of the catalogue that the app needs. ``root``: the folder, in the
-    app's, at which its imports begin, such as ``src``. ``factory``: the ``module:attribute`` that makes the
-    app, which Prony's own `FACTORY_TARGET` calls.
+    app's, at which its imports begin, such as ``src``. ``factory``: the call that makes the app, such as
+    ``shop:create_app()``, which Prony's own `FACTORY_TARGET` contains.
     """
 
     name: str

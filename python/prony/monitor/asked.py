@@ -51,6 +51,8 @@ _KNOWN: Mapping[str, tuple[str, ...]] = {
 # Everybody's sockets: who logs or looks up a name there asks no service of its own.
 _OF_THE_SYSTEM = ("/run/systemd/", "/run/dbus/", "/var/run/dbus/", "/run/nscd/", "/var/run/nscd/")
 _ROOT = 0
+# Of systemd beside version 1, and alone.
+_GROUPS = (Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup"))
 # At 10 ms a tick of the kernel's count: to 1 % of a core.
 _IDLE_S = 1.0
 
@@ -64,13 +66,14 @@ class FarEnd(NamedTuple):
     """Where a subject's sockets lead to on this machine, with how many of them.
 
     ``inodes``: of the sockets at the other end, the listener's first. ``uid``: of who opened that; null: not
-    known.
+    known. ``cgroup``: the control group in which that was, by its inode; 0: not known.
     """
 
     name: str
     inodes: tuple[int, ...]
     uid: int | None
     connections: int
+    cgroup: int = 0
 
 
 def far_ends(
@@ -87,8 +90,9 @@ def far_ends(
         name = listener.host if not listener.port else f"port {listener.port}"
         by_name.setdefault(name, []).append((listener, inode))
     return [
-        FarEnd(name, (found[0][0].inode, *(inode for _, inode in found)), found[0][0].uid, len(found))
+        FarEnd(name, (first.inode, *(inode for _, inode in found)), first.uid, len(found), first.cgroup)
         for name, found in by_name.items()
+        for first, _ in found[:1]
     ]
 
 
@@ -186,7 +190,8 @@ def _below(root: int, parents: Mapping[int, int]) -> set[int]:
 
 def owners(end: FarEnd, parents: Mapping[int, int], without: Collection[int]) -> list[int]:
     """Return the first processes of the program at a far end: those that hold its listener, else the end of
-    a connection, else those of the user that opened the listener, unless that is root or who asks.
+    a connection, else those of the control group in which the listener was opened, else those of the user who
+    opened it, unless that is root or who asks.
 
     ``without``: processes that cannot be it: of Prony, and what they descend from (systemd holds listeners of
     programs that it starts on demand).
@@ -197,9 +202,25 @@ def owners(end: FarEnd, parents: Mapping[int, int], without: Collection[int]) ->
         holding = {pid for pid, inodes in held.items() if not inodes.isdisjoint(wanted)}
         if holding:
             return _first(holding, parents)
+    group = in_group(end.cgroup)
+    if group and group.isdisjoint(without):
+        return _first(group, parents)
     if end.uid in (None, _ROOT, os.getuid()):
         return []
     return _first({pid for pid in others if _uid(pid) == end.uid}, parents)
+
+
+def in_group(inode: int) -> set[int]:
+    """Return the processes in the control group (v2) with this inode, which anybody may read; none in that of
+    all processes, and where there is no such group.
+    """
+    root = next((one for one in _GROUPS if (one / "cgroup.controllers").is_file()), None)
+    with contextlib.suppress(OSError):  # one that ends meanwhile
+        for folder, *_ in os.walk(root) if root and inode else ():
+            if folder != str(root) and Path(folder).stat().st_ino == inode:
+                lists = [Path(below, "cgroup.procs") for below, *_ in os.walk(folder)]
+                return {int(pid) for one in lists for pid in one.read_text().split()}
+    return set()
 
 
 def _first(found: Collection[int], parents: Mapping[int, int]) -> list[int]:
@@ -239,6 +260,7 @@ class Asked:
         self._opened: Mapping[Identity, NativeProcess] = {}
         self._used: dict[Identity, int] = {}
         self._missing: dict[str, str] = {}
+        self._unseen: dict[str, int] = {}
         self._opened_ns = self._length_ns = 0
 
     def prepare(self) -> None:
@@ -285,9 +307,12 @@ class Asked:
         return counted, dict(self._missing)
 
     def programs(self) -> tuple[AskedProgram, ...]:
-        """Return what was found, with how many connections to it were open at most."""
+        """Return what was found, with how many connections to it were open at most; without a name what could
+        not be.
+        """
         idle = self._known.idle
-        return tuple(replace(one, idle_cores=idle.get(of)) for of, one in self._found.items())
+        unseen = (AskedProgram(SERVICE, "", place, number) for place, number in self._unseen.items())
+        return (*(replace(one, idle_cores=idle.get(of)) for of, one in self._found.items()), *unseen)
 
     def connections(self) -> frozenset[int]:
         """Return the inodes of the subject's sockets."""
@@ -321,6 +346,7 @@ class Asked:
             known[listener] = _identities(end)
         if not known[listener]:
             self._missing[f"asked.{end.name}"] = "the program that listens there could not be found"
+            self._unseen[end.name] = max(end.connections, self._unseen.get(end.name, 0))
         for identity in known[listener]:
             self._note(identity, end)
 

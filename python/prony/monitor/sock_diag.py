@@ -13,6 +13,7 @@ know subjects.
 import os
 import socket
 import struct
+import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Self
 
@@ -41,7 +42,7 @@ _INET_ANSWER = struct.Struct("=8x16s32xII4xI")
 # Of the first of these queues, with the header of the message.
 _QUEUED_AT = _HEADER.size + 56
 _UID = struct.Struct("=64xI")
-_ONLY_IPV6 = 11
+_ONLY_IPV6, _CGROUP = 11, 21
 
 # Of a connection: the ports of both ends; both addresses, which have 4 bytes of an IPv4 one.
 _PORTS, _PORTS_AT = struct.Struct("!HH"), 4
@@ -72,7 +73,8 @@ class Listener(NamedTuple):
 
     ``host`` is a literal, or the path of a Unix socket, whose ``port`` is 0; an abstract path begins with
     ``@``. ``takes_ipv4``: false for an IPv6 socket that does not accept IPv4. ``uid``: of who opened it; null
-    where the kernel does not say.
+    where the kernel does not say. ``cgroup``: the inode of the control group (v2) in which it was opened; 0:
+    not known.
     """
 
     kind: AddressKind
@@ -83,6 +85,7 @@ class Listener(NamedTuple):
     limit: int
     takes_ipv4: bool = True
     uid: int | None = None
+    cgroup: int = 0
 
 
 class Outgoing(NamedTuple):
@@ -351,14 +354,15 @@ def _port(message: bytes) -> int:
 
 def _tcp_listener(kind: AddressKind, message: bytes) -> Listener:
     address, queued, limit, inode = _INET_ANSWER.unpack_from(message)
+    attributes = dict(_attributes(message[_INET_ANSWER.size :]))
     if kind is AddressKind.TCP4:
         host, takes_ipv4 = socket.inet_ntop(socket.AF_INET, address[:4]), True
     else:
         host = socket.inet_ntop(socket.AF_INET6, address)
         # If the kernel does not report it, it is not known.
-        takes_ipv4 = dict(_attributes(message[_INET_ANSWER.size :])).get(_ONLY_IPV6, b"\0") == b"\0"
-    (uid,) = _UID.unpack_from(message)
-    return Listener(kind, host, _port(message), inode, queued, limit, takes_ipv4, uid)
+        takes_ipv4 = attributes.get(_ONLY_IPV6, b"\0") == b"\0"
+    (uid,), cgroup = _UID.unpack_from(message), int.from_bytes(attributes.get(_CGROUP, b""), sys.byteorder)
+    return Listener(kind, host, _port(message), inode, queued, limit, takes_ipv4, uid, cgroup)
 
 
 def _path(attributes: Mapping[int, bytes]) -> str:

@@ -15,6 +15,7 @@ from prony.diagnosis.kinds import Symptom
 from prony.metrics import METRICS, Better
 from prony.model.shapes import INLINE, at
 from prony.model.shown import INTERNAL, shown_as
+from prony.model.subject import YOURS
 from prony.model.workload import OpenLoop
 from prony.reading.findings import Shared
 from prony.reading.groups import Group, load_size
@@ -283,17 +284,19 @@ def _rows(group: Group) -> Iterator[Ranked]:
 
 
 def _ranked(group: Group) -> list[tuple[int, CellSummary]]:
-    """Return the cells with trials: as the answer ranks them, then those that it leaves out, best first."""
+    """Return the cells with trials: what runs today, then the others as the answer ranks them, then those
+    that it leaves out, best first.
+    """
     found = group.answer
     order = [name for name in (found.first, *found.comparisons) if name is not None]
     metric = _measures(group).primary
     sign = -1 if METRICS[metric].better is Better.HIGHER else 1
 
-    def rank(one: tuple[int, CellSummary]) -> tuple[int, bool, float]:
+    def rank(one: tuple[int, CellSummary]) -> tuple[bool, int, bool, float]:
         _, cell = one
         value = mean_of(cell, metric)
         own = order.index(cell.name) if cell.name in order else len(order)
-        return own, value is None, sign * (value or 0.0)
+        return cell.cell.subject.server != YOURS, own, value is None, sign * (value or 0.0)
 
     return sorted(((k, cell) for k, cell in enumerate(group.cells) if cell.total), key=rank)
 

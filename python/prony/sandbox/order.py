@@ -76,6 +76,7 @@ def _write_anew(path: Path, text: str, owner: RunAs | None) -> None:
 _GENERATOR_NICE = -10
 # Whose groups they are may write them, and so undo their limits.
 _GROUPS = Path("/sys/fs/cgroup")
+_SOCKETS = Path("/proc/net/unix")
 _TEMPORARY = re.compile(r"(?<![^\s:='\"])(/(?:var/)?tmp/[^/\s:'\"]+)")
 _HOMES = Path("/home")
 _PATH = re.compile(r"(?<![^\s:='\"])/[^\s:'\"]+")
@@ -126,22 +127,25 @@ def make_order(
 def files_order(launch: Launch, user: RunAs, folder: Path, *, isolated: bool, hidden: Path | None) -> Json:
     """Return the part of an order that says which files a subject in a mount namespace may write.
 
-    ``isolated``: only its own folder, ``folder``, which also holds what it puts into /tmp. Else all that its
-    user may write, as a user's own app may have to, but not what Prony keeps. What it writes into an app's
+    ``isolated``: only its own folder, ``folder``. Else all that its user may write, as a user's own app may
+    have to, but not what Prony keeps. /tmp is its own, in ``folder``, with what it names of the machine's;
+    not isolated, with the Unix sockets there too, for a database may have one. What it writes into an app's
     folder in which it works goes into a layer. ``hidden``: the archive; it does not see those beside it, nor
     the generator's folder, nor, isolated, homes that others may enter, unless it needs something there.
     """
     generators = own_folder(generator_folder(folder), generator_for(user), 0o700)
     unseen = [generators, *archives_beside(hidden), *(_homes(launch, user) if isolated else ())]
-    own = {"writable": [str(folder)], "hidden": [str(one) for one in unseen]}
+    own: Json = {"writable": [str(folder)], "hidden": [str(one) for one in unseen]}
     own |= _layer(launch, folder, own["hidden"])
-    if not isolated:
-        kept = [str(one) for one in (user.cache, _GROUPS) if one.is_dir()]
-        return {**own, "read_only": kept}
+    own["read_only"] = ["/"] if isolated else [str(one) for one in (user.cache, _GROUPS) if one.is_dir()]
+    sockets = [] if isolated else [_SOCKETS.read_text(errors="replace")]
+    if own.get("layer", {}).get("folder") in ("/tmp", "/var/tmp"):  # noqa: S108 - the app lies there
+        return own
     temporary = folder / ".tmp"
     temporary.mkdir(exist_ok=True)
     temporary.chmod(0o1777)
-    return {**own, "read_only": ["/"], "temporary": str(temporary), "shown": _named_temporary(launch, user)}
+    shown = named_temporary([*_named(launch, user), *sockets])
+    return {**own, "temporary": str(temporary), "shown": shown}
 
 
 def _layer(launch: Launch, folder: Path, unseen: Sequence[str]) -> Json:
@@ -179,13 +183,8 @@ def _homes(launch: Launch, user: RunAs) -> list[Path]:
 def _named(launch: Launch, user: RunAs) -> list[str]:
     named = [str(user.cache)]
     for process in launch.processes:
-        named += [*process.command, *process.environment.values(), process.folder or ""]
+        named += [*process.command, *process.before, *process.environment.values(), process.folder or ""]
     return named
-
-
-def _named_temporary(launch: Launch, user: RunAs) -> list[str]:
-    """Return what of /tmp and /var/tmp a subject needs: what its commands, variables and folders name."""
-    return named_temporary(_named(launch, user))
 
 
 def named_temporary(texts: Sequence[str]) -> list[str]:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from prony.catalog.schema.command import YOURS, settings_of_options
+from prony.catalog.schema.command import settings_of_options
 from prony.catalog.schema.entry import IntSetting
-from prony.model.subject import Interface
+from prony.model.subject import YOURS, Interface
 
 if TYPE_CHECKING:
     from prony.catalog.schema.entry import ServerEntry

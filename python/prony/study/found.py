@@ -1,6 +1,7 @@
 """Reads the folder of a user's app for what it says of the app. Must not know what that means."""
 
 import os
+import re
 from collections.abc import Callable
 from functools import cache, partial, wraps
 from pathlib import Path
@@ -11,9 +12,9 @@ from prony.deadline import cpu_deadline
 from prony.errors import UsageError
 from prony.survey.current import Current, FoundCurrent, ReadingAid, find_current
 from prony.survey.programs import find_program, is_program, program_below
-from prony.survey.sources import Folder, Program
+from prony.survey.sources import Folder, Program, Sources
 from prony.survey.survey import Survey, folder_of_app, is_python_target, survey_app, survey_script
-from prony.survey.written import Written, composed
+from prony.survey.written import Written, commands_for, laid_below, written_commands
 from prony.trees import content
 from prony.units import MIB
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 # No source or lock of an app is larger, and a file that only looks like one must not fill the memory.
 _LARGEST_BYTES = 16 * MIB
 _LONGEST_S = 9.0
+
+_PSGI = re.compile(r"(?<![\w/])[\w.-][\w./-]*\.psgi\b")
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -57,11 +60,11 @@ def current_of(folder: Path, around: ReadingAid) -> FoundCurrent:
 
 
 def _above(folder: Path) -> list[Written]:
-    """Return the commands with which Compose, in the folders above, starts what it builds of this one."""
+    """Return the commands with which Docker or Compose, in the folders above, starts what is in this one."""
     return [
         written
         for place in list(folder.absolute().parents)[:2]
-        for written in composed(_reader(place), folder.absolute().relative_to(place).as_posix())
+        for written in commands_for(_reader(place), folder.absolute().relative_to(place).as_posix())
     ]
 
 
@@ -74,33 +77,40 @@ def app_folder(folder: Path, typed: str) -> Path:
     whole = _folder(folder)
     if typed != "." or psgi_of(folder) or is_program(whole):
         return folder
+    if laid := laid_below(whole):
+        return folder / laid
     current = find_current(whole, ReadingAid()).current
     place = folder_of_app(whole, (current.target or current.script) if current else "")
     return folder / ((program_below(whole) if place is None else place) or "")
 
 
 def psgi_of(folder: Path) -> str:
-    """Return the PSGI application of a folder; empty: it has none.
+    """Return the PSGI application of a folder, that of its command of today first; empty: it has none.
 
     *Source*: Plack::Runner; Dancer2::Cookbook.
     """
     there = [name for name in _names(folder, "") if name.endswith(".psgi")]
-    files = ["app.psgi", *(there if len(there) == 1 else ()), "bin/app.psgi"]
+    texts = (one.text for one in written_commands(_folder(folder)))
+    started = [name for text in texts for name in _PSGI.findall(text) if ".." not in name.split("/")]
+    files = [*started, "app.psgi", *(there if len(there) == 1 else ()), "bin/app.psgi"]
     return next((name for name in files if (folder / name).is_file()), "")
 
 
 @_in_time
-def survey_of(folder: Path, typed: str, *, declared: bool = False, named: str = "") -> Survey | None:
+def survey_of(
+    folder: Path, typed: str, *, declared: bool = False, named: str = "", root: str = ""
+) -> Survey | None:
     """Return what ``folder`` says of the app ``typed``; null when that is not an app in Python.
 
-    ``declared``: the user says what it needs; ``named``: the app that the command of today names.
+    ``declared``: the user says what it needs; ``named``: the app that the command of today names; ``root``:
+    where in the folder that begins imports.
 
     *Errors*: UsageError as `survey_app`.
     """
-    read, names = _reader(folder), partial(_names, folder)
-    if not is_python_target(typed, read, named, names):
+    sources = Sources(_reader(folder), partial(_names, folder), root)
+    if not is_python_target(typed, sources, named):
         return None
-    return survey_app(typed, read, declared=declared, named=named, names=names)
+    return survey_app(typed, sources, declared=declared, named=named)
 
 
 @_in_time
@@ -110,12 +120,12 @@ def script_of(folder: Path, typed: str, current: Current | None, *, declared: bo
 
     *Errors*: UsageError as `survey_script`.
     """
-    read = _reader(folder)
     if typed != "." or current is None or not current.script:
         return None
-    if is_python_target(typed, read, current.target, partial(_names, folder)):
+    sources = Sources(_reader(folder), partial(_names, folder), current.root)
+    if is_python_target(typed, sources, current.target):
         return None
-    return survey_script(current.script, read, declared=declared)
+    return survey_script(current.script, sources, declared=declared)
 
 
 @_in_time
@@ -126,7 +136,7 @@ def program_of(folder: Path, typed: str, *, named: str = "", command: str = "") 
 
     *Errors*: UsageError as `find_program`.
     """
-    if typed == "." and is_python_target(typed, _reader(folder), named, partial(_names, folder)):
+    if typed == "." and is_python_target(typed, Sources(_reader(folder), partial(_names, folder)), named):
         return None
     return find_program(typed, _folder(folder), command, _above(folder))
 

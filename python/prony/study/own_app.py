@@ -7,11 +7,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.catalog.schema.command import YOURS
 from prony.errors import UsageError
 from prony.model.exchange import Check, Contract, Request
 from prony.model.plan import Plan
-from prony.model.subject import App, Interface
+from prony.model.subject import YOURS, App, Interface
 from prony.study.equal_share import equal_share
 from prony.study_document import WorkloadDocument
 from prony.survey.current import Current
@@ -142,7 +141,12 @@ def _with_current(
     from prony.catalog.schema.loader import with_server
 
     interface = next(
-        (one for one, target in app.targets.items() if current.serves(app.factory or target)), None
+        (
+            one
+            for one, target in app.targets.items()
+            if current.serves(app.factory.partition("(")[0] or target)
+        ),
+        None,
     )
     view = with_server(view, current_entry(current, view.servers, interface or next(iter(app.targets))))
     # The name of a variant says another number of processes than it would have.
@@ -260,7 +264,7 @@ def _app(wish: OwnApp, known: "Catalog") -> App:
         contract=contract,
         environment=environment,
         root=found.root if found else "",
-        is_factory=found.is_factory if found else False,
+        call=found.call if found else "",
     )
     others = found.others if found and found.interface is interface else {}
     none = {Interface.NONE: ""} if wish.commands else {}

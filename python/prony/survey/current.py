@@ -23,10 +23,12 @@ from prony.survey.configuration import (
     toml_values,
     uwsgi_options,
 )
+from prony.survey.interface import is_literal_call
 from prony.survey.servers import (
     OF_PLACK,
     PASTE,
     PATHS,
+    ROOTS,
     SERVERS,
     TOOL_ALIASES,
     TOOL_FLAGS,
@@ -39,7 +41,7 @@ from prony.survey.written import Written, written_commands
 
 TYPED = "`--current`"
 
-_TARGET = re.compile(r"(?:(?:wsgi|asgi):)?(?P<target>[A-Za-z_][\w.]*:[A-Za-z_]\w*)(?P<call>\(\))?")
+_TARGET = re.compile(r"(?:(?:wsgi|asgi):)?(?P<target>[A-Za-z_][\w.]*:[A-Za-z_]\w*)(?P<call>\(.*\))?")
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _PYTHON = re.compile(r"python[\d.]*")
 _SCRIPT = re.compile(r"#!.*sh\b")
@@ -73,11 +75,12 @@ class Current:
     program is started with, with placeholders for the app and, where it has one, its address; ``bind``: the
     words of the address. ``options``: by their long names, those of its configuration too.
 
-    ``target``: the app that it serves, as written, or empty; ``is_factory``: that makes the app.
+    ``target``: the app that it serves, as written, or empty; ``call``: that makes the app, with these
+    arguments in parentheses.
     ``left_out``: what of it is not taken over, each in words; ``environment``: variables that its source
     sets, and that are no secrets by their names; ``also``: where else a command stands; ``script``: the
     module that it runs, of a program that serves by itself; ``files``: templates of what it reads in the
-    place of a file with an address.
+    place of a file with an address; ``root``: the folder, in the app's, where it begins imports.
     """
 
     source: str
@@ -87,12 +90,18 @@ class Current:
     bind: tuple[str, ...]
     options: Mapping[str, str]
     target: str = ""
-    is_factory: bool = False
+    call: str = ""
     left_out: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     also: tuple[str, ...] = ()
     script: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
+    root: str = ""
+
+    @property
+    def app(self) -> str:
+        """The app as a user types it: a factory that is given nothing by its name."""
+        return self.target if self.call in ("", "()") else f"{self.target}{self.call}"
 
     def serves(self, target: str) -> bool:
         """Return whether it serves the app ``target``, as far as it names one."""
@@ -263,7 +272,7 @@ class _Reading:
     left_out: list[str] = field(default_factory=list)
     options: dict[str, str] = field(default_factory=dict)
     target: str = ""
-    is_factory: bool = False
+    call: str = ""
 
     def current(self) -> Current | None:
         server = SERVERS.get(self.command.program)
@@ -274,6 +283,7 @@ class _Reading:
         said = f"{', '.join(f'`{name}`' for name in kept_back)}: --env NAME=value passes a variable"
         return replace(
             found,
+            root=self._root(),
             left_out=(
                 *self.command.left_out,
                 *self.left_out,
@@ -282,6 +292,10 @@ class _Reading:
             ),
             environment=passed,
         )
+
+    def _root(self) -> str:
+        said = next((self.options[name] for name in ROOTS if name in self.options), "")
+        return "" if said.startswith("/") else said.removeprefix("./").strip("/").removeprefix(".")
 
     def _environment(self) -> tuple[dict[str, str], list[str]]:
         """Return the variables of the command's source that all servers get, and the names of the others."""
@@ -325,7 +339,7 @@ class _Reading:
             bind=bind,
             options=self.options,
             target=self.target,
-            is_factory=self.is_factory,
+            call=self.call,
         )
 
     def _of_server(self, server: ServerCommand) -> Current | None:
@@ -355,7 +369,7 @@ class _Reading:
             return
         if option.name in server.app | server.factory:
             self.options[option.name] = option.value
-            self.is_factory = self.is_factory or option.name in server.factory
+            self.call = self.call or ("()" if option.name in server.factory else "")
             return
         if any("{" in _VARIABLE.sub("", word) or "}" in _VARIABLE.sub("", word) for word in option.words):
             self.left_out.append(f"{shown}, whose braces Prony does not pass on")
@@ -389,10 +403,10 @@ class _Reading:
         return f"{name}{equals}{value}"
 
     def _positional(self, word: str) -> None:
-        match = _TARGET.fullmatch(word)
+        match = _target(word)
         if match and not self.target:
             self.target = match["target"]
-            self.is_factory = self.is_factory or bool(match["call"])
+            self.call = match["call"] or self.call
             self.kept.append("{interface}:{app}" if match.start("target") else "{app}")
         elif word.endswith(".psgi"):
             self.kept.append(_PSGI_APP)
@@ -406,6 +420,8 @@ class _Reading:
         """Note what a configuration file says where the command does not: it is passed on as it is."""
         option, usual = server.configuration
         path = self.options.get(option, usual).removeprefix("file:").removeprefix("./") if option else ""
+        if path.startswith("python:"):
+            path = f"{path.removeprefix('python:').replace('.', '/')}.py"
         text = self.folder.read(path) if path else None
         if text:
             said = (
@@ -457,8 +473,8 @@ class _Reading:
         called = said.get("--callable", "application")
         if module:
             target = module if ":" in module else f"{module}:{called}"
-            match = _TARGET.fullmatch(target)
-            self.target, self.is_factory = (match["target"], bool(match["call"])) if match else ("", False)
+            match = _target(target)
+            self.target, self.call = (match["target"], match["call"] or "") if match else ("", "")
         http = next((name for name in ("http", "http11-socket", "http-socket") if f"--{name}" in said), "")
         if not http:
             self.left_out.append("uWSGI's own protocol, for a frontend: it is measured over HTTP/1.1")
@@ -547,6 +563,11 @@ _PSGI_APP = "{app_dir}/{app}"
 _UWSGI_FILES = (".ini", ".yaml", ".yml", ".json", ".xml")
 _UWSGI_NAMED = ("--ini", "--yaml", "-y", "--json", "-j", "--xml", "-x")
 _UVICORN_WORKER = re.compile(r"(?:uvicorn\.workers|uvicorn_worker)\..*")
+
+
+def _target(word: str) -> re.Match[str] | None:
+    match = _TARGET.fullmatch(word)
+    return match if match and (match["call"] is None or is_literal_call(match["call"])) else None
 
 
 def _gunicorn_entry(options: Mapping[str, str]) -> str:

@@ -16,6 +16,7 @@ What an app imports that is neither in its folder nor in Python. Pure.
 
 import ast
 import json
+import re
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -152,7 +153,23 @@ def find_dependencies(read: Read) -> Dependencies | None:
 
 def _of_plain(read: Read) -> Dependencies | None:
     name = next((name for name in _PLAIN if read(name) is not None), None)
+    name = name or next(filter(read, _installed(read)), None)
     return Dependencies(name, name) if name else None
+
+
+# *Source*: pip install, --requirement; Dockerfile reference, COPY.
+_INSTALLED = re.compile(r"\bpip3?[^\n&|;]*?\binstall\b[^\n&|;]*?(?:-r|--requirement)[ =]?(?P<path>[\w./-]+)")
+_COPIED = re.compile(r"^(?:COPY|ADD)[ \t]+(?P<words>[^\n]+)$", re.MULTILINE)
+
+
+def _installed(read: Read) -> Iterator[str]:
+    """Yield the files that a Dockerfile installs: as it names them, and as they lie before it copies them."""
+    text = (read("Dockerfile") or "").replace("\\\n", " ")
+    copied = [word for found in _COPIED.finditer(text) for word in found["words"].split()]
+    for found in _INSTALLED.finditer(text):
+        path = found["path"].removeprefix("./")
+        yield path
+        yield from (one for one in copied if one.rpartition("/")[2] == path.rpartition("/")[2])
 
 
 def _of_project(read: Read) -> Dependencies | None:

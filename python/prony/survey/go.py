@@ -23,12 +23,13 @@ _SERVING = ("server", "serve", "web", "api", "app", "http")
 _BUILT = re.compile(r"\bgo[ \t]+(?:build|install|run)\b[^\n;&|]*?[ \t]\./(?P<path>[\w./-]+)")
 
 
-def go_program(folder: Folder, typed: str) -> Program:
+def go_program(folder: Folder, typed: str, started: str = "") -> Program:
     """Return the program of a module: of the package in the folder ``typed``, or of the only one there is.
+    ``started``: what the command of today calls it, which of several is the one.
 
     *Errors*: UsageError when there is no main package, or several.
     """
-    package = typed or _only_package(folder)
+    package = typed or _only_package(folder, started)
     if not is_main_package(folder, package):
         raise UsageError(
             f"`{typed}` has no main package; expected a folder with `package main` and `func main()`"
@@ -54,13 +55,14 @@ def is_main_package(folder: Folder, path: str) -> bool:
     return any(map(_PACKAGE.search, texts)) and any(map(_MAIN.search, texts))
 
 
-def _only_package(folder: Folder) -> str:
+def _only_package(folder: Folder, started: str) -> str:
     if is_main_package(folder, ""):
         return ""
     found = list(_command_packages(folder))
     built = [path for path in _built_packages(folder) if is_main_package(folder, path)]
+    named_so = [path for path in found if path.rpartition("/")[2] == started]
     serving = [path for path in found if path.rpartition("/")[2] in _SERVING]
-    for named in (found, built, serving):
+    for named in (found, named_so, built, serving):
         if len(named) == 1:
             return named[0]
     if not found:

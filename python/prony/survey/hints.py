@@ -105,6 +105,13 @@ _ROWS = (
         r"missing go\.sum entry|no required module provides|updates to go\.mod needed",
     ),
     _Row(
+        "a file in /tmp",
+        "servers have a /tmp of their own, without `{file}`: name it in a variable, such as --env "
+        "FILE={file}, or keep it in `{folder}`",
+        r"(?m)^(?=.*(?:[Nn]o such file or directory|ENOENT|[Uu]nable to open))"
+        r".*?(?<![\w/])(?P<file>/(?:var/)?tmp/[^\s'\"`,:)]+)",
+    ),
+    _Row(
         "a Python module",
         "no module `{module}` is installed: name its package in {requirements}, or a file that does with "
         "--requirements; the app's own folder with --dir",
@@ -228,6 +235,8 @@ def hint_for(symptom: Refusal) -> Hint:
         if match is None or not _fits(row, symptom):
             continue
         found = row.more({name: text for name, text in match.groupdict().items() if text})
+        if _top(found.get("file", "-")) == _top(symptom.folder):
+            continue  # what the app's folder lies in stays as it is
         values = {
             "path": symptom.path,
             "status": symptom.status,
@@ -237,6 +246,10 @@ def hint_for(symptom: Refusal) -> Hint:
         }
         return Hint(row.name, row.hint.format(**values, **found))
     return Hint("unknown", "--dry-run shows the commands, so that you can try them by hand")
+
+
+def _top(path: str) -> list[str]:
+    return path.removeprefix("/var").split("/")[:3]
 
 
 def _fits(row: _Row, symptom: Refusal) -> bool:

@@ -78,18 +78,38 @@ def find_interface(sources: Sources, target: str) -> FoundInterface | None:
 
 @dataclass(frozen=True, slots=True)
 class Factory:
-    """A function that makes an app without being given anything; ``found`` null: its source does not say of
-    which interface.
-    """
+    """A function that makes an app; ``found`` null: its source does not say of which interface."""
 
     found: FoundInterface | None
 
 
-def find_factory(sources: Sources, target: str) -> Factory | None:
-    """Return the factory ``target``, a ``module:attribute``; null when that is an app, or not known."""
+def find_factory(sources: Sources, target: str, *, is_given: bool = False) -> Factory | None:
+    """Return the factory ``target``, a ``module:attribute``; null when that is an app, or not known, or a
+    function that needs arguments, unless it ``is_given`` some.
+    """
     name, _, attribute = target.partition(":")
     module = sources.module(name)
-    return _Search(sources).factory(_Place(module, module.body), attribute, _MOST_STEPS) if module else None
+    search = _Search(sources, is_given)
+    return search.factory(_Place(module, module.body), attribute, _MOST_STEPS) if module else None
+
+
+def is_literal_call(text: str) -> bool:
+    """Return whether a text is the arguments of a call, in parentheses, and all of them are literals.
+
+    *Source*: Gunicorn documentation, WSGI_APP: it takes no other call.
+
+    >>> [is_literal_call(one) for one in ("()", "('live', debug=False)", "(secret())", "(*names)")]
+    [True, True, False, False]
+    """
+    try:
+        call = ast.parse(f"f{text}", mode="eval").body
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+            return False
+        for value in (*call.args, *(one.value for one in call.keywords if one.arg)):
+            ast.literal_eval(value)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return False
+    return all(one.arg for one in call.keywords)
 
 
 def bound_names(module: Module) -> frozenset[str] | None:
@@ -139,7 +159,10 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
+    """``is_given``: a factory may need arguments."""
+
     sources: Sources
+    is_given: bool = False
 
     def of_name(self, place: _Place, name: str, steps: int) -> FoundInterface | None:
         """Return the interface of what a name is bound to, by its last binding that says it."""
@@ -156,7 +179,8 @@ class _Search:
         match statement:
             case ast.FunctionDef(args=given, returns=returned):
                 needed = len(given.posonlyargs) + len(given.args) - len(given.defaults)
-                if needed or any(default is None for default in given.kw_defaults):
+                needed += sum(default is None for default in given.kw_defaults)
+                if needed and not self.is_given:
                     return None
                 said = self._of_maker(place, returned) if returned else None
                 return Factory(said or self._of_factory(place, ast.Name(name), steps))

@@ -83,7 +83,7 @@ def _by_words(folder: Folder, source: str, words: Sequence[str]) -> Program:
         case _ if name in (*RUBY, "perl") and not is_there:
             return _of_debian(name, source, rest)
         case _ if folder.has("go.mod") and not is_there:
-            built = go_program(folder, "")
+            built = go_program(folder, "", name)
             return replace(built, command=(*built.command, *rest), source=source)
     program = f"{{app_dir}}/{first}" if "/" in first else "{program}"
     tools = {} if "/" in first else {"program": (first,)}

@@ -104,7 +104,9 @@ _NO_APPS = ("node_modules", "vendor", "test", "tests", "docs", "scripts", "examp
 def is_program(folder: Folder) -> bool:
     """Return whether a folder says how a program is started that listens on a port itself."""
     has_own = any(folder.has(name) for name in ("Procfile", "go.mod", "config.ru"))
-    return has_own or is_php(folder) or is_node(folder)
+    if has_own or is_php(folder) or is_node(folder):
+        return True
+    return any(_names_program(one, folder) for one in written_commands(folder))
 
 
 def _of_folder(folder: Folder, above: Sequence[Written]) -> Program:
@@ -124,8 +126,12 @@ def _of_folder(folder: Folder, above: Sequence[Written]) -> Program:
         return program_of_process(folder, Written("config.ru", "puma"))
     if folder.has("package.json"):
         return node_program(folder, "")
+    said = next(
+        (f"{one.source} is `{one.text}`, of which nothing is here that Prony can start" for one in written),
+        "",
+    )
     raise UsageError(
-        f"`--app .`: nothing in the folder says how its app is started; expected {_EXPECTED}",
+        f"`--app .`: {said or 'nothing in the folder says how its app is started'}; expected {_EXPECTED}",
         hint="name the app, --app module:attribute; or what starts it, --command './shop --port {port}'",
     )
 

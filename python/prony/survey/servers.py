@@ -34,6 +34,8 @@ def options_named(text: str) -> frozenset[str]:
 
 
 _HOST_AND_PORT = ("--host", "{host}", "--port", "{port}")
+ROOTS = ("--chdir", "--app-dir", "--pythonpath", "--working-dir")
+"""The options that name the folder where imports begin."""
 PATHS = options_named("chdir config pythonpath env-file log-config app-dir working-dir")
 
 # *Source*: Plack::Runner, Starman, Twiggy.

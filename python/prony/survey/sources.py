@@ -58,17 +58,23 @@ class Module:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The modules that ``read`` finds, below the app's folder or its ``src``. ``names``: what its folders
-    hold.
+    """The modules that ``read`` finds, below the app's folder, its ``src``, or its folder ``root``.
+    ``names``: what its folders hold.
     """
 
     read: Read
     names: Names = no_names
+    root: str = ""
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The folders at which imports may begin, the likeliest first."""
+        return tuple(dict.fromkeys((self.root, *_ROOTS)))
 
     def module(self, name: str) -> Module | None:
         """Return the module of a dotted name; null when this folder does not have it."""
         base = name.replace(".", "/")
-        for root in _ROOTS:
+        for root in self.roots:
             for end in (".py", "/__init__.py"):
                 path = f"{root}/{base}{end}" if root else f"{base}{end}"
                 text = self.read(path)
@@ -79,12 +85,12 @@ class Sources:
     def has(self, name: str) -> bool:
         """Return whether a top-level name belongs to the folder: a module, or a folder with modules."""
         return self.module(name) is not None or any(
-            self.read(f"{root}/{name}" if root else name) is not None for root in _ROOTS
+            self.read(f"{root}/{name}" if root else name) is not None for root in self.roots
         )
 
     def packages(self, but: Sequence[str]) -> list[str]:
         """Return the names of folders that may be packages, without some and without hidden ones."""
-        found = [name for root in _ROOTS for name in self.names(root)]
+        found = [name for root in self.roots for name in self.names(root)]
         return [
             name
             for name in dict.fromkeys(found)

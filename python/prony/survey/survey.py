@@ -1,7 +1,7 @@
 """All that an app's folder says, for one run. Pure.
 
 >>> files = {"shop.py": "from flask import Flask\\napp = Flask('shop')", "requirements.txt": "flask"}
->>> found = survey_app("shop", files.get)
+>>> found = survey_app("shop", Sources(files.get))
 >>> found.target, found.interface.value, found.dependencies.source
 ('shop:app', 'wsgi', 'requirements.txt')
 """
@@ -15,8 +15,15 @@ from difflib import get_close_matches
 from prony.errors import UsageError
 from prony.model.subject import Interface
 from prony.survey.dependencies import DECLARING, Dependencies, find_dependencies, foreign_imports
-from prony.survey.interface import CALLABLES, FACTORIES, bound_names, find_factory, find_interface
-from prony.survey.sources import Folder, Module, Names, Read, Sources, no_names
+from prony.survey.interface import (
+    CALLABLES,
+    FACTORIES,
+    bound_names,
+    find_factory,
+    find_interface,
+    is_literal_call,
+)
+from prony.survey.sources import Folder, Module, Read, Sources
 from prony.survey.variables import NeededVariable, names_of_env_file, needed_variables
 from prony.survey.written import only_place, places_below
 
@@ -49,9 +56,10 @@ def target_of_project(read: Read) -> str | None:
 class Survey:
     """What was found. ``interface`` null: the source does not say; ``reason``: by what it was recognised.
 
-    ``root``: the folder, in the app's, at which its imports begin. ``is_factory``: the target makes the app.
-    ``others``: the project's targets of other interfaces. ``needed``: the variables without which it cannot
-    be imported; ``offered``: the names in its `.env`. ``dependencies`` null: none are declared.
+    ``root``: the folder, in the app's, at which its imports begin. ``call``: the target makes the app, called
+    with these arguments in parentheses. ``others``: the project's targets of other interfaces. ``needed``:
+    the variables without which it cannot be imported; ``offered``: the names in its `.env`. ``dependencies``
+    null: none are declared.
     ``environment``: the variables that the app needs and that another file of its folder sets.
     """
 
@@ -59,7 +67,7 @@ class Survey:
     interface: Interface | None
     reason: str
     root: str = ""
-    is_factory: bool = False
+    call: str = ""
     others: Mapping[Interface, str] = field(default_factory=dict)
     needed: tuple[NeededVariable, ...] = ()
     offered: tuple[str, ...] = ()
@@ -73,18 +81,18 @@ _NO_APPS = ("conftest", "setup", "manage", "fabfile", "noxfile", "tasks")
 _NO_PACKAGES = ("tests", "test", "docs", "node_modules", "migrations", "scripts", "venv", "env")
 
 
-def is_python_target(typed: str, read: Read, named: str = "", names: Names = no_names) -> bool:
+def is_python_target(typed: str, sources: Sources, named: str = "") -> bool:
     """Return whether what was typed can name an app in Python in this folder; ``named``: the one that its
     command of today names.
     """
     if typed == ".":
-        return _target_of_folder(Sources(read, names), named) is not None
+        return _target_of_folder(sources, named) is not None
     if typed == "manage.py":
         return True
-    name, colon, attribute = typed.removesuffix("()").partition(":")
+    name, colon, attribute = typed.partition("(")[0].partition(":")
     name = name if colon else _module_name(name)
     parts = (*name.split("."), *(attribute.split(".") if colon else ()))
-    return all(part.isidentifier() for part in parts) and (bool(colon) or Sources(read).has(parts[0]))
+    return all(part.isidentifier() for part in parts) and (bool(colon) or sources.has(parts[0]))
 
 
 def folder_of_app(folder: Folder, named: str) -> str | None:
@@ -110,9 +118,7 @@ def _has_app(folder: Folder) -> bool:
     return _target_of_folder(Sources(folder.read, folder.names), "") is not None
 
 
-def survey_app(
-    typed: str, read: Read, *, declared: bool = False, named: str = "", names: Names = no_names
-) -> Survey:
+def survey_app(typed: str, sources: Sources, *, declared: bool = False, named: str = "") -> Survey:
     """Return what the folder says of the app ``typed``: ``module:attribute``, a module alone, Django's
     ``manage.py``, or ``.`` for what the folder has.
 
@@ -122,17 +128,22 @@ def survey_app(
     *Errors*: UsageError for a module or an attribute that is not there, or for an app that imports what
     nothing declares.
     """
-    sources = Sources(read, names)
+    read = sources.read
     typed = _whole(typed, sources, named)
     name, _, attribute = typed.partition(":")
     name = name if ":" in typed else _module_name(name)
     module = sources.module(name)
     if module is None:
-        return Survey(typed, None, "", dependencies=None if declared else _declared(read))
-    target = f"{name}:{_attribute(module, attribute.removesuffix('()'))}"
-    factory = find_factory(sources, target)
+        return Survey(typed, None, "", dependencies=None if declared else _declared(read, sources.root))
+    attribute, opened, rest = attribute.partition("(")
+    if opened and not is_literal_call(f"({rest}"):
+        raise UsageError(
+            f"`{typed}` is no call with plain values; expected such as `shop:create_app('live')`"
+        )
+    target = f"{name}:{_attribute(module, attribute)}"
+    factory = find_factory(sources, target, is_given=bool(opened))
     found = factory.found if factory else find_interface(sources, target)
-    dependencies = None if declared else _declared(read)
+    dependencies = None if declared else _declared(read, sources.root)
     if dependencies is None and not declared:
         _refuse_undeclared(sources, name)
     environment = _settings(read, module)
@@ -141,7 +152,7 @@ def survey_app(
         interface=found.interface if found else None,
         reason=found.reason if found else "",
         root=module.root,
-        is_factory=factory is not None,
+        call=(f"({rest}" if opened else "()") if factory else "",
         others=_others(sources, module, found.interface) if found else {},
         dependencies=dependencies,
         environment=environment,
@@ -150,13 +161,13 @@ def survey_app(
     )
 
 
-def survey_script(script: str, read: Read, *, declared: bool = False) -> Survey:
+def survey_script(script: str, sources: Sources, *, declared: bool = False) -> Survey:
     """Return what the folder says of a program in Python that listens on a port itself, by its module.
 
     *Errors*: UsageError for one that imports what nothing declares.
     """
-    sources = Sources(read)
-    dependencies = None if declared else _declared(read)
+    read = sources.read
+    dependencies = None if declared else _declared(read, sources.root)
     if dependencies is None and not declared:
         _refuse_undeclared(sources, script)
     return Survey(
@@ -170,12 +181,14 @@ def survey_script(script: str, read: Read, *, declared: bool = False) -> Survey:
 
 
 # A project's folder, with its sources in `src/package` at most.
-_ABOVE = ("", "../", "../../")
+_ABOVE = ("../", "../../")
 
 
-def _declared(read: Read) -> Dependencies | None:
-    """Return what the folder declares, else one above it, but none above its repository."""
-    for above in _ABOVE:
+def _declared(read: Read, root: str) -> Dependencies | None:
+    """Return what ``root`` in the folder declares, else the folder, else one above it, but none above its
+    repository.
+    """
+    for above in (*([f"{root}/"] if root else ()), "", *_ABOVE):
         if found := find_dependencies(_under(read, above)):
             file = None if found.file is None else f"{above}{found.file}"
             return replace(found, source=f"{above}{found.source}", file=file)

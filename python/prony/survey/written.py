@@ -42,7 +42,7 @@ _VARIABLE = re.compile(r"[A-Za-z_]\w*")
 class Written:
     """A command as it stands in ``source``. ``text``: for a shell to read; ``environment``: the variables
     that the same place sets. ``base``: the folder where the app lies there, or empty. ``remarks``: what else
-    of that place is not taken over.
+    of that place is not taken over. ``laid``: the folder whose content lies at ``base``; empty: all.
     """
 
     source: str
@@ -50,6 +50,7 @@ class Written:
     environment: Mapping[str, str] = field(default_factory=dict)
     base: str = ""
     remarks: tuple[str, ...] = ()
+    laid: str = ""
 
 
 def written_commands(folder: Folder) -> list[Written]:
@@ -117,7 +118,36 @@ def _of_dockerfile(read: Read, name: str) -> Iterator[Written]:
     )
     if text:
         kinds = " and ".join(kind for kind in ("ENTRYPOINT", "CMD") if last.get(kind))
-        yield Written(f"`{kinds}` in {name}", text, environment, last.get("WORKDIR", "").strip())
+        base = last.get("WORKDIR", "").strip()
+        laid = _laid([rest for keyword, rest in lines if keyword in ("COPY", "ADD")], base)
+        yield Written(f"`{kinds}` in {name}", text, environment, base, laid=laid)
+
+
+def _laid(copies: Sequence[str], base: str) -> str:
+    """Return the only folder whose content is laid at ``base``, beside files; empty: none, or all is.
+
+    >>> _laid(["requirements.txt .", "--chown=1 ./src/ /srv"], "/srv"), _laid(["src .", ". ."], "/srv")
+    ('src', '')
+    """
+    found = []
+    for copied in copies:
+        words = [word for word in _exec_form(copied) or copied.split() if not word.startswith("--")]
+        if "--from" not in copied and words[-1].rstrip("/") in (".", base.rstrip("/")):
+            found += [word.removeprefix("./").rstrip("/") for word in words[:-1]]
+    folders = [one for one in found if "." not in one.rpartition("/")[2] or one == "."]
+    return folders[0] if len(folders) == 1 and folders != ["."] else ""
+
+
+def laid_below(folder: Folder) -> str:
+    """Return the folder below this one that a Dockerfile runs alone; empty: there is none."""
+    found = (one.laid for name in _DOCKERFILES for one in _of_dockerfile(folder.read, name))
+    return next((laid for laid in found if folder.has(laid)), "")
+
+
+def commands_for(read: Read, place: str) -> list[Written]:
+    """Return the commands, by a Dockerfile or by Compose, for a folder ``place`` below theirs."""
+    own = [one for name in _DOCKERFILES for one in _of_dockerfile(read, name) if one.laid == place]
+    return [*own, *composed(read, place)]
 
 
 def _instructions(text: str) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,9 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from prony.catalog.install.child import Children
 from prony.catalog.install.environment import Declared, Environment, EnvironmentRequest, Unavailable
+from prony.catalog.install.interpreter import try_interpreter
 from prony.catalog.install.prepare import prepare
 from prony.catalog.install.status import status
 from prony.catalog.schema.loader import load_catalog
@@ -121,6 +123,26 @@ def test_a_users_own_environment_is_taken_as_it_stands(catalog, user):
     found = prepared(user, request)[0]["x"]
     assert isinstance(found, Environment)
     assert (found.python, found.lock_digest) == (built.python, "")
+
+
+def test_for_a_users_own_interpreter_an_environment_is_built(catalog, user):
+    python = Path("/usr/bin/python3")
+    if not python.exists() or try_interpreter(Children(user), python) is None:
+        pytest.skip("no Python for everybody here")
+    request = EnvironmentRequest("x", catalog.server("waitress"), declared=Declared(), python=python)
+    found = prepared(user, request)[0]["x"]
+    assert isinstance(found, Environment)
+    assert found.bin.is_relative_to(user.cache) and found.lock_digest
+    assert found.python.resolve() == python.resolve()
+    assert "waitress" in found.packages
+
+
+def test_what_is_no_python_builds_nothing(catalog, user):
+    found = prepared(user, EnvironmentRequest("x", catalog.server("waitress"), python=Path("/bin/true")))[0][
+        "x"
+    ]
+    assert isinstance(found, Unavailable)
+    assert found.reason == "the users who build and run servers cannot run `/bin/true` as Python"
 
 
 def test_a_users_own_environment_without_the_server_says_how_to_install_it(catalog, user):

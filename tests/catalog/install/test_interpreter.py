@@ -14,6 +14,7 @@ from prony.catalog.install.interpreter import (
     candidates,
     choose_interpreter,
     find_interpreter,
+    is_interpreter,
     is_there,
     located,
     try_interpreter,
@@ -48,6 +49,17 @@ def test_the_first_folder_wins_among_equals(tmp_path):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "python3.12").touch()
     assert candidates([tmp_path / "one", tmp_path / "two"])[0] == tmp_path / "one" / "python3.12"
+
+
+def test_a_program_of_no_environment_is_an_interpreter(tmp_path):
+    (tmp_path / "bin").mkdir()
+    python = tmp_path / "bin" / "python3"
+    assert not is_interpreter(python)
+    python.touch()
+    assert is_interpreter(python)
+    assert not is_interpreter(tmp_path)
+    (tmp_path / "pyvenv.cfg").touch()
+    assert not is_interpreter(python)
 
 
 def test_an_interpreter_says_what_it_is(me):

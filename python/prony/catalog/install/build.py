@@ -18,7 +18,13 @@ from threading import Lock as ThreadLock
 
 from prony.catalog.install.child import Children, FinishedCommand
 from prony.catalog.install.environment import Declared, Environment, EnvironmentRequest, Unavailable
-from prony.catalog.install.interpreter import Interpreter, choose_interpreter, find_interpreter
+from prony.catalog.install.interpreter import (
+    Interpreter,
+    choose_interpreter,
+    find_interpreter,
+    is_interpreter,
+    try_interpreter,
+)
 from prony.catalog.install.made import Making, NotMade, locked, make
 from prony.catalog.install.old_pip import filled_by_pip
 from prony.catalog.install.plain import is_locked
@@ -115,7 +121,7 @@ class Builder:
         self._children = Children(user)
         self._lock = ThreadLock()
         self._uv: Uv | None = None
-        self._interpreters: dict[str | None, Interpreter | None] = {}
+        self._interpreters: dict[tuple[str | None, Path | None], Interpreter | None] = {}
 
     def end(self) -> None:
         """Kill what is still being built, and build nothing more."""
@@ -155,14 +161,13 @@ class Builder:
     ) -> Environment | Unavailable:
         programs = find_programs(install.programs, self._user)
         absent = tuple(name for name in install.programs if name not in programs)
+        given = request.python and expanded(request.python).absolute()
+        own = None if given is None or is_interpreter(given) else given
         # A user's own environment is used as it is; the system's programs are needed too.
-        lacking = (() if request.python else missing(request.server.needs, find_system())) or absent
+        lacking = (() if own else missing(request.server.needs, find_system())) or absent
         if lacking:
             return _needs(request, lacking)
-        if request.python:
-            found = self._own(request, install, request.python)
-        else:
-            found = self._locked(request, install, on_build)
+        found = self._own(request, install, own) if own else self._locked(request, install, given, on_build)
         if install.prony and isinstance(found, Environment):
             found = replace(found, prony=own_parts(self._user), version=prony_version())
         if isinstance(found, Unavailable) or install.version is None:
@@ -173,11 +178,20 @@ class Builder:
         return replace(found, programs=programs, version=tried.version)
 
     def _locked(
-        self, request: EnvironmentRequest, install: PythonInstall, on_build: Callable[[str], None]
+        self,
+        request: EnvironmentRequest,
+        install: PythonInstall,
+        given: Path | None,
+        on_build: Callable[[str], None],
     ) -> Environment | Unavailable:
-        interpreter = self._interpreter(install)
+        interpreter = self._interpreter(install, given)
+        if interpreter is None and given is not None:
+            why = f"the users who build and run servers cannot run `{given}` as Python"
+            return Unavailable(request.key, why, "")
         if interpreter is None:
             return _needs_python(request, install)
+        if other := _of_another_python(request, install, interpreter.path, interpreter.name):
+            return other
         uv = self._ready_uv()
         lock = self._chosen_lock(request, install, uv, interpreter)
         if isinstance(lock, Unresolved):
@@ -213,18 +227,22 @@ class Builder:
                 self._uv = open_uv(self._children)
             return self._uv
 
-    def _interpreter(self, install: PythonInstall) -> Interpreter | None:
-        """Return the interpreter for ``install``; null when it needs one that is not on this machine."""
-        version = install.python
+    def _interpreter(self, install: PythonInstall, given: Path | None) -> Interpreter | None:
+        """Return the ``given`` interpreter, else that for ``install``; null when the users cannot run it, or
+        when it needs one that is not on this machine.
+        """
+        version = None if given else install.python
         with self._lock:
-            if version not in self._interpreters:
+            if (version, given) not in self._interpreters:
                 make_passable(self._user.cache)
-                self._interpreters[version] = (
-                    find_interpreter(self._children, self._user, version)
+                self._interpreters[version, given] = (
+                    try_interpreter(self._children, given)
+                    if given
+                    else find_interpreter(self._children, self._user, version)
                     if version
                     else choose_interpreter(self._children, self._user)
                 )
-            return self._interpreters[version]
+            return self._interpreters[version, given]
 
     def _chosen_lock(
         self, request: EnvironmentRequest, install: PythonInstall, uv: Uv, interpreter: Interpreter
@@ -266,8 +284,7 @@ class Builder:
     def _own(
         self, request: EnvironmentRequest, install: PythonInstall, given: Path
     ) -> Environment | Unavailable:
-        path = expanded(given).absolute()
-        named = [path / "bin" / "python", path / "bin" / "python3"] if path.is_dir() else [path]
+        named = [given / "bin" / "python", given / "bin" / "python3"] if given.is_dir() else [given]
         python = next((file for file in named if file.exists()), named[0])
         if not python.exists():
             return Unavailable(
@@ -277,7 +294,7 @@ class Builder:
             )
         found = self._tried(request, install, python, "")
         if isinstance(found, Environment):
-            return _on_its_python(found, request, install)
+            return _of_another_python(request, install, found.python, found.interpreter) or found
         wanted = " ".join(f"'{requirement}'" for requirement in install.requirements)
         reason = f"{found.reason}; install it there: {python} -m pip install {wanted}"
         return Unavailable(found.key, reason, found.log)
@@ -435,16 +452,14 @@ def _needs_python(request: EnvironmentRequest, install: PythonInstall) -> Unavai
     )
 
 
-def _on_its_python(
-    found: Environment, request: EnvironmentRequest, install: PythonInstall
-) -> Environment | Unavailable:
-    """Return a user's own environment, unless the server needs another version of Python."""
-    if install.python is None or found.interpreter.startswith(f"CPython {install.python}."):
-        return found
-    name, its = request.server.name, found.interpreter
-    return Unavailable(
-        request.key, f"`{name}` needs CPython {install.python}, and `{found.python}` is {its}", ""
-    )
+def _of_another_python(
+    request: EnvironmentRequest, install: PythonInstall, path: Path | None, name: str
+) -> Unavailable | None:
+    """Return why the server cannot run on the interpreter at ``path``, if it needs another version."""
+    if install.python is None or name.startswith(f"CPython {install.python}."):
+        return None
+    why = f"`{request.server.name}` needs CPython {install.python}, and `{path}` is {name}"
+    return Unavailable(request.key, why, "")
 
 
 def _made_from(request: EnvironmentRequest, found: Environment) -> str:

@@ -28,7 +28,8 @@ class EnvironmentRequest:
 
     ``app_requirements``: what a built-in app needs, as requirement strings; ``declared``: what a user's app
     declares, null for a built-in one. ``python``: the user's own environment (its folder or its
-    interpreter), used as it is. ``app_folder`` and ``app_digest``: the app, for builds that read it.
+    interpreter), used as it is, or another interpreter to build one for. ``app_folder`` and ``app_digest``:
+    the app, for builds that read it.
     """
 
     key: str

@@ -63,6 +63,11 @@ class Interpreter:
         return self.version < LEAST_OF_UV
 
 
+def is_interpreter(path: Path) -> bool:
+    """Return whether a path is a Python to build environments for: a program that is of no environment."""
+    return path.is_file() and not (path.parent.parent / "pyvenv.cfg").is_file()
+
+
 def choose_interpreter(children: Children, user: RunAs) -> Interpreter:
     """Return the interpreter for environments.
 

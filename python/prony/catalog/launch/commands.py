@@ -19,7 +19,6 @@ from prony.catalog.launch.filling import (
     target,
 )
 from prony.catalog.schema.apps import OF_FILES, interface_of_file
-from prony.catalog.schema.command import YOURS
 from prony.catalog.schema.entry import FrontendEntry, ProcessEntry, PythonInstall, ServerEntry
 from prony.catalog.schema.expression import check_text_value
 from prony.catalog.schema.loader import Catalog
@@ -27,7 +26,7 @@ from prony.catalog.schema.settings import BACKENDS, resolved_settings
 from prony.errors import UsageError
 from prony.factors import variables_of
 from prony.model.address import Address, Wire
-from prony.model.subject import Frontend, Interface, Subject
+from prony.model.subject import YOURS, Frontend, Interface, Subject
 
 PORT, BEHIND_PORT = 8000, 8001
 """The port of a person's own command, and that of the server behind a frontend."""
@@ -75,10 +74,14 @@ def command_for_user(  # noqa: PLR0913, PLR0917
     files = "" if is_own else _written_files(entry, subject, port=port)
     own = rendered(entry, values, entry.environment) if is_own else {}
     made = "".join(
-        f"printf {shlex.quote(text.replace(chr(10), chr(92) + 'n'))} > {name} && "
+        f"printf {shlex.quote(_for_printf(text))} > {name} && "
         for name, text in {**factory_files(subject.app), **own}.items()
     )
     return f"cd {shlex.quote(folder)} && {files}{made}{shown}{shlex.join(words)}"
+
+
+def _for_printf(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "%%").replace("\n", "\\n")
 
 
 def frontend_command_for_user(

@@ -93,12 +93,13 @@ def target(entry: ServerEntry, subject: Subject) -> dict[str, str]:
 def factory_files(app: App) -> dict[str, str]:
     """Return the module that makes the app with its factory, by its file's name; none without one.
 
-    >>> factory_files(App("shop", "", "", {}, factory="shop.web:create_app"))
+    >>> factory_files(App("shop", "", "", {}, factory="shop.web:create_app()"))
     {'prony_app.py': 'from shop.web import create_app\\n\\napp = create_app()\\n'}
     """
-    module, _, name = app.factory.partition(":")
+    module, _, call = app.factory.partition(":")
+    name = call.partition("(")[0]
     file = f"{FACTORY_TARGET.partition(':')[0]}.py"
-    return {file: f"from {module} import {name}\n\napp = {name}()\n"} if name else {}
+    return {file: f"from {module} import {name}\n\napp = {call}\n"} if name else {}
 
 
 def named(target: str, interface: Interface) -> dict[str, str]:

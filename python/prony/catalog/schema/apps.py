@@ -113,10 +113,10 @@ def user_app(  # noqa: PLR0913 - what a user may say of an app
     environment: Mapping[str, str] | None = None,
     name: str | None = None,
     root: str = "",
-    is_factory: bool = False,
+    call: str = "",
 ) -> App:
     """Return a user's own app: the callable ``target`` (``module:attribute``) importable from ``root`` in
-    ``folder``; ``is_factory``: that makes the app.
+    ``folder``; ``call``: that makes the app, called with these arguments.
 
     A requirements file is not the app's but the environment's: see
     `prony.catalog.install.environment.EnvironmentRequest`.
@@ -144,8 +144,8 @@ def user_app(  # noqa: PLR0913 - what a user may say of an app
         name=name or app_name(module),
         title=target,
         folder=str(folder),
-        targets={interface: FACTORY_TARGET if is_factory else target},
-        factory=target if is_factory else "",
+        targets={interface: FACTORY_TARGET if call else target},
+        factory=f"{target}{call}" if call else "",
         requirements=tuple(requirements),
         contract=contract,
         environment=dict(environment or {}),

@@ -38,12 +38,10 @@ from prony.catalog.schema.rules import check_entry
 from prony.catalog.schema.settings import TLS, SettingsError, keep_alive_fact, resolve
 from prony.errors import UsageError
 from prony.model.exchange import Contract
-from prony.model.subject import App, Interface
+from prony.model.subject import YOURS, App, Interface
 from prony.survey.current import Current
 from prony.survey.sources import Program
 
-YOURS = "yours"
-"""The name of the server that is the command of today."""
 _NOT_DECLARED = "not declared: a command of the user"
 
 

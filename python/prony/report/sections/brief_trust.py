@@ -3,10 +3,12 @@ the trials were.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from prony.analysis.account import are_redirects
 from prony.analysis.steadiness import Steadiness
 from prony.analysis.summary import NOT_STEADY, CellSummary
+from prony.factors import asks_for_workers
 from prony.model.facts import AskedProgram
 from prony.reading.brief import is_of_the_bench
 from prony.reading.cells import coarsest, followed, unknown_pace
@@ -33,7 +35,8 @@ def trust_lines(reading: Reading) -> Iterator[Judgement]:
     """
     yield from _generator(reading)
     yield from _on_its_cpus(reading)
-    yield _machine(reading)
+    machine = _machine(reading)
+    yield replace(machine, sentence=joined([*_for_cpus(reading), machine.sentence], by="; "))
     yield from _asked(reading)
     yield from _trials(reading)
     yield from _statuses(reading)
@@ -59,6 +62,16 @@ def _on_its_cpus(reading: Reading) -> Iterator[Judgement]:
 # --- the machine ------------------------------------------------------------------------------------------
 
 
+def _for_cpus(reading: Reading) -> Iterator[Text]:
+    """Yield for how many of the CPUs an answer on workers holds, where that is not for all."""
+    there = reading.fingerprint.fact("cpu", "available")
+    least, at = min(((len(one.server_cpus), k) for k, one in enumerate(reading.placements)), default=(0, 0))
+    if isinstance(there, int) and 0 < least < there and asks_for_workers(reading.plan.subjects(), least):
+        had = Figure(least, count, pointer("placements", at, "server_cpus"))
+        of = counted(Figure(there, count, "/fingerprint/cpu/available"), "CPU")
+        yield text("{} of {} (--share-cpus: all)", had, of)
+
+
 def _machine(reading: Reading) -> Judgement:
     found = [*_searched(reading), *_disturbances(reading), *_drift(reading)]
     if found:
@@ -81,10 +94,13 @@ def _machine(reading: Reading) -> Judgement:
 
 def _asked(reading: Reading) -> Iterator[Judgement]:
     """Yield which programs of the machine count as parts of the subjects."""
-    said = [_program(one, pointer("asked", k)) for k, one in enumerate(reading.asked)]
-    if said:
+    asked = [(one, pointer("asked", k)) for k, one in enumerate(reading.asked)]
+    if said := [_program(*one) for one in asked if one[0].name]:
         line = text("{}: part of each figure of CPU, with a role of its own", joined(said, by="; "))
         yield Judgement("asks", Tone.PLAIN, line)
+    if unseen := [_unseen(*one) for one in asked if not one[0].name]:
+        words = "what listens at {} may only be seen by root: CPU and memory are at least what is shown"
+        yield Judgement("asks", Tone.WARNING, text(words, joined(unseen)))
 
 
 def _program(one: AskedProgram, at: str) -> Text:
@@ -94,6 +110,11 @@ def _program(one: AskedProgram, at: str) -> Text:
         return said
     idle = Figure(one.idle_cores, about_percent, at + pointer("idle_cores"))
     return text("{} ({} of a CPU without load is taken off)", said, idle)
+
+
+def _unseen(one: AskedProgram, at: str) -> Text:
+    number = counted(Figure(one.connections, count, at + pointer("connections")), "connection")
+    return text("{} (over up to {})", Name(one.place), number)
 
 
 def _largest_drift(found: Calibrations) -> Figure | None:
