@@ -62,6 +62,14 @@ def test_connections_to_several_addresses_are_counted_by_address(said):
     assert "connections by address: 127.0.0.2 2, 127.0.0.3 2" in told
 
 
+def test_a_connection_that_is_made_again_goes_to_the_next_address(said):
+    with listening(answering, "127.0.0.2") as (port, _), listening(answering, "127.0.0.3", port):
+        typed = f"shop.example:{port}:127.0.0.2,127.0.0.3"
+        options = ("--resolve", typed, "--no-keepalive", "-c", "1", "-n", "40", "--json", "-")
+        done = said("load", f"http://shop.example:{port}/", *options)
+    assert done.json["connections"]["by_address"] == {"127.0.0.2": 20, "127.0.0.3": 20}
+
+
 def test_one_address_has_no_count_of_its_own(said, reference):
     assert said("load", reference, "-n", "1", "--json", "-").json["connections"].get("by_address") == {}
 

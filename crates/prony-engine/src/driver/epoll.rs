@@ -93,7 +93,7 @@ impl Epoll {
         Ok(())
     }
 
-    /// The number of the address of a slot's next connection.
+    /// The number of the address of a slot's next connection: another one than that of its last.
     fn place(&mut self, slot: usize) -> usize {
         if let Some(known) = self.addresses.after(&self.known) {
             self.sources = Sources::new(known.is_ipv4_loopback(), self.first);
@@ -101,7 +101,8 @@ impl Epoll {
             self.known = known;
         }
         let current = &self.known.current;
-        current[(self.first + slot) % current.len()]
+        let again = self.slots[slot].generation as usize;
+        current[(self.first + slot + again) % current.len()]
     }
 
     fn socket(&self, slot: usize) -> io::Result<&OwnedFd> {
