@@ -16,7 +16,6 @@ import pytest
 from fuzz import goldens
 from golden import build
 from prony.archive import open_archive
-from prony.cli.compare import compare
 from prony.cli.report import report
 from prony.errors import HostError, PronyError
 from prony.model.facts import AskedProgram, CodeKind, HotCode, HotSpot, TrialFacts
@@ -295,11 +294,14 @@ def test_no_mark_is_printed_of_several(
     assert leaks(out) == []
 
 
-def test_no_mark_is_in_the_markdown_of_a_comparison(planted: Path, tmp_path: Path) -> None:
+def test_no_mark_is_in_the_markdown_of_a_comparison(
+    said: Callable[..., Any], planted: Path, tmp_path: Path
+) -> None:
     with open_archive(planted) as archive:
         names = [subject.name for subject in archive.plan().subjects()]
-    compare(planted, names[:2], markdown_to=str(tmp_path / "page.md"))
-    assert leaks((tmp_path / "page.md").read_text()) == []
+    page = tmp_path / "page.md"
+    assert said("compare", planted, *names[:2], "--markdown", page).status == 0
+    assert leaks(page.read_text()) == []
 
 
 FORMS: dict[str, Callable[[Path], dict[str, Any]]] = {

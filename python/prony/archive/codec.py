@@ -4,9 +4,6 @@
 Decoding raises KeyError, TypeError or ValueError (ShapeError among them) on wrong data; the archive turns
 these into its own error.
 
->>> decode_engine(encode_engine(EngineChoice("wrk", 2))).threads
-2
-
 >>> masked(Request(headers=(("Accept", "*/*"), ("Authorization", "Bearer x")))).headers
 (('Accept', '*/*'), ('Authorization', '<redacted>'))
 """
