@@ -295,7 +295,7 @@ def test_it_cannot_forge_the_result_of_a_generator(result: Result) -> None:
 def hosted(request: pytest.FixtureRequest) -> Iterator[Result]:
     """Let it loose on the host's network, with a folder outside that anybody may write."""
     for attacked in _attacked(request.param):
-        with tempfile.TemporaryDirectory(prefix="prony-outside-") as outside:
+        with tempfile.TemporaryDirectory(prefix="prony-outside-", dir="/srv") as outside:
             Path(outside).chmod(0o777)
             closed = [str(attacked.folder / name) for name in ("out.prony", "earlier.prony")]
             closed += [] if attacked.owner else [str(attacked.folder / "closed"), "/root/.profile"]

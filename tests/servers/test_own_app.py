@@ -264,9 +264,10 @@ def test_a_command_runs_before_each_trial_as_the_app_would(prony, folder):
     beside.touch()
     beside.chmod(0o666)
     line = "os.environ['WHO'] + ' ' + os.getcwd() + chr(10)"
-    (folder / "fill.py").write_text(f"import os\nopen({str(beside)!r}, 'a').write({line})\n")
+    (folder / "fill.py").write_text(f"import os\nopen(os.environ['RUNS'], 'a').write({line})\n")
+    named = ("--env", "WHO=me", "--env", f"RUNS={beside}")
     try:
-        done = prony(*run("--env", "WHO=me", "--before-each", "python fill.py"), timeout_s=120)
+        done = prony(*run(*named, "--before-each", "python fill.py"), timeout_s=120)
         lines = beside.read_text().splitlines()
     finally:
         beside.unlink()
