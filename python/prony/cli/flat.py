@@ -75,5 +75,5 @@ def _flat(parameter: Parameter) -> Iterator[Parameter]:
             raise TypeError(f"`{group.__name__}.{one.name}`: expected `option(default, words)`")
         names, more = one.metadata[_OPTION]
         shown = typer.Option(*names, rich_help_panel=panel, **more)
-        annotation = Annotated.__class_getitem__((hints[one.name], shown))  # type: ignore[attr-defined]
-        yield Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default, annotation=annotation)
+        kind = {"default": one.default, "annotation": Annotated[hints[one.name], shown]}
+        yield Parameter(one.name, Parameter.KEYWORD_ONLY, **kind)

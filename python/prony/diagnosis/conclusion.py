@@ -22,15 +22,14 @@ from prony.diagnosis.listen_queue import QUEUE_OVERFLOWED, SOME_QUEUE_OVERFLOWED
 from prony.diagnosis.overload import OVERLOADED
 from prony.diagnosis.page_code import PageCode, page_code
 from prony.diagnosis.rules import PRECEDENCE
-from prony.diagnosis.shared import LONGER_QUEUE
+from prony.diagnosis.shared import FULL_CPU, LONGER_QUEUE
 from prony.diagnosis.starvation import STARVED, STARVED_BY_SLOTS
 from prony.diagnosis.thread_time import ThreadState
 from prony.diagnosis.tracking_full import TRACKING_FULL
 from prony.model.shown import shown
 
-# Of the CPUs' time, over the trials. Saturated servers here use 0.98 to 1.00 of it by the count of their
-# control groups, and 0.93 where it is sampled in ticks.
-_FULL, _CERTAINLY_FULL = 0.93, 0.97
+# Of the CPUs' time: beyond doubt.
+_CERTAINLY_FULL = 0.97
 # With this much it can carry little more, whatever else there is: a sixth at most.
 _NEARLY_FULL = 0.85
 _MOST_TRIALS = 0.5
@@ -130,7 +129,7 @@ class Diagnosis:
     @property
     def fills_cpu(self) -> bool:
         """Whether its CPUs are full, whatever else limits it."""
-        return self.shares.get(Resource.CPU, 0.0) >= _FULL
+        return self.shares.get(Resource.CPU, 0.0) >= FULL_CPU
 
     @shown
     def overloaded(self) -> bool:
@@ -237,7 +236,7 @@ def _causes(
     replaced, where another cause is certain.
     """
     busy = shares.get(Resource.CPU, 0.0)
-    full = busy >= _FULL
+    full = busy >= FULL_CPU
     limiting = list(_limiting(found, trials, usages, full=full))
     certain = any(_is_certain(one) and one.finding.affected is None for one in limiting)
     # A generator that is late by a little explains no requests that wait for one another within the server.
@@ -342,7 +341,7 @@ def _judged(
         rarely = _is_certain(cause) and cause.trials <= _MOST_TRIALS * len(usages)
         return DiagnosisKind.CAUSE, Confidence.LIKELY if rarely else cause.finding.confidence
     busy = shares.get(Resource.CPU, 0.0)
-    if busy >= _FULL:
+    if busy >= FULL_CPU:
         sure = Confidence.CERTAIN if busy >= _CERTAINLY_FULL else Confidence.LIKELY
         return DiagnosisKind.CPU, sure
     overloaded = any(one.finding.kind is OVERLOADED for one in found)
