@@ -4,8 +4,8 @@ from prony.diagnosis.kinds import Advice, Consequence, Experiment
 from prony.diagnosis.knobs import Turned
 
 FULL_CPU = 0.93
-"""Of the CPUs' time: full. Saturated servers here use 0.98 to 1.00 of it by the count of their control groups,
-and 0.93 where it is sampled in ticks.
+"""Of the CPUs' time: full. Saturated servers here use 0.98 to 1.00 of it by the count of their control
+groups, and 0.93 where it is sampled in ticks.
 """
 
 OF_BOTH = Consequence(
