@@ -235,28 +235,6 @@ fn scgi_and_uwsgi_replies_that_are_cut_are_counted_as_such() {
     }
 }
 
-/// Applications need not know that the reply to HEAD has no body, and uWSGI passes on what they write.
-#[test]
-fn a_body_that_answers_head_is_dropped_on_every_wire_of_cgi() {
-    let server = Scripted::start(|_, stream, _| {
-        let _ = stream.read(&mut [0; 65536]);
-        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
-        let _ = std::io::copy(stream, &mut std::io::sink());
-    });
-    for wire in ["scgi", "uwsgi"] {
-        let load = Load::closed(server.port, 1).requests(10).method("HEAD");
-        let recording = load.wire(json!({"kind": wire})).run();
-        assert_eq!(
-            (
-                recording.account.ok,
-                recording.bytes.body_received,
-                recording.connections.surplus
-            ),
-            (10, 0, 0)
-        );
-    }
-}
-
 /// A Unix socket in a folder of its own.
 struct UnixServer {
     folder: std::path::PathBuf,

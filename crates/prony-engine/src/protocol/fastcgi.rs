@@ -197,6 +197,7 @@ impl Eight {
 pub struct ReplyReader {
     /// Of the stream of standard output: a reply of CGI.
     reply: http1::ReplyReader,
+    is_head_request: bool,
     header: Eight,
     record: Option<Record>,
     end: Eight,
@@ -211,6 +212,7 @@ impl ReplyReader {
     pub fn new(is_head_request: bool) -> Self {
         Self {
             reply: http1::ReplyReader::of(Grammar::Cgi, is_head_request),
+            is_head_request,
             header: Eight::default(),
             record: None,
             end: Eight::default(),
@@ -243,7 +245,8 @@ impl ReplyReader {
 
     fn take_output(&mut self, content: &[u8], on_body: &mut impl FnMut(&[u8])) -> Result<(), &'static str> {
         match self.reply.feed(content, on_body) {
-            Progress::Complete { surplus } => self.overruns |= surplus > 0,
+            // An application need not know that the reply to HEAD has no body: the gateway drops it (RFC 3875 section 4.3.3).
+            Progress::Complete { surplus } => self.overruns |= surplus > 0 && !self.is_head_request,
             Progress::Malformed(reason) => return Err(reason),
             Progress::More | Progress::Ended(_) => (),
         }
@@ -318,6 +321,7 @@ impl Reader for ReplyReader {
     }
 
     fn answers_head(&mut self, is_head: bool) {
+        self.is_head_request = is_head;
         self.reply.answers_head(is_head);
     }
 

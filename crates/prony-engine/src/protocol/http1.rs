@@ -101,10 +101,6 @@ impl ReplyReader {
         };
         match progress {
             Progress::More => (),
-            Progress::Complete { .. } if self.heads.drops_body() => {
-                self.stage = Stage::Complete;
-                return Progress::Complete { surplus: 0 };
-            }
             Progress::Complete { .. } | Progress::Ended(_) => self.stage = Stage::Complete,
             Progress::Malformed(reason) => self.stage = Stage::Malformed(reason),
         }

@@ -71,11 +71,6 @@ impl HeadReader {
         &self.remembered
     }
 
-    /// An application need not know that the reply to HEAD has no body: the gateway drops it (RFC 3875 section 4.3.3).
-    pub(super) fn drops_body(&self) -> bool {
-        self.is_head_request && !matches!(self.grammar, Grammar::Http(_))
-    }
-
     pub(super) fn answers_head(&mut self, is_head: bool) {
         // The same head means another body then.
         if std::mem::replace(&mut self.is_head_request, is_head) != is_head {
