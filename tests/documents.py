@@ -33,7 +33,7 @@ from prony.reading.load import read_load
 from prony.report.compare import compare_document
 from prony.report.document import Document, Section
 from prony.report.load import load_document
-from prony.sandbox.base import StopReport
+from prony.sandbox.pipe import StopReport
 from prony.tune.answer import answer_document
 from recordings import with_parts
 from tune import test_tune_answer, test_tune_trying

@@ -20,7 +20,7 @@ from prony.model.sandbox import EngineSeat, Network, SandboxChoice, SandboxFacts
 from prony.plan import PlanOptions, make_plan
 from prony.runas import RunAs
 from prony.sandbox import SANDBOXES
-from prony.sandbox.base import StopReport
+from prony.sandbox.pipe import StopReport
 from prony.study import Study, run_study
 from prony.study_document import StudyDocument
 from recordings import recording_of

@@ -5,6 +5,7 @@ import importlib
 import re
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 
 from modules import ROOT, imports, listed, modules, offered, own_imports, tree
 
@@ -94,6 +95,11 @@ def test_a_room_imports_only_from_itself_and_those_below():
 def test_every_package_has_one_rank():
     packages = {name.partition(".")[0] for name in modules()}
     assert sorted(packages) == sorted(LAYERS)
+
+
+def test_no_files_import_each_other_in_a_circle():
+    arrows = {name: {module for module, _ in own_imports(name)} - {"", name} for name in modules()}
+    TopologicalSorter(arrows).prepare()
 
 
 def test_pure_modules_know_no_files_processes_or_sockets():

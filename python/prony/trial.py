@@ -42,7 +42,8 @@ from prony.monitor.switches import SwitchCounters
 from prony.monitor.waits import ThreadCounters
 from prony.monitor.workers import WorkerConnections
 from prony.profiled import profiled
-from prony.sandbox.base import Sandbox, StopReport
+from prony.sandbox.base import Sandbox
+from prony.sandbox.pipe import StopReport
 from prony.sandbox.ceilings import memory_bytes
 from prony.sandbox.cgroup.base import Counters
 from prony.sandbox.cgroup.foreign import ForeignGroups

@@ -15,7 +15,7 @@ from prony.model.address import TlsKey, Wire
 from prony.model.observation import LogTail
 from prony.model.subject import Interface
 from prony.model.trial import Failed, Invalid, Ok, Trial, TrialRole
-from prony.sandbox.base import StopReport
+from prony.sandbox.pipe import StopReport
 from prony.trial import Stay
 from recordings import recording_of
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.cli.patience import read_file
+from prony.cli.run_checks import cpus_of, placement_of
 from prony.cli.talk import say, show, status_of, terminate_as_interrupt
 from prony.cli.variables import whole_command
 from prony.errors import ArchiveError, ExitCode, HostError, SubjectError
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from prony.archive import Archive
     from prony.model.facts import Floor
     from prony.model.plan import Plan
-    from prony.model.sandbox import Placement
     from prony.model.trial import Trial
     from prony.study import Study
 
@@ -57,32 +57,6 @@ class Ending:
 def _cpus(numbers: "Sequence[int]") -> str:
     """Return CPUs in words, such as ``CPU 0`` or ``CPUs 0, 1``."""
     return f"CPU{'s' if len(numbers) != 1 else ''} {', '.join(map(str, numbers))}"
-
-
-def placement_of(plan: "Plan") -> "Placement":
-    """Return the CPUs of server and generator; where limits of CPUs differ, the most that a server gets.
-
-    *Errors*: HostError when there are too few.
-    """
-    from prony.host.cpus import available_cpus
-    from prony.sandbox.placement import place_in
-
-    return place_in(plan.sandbox, available_cpus(), plan.engine_threads)
-
-
-def cpus_of(plan: "Plan") -> dict[str, int]:
-    """Return how many CPUs each subject's server gets.
-
-    *Errors*: as `placement_of`.
-    """
-    from prony.host.cpus import available_cpus
-    from prony.study.base import placement_of_subject
-
-    cpus = available_cpus()
-    return {
-        subject.name: len(placement_of_subject(plan, subject.name, cpus).server_cpus)
-        for subject in plan.subjects()
-    }
 
 
 def run_and_report(task: "Study", ending: Ending) -> int:

@@ -16,7 +16,7 @@ from prony.cli.applicable import (
 from prony.cli.build_options import rules_of
 from prony.cli.flat import flattened
 from prony.cli.load_options import AskOptions, CheckOptions
-from prony.cli.measure import Ending, cpus_of, dry_run, end, run_and_report
+from prony.cli.measure import Ending, dry_run, end, run_and_report
 from prony.cli.options import check_output, connections_of, duration_of, optional, pacing_of, studies_to
 from prony.cli.protocol import cross_checks_of, with_length, with_protocol
 from prony.cli.request_files import FileOptions, RequestFiles, in_plan
@@ -26,6 +26,7 @@ from prony.cli.run_checks import (
     check_mix,
     check_streams,
     check_threads,
+    cpus_of,
     goes_on,
     is_complete,
 )

@@ -5,7 +5,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.cli.measure import placement_of
 from prony.cli.run_options import AppOptions
 from prony.errors import PronyError, UsageError
 from prony.escapes import escaped
@@ -15,7 +14,34 @@ if TYPE_CHECKING:
 
     from prony.catalog.schema.loader import Catalog
     from prony.model.plan import Cell, Plan
+    from prony.model.sandbox import Placement
     from prony.runas import RunAs
+
+
+def placement_of(plan: "Plan") -> "Placement":
+    """Return the CPUs of server and generator; where limits of CPUs differ, the most that a server gets.
+
+    *Errors*: HostError when there are too few.
+    """
+    from prony.host.cpus import available_cpus
+    from prony.sandbox.placement import place_in
+
+    return place_in(plan.sandbox, available_cpus(), plan.engine_threads)
+
+
+def cpus_of(plan: "Plan") -> dict[str, int]:
+    """Return how many CPUs each subject's server gets.
+
+    *Errors*: as `placement_of`.
+    """
+    from prony.host.cpus import available_cpus
+    from prony.study.base import placement_of_subject
+
+    cpus = available_cpus()
+    return {
+        subject.name: len(placement_of_subject(plan, subject.name, cpus).server_cpus)
+        for subject in plan.subjects()
+    }
 
 
 def check_threads(plan: "Plan", threads: int) -> None:

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prony.cli.flat import option
-from prony.cli.measure import cpus_of
 from prony.cli.options import write_answer
-from prony.cli.run_checks import archive_to_write, goes_on, is_complete
+from prony.cli.run_checks import archive_to_write, cpus_of, goes_on, is_complete
 from prony.cli.talk import say, status_of, terminate_as_interrupt
 from prony.cli.variables import typed_line, whole_command
 from prony.errors import ExitCode, UsageError
@@ -20,6 +19,27 @@ if TYPE_CHECKING:
     from prony.tune.answer import TryReading
 
 pairs_option = partial(option, 8, "With --try: how many blocks of before and after.", min=5, max=1000)
+
+
+@dataclass(frozen=True, slots=True)
+class WhyOptions:
+    """What `prony why` shows, or tries."""
+
+    as_json: bool = option(False, "Print JSON.", "--json")
+    attempt: bool = option(
+        False,
+        "Turn the setting that the cause names, of this machine's catalogue, and measure before and after.",
+        "--try",
+    )
+    pairs: int = pairs_option()
+    app: str | None = option(None, "With --try, of an app of your own: module:attribute, as it was measured.")
+    directory: Path = option(Path(), "With --app: its folder.", "--dir")
+    out: Path | None = option(None, "With --try: the archive to write.")
+
+    @property
+    def json_to(self) -> str | None:
+        """Where JSON is written, if it is."""
+        return "-" if self.as_json else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,8 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prony.cli.measure import cpus_of
 from prony.cli.options import duration_of, write_answer
-from prony.cli.run_checks import goes_on, is_complete
+from prony.cli.run_checks import cpus_of, goes_on, is_complete
 from prony.cli.talk import say, status_of, terminate_as_interrupt
 from prony.cli.variables import whole_command
 from prony.errors import ArchiveError, ExitCode

@@ -1,15 +1,14 @@
 """``prony why``: what limits the subjects of an archive, and how that is known."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prony.cli.flat import flattened, option
+from prony.cli.flat import flattened
 from prony.cli.options import write_answer
 from prony.cli.patience import read_file, with_patience
-from prony.cli.trying import pairs_option
+from prony.cli.trying import WhyOptions
 from prony.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -23,27 +22,6 @@ Examples:
   prony why study.prony --json             the same as data (docs/reference/json.md)
   prony why study.prony gunicorn+hello --try    turn the setting that it names, and measure before and after
 """
-
-
-@dataclass(frozen=True, slots=True)
-class WhyOptions:
-    """What is shown, or tried."""
-
-    as_json: bool = option(False, "Print JSON.", "--json")
-    attempt: bool = option(
-        False,
-        "Turn the setting that the cause names, of this machine's catalogue, and measure before and after.",
-        "--try",
-    )
-    pairs: int = pairs_option()
-    app: str | None = option(None, "With --try, of an app of your own: module:attribute, as it was measured.")
-    directory: Path = option(Path(), "With --app: its folder.", "--dir")
-    out: Path | None = option(None, "With --try: the archive to write.")
-
-    @property
-    def json_to(self) -> str | None:
-        """Where JSON is written, if it is."""
-        return "-" if self.as_json else None
 
 
 @flattened

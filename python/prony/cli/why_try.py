@@ -8,20 +8,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from prony.cli.load_options import AskOptions, CheckOptions
-from prony.cli.measure import cpus_of
 from prony.cli.request_files import RequestFiles
 from prony.cli.run import study_of
+from prony.cli.run_checks import cpus_of
 from prony.cli.run_options import AppOptions, LoadOptions, OutputOptions, RunOptions, SureOptions, WhatOptions
 from prony.cli.sandbox_options import SandboxOptions
 from prony.cli.talk import show
-from prony.cli.trying import Attempt, run_attempt
+from prony.cli.trying import Attempt, WhyOptions, run_attempt
 from prony.errors import ExitCode, UsageError
 from prony.units import MILLISECOND_NS
 
 if TYPE_CHECKING:
     from prony.catalog.schema.entry import Setting
     from prony.catalog.schema.loader import Catalog
-    from prony.cli.why import WhyOptions
     from prony.diagnosis.evidence import Finding
     from prony.model.plan import Cell
     from prony.model.subject import Subject

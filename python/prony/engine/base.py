@@ -7,7 +7,6 @@ Must not know how a generator works.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,11 +16,8 @@ from prony.model.shapes import Json, ShapeError
 from prony.model.workload import Workload
 
 if TYPE_CHECKING:
-    # A generator's own process imports this module, and has none of what a fleet needs.
-    from prony.engine.fleet.address import Fleet
     from prony.model.recording import Recording
     from prony.model.sandbox import EngineSeat
-    from prony.sandbox.cgroup.base import ControlGroup
 
 OnEvent = Callable[[Json], None]
 RequestDescriptors = Mapping[str, int]
@@ -56,23 +52,6 @@ def recording_of(reported: object) -> "Recording":
         return decode_recording(reported)
     except ShapeError as error:
         raise EngineError(f"the generator reported a Recording that cannot be read: {error}") from error
-
-
-@dataclass(frozen=True, slots=True)
-class Means:
-    """What a trial has for its generator.
-
-    ``ceiling_per_s``: what the built-in one can reach on this machine under its load, if known; ``machines``:
-    of the generator ``fleet``; ``group``: makes a control group of a name, where there are groups;
-    ``requests``: of loads that have theirs in a file; ``counts``: whether the subject's own counts are
-    believed, as only those of Prony's reference server are.
-    """
-
-    ceiling_per_s: float | None = None
-    machines: "Fleet | None" = None
-    group: "Callable[[str], ControlGroup] | None" = None
-    requests: RequestDescriptors = field(default_factory=dict)
-    counts: bool = False
 
 
 class Engine(Protocol):

@@ -7,14 +7,35 @@ To import it takes every kind with it. Must not know trials or archives.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
-from prony.engine.base import Engine, Means
+from prony.engine.base import Engine, RequestDescriptors
 from prony.engine.external import TOOLS
 from prony.engine.external.tool import refusal
+from prony.engine.fleet.address import Fleet
 from prony.engine.scripts import SCRIPTS
 from prony.errors import EngineError, UsageError
 from prony.model.address import Address
 from prony.model.workload import ELSEWHERE, LOCAL, EngineChoice, Workload
+from prony.sandbox.cgroup.base import ControlGroup
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a trial has for its generator.
+
+    ``ceiling_per_s``: what the built-in one can reach on this machine under its load, if known; ``machines``:
+    of the generator ``fleet``; ``group``: makes a control group of a name, where there are groups;
+    ``requests``: of loads that have theirs in a file; ``counts``: whether the subject's own counts are
+    believed, as only those of Prony's reference server are.
+    """
+
+    ceiling_per_s: float | None = None
+    machines: Fleet | None = None
+    group: Callable[[str], ControlGroup] | None = None
+    requests: RequestDescriptors = field(default_factory=dict)
+    counts: bool = False
+
 
 _WITHOUT = Means()
 

@@ -1,35 +1,18 @@
-"""The role of a sandbox, which starts a subject, and how a subject ended.
+"""The role of a sandbox, which starts a subject.
 
 Must not know how subjects are isolated.
 
->>> StopReport("killed", 5.0, leftovers=2)
-StopReport(how='killed', seconds=5.0, leftovers=2, left=0)
+>>> Sandbox.__name__
+'Sandbox'
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Protocol
 
 from prony.model.launch import Launch
 from prony.model.sandbox import Placement, SandboxFacts
-
-if TYPE_CHECKING:
-    from prony.sandbox.subject import RunningSubject
-
-
-@dataclass(frozen=True, slots=True)
-class StopReport:
-    """How a subject ended.
-
-    ``ended``: its main process exited by itself; ``leftovers``: the number of processes that had to be
-    killed; ``left``: the number that could not be killed.
-    """
-
-    how: Literal["ended", "killed"]
-    seconds: float
-    leftovers: int = 0
-    left: int = 0
+from prony.sandbox.subject import RunningSubject
 
 
 class Sandbox(Protocol):
@@ -57,7 +40,7 @@ class Sandbox(Protocol):
         """
         ...
 
-    def start(self, launch: Launch, placement: Placement) -> "RunningSubject":
+    def start(self, launch: Launch, placement: Placement) -> RunningSubject:
         """Start the subject; it need not be ready when this returns.
 
         *Errors*: SubjectError with stage ``start``; HostError when the sandbox itself cannot be created.

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -20,7 +21,6 @@ from prony.errors import HostError
 from prony.lines import Lines, json_object
 from prony.model.launch import StopRule
 from prony.model.shapes import Json
-from prony.sandbox.base import StopReport
 from prony.units import seconds
 
 # Isolated (-I) and without site (-S): neither the caller's environment nor installed packages change the
@@ -31,6 +31,20 @@ _BOOT = (
 )
 # In addition to the subject's own time to stop: time to kill what is left, on a busy machine.
 _SPARE_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class StopReport:
+    """How a subject ended.
+
+    ``ended``: its main process exited by itself; ``leftovers``: the number of processes that had to be
+    killed; ``left``: the number that could not be killed.
+    """
+
+    how: Literal["ended", "killed"]
+    seconds: float
+    leftovers: int = 0
+    left: int = 0
 
 
 class SupervisorGoneError(HostError):

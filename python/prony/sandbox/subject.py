@@ -31,14 +31,13 @@ from prony.model.observation import LogTail
 from prony.model.sandbox import EngineSeat, Placement
 from prony.model.shapes import Json
 from prony.sandbox import journal
-from prony.sandbox.base import StopReport
 from prony.sandbox.cgroup.base import Counters
 from prony.sandbox.contract import verify
 from prony.sandbox.exchange import NobodyThereError, connect, exchange
 from prony.sandbox.groups import TrialGroups
 from prony.sandbox.identity import descendants
 from prony.sandbox.linux import in_network
-from prony.sandbox.pipe import Supervisor
+from prony.sandbox.pipe import StopReport, Supervisor
 from prony.sandbox.spawn import BEFORE_FAILED
 from prony.units import format_bytes, format_duration, seconds
 

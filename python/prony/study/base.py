@@ -26,6 +26,9 @@ from prony.runas import RunAs
 from prony.sandbox.choice import Chosen
 from prony.sandbox.placement import place_in
 
+# How long a trial takes besides its load: start, contract, drain, stop. Only for the estimate before the
+# first trial is over.
+TRIAL_OVERHEAD_S = 2.5
 _AS_PLANNED = Chosen()
 
 MOST_RETRIES = 2

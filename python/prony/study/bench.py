@@ -18,8 +18,7 @@ from prony.catalog.install.environment import Environment, Unavailable
 from prony.catalog.schema.apps import is_built_in
 from prony.catalog.schema.loader import Catalog
 from prony.certificates import Authority
-from prony.engine.base import Means
-from prony.engine.registry import open_engine
+from prony.engine.registry import Means, open_engine
 from prony.host.cpus import Cpu
 from prony.host.facts.activity import Activity, watch_machine
 from prony.model.facts import GeneratorFitness

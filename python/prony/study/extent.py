@@ -13,12 +13,10 @@ from prony.analysis.effects import student_t
 from prony.catalog.schema.loader import Catalog
 from prony.model.plan import Cell, Plan
 from prony.model.workload import DurationStop, Workload
+from prony.study.base import TRIAL_OVERHEAD_S
 from prony.study.rounds import SLICE_S, lead_in_ns, why_in_turns
 from prony.units import SECOND_NS, seconds
 
-# How long a trial takes besides its load: start, contract, drain, stop. Only for the estimate before the
-# first trial is over.
-TRIAL_OVERHEAD_S = 2.5
 # Nobody can know in advance how long a fixed number of requests takes: the pace of a page with a database.
 COUNTED_PER_S = 100.0
 

@@ -22,10 +22,9 @@ from prony.model.plan import Cell, Plan
 from prony.model.trial import Failed, Invalid, Trial, TrialRole
 from prony.model.workload import DurationStop
 from prony.schedule import Position, Turn
-from prony.study.base import Study, StudyListener
+from prony.study.base import TRIAL_OVERHEAD_S, Study, StudyListener
 from prony.study.bench import StudyBench, measure
 from prony.study.blocks import run_turns
-from prony.study.extent import TRIAL_OVERHEAD_S
 from prony.study.ledger import Ledger
 from prony.study.replies import first_cells
 from prony.units import SECOND_NS, format_duration, format_percent, format_rate, seconds
