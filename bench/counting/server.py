@@ -195,6 +195,9 @@ def outcome(asked: Asked, number: int) -> tuple[str, int]:
         status = (301, 302, 307)[int(words[2]) % 3]
     broken = {1: "short_body", 2: "parse", 3: "503", 4: "eof"}
     kind = broken.get(number % 7, "whole") if NOW.mode == "breaking" else "whole"
+    if kind == "short_body" and asked.method == "HEAD":
+        # Its reply has no body.
+        kind = "whole"
     if NOW.mode == "silent" and number % 50 == 0:
         kind = "timed_out"
     return kind, 503 if kind == "503" else status
