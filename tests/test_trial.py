@@ -18,8 +18,8 @@ from prony.model.subject import App, Interface, Subject
 from prony.model.trial import Failed, Invalid, Ok, TrialRole
 from prony.model.workload import ClosedLoop, DurationStop, Workload
 from prony.monitor.processes import ProcessMonitor
-from prony.sandbox.pipe import StopReport
 from prony.sandbox.cgroup.base import Counters
+from prony.sandbox.pipe import StopReport
 from prony.schedule import Position
 from prony.trial import Task, run_trial
 from recordings import recording_of

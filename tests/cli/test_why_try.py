@@ -7,7 +7,7 @@ import pytest
 
 from golden import build
 from prony.catalog.schema.loader import load_catalog
-from prony.cli.why import WhyOptions
+from prony.cli.trying import WhyOptions
 from prony.cli.why_try import _as_run, _turned
 from prony.diagnosis.busy_slots import ADD_THREADS
 from prony.diagnosis.crowded import FEWER_WORKERS

@@ -12,9 +12,8 @@ import pytest
 
 from prony.catalog.install.build import _files
 from prony.catalog.schema.loader import load_catalog
-from prony.engine.base import Means
 from prony.engine.own import check_command, find_own, own_tool
-from prony.engine.registry import cannot_make, not_here, open_engine
+from prony.engine.registry import Means, cannot_make, not_here, open_engine
 from prony.errors import EngineError, UsageError
 from prony.model.address import Address
 from prony.model.exchange import Request
