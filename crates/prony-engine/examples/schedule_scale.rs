@@ -3,7 +3,8 @@
 //! For each kind of schedule: how long the first generator takes to work out its own due times of one second, and whether all
 //! generators together have the due times of one alone, in the first part of it.
 
-use prony_engine::schedule::{Constant, Poisson, Schedule, Share, Stages};
+use prony_engine::schedule::{Constant, Poisson, Schedule, Stages};
+use prony_engine::spec::Share;
 use prony_engine::spec::{Arrivals, RateStage};
 use std::time::Instant;
 

@@ -99,7 +99,7 @@ impl Usage {
 
 /// CPU time of the calling thread, to the nanosecond.
 pub fn time_ns() -> u64 {
-    let mut time = crate::transport::timespec(0);
+    let mut time = crate::socket::transport::timespec(0);
     // SAFETY: `time` is valid for writes, and the clock always exists on Linux.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     time.tv_sec.unsigned_abs() * NS_PER_S + time.tv_nsec.unsigned_abs()
@@ -114,7 +114,7 @@ pub fn pin(cpu: usize) -> io::Result<()> {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
         }
         libc::CPU_SET(cpu, &mut set);
-        crate::transport::checked(libc::sched_setaffinity(
+        crate::socket::transport::checked(libc::sched_setaffinity(
             0,
             size_of::<libc::cpu_set_t>(),
             &raw const set,
@@ -132,9 +132,12 @@ pub fn sharpen_timers() {
 /// Gives the calling thread its own table of descriptors, so that the limit holds for it alone.
 pub fn own_descriptors() -> io::Result<()> {
     // SAFETY: no pointers are passed; descriptors that this thread has open stay valid in its copy.
-    crate::transport::checked(unsafe { libc::unshare(libc::CLONE_FILES) })?;
+    crate::socket::transport::checked(unsafe { libc::unshare(libc::CLONE_FILES) })?;
     Ok(())
 }
+
+/// Descriptors that are not connections: epoll, standard streams, the host program's files.
+pub const SPARE_DESCRIPTORS: u64 = 64;
 
 /// How many descriptors a table may hold.
 pub fn descriptor_limit() -> u64 {

@@ -2,26 +2,27 @@
 
 use crate::clock::{Clock, Monotonic, NS_PER_S};
 use crate::cpu;
-use crate::driver::{self, Addresses, Driver, Epoll, Tls, Tunnel};
 use crate::error::Error;
-use crate::event::{Event, LastSecond, Phase};
-use crate::generator::{Generator, Thread};
-use crate::limit::{ports, Limits, SPARE_DESCRIPTORS};
-use crate::protocol::{FastCgi, Http1, Http2, Protocol, Rendered, Scgi, Sessions, Uwsgi};
-use crate::recorder::{
-    raw_rows, seconds, Ledger, PathLedger, RawRows, Recorder, Seconds, StageLedger, StreamTimes,
+use crate::record::generator::{Generator, Thread};
+use crate::record::recorder::{
+    raw_rows, seconds, Ledger, PathLedger, RawRows, Recorder, Seconds, StageLedger,
 };
-use crate::recording::{
-    self, Answered, Completed, Connections, Engine, GroupRecord, LoopKind, RawLatencies, Recording, Streams,
-    Window,
+use crate::record::recording::{
+    self, Answered, Completed, Connections, Engine, GroupRecord, LoopKind, RawLatencies, Recording,
+    StreamTimes, Streams, Window,
 };
-use crate::requests::Book;
+use crate::socket::handshakes::Client;
+use crate::socket::transport::Address;
+use crate::socket::{self, Addresses, Driver, Epoll, Tls, Tunnel};
+use crate::spec::requests::Book;
 use crate::spec::{Pacing, Socket, Spec, Stop, Target, Wire};
-use crate::tls::Client;
-use crate::transport::Address;
+use crate::wire::{FastCgi, Http1, Http2, Protocol, Rendered, Scgi, Sessions, Uwsgi};
 use crate::worker::{
     margin, pacing_of, task, worker_count, Common, Gauges, Meter, Opening, Task, Times, Worker,
 };
+pub use event::Event;
+use event::{LastSecond, Phase};
+use limits::{ports, Limits};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::net::ToSocketAddrs;
@@ -30,6 +31,9 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+mod event;
+pub mod limits;
 
 /// A handle to end a run from elsewhere; clones share it.
 #[derive(Debug, Clone, Default)]
@@ -361,11 +365,11 @@ impl<W> Multiplexed<W> {
 }
 
 impl<W: Drive> Drive for Multiplexed<W> {
-    type Driver = driver::Http2<W::Driver>;
+    type Driver = socket::Http2<W::Driver>;
 
     fn driver(self, addresses: Addresses, first: usize) -> std::io::Result<Self::Driver> {
         let inner = self.inner.driver(addresses, first)?;
-        Ok(driver::Http2::new(inner, Monotonic, self.streams))
+        Ok(socket::Http2::new(inner, Monotonic, self.streams))
     }
 }
 
@@ -587,7 +591,7 @@ impl<P: Protocol, W: Drive> Job<P, W> {
     }
 
     fn settle(&self) -> Result<(), Error> {
-        if self.all_connections as u64 + SPARE_DESCRIPTORS > cpu::descriptor_limit() {
+        if self.all_connections as u64 + cpu::SPARE_DESCRIPTORS > cpu::descriptor_limit() {
             // A table of its own doubles what the process may hold.
             cpu::own_descriptors().map_err(Error::io("giving a worker descriptors of its own"))?;
         }
@@ -885,7 +889,7 @@ const MOST_WORKERS: usize = 256;
 /// Whether workers can have so many descriptors that each of their connections has one.
 fn check_descriptors(spec: &Spec) -> Result<(), Error> {
     let limit = cpu::descriptor_limit();
-    let each = limit.saturating_sub(SPARE_DESCRIPTORS) as usize;
+    let each = limit.saturating_sub(cpu::SPARE_DESCRIPTORS) as usize;
     let (most, asked) = (each * MOST_WORKERS, spec.own_connections().unwrap_or(1));
     if asked <= most {
         return Ok(());

@@ -17,6 +17,7 @@ mod population;
 mod rests;
 #[cfg(test)]
 mod tests;
+pub(crate) mod throttle;
 mod transfer;
 mod waits;
 
@@ -26,11 +27,11 @@ pub use plan::{pacing_of, task, worker_count, worker_counts, Common, Task, Times
 
 use crate::account::Class;
 use crate::clock::Clock;
-use crate::driver::{Driver, Figures, Ready};
-use crate::protocol::{Protocol, Reader};
-use crate::recorder::{End, Flight, Recorder};
-use crate::recording::Queue;
-use crate::tls::Handshakes;
+use crate::record::recorder::{End, Flight, Recorder};
+use crate::record::recording::Queue;
+use crate::socket::handshakes::Handshakes;
+use crate::socket::{Driver, Figures, Ready};
+use crate::wire::{Protocol, Reader};
 use connection::{Connection, State};
 use deadlines::Deadlines;
 use opening::Opened;

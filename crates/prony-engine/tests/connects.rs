@@ -5,7 +5,7 @@
 mod common;
 
 use common::{deaf, free_port, read_request, reply, start, Load, MS};
-use prony_engine::verdict::Limited;
+use prony_engine::record::generator::Limited;
 use prony_engine::{Control, Event, Recording};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, TcpListener, TcpStream};

@@ -6,7 +6,7 @@ mod common;
 
 use common::{in_both_loops, read_head, Load, Scripted, MS};
 use prony_engine::distribution::Distribution;
-use prony_engine::recording::GroupRecord;
+use prony_engine::record::recording::GroupRecord;
 use prony_engine::{Control, Recording};
 use serde_json::{json, Value};
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@
 mod common;
 
 use common::Load;
-use prony_engine::verdict::Limited;
+use prony_engine::record::generator::Limited;
 use prony_engine::Recording;
 use prony_reference::Server;
 use serde_json::json;

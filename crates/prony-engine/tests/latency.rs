@@ -6,7 +6,7 @@
 mod common;
 
 use common::{read_request, reply, start, Load, Scripted, MS};
-use prony_engine::verdict::{Cause, Limited};
+use prony_engine::record::generator::{Cause, Limited};
 use prony_engine::Distribution;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};

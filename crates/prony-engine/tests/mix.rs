@@ -64,7 +64,7 @@ fn each_path_has_its_share_and_an_account_of_its_own() {
         assert_eq!(cart.account.bad_status[&500], cart.account.scheduled);
         // A closed loop sends some before its window opens.
         assert!(server.counted() - before >= cart.account.scheduled);
-        let times = |one: &prony_engine::recording::PathRecord| {
+        let times = |one: &prony_engine::record::recording::PathRecord| {
             let times = one.ok_response.as_ref().or(one.ok_service.as_ref());
             times.unwrap().min_ns()
         };

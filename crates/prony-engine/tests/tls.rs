@@ -6,7 +6,7 @@ mod common;
 
 use common::{assert_all_ok, Load, Scripted, MS};
 use prony_engine::account::Account;
-use prony_engine::tls::Handshakes;
+use prony_engine::socket::handshakes::Handshakes;
 use prony_engine::{Control, Recording, Spec};
 use prony_reference::Server;
 use rustls::pki_types::pem::PemObject;

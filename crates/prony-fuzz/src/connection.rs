@@ -1,7 +1,7 @@
 //! What must hold of a connection of HTTP/2, whatever its server sends.
 
 use crate::mutation;
-use prony_engine::protocol::http2::{Connection, News};
+use prony_engine::wire::http2::{Connection, News};
 
 /// `http2::Http2` renders such: GET / of a host that is not said.
 const GET: &[u8] = &[0x82, 0x84, 0x86];

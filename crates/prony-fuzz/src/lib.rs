@@ -12,8 +12,8 @@ pub use outcome::{outcome, Outcome};
 
 use base64::engine::general_purpose::STANDARD;
 use base64::Engine as _;
-use prony_engine::protocol::{fastcgi, http1, scgi, uwsgi, Protocol, Reader};
 use prony_engine::spec::{HttpVersion, Request, Socket, Target};
+use prony_engine::wire::{fastcgi, http1, scgi, uwsgi, Protocol, Reader};
 
 /// What the engine speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

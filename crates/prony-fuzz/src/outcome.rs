@@ -1,6 +1,6 @@
 //! What a reply comes to when its bytes are followed by the peer's close.
 
-use prony_engine::protocol::{EndOfStream, Progress, Reader};
+use prony_engine::wire::{EndOfStream, Progress, Reader};
 
 /// How it ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

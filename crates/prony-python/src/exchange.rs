@@ -1,8 +1,8 @@
 //! `encode_request`, `decode_reply`, `Stream`: one exchange for callers with their own I/O.
 
-use prony_engine::exchange;
 use prony_engine::spec::Wire;
-use prony_engine::tls::CIPHERS;
+use prony_engine::spec::CIPHERS;
+use prony_engine::wire::exchange;
 use prony_engine::Error;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};

@@ -1,7 +1,7 @@
 //! How many connections a closed loop has over time: steps and linear ramps, one stage after the other.
 
-use super::Share;
 use crate::spec::ConnectionStage;
+use crate::spec::Share;
 
 /// The connections of one worker over the window, counted in nanoseconds from its opening.
 ///

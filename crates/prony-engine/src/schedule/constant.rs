@@ -1,7 +1,8 @@
 //! Evenly spaced arrivals.
 
-use super::{Schedule, Share};
+use super::Schedule;
 use crate::clock::NS_PER_S;
+use crate::spec::Share;
 
 // Rates are held in millionths of a request per second, so that 999.5/s is exact and an hour drifts by less than its last digit.
 const RATE_UNIT: f64 = 1e6;

@@ -1,7 +1,8 @@
 //! The arrivals of one group of users: those of the load that fall to it.
 
-use super::{Schedule, Share};
-use crate::mix::Draw;
+use super::Schedule;
+use crate::schedule::mix::Draw;
+use crate::spec::Share;
 
 /// Arrival k of the load is that of the group whose number the draw of all groups has at k, as with the paths of a mix. So the arrivals of
 /// all groups together are those of the load, and each group has its share of every 256 of them but for one at either end of its part.

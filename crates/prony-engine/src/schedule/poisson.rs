@@ -1,7 +1,8 @@
 //! Arrivals of independent users.
 
-use super::{Schedule, Share};
+use super::Schedule;
 use crate::random;
+use crate::spec::Share;
 
 /// Gaps are independent and exponential with mean `1 / rate`; the same seed gives the same arrivals.
 ///

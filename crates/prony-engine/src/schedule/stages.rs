@@ -1,7 +1,8 @@
 //! Arrivals whose rate changes: steps and linear ramps, one stage after the other.
 
-use super::{Poisson, Schedule, Share};
+use super::{Poisson, Schedule};
 use crate::clock::NS_PER_S;
+use crate::spec::Share;
 use crate::spec::{Arrivals, RateStage};
 
 // Rates in millionths of a request per second, as in `Constant`.

@@ -1,9 +1,9 @@
 //! Groups of users: who sends the requests of one load, each group with its share of it.
 
+use super::typed;
 use super::{require, require_time, Loop, Request, Spec, Stop};
 use crate::error::Error;
-use crate::protocol::typed;
-use crate::requests::{Kind, Part};
+use crate::spec::requests::{Kind, Part};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 

@@ -3,10 +3,10 @@
 use super::plan::Lifetime;
 use crate::account::Class;
 use crate::expect::{Expect, Seen, Verdict};
-use crate::protocol::{Asks, EndOfStream, Progress, Reader};
-use crate::recorder::Flight;
-use crate::recording::SAMPLE_BYTES;
-use crate::redirect::Hop;
+use crate::record::recorder::Flight;
+use crate::record::recording::SAMPLE_BYTES;
+use crate::wire::redirect::Hop;
+use crate::wire::{Asks, EndOfStream, Progress, Reader};
 
 /// What a slot is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

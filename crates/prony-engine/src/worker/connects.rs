@@ -5,8 +5,8 @@
 
 use super::{State, Worker};
 use crate::clock::Clock;
-use crate::driver::Driver;
-use crate::protocol::Protocol;
+use crate::socket::Driver;
+use crate::wire::Protocol;
 
 /// Attempts of a step in which nothing else happened: about a quarter of a millisecond.
 const LEAST_PER_STEP: usize = 8;

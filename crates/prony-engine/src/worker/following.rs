@@ -2,9 +2,9 @@
 
 use super::Worker;
 use crate::clock::Clock;
-use crate::driver::Driver;
-use crate::protocol::{Protocol, Reader};
-use crate::redirect::{Hop, Next};
+use crate::socket::Driver;
+use crate::wire::redirect::{Hop, Next};
+use crate::wire::{Protocol, Reader};
 
 impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     /// What the reply on a slot asks for next.

@@ -4,7 +4,7 @@
 //! run, on the worker's own CPU, with the driver's own wait.
 
 use crate::clock::Clock;
-use crate::driver::Driver;
+use crate::socket::Driver;
 
 /// The least margin: a sleep can always end this late.
 pub const LEAST_NS: u64 = 20_000;

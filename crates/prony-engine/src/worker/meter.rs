@@ -4,8 +4,8 @@ use super::waits::Waits;
 use super::{Edge, Round, Watch};
 use crate::cpu::Usage;
 use crate::distribution::Distribution;
-use crate::generator::Thread;
-use crate::throttle::Throttle;
+use crate::record::generator::Thread;
+use crate::worker::throttle::Throttle;
 
 /// What a worker uses between the edges of the window: snapshots at both.
 #[derive(Debug)]

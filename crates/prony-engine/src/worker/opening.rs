@@ -8,10 +8,10 @@ use super::connection::{Early, State};
 use super::Worker;
 use crate::account::Class;
 use crate::clock::Clock;
-use crate::driver::Driver;
-use crate::protocol::Protocol;
-use crate::recorder::{End, Flight};
+use crate::record::recorder::{End, Flight};
+use crate::socket::Driver;
 use crate::spec::{Loop, Spec, Stop};
+use crate::wire::Protocol;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// When the window opens, for all workers. Nobody waits for it: each looks when it passes by.

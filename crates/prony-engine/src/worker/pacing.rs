@@ -3,8 +3,8 @@
 use super::opening::LOOK_EVERY_NS;
 use super::{Worker, MAX_WAIT_NS};
 use crate::clock::Clock;
-use crate::driver::Driver;
-use crate::protocol::Protocol;
+use crate::socket::Driver;
+use crate::wire::Protocol;
 use std::cmp::Reverse;
 
 // A look at the sockets that finds nothing takes about a microsecond. What took longer was the time of others, who had the CPU.

@@ -4,11 +4,11 @@ use super::margin;
 use super::opening::Opening;
 use crate::cpu;
 use crate::expect::Expect;
-use crate::limit::SPARE_DESCRIPTORS;
-use crate::recorder::Flight;
-use crate::redirect::Redirects;
-use crate::schedule::{ConnectionPlan, Constant, Dealt, Poisson, Schedule, Share, Stages};
+use crate::record::recorder::Flight;
+use crate::schedule::{ConnectionPlan, Constant, Dealt, Poisson, Schedule, Stages};
+use crate::spec::Share;
 use crate::spec::{dealt, Arrivals, Loop, Pacing, Spec, Stop};
+use crate::wire::redirect::Redirects;
 use std::sync::Arc;
 
 /// Absolute times of a run, CLOCK_MONOTONIC.
@@ -160,7 +160,11 @@ pub fn worker_counts(spec: &Spec) -> Vec<usize> {
 
 /// How many tables of descriptors so many connections need: each worker may have one of its own.
 fn tables(connections: u64) -> u64 {
-    connections.div_ceil(cpu::descriptor_limit().saturating_sub(SPARE_DESCRIPTORS).max(1))
+    connections.div_ceil(
+        cpu::descriptor_limit()
+            .saturating_sub(cpu::SPARE_DESCRIPTORS)
+            .max(1),
+    )
 }
 
 /// The pacing of a run; null in a closed loop, which has no due times.
@@ -327,7 +331,7 @@ pub fn task(spec: &Spec, common: &Common, worker: usize) -> Result<Task, crate::
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::mix::Draw;
+    use crate::schedule::mix::Draw;
     use proptest::prelude::*;
     use serde_json::{json, Value};
 

@@ -6,8 +6,8 @@
 use super::connection::State;
 use super::Worker;
 use crate::clock::Clock;
-use crate::driver::Driver;
-use crate::protocol::Protocol;
+use crate::socket::Driver;
+use crate::wire::Protocol;
 
 impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
     /// Whether the number of connections changes in the window.

@@ -5,8 +5,8 @@
 
 use super::Worker;
 use crate::clock::Clock;
-use crate::driver::Driver;
-use crate::protocol::Protocol;
+use crate::socket::Driver;
+use crate::wire::Protocol;
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 

@@ -4,12 +4,12 @@ use super::connection::{coding_of, Connection, State, Step, BACK_OFF_NS};
 use super::Worker;
 use crate::account::Class;
 use crate::clock::{Clock, NS_PER_S};
-use crate::driver::{Driver, Fault, OpenedAs, Ready};
 use crate::expect::Verdict;
-use crate::protocol::{is_idempotent, EndOfStream, Protocol, Reader};
-use crate::recorder::{End, Flight};
-use crate::redirect::Next;
-use crate::transport::{connect_class, transfer_class};
+use crate::record::recorder::{End, Flight};
+use crate::socket::transport::{connect_class, transfer_class};
+use crate::socket::{Driver, Fault, OpenedAs, Ready};
+use crate::wire::redirect::Next;
+use crate::wire::{is_idempotent, EndOfStream, Protocol, Reader};
 use std::cmp::Reverse;
 use std::io::{self, ErrorKind};
 

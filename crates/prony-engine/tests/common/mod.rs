@@ -4,7 +4,7 @@
 
 use base64::engine::general_purpose::STANDARD;
 use base64::Engine as _;
-use prony_engine::recording::check_paths;
+use prony_engine::record::recording::check_paths;
 use prony_engine::{Control, Recording, Spec};
 use prony_reference::{Config, Counts, Server};
 use serde_json::{json, Value};

@@ -1,6 +1,6 @@
 //! Replies of CGI, as SCGI and uwsgi servers write them.
 
-use prony_engine::protocol::{scgi, EndOfStream};
+use prony_engine::wire::{scgi, EndOfStream};
 use proptest::prelude::*;
 
 use super::outcome::*;

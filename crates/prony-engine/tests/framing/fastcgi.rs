@@ -1,7 +1,7 @@
 //! Replies in FastCGI's records.
 
-use prony_engine::protocol::fastcgi::ReplyReader;
-use prony_engine::protocol::EndOfStream;
+use prony_engine::wire::fastcgi::ReplyReader;
+use prony_engine::wire::EndOfStream;
 use proptest::prelude::*;
 
 use super::outcome::*;

@@ -1,6 +1,6 @@
 //! Replies at and beyond the limits, malformed ones, and unfinished ones.
 
-use prony_engine::protocol::http1::EndOfStream;
+use prony_engine::wire::http1::EndOfStream;
 
 use super::outcome::*;
 

@@ -1,8 +1,8 @@
 //! What a reply comes to, and the ways to feed it.
 
-use prony_engine::protocol::http1::ReplyReader;
-use prony_engine::protocol::{EndOfStream, Reader};
 use prony_engine::spec::HttpVersion;
+use prony_engine::wire::http1::ReplyReader;
+use prony_engine::wire::{EndOfStream, Reader};
 pub use prony_fuzz::{outcome as read_with, Outcome};
 
 pub fn read_whole(data: &[u8], is_head_request: bool) -> Outcome {

@@ -1,7 +1,7 @@
 //! Random bodies in random pieces, and random bytes.
 
-use prony_engine::protocol::http1::ReplyReader;
 use prony_engine::spec::HttpVersion;
+use prony_engine::wire::http1::ReplyReader;
 use proptest::prelude::*;
 
 use super::outcome::*;

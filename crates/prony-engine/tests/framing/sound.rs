@@ -1,7 +1,7 @@
 //! Replies as RFC 9112 has them.
 
-use prony_engine::protocol::http1::ReplyReader;
 use prony_engine::spec::HttpVersion;
+use prony_engine::wire::http1::ReplyReader;
 
 use super::outcome::*;
 

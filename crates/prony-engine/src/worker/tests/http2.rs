@@ -6,10 +6,11 @@ use super::network::Script;
 use super::{well, Case, Passed, EPOCH_NS, MS};
 use crate::clock::{Clock, Simulated};
 use crate::distribution::Distribution;
-use crate::driver::{self, Driver, Ready, Received, RECEIVE_BYTES};
-use crate::protocol::Http2;
-use crate::recorder::{seconds, Recorder, StreamTimes};
+use crate::record::recorder::{seconds, Recorder};
+use crate::record::recording::StreamTimes;
+use crate::socket::{self, Driver, Ready, Received, RECEIVE_BYTES};
 use crate::spec::{Spec, Wire};
+use crate::wire::Http2;
 use crate::worker::{task, Common, Gauges, Worker};
 use proptest::prelude::*;
 use std::cell::RefCell;
@@ -333,7 +334,7 @@ impl Driver for Wires {
 }
 
 struct Run {
-    worker: Worker<Http2, driver::Http2<Wires, Simulated>, Simulated>,
+    worker: Worker<Http2, socket::Http2<Wires, Simulated>, Simulated>,
     tally: Tally,
 }
 
@@ -371,7 +372,7 @@ fn run_with(spec: &Spec, body: Option<&[u8]>, settings: Act, plan: Plan) -> Run 
     };
     let mut worker = Worker::new(
         Http2::new(&spec.workload.request, body, &spec.target).unwrap(),
-        driver::Http2::new(wires, clock.clone(), streams),
+        socket::Http2::new(wires, clock.clone(), streams),
         clock.clone(),
         task(spec, &common, 0).unwrap(),
         recorder,

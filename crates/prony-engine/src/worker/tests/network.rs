@@ -5,7 +5,7 @@
 //! slot.
 
 use crate::clock::{Clock, Simulated};
-use crate::driver::{Driver, Ready, Received, RECEIVE_BYTES};
+use crate::socket::{Driver, Ready, Received, RECEIVE_BYTES};
 use crate::worker::Opening;
 use std::cell::RefCell;
 use std::collections::VecDeque;

@@ -7,11 +7,12 @@ use super::http2::{frame, good};
 use super::network::Script;
 use super::{well, Case, Passed, BODY, CALL_NS, EPOCH_NS, MS};
 use crate::clock::{Clock, Simulated};
-use crate::driver::{self, Driver, Ready, Received, Tls, RECEIVE_BYTES};
-use crate::protocol::{Http1, Http2, Protocol};
-use crate::recorder::{seconds, Recorder, StreamTimes};
+use crate::record::recorder::{seconds, Recorder};
+use crate::record::recording::StreamTimes;
+use crate::socket::handshakes::Client;
+use crate::socket::{self, Driver, Ready, Received, Tls, RECEIVE_BYTES};
 use crate::spec::{HttpVersion, Spec, Wire};
-use crate::tls::Client;
+use crate::wire::{Http1, Http2, Protocol};
 use crate::worker::{task, Common, Gauges, Worker};
 use proptest::prelude::*;
 use rustls::pki_types::pem::PemObject;
@@ -540,7 +541,7 @@ fn run(case: &Case, over: Over) -> Run {
         Over::Http2 => ran(
             &spec,
             Http2::new(request, None, &spec.target).unwrap(),
-            driver::Http2::new(tls, clock.clone(), 3),
+            socket::Http2::new(tls, clock.clone(), 3),
             &clock,
         ),
     };
