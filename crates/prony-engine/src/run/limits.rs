@@ -1,10 +1,12 @@
 //! How many connections a run may have at once: what it asks for, and what this machine allows.
 
 use crate::cpu;
+use crate::error::Error;
 use crate::socket::transport::Address;
-use crate::spec::{Loop, Socket, Spec};
+use crate::spec::{Loop, Socket, Spec, Target};
 use crate::worker::{worker_count, worker_counts};
 use serde::Serialize;
+use std::net::ToSocketAddrs;
 
 /// What sets a number of connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -140,6 +142,76 @@ fn available_memory_bytes() -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kib: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
     Some(kib * 1024)
+}
+
+// More threads than any machine has CPUs for.
+pub(super) const MOST_WORKERS: usize = 256;
+
+/// Whether workers can have so many descriptors that each of their connections has one.
+pub(super) fn check_descriptors(spec: &Spec) -> Result<(), Error> {
+    let limit = cpu::descriptor_limit();
+    let each = limit.saturating_sub(cpu::SPARE_DESCRIPTORS) as usize;
+    let (most, asked) = (each * MOST_WORKERS, spec.own_connections().unwrap_or(1));
+    if asked <= most {
+        return Ok(());
+    }
+    Err(Error::InvalidSpec(format!(
+        "`workload.loop.connections` is `{asked}`; expected at most {most}: this process may have {limit} descriptors (`ulimit -Hn`)"
+    )))
+}
+
+/// Whether connections have ports: over IPv4 loopback they come from many addresses, else each address of the target has those of one.
+pub(super) fn check_ports(spec: &Spec) -> Result<(), Error> {
+    let has_sources = spec.workload.groups.iter().any(|group| group.source.is_some());
+    let (Some(asked), Some(ports)) = (spec.own_connections(), ports()) else {
+        return Ok(());
+    };
+    if asked as u64 <= ports || has_sources || spec.target.socket == Socket::Unix {
+        return Ok(());
+    }
+    let hosts = spec.target.hosts();
+    let found: Result<Vec<_>, Error> = hosts.map(|host| resolve_one(&spec.target, host)).collect();
+    let found = found?;
+    let most = ports.saturating_mul(found.len() as u64);
+    if asked as u64 <= most || found.iter().any(Address::is_ipv4_loopback) {
+        return Ok(());
+    }
+    Err(Error::InvalidSpec(format!(
+        "`workload.loop.connections` is `{asked}`; expected at most {most}: so many ports this machine has towards {} \
+         (`net.ipv4.ip_local_port_range`)",
+        spec.target.host
+    )))
+}
+
+/// Refuses a group whose source is no address of this machine that reaches the target.
+pub(super) fn check_sources(spec: &Spec) -> Result<(), Error> {
+    for source in spec.workload.groups.iter().filter_map(|group| group.source) {
+        for host in spec.target.hosts() {
+            resolve_one(&spec.target, host)?.check_source(source).map_err(|error| {
+                Error::InvalidSpec(format!(
+                    "`workload.groups.source` is `{source}`; expected an address of this machine that reaches the target: {error}"
+                ))
+            })?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn resolve_one(target: &Target, host: &str) -> Result<Address, Error> {
+    let failed = |reason: String| Error::Resolve {
+        host: host.to_owned(),
+        reason,
+    };
+    if target.socket == Socket::Unix {
+        return Address::unix(host).map_err(|error| failed(error.to_string()));
+    }
+    let mut addresses = (host, target.port)
+        .to_socket_addrs()
+        .map_err(|error| failed(error.to_string()))?;
+    addresses
+        .next()
+        .map(Address::from)
+        .ok_or_else(|| failed("the name has none".to_owned()))
 }
 
 #[cfg(test)]
