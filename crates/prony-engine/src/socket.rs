@@ -118,7 +118,11 @@ pub trait Driver {
     fn opened_to(&self) -> &[u64] {
         &[]
     }
+}
 
+/// Drivers in which slots may share connections, as streams: what it says of each. Where each slot has a connection of its own,
+/// nothing is to be said.
+pub trait Streams: Driver {
     /// What the slot has now that its attempt is over, so that a connection of several slots is counted once.
     fn opened_as(&mut self, _slot: usize) -> OpenedAs {
         OpenedAs::Own

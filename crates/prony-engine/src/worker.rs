@@ -30,7 +30,7 @@ use crate::clock::Clock;
 use crate::record::recorder::{End, Flight, Recorder};
 use crate::record::recording::Queue;
 use crate::socket::handshakes::Handshakes;
-use crate::socket::{Driver, Figures, Ready};
+use crate::socket::{Figures, Ready, Streams};
 use crate::wire::{Protocol, Reader};
 use connection::{Connection, State};
 use deadlines::Deadlines;
@@ -154,7 +154,7 @@ pub struct Worker<P: Protocol, D, C> {
 // A cancellation is seen within this time, whatever else is awaited.
 const MAX_WAIT_NS: u64 = 50_000_000;
 
-impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
+impl<P: Protocol, D: Streams, C: Clock> Worker<P, D, C> {
     /// A worker before its first step.
     pub fn new(protocol: P, driver: D, clock: C, mut task: Task, mut recorder: Recorder) -> Self {
         // The slots of an open loop are made when they are needed.

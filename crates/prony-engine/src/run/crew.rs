@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::record::recorder::{seconds, Ledger, PathLedger, RawRows, Recorder, Seconds, StageLedger};
 use crate::record::recording::{GroupRecord, Recording, StreamTimes};
 use crate::socket::handshakes::Client;
-use crate::socket::{self, Addresses, Driver, Epoll, Tls, Tunnel};
+use crate::socket::{self, Addresses, Epoll, Tls, Tunnel};
 use crate::spec::requests::Book;
 use crate::spec::{Pacing, Spec, Target, Wire};
 use crate::wire::{FastCgi, Http1, Http2, Protocol, Rendered, Scgi, Sessions, Uwsgi};
@@ -68,7 +68,7 @@ pub(super) fn settle(cpu: Option<usize>) -> Result<(), Error> {
 
 /// How the workers of a run reach the kernel.
 pub(super) trait Drive: Clone + Send + 'static {
-    type Driver: Driver;
+    type Driver: socket::Streams;
 
     /// Of the worker whose first slot is the `first` of all.
     fn driver(self, addresses: Addresses, first: usize) -> std::io::Result<Self::Driver>;

@@ -6,7 +6,7 @@ use crate::record::recorder::Recorder;
 use crate::record::recording::{
     self, Answered, Completed, Connections, Engine, LoopKind, RawLatencies, Recording, Streams, Window,
 };
-use crate::socket::{Addresses, Driver};
+use crate::socket::{self, Addresses};
 use crate::spec::{Spec, Stop};
 use crate::wire::Protocol;
 use crate::worker::{pacing_of, Times, Worker};
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// One worker's Recording.
-pub(super) fn report<P: Protocol, D: Driver>(
+pub(super) fn report<P: Protocol, D: socket::Streams>(
     spec: Spec,
     worker: &mut Worker<P, D, Monotonic>,
     thread: Thread,

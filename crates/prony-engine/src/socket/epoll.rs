@@ -1,7 +1,7 @@
 //! epoll, edge-triggered: a socket is registered once, when it is made, and never again.
 
 use super::addresses::{Addresses, Known};
-use super::{Driver, Ready, Received, Sources, RECEIVE_BYTES};
+use super::{Driver, Ready, Received, Sources, Streams, RECEIVE_BYTES};
 use crate::socket::transport::{self, Address};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -217,3 +217,5 @@ impl Driver for Epoll {
         Ok(())
     }
 }
+
+impl Streams for Epoll {}

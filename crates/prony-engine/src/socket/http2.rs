@@ -4,7 +4,7 @@
 //! time, which waits here while the server takes no more streams. What is to be sent goes to the kernel before the next wait, the heads of
 //! all requests that were begun meanwhile in one call.
 
-use super::{Driver, OpenedAs, Ready, Received};
+use super::{Driver, OpenedAs, Ready, Received, Streams};
 use crate::clock::{Clock, Monotonic, NS_PER_S};
 use crate::socket::handshakes::Handshakes;
 use crate::wire::http2::{Code, Connection, News};
@@ -920,7 +920,9 @@ impl<D: Driver, C: Clock> Driver for Http2<D, C> {
     fn handshakes(&mut self) -> Option<Handshakes> {
         self.inner.handshakes()
     }
+}
 
+impl<D: Driver, C: Clock> Streams for Http2<D, C> {
     fn opened_as(&mut self, slot: usize) -> OpenedAs {
         let Some(number) = self.link_of(slot) else {
             return OpenedAs::Own;

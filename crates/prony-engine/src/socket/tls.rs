@@ -3,7 +3,7 @@
 //! A connection is open when its handshake has ended. Handshakes are work of this side, of a tenth of a millisecond and more: they are
 //! done between two rounds of the worker, one at a time while others have replies to be taken.
 
-use super::{Driver, Ready, Received, RECEIVE_BYTES};
+use super::{Driver, Ready, Received, Streams, RECEIVE_BYTES};
 use crate::clock::{Clock, Monotonic};
 use crate::socket::handshakes::{copy, Broken, Client, Handshakes};
 use rustls::ClientConnection;
@@ -486,6 +486,8 @@ impl<D: Driver> Driver for Tls<D> {
         Some(std::mem::take(&mut self.handshakes))
     }
 }
+
+impl<D: Driver> Streams for Tls<D> {}
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! A tunnel through an HTTP proxy, over any other driver: CONNECT, and then bytes as they are (RFC 9110 section 9.3.6).
 
-use super::{Driver, Ready, Received};
+use super::{Driver, Ready, Received, Streams};
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
@@ -217,6 +217,8 @@ impl<D: Driver> Driver for Tunnel<D> {
         }
     }
 }
+
+impl<D: Driver> Streams for Tunnel<D> {}
 
 #[cfg(test)]
 mod tests {

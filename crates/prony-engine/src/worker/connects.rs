@@ -5,7 +5,7 @@
 
 use super::{State, Worker};
 use crate::clock::Clock;
-use crate::socket::Driver;
+use crate::socket::Streams;
 use crate::wire::Protocol;
 
 /// Attempts of a step in which nothing else happened: about a quarter of a millisecond.
@@ -15,7 +15,7 @@ const REQUESTS_PER_ATTEMPT: usize = 3;
 /// After this time the batch ends in any case: where ports are scarce, the search for one takes milliseconds.
 const MOST_NS: u64 = 5_000_000;
 
-impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
+impl<P: Protocol, D: Streams, C: Clock> Worker<P, D, C> {
     /// Begins the connections that are wanted, as far as one step may.
     pub(super) fn open_some(&mut self) {
         let mut began_ns = None;

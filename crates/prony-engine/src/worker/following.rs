@@ -2,11 +2,11 @@
 
 use super::Worker;
 use crate::clock::Clock;
-use crate::socket::Driver;
+use crate::socket::Streams;
 use crate::wire::redirect::{Hop, Next};
 use crate::wire::{Protocol, Reader};
 
-impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
+impl<P: Protocol, D: Streams, C: Clock> Worker<P, D, C> {
     /// What the reply on a slot asks for next.
     pub(super) fn next_hop(&self, slot: usize) -> Next {
         let connection = &self.connections[slot];

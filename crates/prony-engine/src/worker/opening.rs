@@ -9,7 +9,7 @@ use super::Worker;
 use crate::account::Class;
 use crate::clock::Clock;
 use crate::record::recorder::{End, Flight};
-use crate::socket::Driver;
+use crate::socket::Streams;
 use crate::spec::{Loop, Spec, Stop};
 use crate::wire::Protocol;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -129,7 +129,7 @@ impl Opened {
     }
 }
 
-impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
+impl<P: Protocol, D: Streams, C: Clock> Worker<P, D, C> {
     pub(super) fn is_opening(&self) -> bool {
         self.task.times.open_ns == UNKNOWN
     }

@@ -3,14 +3,14 @@
 use super::opening::LOOK_EVERY_NS;
 use super::{Worker, MAX_WAIT_NS};
 use crate::clock::Clock;
-use crate::socket::Driver;
+use crate::socket::Streams;
 use crate::wire::Protocol;
 use std::cmp::Reverse;
 
 // A look at the sockets that finds nothing takes about a microsecond. What took longer was the time of others, who had the CPU.
 const LONGEST_LOOK_NS: u64 = 20_000;
 
-impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
+impl<P: Protocol, D: Streams, C: Clock> Worker<P, D, C> {
     /// Sleeps until something is ready or due. Precise pacing ends the sleep shortly before a request is due and spins the rest away,
     /// still taking answers; what it spins is measured, so that it is never counted as work. Returns when it was done.
     pub(super) fn wait(&mut self) -> std::io::Result<u64> {

@@ -6,10 +6,10 @@
 use super::connection::State;
 use super::Worker;
 use crate::clock::Clock;
-use crate::socket::Driver;
+use crate::socket::Streams;
 use crate::wire::Protocol;
 
-impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
+impl<P: Protocol, D: Streams, C: Clock> Worker<P, D, C> {
     /// Whether the number of connections changes in the window.
     pub(crate) fn has_plan(&self) -> bool {
         self.task.plan.is_some()

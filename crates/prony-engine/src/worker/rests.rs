@@ -5,12 +5,12 @@
 
 use super::Worker;
 use crate::clock::Clock;
-use crate::socket::Driver;
+use crate::socket::Streams;
 use crate::wire::Protocol;
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
-impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
+impl<P: Protocol, D: Streams, C: Clock> Worker<P, D, C> {
     /// Whether a slot rests between two requests.
     pub(super) fn has_rests(&self) -> bool {
         !self.is_open_loop() && self.task.delay_ns > 0

@@ -7,7 +7,7 @@ use crate::clock::{Clock, NS_PER_S};
 use crate::expect::Verdict;
 use crate::record::recorder::{End, Flight};
 use crate::socket::transport::{connect_class, transfer_class};
-use crate::socket::{Driver, Fault, OpenedAs, Ready};
+use crate::socket::{Fault, OpenedAs, Ready, Streams};
 use crate::wire::redirect::Next;
 use crate::wire::{is_idempotent, EndOfStream, Protocol, Reader};
 use std::cmp::Reverse;
@@ -36,7 +36,7 @@ enum Fate {
     SentElsewhere,
 }
 
-impl<P: Protocol, D: Driver, C: Clock> Worker<P, D, C> {
+impl<P: Protocol, D: Streams, C: Clock> Worker<P, D, C> {
     pub(super) fn handle_ready(&mut self) {
         let ready = std::mem::take(&mut self.ready);
         for event in &ready {

@@ -5,7 +5,7 @@
 //! slot.
 
 use crate::clock::{Clock, Simulated};
-use crate::socket::{Driver, Ready, Received, RECEIVE_BYTES};
+use crate::socket::{Driver, Ready, Received, Streams, RECEIVE_BYTES};
 use crate::worker::Opening;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -551,3 +551,5 @@ impl Driver for Network {
         Ok(())
     }
 }
+
+impl Streams for Network {}

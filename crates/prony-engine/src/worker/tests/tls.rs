@@ -10,7 +10,7 @@ use crate::clock::{Clock, Simulated};
 use crate::record::recorder::{seconds, Recorder};
 use crate::record::recording::StreamTimes;
 use crate::socket::handshakes::Client;
-use crate::socket::{self, Driver, Ready, Received, Tls, RECEIVE_BYTES};
+use crate::socket::{self, Driver, Ready, Received, Streams, Tls, RECEIVE_BYTES};
 use crate::spec::{HttpVersion, Spec, Wire};
 use crate::wire::{Http1, Http2, Protocol};
 use crate::worker::{task, Common, Gauges, Worker};
@@ -554,7 +554,7 @@ fn run(case: &Case, over: Over) -> Run {
     }
 }
 
-fn ran<P: Protocol, D: Driver>(spec: &Spec, protocol: P, driver: D, clock: &Simulated) -> Recorder {
+fn ran<P: Protocol, D: Streams>(spec: &Spec, protocol: P, driver: D, clock: &Simulated) -> Recorder {
     let common = Common::new(spec, EPOCH_NS, spec.own_connections().unwrap());
     let is_open_loop = spec.workload.shape.is_open();
     let mut recorder = Recorder::new(is_open_loop, seconds(common.times.open_ns).0);
