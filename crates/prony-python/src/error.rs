@@ -48,7 +48,7 @@ impl Kind for prony_reference::Error {
     }
 }
 
-impl Kind for prony_process::Error {
+impl Kind for prony_linux::Error {
     fn kind(&self) -> &'static str {
         "io"
     }

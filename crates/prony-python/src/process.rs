@@ -26,7 +26,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Samples the processes below `root_pid`, and on request that one too.
 #[pyclass(module = "prony._engine")]
 struct ProcessSampler {
-    inner: prony_process::Sampler,
+    inner: prony_linux::Sampler,
 }
 
 #[pymethods]
@@ -34,7 +34,7 @@ impl ProcessSampler {
     #[new]
     #[pyo3(signature = (root_pid, include_root=false))]
     fn new(root_pid: u32, include_root: bool) -> ProcessSampler {
-        let mut inner = prony_process::Sampler::new(root_pid);
+        let mut inner = prony_linux::Sampler::new(root_pid);
         if include_root {
             inner = inner.including_root();
         }
@@ -68,8 +68,8 @@ struct ProcessSample {
     major_faults: u64,
 }
 
-impl From<prony_process::ProcessSample> for ProcessSample {
-    fn from(sample: prony_process::ProcessSample) -> ProcessSample {
+impl From<prony_linux::ProcessSample> for ProcessSample {
+    fn from(sample: prony_linux::ProcessSample) -> ProcessSample {
         ProcessSample {
             pid: sample.identity.pid,
             parent_pid: sample.parent_pid,
@@ -99,7 +99,7 @@ struct Memory {
 #[pyfunction]
 fn process_memory(py: Python<'_>, pid: u32) -> PyResult<Option<Memory>> {
     let memory = py
-        .detach(|| prony_process::memory(pid))
+        .detach(|| prony_linux::memory(pid))
         .map_err(|error| to_python(py, &error))?;
     Ok(memory.map(|memory| Memory {
         pss_bytes: memory.pss_bytes,
@@ -118,8 +118,8 @@ struct Thread {
     involuntary_switches: u64,
 }
 
-impl From<prony_process::ThreadSample> for Thread {
-    fn from(thread: prony_process::ThreadSample) -> Thread {
+impl From<prony_linux::ThreadSample> for Thread {
+    fn from(thread: prony_linux::ThreadSample) -> Thread {
         Thread {
             tid: thread.tid,
             name: thread.name,
@@ -142,7 +142,7 @@ struct Detail {
 #[pyfunction]
 fn process_detail(py: Python<'_>, pid: u32) -> PyResult<Option<Detail>> {
     let detail = py
-        .detach(|| prony_process::detail(pid))
+        .detach(|| prony_linux::detail(pid))
         .map_err(|error| to_python(py, &error))?;
     Ok(detail.map(|detail| Detail {
         rss_peak_bytes: detail.rss_peak_bytes,
@@ -154,14 +154,14 @@ fn process_detail(py: Python<'_>, pid: u32) -> PyResult<Option<Detail>> {
 /// Return the number and the start time (in clock ticks since boot) of a process, None when it has ended.
 #[pyfunction]
 fn process_identity(py: Python<'_>, pid: u32) -> PyResult<Option<(u32, u64)>> {
-    let identity = prony_process::identity(pid).map_err(|error| to_python(py, &error))?;
+    let identity = prony_linux::identity(pid).map_err(|error| to_python(py, &error))?;
     Ok(identity.map(|identity| (identity.pid, identity.start_time_ticks)))
 }
 
 /// Return the arguments of a process, None when it has ended.
 #[pyfunction]
 fn process_command_line(py: Python<'_>, pid: u32) -> PyResult<Option<Vec<String>>> {
-    prony_process::cmdline(pid).map_err(|error| to_python(py, &error))
+    prony_linux::cmdline(pid).map_err(|error| to_python(py, &error))
 }
 
 /// Time since the machine was started, by what a CPU did.
@@ -177,8 +177,8 @@ struct CpuTime {
     steal_ns: u64,
 }
 
-impl From<prony_process::CpuTime> for CpuTime {
-    fn from(time: prony_process::CpuTime) -> CpuTime {
+impl From<prony_linux::CpuTime> for CpuTime {
+    fn from(time: prony_linux::CpuTime) -> CpuTime {
         CpuTime {
             user_ns: time.user_ns,
             system_ns: time.system_ns,
@@ -201,7 +201,7 @@ struct MachineCpu {
 /// Return the CPU times of the machine.
 #[pyfunction]
 fn machine_cpu(py: Python<'_>) -> PyResult<MachineCpu> {
-    let cpu = prony_process::machine_cpu().map_err(|error| to_python(py, &error))?;
+    let cpu = prony_linux::machine_cpu().map_err(|error| to_python(py, &error))?;
     let cpus = cpu
         .cpus
         .into_iter()
@@ -216,7 +216,7 @@ fn machine_cpu(py: Python<'_>) -> PyResult<MachineCpu> {
 /// Watches when threads get and leave some CPUs, by the kernel's records of their switches.
 #[pyclass(module = "prony._engine")]
 struct SwitchWatch {
-    inner: prony_process::SwitchWatch,
+    inner: prony_linux::SwitchWatch,
 }
 
 #[pymethods]
@@ -224,7 +224,7 @@ impl SwitchWatch {
     #[new]
     fn new(cpus: Vec<u32>) -> SwitchWatch {
         SwitchWatch {
-            inner: prony_process::SwitchWatch::new(&cpus),
+            inner: prony_linux::SwitchWatch::new(&cpus),
         }
     }
 
@@ -266,8 +266,8 @@ struct ThreadSchedule {
     waits: u64,
 }
 
-impl From<prony_process::ThreadSchedule> for ThreadSchedule {
-    fn from(thread: prony_process::ThreadSchedule) -> ThreadSchedule {
+impl From<prony_linux::ThreadSchedule> for ThreadSchedule {
+    fn from(thread: prony_linux::ThreadSchedule) -> ThreadSchedule {
         ThreadSchedule {
             pid: thread.pid,
             tid: thread.tid,

@@ -9,11 +9,11 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_tree, module)?)
 }
 
-/// Return how many entries a folder has, itself included, and a line for each; see the crate `prony-tree`.
+/// Return how many entries a folder has, itself included, and a line for each; see `prony-linux`.
 ///
 /// Raises OSError.
 #[pyfunction]
 fn read_tree(py: Python<'_>, folder: PathBuf) -> PyResult<(usize, Bound<'_, PyBytes>)> {
-    let found = py.detach(|| prony_tree::state(&folder))?;
+    let found = py.detach(|| prony_linux::folder::state(&folder))?;
     Ok((found.entries, PyBytes::new(py, &found.lines)))
 }

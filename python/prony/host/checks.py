@@ -44,7 +44,7 @@ _MEMORY_BYTES = 512 * MIB
 # Linux, TCP_TIMEWAIT_LEN (include/net/tcp.h); tcp_tw_reuse frees a port after a second (ip-sysctl.rst).
 _TIME_WAIT_S = 60.0
 _REUSE_AFTER_S = 1.0
-# The engine's connections from one source address (crates/prony-engine/src/driver/sources.rs).
+# The engine's connections from one source address (crates/prony-engine/src/socket/sources.rs).
 _PER_SOURCE = 5_000
 # Prony, the generator and its threads, supervisors.
 _SPARE_TASKS = 64

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::{symlink, PermissionsExt};
 use std::path::PathBuf;
 
-use prony_tree::state;
+use prony_linux::folder::state;
 
 struct Folder(PathBuf);
 

@@ -5,7 +5,7 @@
 //! of the lines.
 //!
 //! ```
-//! let state = prony_tree::state(std::path::Path::new("src"))?;
+//! let state = prony_linux::folder::state(std::path::Path::new("src"))?;
 //! assert!(state.entries >= 2 && !state.lines.is_empty());
 //! # Ok::<(), std::io::Error>(())
 //! ```

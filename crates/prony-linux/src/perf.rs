@@ -93,12 +93,12 @@ fn attributes() -> Attributes {
 /// Watches the switches of threads on some CPUs.
 ///
 /// ```no_run
-/// let mut watch = prony_process::SwitchWatch::new(&[0, 1]);
+/// let mut watch = prony_linux::SwitchWatch::new(&[0, 1]);
 /// watch.add(std::process::id())?;
 /// watch.begin();
 /// watch.drain(); // some fifty times a second
 /// let (threads, lost) = watch.finish();
-/// # Ok::<(), prony_process::Error>(())
+/// # Ok::<(), prony_linux::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct SwitchWatch {

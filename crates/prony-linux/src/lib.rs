@@ -1,4 +1,5 @@
-//! Reads the processes of a subject and the machine's CPUs from `/proc`, cheaply enough to run beside a measurement.
+//! Reads the processes of a subject and the machine's CPUs from `/proc`, cheaply enough to run beside a measurement, and the state
+//! of [`folder`]s.
 //!
 //! - [`Sampler`] samples a process and its descendants: CPU time, memory, faults, threads, state.
 //! - [`detail`] returns its threads, its open files and its peak memory; call it at both ends of the window.
@@ -11,10 +12,10 @@
 //! resolution of the kernel's clock tick, mostly 10 ms: differences over less than a second say little.
 //!
 //! ```
-//! let mut sampler = prony_process::Sampler::new(std::process::id()).including_root();
+//! let mut sampler = prony_linux::Sampler::new(std::process::id()).including_root();
 //! let samples = sampler.sample()?;
 //! assert!(samples[0].threads >= 1 && samples[0].rss_bytes > 0);
-//! # Ok::<(), prony_process::Error>(())
+//! # Ok::<(), prony_linux::Error>(())
 //! ```
 //!
 //! *Source*: proc(5); Linux `Documentation/filesystems/proc.rst`.
@@ -24,6 +25,7 @@
 mod cpu;
 mod detail;
 mod error;
+pub mod folder;
 mod memory;
 mod perf;
 mod sampler;

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use prony_process::{cmdline, detail, identity, machine_cpu, memory, ProcessSample, Sampler};
+use prony_linux::{cmdline, detail, identity, machine_cpu, memory, ProcessSample, Sampler};
 
 /// A shell that runs a script, says one line when it is ready, and ends (with its children) when it is dropped.
 struct Shell {

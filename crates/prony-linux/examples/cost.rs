@@ -1,8 +1,8 @@
-//! What a sample costs: `cargo run --release -p prony-process --example cost -- 50` (processes, default 50).
+//! What a sample costs: `cargo run --release -p prony-linux --example cost -- 50` (processes, default 50).
 
 use std::process::{Child, Command};
 
-use prony_process::{detail, memory, Sampler};
+use prony_linux::{detail, memory, Sampler};
 
 const ROUNDS: u32 = 1000;
 

@@ -5,7 +5,7 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use prony_process::{may_watch_switches, SwitchWatch, ThreadSchedule};
+use prony_linux::{may_watch_switches, SwitchWatch, ThreadSchedule};
 
 const ALL_CPUS: std::ops::Range<u32> = 0..256;
 
