@@ -46,11 +46,11 @@ from prony.model.trial import Failed, Invalid, Ok, Trial
 from prony.model.workload import ClosedLoop, DurationStop, EngineChoice, Workload
 from prony.runas import RunAs
 from prony.sandbox.available import look
-from prony.sandbox.pipe import StopReport
 from prony.sandbox.choice import STRONGEST_FIRST, Wish, choose
 from prony.sandbox.groups import Groups, open_groups
 from prony.sandbox.identity import Identity, boot_id
 from prony.sandbox.journal import open_run
+from prony.sandbox.pipe import StopReport
 from prony.sandbox.placement import place
 from prony.sandbox.remains import clear_and_report
 from prony.study import StudyListener

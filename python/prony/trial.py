@@ -43,11 +43,11 @@ from prony.monitor.waits import ThreadCounters
 from prony.monitor.workers import WorkerConnections
 from prony.profiled import profiled
 from prony.sandbox.base import Sandbox
-from prony.sandbox.pipe import StopReport
 from prony.sandbox.ceilings import memory_bytes
 from prony.sandbox.cgroup.base import Counters
 from prony.sandbox.cgroup.foreign import ForeignGroups
 from prony.sandbox.linux import in_network
+from prony.sandbox.pipe import StopReport
 from prony.sandbox.remains import carried_over, read_sockets
 from prony.sandbox.subject import RunningSubject
 from prony.schedule import Position
