@@ -168,6 +168,48 @@ def test_the_command_line_starts_without_the_libraries_of_its_commands():
     )
 
 
+# --- the load engine --------------------------------------------------------------------------------------
+
+ENGINE = ROOT.parent.parent / "crates" / "prony-engine" / "src"
+ENGINE_ROOMS = ("spec", "schedule", "expect", "wire", "socket", "record", "worker", "run")
+
+
+def engine_imports():
+    """Return what each file of the engine names of the others, without its tests: by path, without `.rs`."""
+    files = {
+        file.relative_to(ENGINE).with_suffix("").as_posix(): file
+        for file in ENGINE.rglob("*.rs")
+        if "tests" not in file.relative_to(ENGINE).with_suffix("").parts
+    }
+    found = {}
+    for name, file in files.items():
+        text = file.read_text().partition("#[cfg(test)]\nmod tests {")[0]
+        paths = (path.replace("::", "/") for path in re.findall(r"\bcrate::(\w+(?:::\w+)*)", text))
+        found[name] = {there for path in paths if (there := longest(path, files)) and there != name}
+    return found
+
+
+def longest(path, files):
+    while path not in files and "/" in path:
+        path = path.rpartition("/")[0]
+    return path if path in files else None
+
+
+def test_the_rooms_of_the_engine_have_one_rank_each_and_no_circle():
+    arrows = engine_imports()
+    assert len(arrows) > 60
+    TopologicalSorter(arrows).prepare()
+    # What all know has the lowest rank.
+    rank = dict(zip(ENGINE_ROOMS, range(1, len(ENGINE_ROOMS) + 1), strict=True))
+    up = [
+        (here, there)
+        for here, paths in arrows.items()
+        for there in paths
+        if rank.get(there.partition("/")[0], 0) > rank.get(here.partition("/")[0], 0) and here != "lib"
+    ]
+    assert up == []
+
+
 # --- the map in docs/design.md ----------------------------------------------------------------------------
 
 DESIGN = (ROOT.parent.parent / "docs" / "design.md").read_text()

@@ -5,6 +5,23 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+/// A C result: negative is an error in errno.
+pub fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
+}
+
+/// Nanoseconds as a C time.
+pub fn timespec(ns: u64) -> libc::timespec {
+    libc::timespec {
+        tv_sec: (ns / NS_PER_S) as libc::time_t,
+        tv_nsec: (ns % NS_PER_S) as libc::c_long,
+    }
+}
+
 /// CPU time of the calling thread, and the time that it was runnable but did not run. Cumulative nanoseconds.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Usage {
@@ -99,7 +116,7 @@ impl Usage {
 
 /// CPU time of the calling thread, to the nanosecond.
 pub fn time_ns() -> u64 {
-    let mut time = crate::socket::transport::timespec(0);
+    let mut time = timespec(0);
     // SAFETY: `time` is valid for writes, and the clock always exists on Linux.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     time.tv_sec.unsigned_abs() * NS_PER_S + time.tv_nsec.unsigned_abs()
@@ -114,7 +131,7 @@ pub fn pin(cpu: usize) -> io::Result<()> {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
         }
         libc::CPU_SET(cpu, &mut set);
-        crate::socket::transport::checked(libc::sched_setaffinity(
+        checked(libc::sched_setaffinity(
             0,
             size_of::<libc::cpu_set_t>(),
             &raw const set,
@@ -132,7 +149,7 @@ pub fn sharpen_timers() {
 /// Gives the calling thread its own table of descriptors, so that the limit holds for it alone.
 pub fn own_descriptors() -> io::Result<()> {
     // SAFETY: no pointers are passed; descriptors that this thread has open stay valid in its copy.
-    crate::socket::transport::checked(unsafe { libc::unshare(libc::CLONE_FILES) })?;
+    checked(unsafe { libc::unshare(libc::CLONE_FILES) })?;
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use super::addresses::{Addresses, Known};
 use super::{Driver, Ready, Received, Sources, Streams, RECEIVE_BYTES};
+use crate::cpu;
 use crate::socket::transport::{self, Address};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -49,7 +50,7 @@ impl Epoll {
     /// As [`Epoll::new`].
     pub fn to(addresses: Addresses, first: usize) -> io::Result<Self> {
         // SAFETY: no pointers are passed.
-        let raw = transport::checked(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
+        let raw = cpu::checked(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
         // SAFETY: `raw` is a new descriptor that nothing else owns.
         let poll = unsafe { OwnedFd::from_raw_fd(raw) };
         let events = vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS_PER_WAIT];
@@ -82,7 +83,7 @@ impl Epoll {
             u64: key,
         };
         // SAFETY: `event` is valid for reads, and both descriptors are open.
-        transport::checked(unsafe {
+        cpu::checked(unsafe {
             libc::epoll_ctl(
                 self.poll.as_raw_fd(),
                 libc::EPOLL_CTL_ADD,
@@ -117,7 +118,7 @@ impl Epoll {
             EVENTS_PER_WAIT as libc::c_int,
         );
         if self.has_pwait2 {
-            let timeout = transport::timespec(timeout_ns);
+            let timeout = cpu::timespec(timeout_ns);
             // SAFETY: `events` has room for `most` events, `timeout` is valid for reads, and no signal mask is passed.
             let count = unsafe {
                 libc::syscall(
@@ -140,7 +141,7 @@ impl Epoll {
         }
         let timeout_ms = libc::c_int::try_from(timeout_ns.div_ceil(1_000_000)).unwrap_or(libc::c_int::MAX);
         // SAFETY: as above.
-        let count = transport::checked(unsafe { libc::epoll_wait(poll, events, most, timeout_ms) })?;
+        let count = cpu::checked(unsafe { libc::epoll_wait(poll, events, most, timeout_ms) })?;
         Ok(count.unsigned_abs() as usize)
     }
 }

@@ -1,7 +1,7 @@
 //! Stream sockets that never block, over TCP or within the machine, and what their errors mean.
 
 use crate::account::Class;
-use crate::clock::NS_PER_S;
+use crate::cpu::checked;
 use crate::socket::handshakes;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -214,23 +214,6 @@ pub fn transfer_class(error: &io::Error) -> Class {
         Some(libc::ENOBUFS | libc::ENOMEM) => Class::ClientNoBuffer,
         None if handshakes::is_broken(error) => Class::Tls,
         _ => Class::ClientOther,
-    }
-}
-
-/// A C result: negative is an error in errno.
-pub fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
-    if result < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(result)
-    }
-}
-
-/// Nanoseconds as a C time.
-pub fn timespec(ns: u64) -> libc::timespec {
-    libc::timespec {
-        tv_sec: (ns / NS_PER_S) as libc::time_t,
-        tv_nsec: (ns % NS_PER_S) as libc::c_long,
     }
 }
 
