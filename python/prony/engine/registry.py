@@ -8,16 +8,20 @@ To import it takes every kind with it. Must not know trials or archives.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from prony.engine.base import Engine, RequestDescriptors
 from prony.engine.external import TOOLS
 from prony.engine.external.tool import refusal
-from prony.engine.fleet.address import Fleet
 from prony.engine.scripts import SCRIPTS
 from prony.errors import EngineError, UsageError
 from prony.model.address import Address
 from prony.model.workload import ELSEWHERE, LOCAL, EngineChoice, Workload
-from prony.sandbox.cgroup.base import ControlGroup
+
+if TYPE_CHECKING:
+    # Who starts one generator has none of what a fleet needs.
+    from prony.engine.fleet.address import Fleet
+    from prony.sandbox.cgroup.base import ControlGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +35,8 @@ class Means:
     """
 
     ceiling_per_s: float | None = None
-    machines: Fleet | None = None
-    group: Callable[[str], ControlGroup] | None = None
+    machines: "Fleet | None" = None
+    group: "Callable[[str], ControlGroup] | None" = None
     requests: RequestDescriptors = field(default_factory=dict)
     counts: bool = False
 
