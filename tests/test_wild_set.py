@@ -5,6 +5,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 WILD = Path(__file__).resolve().parent.parent / "bench" / "wild"
 CASES = {file.parent.name: tomllib.loads(file.read_text()) for file in WILD.glob("cases/*/case.toml")}
 
@@ -16,15 +18,16 @@ def test_the_cases_are_those_that_were_frozen() -> None:
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-def test_half_of_the_first_cases_is_sealed_and_the_second_set_is_as_large() -> None:
+def test_half_of_the_first_cases_is_sealed_and_later_sets_are_as_large() -> None:
     parts = sorted(case["half"] for case in CASES.values())
-    assert parts == ["open"] * 30 + ["sealed"] * 30 + ["second"] * 30
+    assert parts == ["open"] * 30 + ["sealed"] * 30 + ["second"] * 30 + ["third"] * 30
 
 
-def test_the_second_set_has_cases_without_a_fault_and_counter_tests() -> None:
-    second = [case for case in CASES.values() if case["half"] == "second"]
-    assert sum("cure" not in case for case in second) == 5
-    tempted = [case["truth"] for case in second if "tempts" in case["truth"]]
+@pytest.mark.parametrize(("half", "without_fault"), [("second", 5), ("third", 6)])
+def test_a_later_set_has_cases_without_a_fault_and_counter_tests(half: str, without_fault: int) -> None:
+    cases = [case for case in CASES.values() if case["half"] == half]
+    assert sum("cure" not in case for case in cases) == without_fault
+    tempted = [case["truth"] for case in cases if "tempts" in case["truth"]]
     assert len(tempted) >= 8
     assert all({*truth["tempts"]}.isdisjoint(truth["accept"]) for truth in tempted)
 

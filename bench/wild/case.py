@@ -27,6 +27,10 @@ PLACES = {
 }
 
 
+PARTS = {"open": "open half", "sealed": "sealed half", "second": "second set", "third": "third set"}
+"""What `half` of a case may be, and how it is named in what is published."""
+
+
 @dataclass(frozen=True)
 class Case:
     """One case: what its `case.toml` holds, with its fault or with its cure."""

@@ -1,0 +1,3 @@
+module example.org/releases
+
+go 1.19

@@ -1,0 +1,3 @@
+module example.org/prices
+
+go 1.19
