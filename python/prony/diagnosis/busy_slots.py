@@ -13,7 +13,6 @@ from prony.diagnosis.one_core import full_process
 from prony.diagnosis.shared import OF_THE_WAITING
 from prony.diagnosis.thread_time import ThreadState
 from prony.diagnosis.uneven_workers import has_idle_slots
-from prony.model.trial import Ok
 from prony.units import SECOND_NS
 
 # The generator's requests in flight include what is on its way; only more of them than slots must queue.
@@ -32,7 +31,7 @@ ADD_THREADS = Advice(
 )
 SLOTS_BUSY = Symptom(
     "workers and threads busy",
-    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, MORE_THREADS),
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, MORE_THREADS, ADD_THREADS),
     Sentence(
         "its {slots:n worker or thread} had requests all the time, each for {held_ns:duration}, and "
         "others waited, while its CPUs were busy {cpu_share:.0%} of the time: it waits for something "
@@ -59,21 +58,11 @@ def busy_slots(evidence: Evidence) -> list[Finding]:
     """
     usage = consumption_of(evidence)
     sure = slots_busy(evidence, usage)
-    if usage is None or sure is None or has_few(usage) or not isinstance(evidence.trial.outcome, Ok):
+    if usage is None or sure is None or has_few(usage) or not evidence.is_ok:
         return []
     idle = usage.time.get(ThreadState.IDLE, 0.0) > _MOSTLY
     sure = Confidence.LIKELY if idle or has_idle_slots(evidence) else sure
-    return [
-        Finding(
-            rule="D17",
-            kind=SLOTS_BUSY,
-            confidence=sure,
-            numbers=_numbers(usage),
-            names=waits(usage),
-            advice=ADD_THREADS,
-            shareable=True,
-        )
-    ]
+    return [Finding(SLOTS_BUSY, sure, _numbers(usage), waits(usage))]
 
 
 def _numbers(usage: Consumption) -> dict[str, float]:

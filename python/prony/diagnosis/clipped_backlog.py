@@ -13,7 +13,7 @@ RAISE_SOMAXCONN = Advice(
 )
 BACKLOG_CLIPPED = Symptom(
     "backlog clipped",
-    Meaning(Bearing.LIMITS, CONNECT_WAITS, LONGER_QUEUE),
+    Meaning(Bearing.LIMITS, CONNECT_WAITS, LONGER_QUEUE, RAISE_SOMAXCONN),
     Sentence("it asked for a listen queue of {asked:d}, and the kernel gave {given:d}"),
     Traits(cause="a listen queue that the kernel cut short"),
 )
@@ -30,12 +30,4 @@ def clipped_backlog(evidence: Evidence) -> list[Finding]:
     given = next((queue.limit for queue in queues if queue.process == "server"), None)
     if asked is None or given is None or given >= asked:
         return []
-    return [
-        Finding(
-            rule="D03",
-            kind=BACKLOG_CLIPPED,
-            confidence=Confidence.CERTAIN,
-            numbers={"asked": asked, "given": given},
-            advice=RAISE_SOMAXCONN,
-        )
-    ]
+    return [Finding(BACKLOG_CLIPPED, Confidence.CERTAIN, {"asked": asked, "given": given})]

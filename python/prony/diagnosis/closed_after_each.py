@@ -9,13 +9,12 @@ from prony.diagnosis.consumption import Resource, consumption_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Bearing, Concerns, Consequence, Meaning, Sentence, Symptom, Traits
 from prony.diagnosis.shared import FULL_CPU, KEEP_ALIVE, KEPT_OPEN
-from prony.model.trial import Ok
 from prony.units import MICROSECOND_NS
 
 WITH_CONNECTS = Consequence("with connects", "CPU and latency of each request contain a connect")
 CLOSED_AFTER_EACH = Symptom(
     "closed after each reply",
-    Meaning(Bearing.ADDS, WITH_CONNECTS, KEPT_OPEN),
+    Meaning(Bearing.ADDS, WITH_CONNECTS, KEPT_OPEN, KEEP_ALIVE),
     Sentence(
         "it closed each connection after one reply: {reconnects:n connect} for {done:n request}",
         "it closed each connection after one reply: each request pays for a connect",
@@ -25,7 +24,7 @@ CLOSED_AFTER_EACH = Symptom(
 """``reconnects``, for ``done`` requests."""
 CONNECTS_FILL_CPU = Symptom(
     "connects fill its CPU",
-    Meaning(Bearing.LIMITS, WITH_CONNECTS, KEPT_OPEN),
+    Meaning(Bearing.LIMITS, WITH_CONNECTS, KEPT_OPEN, KEEP_ALIVE),
     Sentence(
         "it closed each connection after one reply: {reconnects:n connect} for {done:n request} of "
         "{page_cpu_ns:duration} of CPU each, of which a connect is a large part",
@@ -47,7 +46,7 @@ def closed_after_each(evidence: Evidence) -> list[Finding]:
     Connections that ended with a failure do not count: of a time-out the generator closes them itself.
     """
     recording, offered = evidence.trial.recording, evidence.cell.workload.request.keep_alive
-    if recording is None or not offered or not isinstance(evidence.trial.outcome, Ok):
+    if recording is None or not offered or not evidence.is_ok:
         return []
     if recording.completed.ok < _LEAST_REPLIES or not closes_each(recording):
         return []
@@ -55,16 +54,13 @@ def closed_after_each(evidence: Evidence) -> list[Finding]:
     more = {} if page_cpu_ns is None else {"page_cpu_ns": page_cpu_ns}
     return [
         Finding(
-            rule="D12",
-            kind=CONNECTS_FILL_CPU if more else CLOSED_AFTER_EACH,
-            confidence=Confidence.LIKELY if more else Confidence.CERTAIN,
-            numbers={
+            CONNECTS_FILL_CPU if more else CLOSED_AFTER_EACH,
+            Confidence.LIKELY if more else Confidence.CERTAIN,
+            {
                 "reconnects": recording.connections.reconnects or 0,
                 "done": recording.completed.all,
                 **more,
             },
-            advice=KEEP_ALIVE,
-            shareable=True,
         )
     ]
 

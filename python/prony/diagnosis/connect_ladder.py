@@ -40,15 +40,7 @@ def connect_ladder(evidence: Evidence) -> list[Finding]:
     share = _share(times)
     if share < _LEAST_SHARE or not counters.get("TCPSynRetrans", 0):
         return []
-    return [
-        Finding(
-            rule="D04",
-            kind=CONNECTS_REPEATED,
-            confidence=Confidence.LIKELY,
-            numbers={"share": share, "connects": times.count},
-            shareable=True,
-        )
-    ]
+    return [Finding(CONNECTS_REPEATED, Confidence.LIKELY, {"share": share, "connects": times.count})]
 
 
 def may_be_a_ladder(found: Distribution | None) -> bool:

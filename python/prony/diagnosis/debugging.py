@@ -19,7 +19,7 @@ NO_DEBUG = Experiment("production mode", "measure it as in production; CPU for a
 TURN_DEBUG_OFF = Advice("turn development mode off", "start it as in production")
 DEBUGGING = Symptom(
     "development mode",
-    Meaning(Bearing.ADDS, WITH_CHECKS, NO_DEBUG),
+    Meaning(Bearing.ADDS, WITH_CHECKS, NO_DEBUG, TURN_DEBUG_OFF),
     Sentence("it runs in a mode for development: {sign}"),
 )
 """Name ``sign``: what shows it."""
@@ -49,15 +49,7 @@ def debugging(evidence: Evidence) -> list[Finding]:
     if not signs:
         return []
     sign, sure = min(signs, key=lambda one: list(Confidence).index(one[1]))
-    return [
-        Finding(
-            rule="D33",
-            kind=DEBUGGING,
-            confidence=sure,
-            names={"sign": sign},
-            advice=TURN_DEBUG_OFF,
-        )
-    ]
+    return [Finding(DEBUGGING, sure, names={"sign": sign})]
 
 
 def _certain_signs(evidence: Evidence) -> list[tuple[str, Confidence]]:

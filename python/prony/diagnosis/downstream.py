@@ -11,12 +11,11 @@ from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.few_at_a_time import has_few, is_known
 from prony.diagnosis.kinds import Bearing, Closely, Experiment, Meaning, Sentence, Symptom, Traits
 from prony.diagnosis.shared import OF_THE_WAITING, RAISE_POOL
-from prony.model.trial import Ok
 
 LARGER_POOL = Experiment("a larger pool", "measure with twice the connections to others; throughput rises")
 DOWNSTREAM_BUSY = Symptom(
     "waited for another server",
-    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, LARGER_POOL),
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, LARGER_POOL, RAISE_POOL),
     Sentence(
         "its {connections:n connection} to others (port {port:d}) waited for replies {share:.0%} of the "
         "time, and more requests were open",
@@ -46,15 +45,12 @@ def downstream(evidence: Evidence) -> list[Finding]:
         return []
     if pool.busy < LEAST_BUSY_POOL or usage.shares.get(Resource.CPU, 1.0) > _MOST_CPU:
         return []
-    if usage.in_flight < _LEAST_WAITING * pool.connections or not isinstance(evidence.trial.outcome, Ok):
+    if usage.in_flight < _LEAST_WAITING * pool.connections or not evidence.is_ok:
         return []
     return [
         Finding(
-            rule="D35",
-            kind=DOWNSTREAM_BUSY,
-            confidence=Confidence.LIKELY,
-            numbers={"connections": round(pool.connections), "share": pool.busy, "port": pool.port},
-            advice=RAISE_POOL,
-            shareable=True,
+            DOWNSTREAM_BUSY,
+            Confidence.LIKELY,
+            {"connections": round(pool.connections), "share": pool.busy, "port": pool.port},
         )
     ]

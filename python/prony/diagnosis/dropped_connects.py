@@ -11,7 +11,7 @@ from prony.diagnosis.shared import CONNECT_WAITS, LONGER_QUEUE
 RAISE_SYN_BACKLOG = Advice("raise the queue of half-open connections", "raise {syn_backlog}")
 HALF_OPEN_QUEUE_FULL = Symptom(
     "queue of half-open connections full",
-    Meaning(Bearing.LIMITS, CONNECT_WAITS, LONGER_QUEUE),
+    Meaning(Bearing.LIMITS, CONNECT_WAITS, LONGER_QUEUE, RAISE_SYN_BACKLOG),
     Sentence(
         "{dropped:n request} to connect dropped although the listen queue had room: the queue of "
         "half-open connections was full"
@@ -44,10 +44,8 @@ def dropped_connects(evidence: Evidence) -> list[Finding]:
     ours = not evidence.is_on_host
     return [
         Finding(
-            rule="D02",
-            kind=HALF_OPEN_QUEUE_FULL if half_open else CONNECTS_DROPPED,
-            confidence=Confidence.LIKELY if ours else Confidence.POSSIBLE,
-            numbers={"dropped": dropped, "half_open": half_open},
-            advice=RAISE_SYN_BACKLOG if half_open else None,
+            HALF_OPEN_QUEUE_FULL if half_open else CONNECTS_DROPPED,
+            Confidence.LIKELY if ours else Confidence.POSSIBLE,
+            {"dropped": dropped, "half_open": half_open},
         )
     ]

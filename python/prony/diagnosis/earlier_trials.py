@@ -25,7 +25,7 @@ OWN_NETWORK = Advice(
 )
 PORTS_KEPT_BY_EARLIER = Symptom(
     "ports kept by earlier trials",
-    Meaning(Bearing.LIMITS, OF_ERRORS, FRESH_NETWORK),
+    Meaning(Bearing.LIMITS, OF_ERRORS, FRESH_NETWORK, OWN_NETWORK),
     Sentence(
         "no port was free: earlier trials had left {carried:n socket} in TIME_WAIT on the host's network,"
         " which has {ports:n port}"
@@ -56,12 +56,4 @@ def earlier_trials(evidence: Evidence) -> list[Finding]:
         sure = Confidence.CERTAIN
     else:
         sure = Confidence.LIKELY if carried > own else Confidence.POSSIBLE
-    return [
-        Finding(
-            rule="D06",
-            kind=PORTS_KEPT_BY_EARLIER,
-            confidence=sure,
-            numbers={"carried": carried, "ports": ports},
-            advice=OWN_NETWORK,
-        )
-    ]
+    return [Finding(PORTS_KEPT_BY_EARLIER, sure, {"carried": carried, "ports": ports})]

@@ -24,7 +24,6 @@ from prony.diagnosis.kinds import (
 from prony.diagnosis.knobs import Turned
 from prony.diagnosis.one_core import full_process
 from prony.model.recording import Distribution
-from prony.model.trial import Ok
 from prony.units import MILLISECOND_NS
 
 WITH_A_DELAY = Consequence(
@@ -38,7 +37,7 @@ SEND_AT_ONCE = Advice(
 )
 REPLIES_HELD_BACK = Symptom(
     "replies held back",
-    Meaning(Bearing.LIMITS_IDLE, WITH_A_DELAY, NO_DELAY),
+    Meaning(Bearing.LIMITS_IDLE, WITH_A_DELAY, NO_DELAY, SEND_AT_ONCE),
     Sentence(
         "{share:.0%} of the replies took the {delay_ns:duration} of a delayed acknowledgement: it writes "
         "them in parts, and the kernel holds back the later ones (Nagle)",
@@ -72,7 +71,7 @@ def held_back(evidence: Evidence) -> list[Finding]:
     """
     recording = evidence.trial.recording
     times = read_distribution(recording.distributions.ok_service) if recording else None
-    if times is None or times.count < _LEAST_REPLIES or not isinstance(evidence.trial.outcome, Ok):
+    if times is None or times.count < _LEAST_REPLIES or not evidence.is_ok:
         return []
     share, beside = _spike(times)
     delayed = evidence.trial.counters.get("DelayedACKs", 0)
@@ -87,12 +86,9 @@ def held_back(evidence: Evidence) -> list[Finding]:
     sure = share >= _CERTAIN_SHARE and shares.get(Resource.SLOTS, 0.0) < 1
     return [
         Finding(
-            rule="D30",
-            kind=REPLIES_HELD_BACK,
-            confidence=Confidence.CERTAIN if sure else Confidence.LIKELY,
-            numbers={"share": share, "delay_ns": _DELAY_NS},
-            advice=SEND_AT_ONCE,
-            shareable=True,
+            REPLIES_HELD_BACK,
+            Confidence.CERTAIN if sure else Confidence.LIKELY,
+            {"share": share, "delay_ns": _DELAY_NS},
         )
     ]
 

@@ -94,16 +94,21 @@ class Advice(_Worded):
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a kind of finding means: for the line of the limit, for the figures, and what would confirm it."""
+    """What a kind of finding means: for the line of the limit, for the figures, what would confirm it, and
+    what to change; null: that depends, or nobody knows.
+    """
 
     bearing: Bearing
     consequence: Consequence
     experiment: Experiment
+    advice: Advice | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """``full``: with the numbers of one trial; ``shared``: without them, empty where nothing is left."""
+    """``full``: with the numbers of one trial; ``shared``: without them, which may differ between findings
+    that are alike; empty: the numbers are a part of what is said.
+    """
 
     full: str
     shared: str = ""
@@ -158,3 +163,8 @@ class Symptom(_Name):
     def is_of_generator(self) -> bool:
         """Whether it is a limit of the generator."""
         return self.traits.limit is not None
+
+    @property
+    def is_shareable(self) -> bool:
+        """Whether findings of it are alike whatever their numbers are."""
+        return bool(self.sentence.shared) or self.is_of_generator

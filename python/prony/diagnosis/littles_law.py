@@ -17,7 +17,7 @@ CROSS_CHECK = Advice(
 )
 FIGURES_CONTRADICT = Symptom(
     "figures that contradict each other",
-    Meaning(Bearing.LIMITS, OF_NOTHING, OTHER_GENERATOR),
+    Meaning(Bearing.LIMITS, OF_NOTHING, OTHER_GENERATOR, CROSS_CHECK),
     Sentence(
         "requests in flight differ by {off:.0%} from rate times latency (Little's law): the generator's "
         "figures cannot all be true",
@@ -35,13 +35,4 @@ def littles_law(evidence: Evidence) -> list[Finding]:
     residual = None if recording is None else off_little(recording)
     if residual is None:
         return []
-    return [
-        Finding(
-            rule="D39",
-            kind=FIGURES_CONTRADICT,
-            confidence=Confidence.CERTAIN,
-            numbers={"off": abs(residual)},
-            advice=CROSS_CHECK,
-            shareable=True,
-        )
-    ]
+    return [Finding(FIGURES_CONTRADICT, Confidence.CERTAIN, {"off": abs(residual)})]

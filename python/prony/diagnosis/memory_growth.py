@@ -7,12 +7,10 @@ regression coefficient based on Kendall's tau", JASA 63 (1968): the median of sl
 
 from itertools import pairwise
 
-from prony.analysis.resources import window_samples
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom
 from prony.diagnosis.shared import CHANGING
 from prony.model.recording import Recording
-from prony.model.trial import Ok
 from prony.units import KIB, MIB
 
 LONGER_RUN = Experiment("a longer run", "measure for ten times as long; a leak goes on, a cache stops")
@@ -21,7 +19,7 @@ FIND_LEAK = Advice(
 )
 MEMORY_GREW = Symptom(
     "memory grew",
-    Meaning(Bearing.ADDS, CHANGING, LONGER_RUN),
+    Meaning(Bearing.ADDS, CHANGING, LONGER_RUN, FIND_LEAK),
     Sentence(
         "its memory grew by {grown_bytes:bytes} from {first_bytes:bytes} on, {per_request_bytes:bytes} a "
         "request, all through the window",
@@ -43,8 +41,8 @@ _MOST_STEPS, _LATE_SHARE = 0.7, 0.6
 
 def memory_growth(evidence: Evidence) -> list[Finding]:
     """Return a finding when resident memory grew evenly, by 6 MiB, 3 % and 4 KiB a request at least."""
-    recording, window = evidence.trial.recording, window_samples(evidence.trial.samples)
-    if recording is None or not isinstance(evidence.trial.outcome, Ok) or len(window) < _LEAST_SAMPLES:
+    recording, window = evidence.trial.recording, evidence.samples
+    if recording is None or not evidence.is_ok or len(window) < _LEAST_SAMPLES:
         return []
     sizes = [sum(row.rss_bytes for row in one.processes if row.role in _SERVING) for one in window]
     counts = {sum(row.role in _SERVING for row in one.processes) for one in window}
@@ -55,12 +53,9 @@ def memory_growth(evidence: Evidence) -> list[Finding]:
         return []
     return [
         Finding(
-            rule="D21",
-            kind=MEMORY_GREW,
-            confidence=Confidence.LIKELY,
-            numbers={"grown_bytes": grown, "first_bytes": sizes[0], "per_request_bytes": grown / done},
-            advice=FIND_LEAK,
-            shareable=True,
+            MEMORY_GREW,
+            Confidence.LIKELY,
+            {"grown_bytes": grown, "first_bytes": sizes[0], "per_request_bytes": grown / done},
         )
     ]
 

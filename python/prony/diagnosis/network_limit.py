@@ -5,7 +5,6 @@ of a CPU was full (net.core.netdev_max_backlog).
 """
 
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
-from prony.analysis.resources import window_samples
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom, Traits
 from prony.diagnosis.shared import OF_THE_LIMIT, QUIET_MACHINE
@@ -13,7 +12,7 @@ from prony.diagnosis.shared import OF_THE_LIMIT, QUIET_MACHINE
 RAISE_NETDEV_BACKLOG = Advice("raise the queue of packets", "raise net.core.netdev_max_backlog")
 PACKETS_DROPPED = Symptom(
     "packets dropped",
-    Meaning(Bearing.LIMITS_IDLE, OF_THE_LIMIT, QUIET_MACHINE),
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_LIMIT, QUIET_MACHINE, RAISE_NETDEV_BACKLOG),
     Sentence(
         "the kernel's packet processing may have been the limit: it dropped {dropped:n packet}",
         "the kernel's packet processing may have been the limit",
@@ -44,7 +43,7 @@ def network_limit(evidence: Evidence) -> list[Finding]:
 
     Possible: fewer were dropped than one for a thousand requests.
     """
-    window, counters = window_samples(evidence.trial.samples), evidence.trial.counters
+    window, counters = evidence.samples, evidence.trial.counters
     dropped = counters.get("softnet.dropped", 0)
     length_ns = window[-1].monotonic_ns - window[0].monotonic_ns if window else 0
     share = counters.get("cpus.softirq_most_ns", 0) / length_ns if length_ns > 0 else 0.0
@@ -52,14 +51,9 @@ def network_limit(evidence: Evidence) -> list[Finding]:
         return []
     return [
         Finding(
-            rule="D25",
-            kind=PACKETS_DROPPED if dropped > 0 else KERNEL_BUSY,
-            confidence=Confidence.LIKELY
-            if share > _MOST or _matters(evidence, dropped)
-            else Confidence.POSSIBLE,
-            numbers={"softirq_share": share, "dropped": dropped},
-            advice=RAISE_NETDEV_BACKLOG if dropped > 0 else None,
-            shareable=True,
+            PACKETS_DROPPED if dropped > 0 else KERNEL_BUSY,
+            Confidence.LIKELY if share > _MOST or _matters(evidence, dropped) else Confidence.POSSIBLE,
+            {"softirq_share": share, "dropped": dropped},
         )
     ]
 

@@ -8,7 +8,6 @@ from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom
 from prony.diagnosis.shared import OF_ERRORS, RIGHT_REPLIES
-from prony.model.trial import Ok
 
 CHANGE_REQUEST = Advice(
     "change the request",
@@ -16,11 +15,8 @@ CHANGE_REQUEST = Advice(
 )
 REFUSED = Symptom(
     "requests refused",
-    Meaning(Bearing.ADDS, OF_ERRORS, RIGHT_REPLIES),
-    Sentence(
-        "it refused {refused:n request} of {done} as they were sent, most with status {status:d}",
-        "it refused requests as they were sent",
-    ),
+    Meaning(Bearing.ADDS, OF_ERRORS, RIGHT_REPLIES, CHANGE_REQUEST),
+    Sentence("it refused {refused:n request} of {done} as they were sent, most with status {status:d}"),
 )
 """``refused`` of ``done`` replies, most of them with ``status``."""
 
@@ -35,7 +31,7 @@ _LEAST = 5
 def refused(evidence: Evidence) -> list[Finding]:
     """Return a finding when more than one reply in a thousand refuses the request as it was sent."""
     recording = evidence.trial.recording
-    if recording is None or not isinstance(evidence.trial.outcome, Ok):
+    if recording is None or not evidence.is_ok:
         return []
     account = recording.account
     counts = {status: account.bad_status.get(str(status), 0) for status in _REFUSALS}
@@ -44,10 +40,8 @@ def refused(evidence: Evidence) -> list[Finding]:
         return []
     return [
         Finding(
-            rule="D38",
-            kind=REFUSED,
-            confidence=Confidence.LIKELY,
-            numbers={"refused": count, "done": done, "status": max(counts, key=lambda one: counts[one])},
-            advice=CHANGE_REQUEST,
+            REFUSED,
+            Confidence.LIKELY,
+            {"refused": count, "done": done, "status": max(counts, key=lambda one: counts[one])},
         )
     ]

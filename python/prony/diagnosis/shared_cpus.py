@@ -13,7 +13,7 @@ HOLD_TO_CPUS = Advice(
 )
 STRAYED = Symptom(
     "strayed to other CPUs",
-    Meaning(Bearing.ADDS, OF_BOTH, QUIET_MACHINE),
+    Meaning(Bearing.ADDS, OF_BOTH, QUIET_MACHINE, HOLD_TO_CPUS),
     Sentence(
         "{strays} of its processes chose CPUs outside the server's set, perhaps the generator's: "
         "throughput and latency describe both",
@@ -31,13 +31,4 @@ def shared_cpus(evidence: Evidence) -> list[Finding]:
     placement = evidence.trial.placement
     if not strays or placement is None or placement.shared:
         return []
-    return [
-        Finding(
-            rule="D24",
-            kind=STRAYED,
-            confidence=Confidence.CERTAIN,
-            numbers={"strays": strays},
-            advice=HOLD_TO_CPUS,
-            shareable=True,
-        )
-    ]
+    return [Finding(STRAYED, Confidence.CERTAIN, {"strays": strays})]

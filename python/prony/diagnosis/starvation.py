@@ -14,7 +14,6 @@ from prony.diagnosis.listen_queue import turned_away
 from prony.diagnosis.shared import FEWER_CONNECTIONS, OF_THE_SERVED
 from prony.model.facts import SubjectFacts
 from prony.model.recording import Recording
-from prony.model.trial import Ok
 
 ADD_WORKERS = Advice(
     "add workers",
@@ -66,19 +65,18 @@ def starved(evidence: Evidence) -> list[Finding]:
     Possible: the others had few replies each. In a random order as many connections may have had none.
     """
     found, recording = starvation(evidence.trial.recording), evidence.trial.recording
-    if found is None or recording is None or not isinstance(evidence.trial.outcome, Ok):
+    if found is None or recording is None or not evidence.is_ok:
         return []
     waiting = found.connections - found.served - turned_away(evidence)
     if not are_many(waiting, found.connections) or connection_cap(evidence) or closes_each(recording):
         return []
-    facts = evidence.subject.facts if evidence.subject else SubjectFacts()
+    facts = evidence.facts
     slots, kept = facts.declared.slots, facts.declared.keep_alive is True
     return [
         Finding(
-            rule="D10",
-            kind=STARVED_BY_SLOTS if slots == found.served else STARVED,
-            confidence=_sure(recording, found),
-            numbers={"served": found.served, "connections": found.connections},
+            STARVED_BY_SLOTS if slots == found.served else STARVED,
+            _sure(recording, found),
+            {"served": found.served, "connections": found.connections},
             advice=_advice(facts, kept=kept),
         )
     ]

@@ -14,7 +14,7 @@ REPEAT_ELSEWHERE = Advice(
 )
 STOLEN = Symptom(
     "stolen time",
-    Meaning(Bearing.LIMITS_IDLE, OF_BOTH, QUIET_MACHINE),
+    Meaning(Bearing.LIMITS_IDLE, OF_BOTH, QUIET_MACHINE, REPEAT_ELSEWHERE),
     Sentence(
         "the hypervisor gave CPU time of this machine to others: compare only within a block ({share:.1%})",
         "the hypervisor gave CPU time of this machine to others: compare only within a block",
@@ -33,13 +33,4 @@ def stolen_time(evidence: Evidence) -> list[Finding]:
     share = steal_share(evidence.trial.counters)
     if isinstance(share, Missing) or share <= _MOST:
         return []
-    return [
-        Finding(
-            rule="D26",
-            kind=STOLEN,
-            confidence=Confidence.CERTAIN,
-            numbers={"share": share},
-            advice=REPEAT_ELSEWHERE,
-            shareable=True,
-        )
-    ]
+    return [Finding(STOLEN, Confidence.CERTAIN, {"share": share})]

@@ -17,7 +17,7 @@ RAISE_QUOTA = Advice(
 )
 THROTTLED = Symptom(
     "throttled",
-    Meaning(Bearing.LIMITS, OF_THE_LIMIT, MORE_QUOTA),
+    Meaning(Bearing.LIMITS, OF_THE_LIMIT, MORE_QUOTA, RAISE_QUOTA),
     Sentence(
         "its CPU quota throttled it in {share:.0%} of its scheduling periods: the quota limited its "
         "throughput and its tail latency",
@@ -48,12 +48,9 @@ def throttled(evidence: Evidence) -> list[Finding]:
         return []
     return [
         Finding(
-            rule="D14",
-            kind=THROTTLED,
-            confidence=_sure(evidence, waited / periods),
-            numbers={"periods": periods, "throttled": waited, "share": waited / periods},
-            advice=RAISE_QUOTA,
-            shareable=True,
+            THROTTLED,
+            _sure(evidence, waited / periods),
+            {"periods": periods, "throttled": waited, "share": waited / periods},
         )
     ]
 

@@ -16,7 +16,7 @@ RAISE_TRACKING = Advice(
 )
 TRACKING_FULL = Symptom(
     "table of connections full",
-    Meaning(Bearing.LIMITS, CONNECT_WAITS, LARGER_TABLE),
+    Meaning(Bearing.LIMITS, CONNECT_WAITS, LARGER_TABLE, RAISE_TRACKING),
     Sentence(
         "the kernel's table of tracked connections was full ({entries}{most: of}): it dropped {dropped:n "
         "packet}"
@@ -40,10 +40,8 @@ def tracking_full(evidence: Evidence) -> list[Finding]:
     sure = Confidence.LIKELY if evidence.is_on_host or not (dropped > 0 and full) else Confidence.CERTAIN
     return [
         Finding(
-            rule="D07",
-            kind=TRACKING_FULL,
-            confidence=sure if dropped > 0 else Confidence.POSSIBLE,
-            numbers={"dropped": dropped, "entries": entries} | ({"most": most} if most else {}),
-            advice=RAISE_TRACKING,
+            TRACKING_FULL,
+            sure if dropped > 0 else Confidence.POSSIBLE,
+            {"dropped": dropped, "entries": entries} | ({"most": most} if most else {}),
         )
     ]

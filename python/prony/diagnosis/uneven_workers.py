@@ -5,7 +5,6 @@ Where they wait more than they work, their CPUs show nothing, but whose the conn
 *Source*: granian issues 544 and 849; gunicorn, `reuse_port`; proc_pid_stat(5), CPU time by process.
 """
 
-from prony.analysis.resources import window_samples
 from prony.diagnosis.clients import carried_its_rate, each_had_a_core
 from prony.diagnosis.consumption import Resource, consumption_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
@@ -21,10 +20,8 @@ from prony.diagnosis.kinds import (
     Traits,
 )
 from prony.diagnosis.knobs import Turned
-from prony.model.facts import SubjectFacts
 from prony.model.observation import Sample
 from prony.model.recording import Recording
-from prony.model.trial import Ok
 from prony.model.workload import ClosedLoop
 
 OF_THE_FULLEST = Consequence(
@@ -41,7 +38,7 @@ SPREAD_CONNECTIONS = Advice(
 )
 UNEVEN_WORKERS = Symptom(
     "uneven workers",
-    Meaning(Bearing.LIMITS_IDLE, OF_THE_FULLEST, EVEN_CONNECTIONS),
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_FULLEST, EVEN_CONNECTIONS, SPREAD_CONNECTIONS),
     Sentence(
         "of its {workers:n worker} one used {most_cores:.0%} of a core, another {least_cores:.0%}: "
         "connections stick to few of them",
@@ -52,7 +49,7 @@ UNEVEN_WORKERS = Symptom(
 """``workers``, of which the busiest used ``most_cores``, and the least busy ``least_cores``."""
 UNEVEN_CONNECTIONS = Symptom(
     "uneven connections",
-    Meaning(Bearing.LIMITS_IDLE, OF_THE_FULLEST, EVEN_CONNECTIONS),
+    Meaning(Bearing.LIMITS_IDLE, OF_THE_FULLEST, EVEN_CONNECTIONS, SPREAD_CONNECTIONS),
     Sentence(
         "of its {workers:n worker} one had {most:n connection}, another {least}, each works on {slots} at"
         " once: connections stick to few of them",
@@ -77,7 +74,7 @@ def uneven_workers(evidence: Evidence) -> list[Finding]:
     room if they were spread; and requests waited for each other.
     """
     recording = evidence.trial.recording
-    if recording is None or not isinstance(evidence.trial.outcome, Ok) or carried_its_rate(recording):
+    if recording is None or not evidence.is_ok or carried_its_rate(recording):
         return []
     return _by_cpu(evidence, recording) or _by_connections(evidence)
 
@@ -89,18 +86,15 @@ def is_uneven(window: tuple[Sample, ...]) -> bool:
 
 
 def _by_cpu(evidence: Evidence, recording: Recording) -> list[Finding]:
-    window = window_samples(evidence.trial.samples)
+    window = evidence.samples
     used = sorted(_cores(window))
     if not is_uneven(window) or each_had_a_core(recording, sum(used)):
         return []
     return [
         Finding(
-            rule="D18",
-            kind=UNEVEN_WORKERS,
-            confidence=Confidence.LIKELY,
-            numbers={"workers": len(used), "most_cores": used[-1], "least_cores": used[0]},
-            advice=SPREAD_CONNECTIONS,
-            shareable=True,
+            UNEVEN_WORKERS,
+            Confidence.LIKELY,
+            {"workers": len(used), "most_cores": used[-1], "least_cores": used[0]},
         )
     ]
 
@@ -118,12 +112,9 @@ def _by_connections(evidence: Evidence) -> list[Finding]:
         return []
     return [
         Finding(
-            rule="D18",
-            kind=UNEVEN_CONNECTIONS,
-            confidence=Confidence.LIKELY,
-            numbers={"workers": workers, "most": most, "least": least, "slots": each},
-            advice=SPREAD_CONNECTIONS,
-            shareable=True,
+            UNEVEN_CONNECTIONS,
+            Confidence.LIKELY,
+            {"workers": workers, "most": most, "least": least, "slots": each},
         )
     ]
 
@@ -136,7 +127,7 @@ def has_idle_slots(evidence: Evidence) -> bool:
 
 def _slots_of_each(evidence: Evidence) -> int | None:
     """Return how many requests one worker works on at once; null where that is not fixed."""
-    facts = evidence.subject.facts.of_server if evidence.subject else SubjectFacts().of_server
+    facts = evidence.facts.of_server
     return facts.slots // facts.processes if facts.slots and facts.processes else None
 
 
