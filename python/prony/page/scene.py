@@ -99,11 +99,3 @@ def scene_of(reading: Reading, found: Traces, *, legend: bool = False) -> Scene:
     names = [cell.name for group in reading.groups for cell in group.cells]
     places = {cell.cell.id: cell_at(reading, cell) for cell in reading.cells}
     return Scene(reading, found, Style(palette(names), legend), places)
-
-
-def words_at(x: int, y: Json, name: str, most: int, **more: object) -> Json:
-    """Return a layer of text, the field of this name from the left edge, else up to ``x``, in
-    ``most`` pixels.
-    """
-    mark = {"type": "text", "align": "right" if x else "left", "baseline": "middle", "limit": most, **more}
-    return {"mark": mark, "encoding": {"x": {"value": x}, "y": y, "text": {"field": name}}}

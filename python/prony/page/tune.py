@@ -12,6 +12,8 @@ from prony.page.chart import (
     Style,
     axis,
     coloured,
+    dot,
+    layer,
     palette,
     quantity,
     rows_of,
@@ -61,23 +63,14 @@ def _race(found: TuneReading, look: Style) -> Chart | None:
     ends = [row[key] for row in rows for key in ("change", "low", "high") if key in row]
     scale = {"scale": {"domain": [min(ends), max(ends)], "nice": True}}
     x = quantity("change", f"% {objective(found.metric)} against {found.incumbent}", axis=axis()) | scale
-    bounds = {"x": x | {"field": "low"}, "x2": {"field": "high"}, "color": coloured(look)}
+    setting = {"x": x, "color": coloured(look), "tooltip": said}
+    bounds = setting | {"x": x | {"field": "low"}, "x2": {"field": "high"}}
+    left = {"x": {"value": "width"}, "y": {"value": 0}, "text": {"field": "left"}}
+    single = "!isValid(datum.low) && isValid(datum.change)"
     layers = [
-        {
-            "transform": [{"filter": "isValid(datum.low)"}],
-            "mark": {"type": "rule", "strokeWidth": 3, "opacity": 0.5},
-            "encoding": bounds | {"tooltip": said},
-        },
-        {
-            "transform": [{"filter": "!isValid(datum.low) && isValid(datum.change)"}],
-            "mark": {"type": "point", "filled": True, "size": 30, "opacity": 0.8},
-            "encoding": {"x": x, "color": coloured(look), "shape": shaped(look), "tooltip": said},
-        },
-        {
-            "transform": [{"filter": "isValid(datum.left)"}],
-            "mark": {"type": "text", "align": "right", "baseline": "bottom", "color": INK},
-            "encoding": {"x": {"value": "width"}, "y": {"value": 0}, "text": {"field": "left"}},
-        },
+        layer("rule", bounds, "low", strokeWidth=3, opacity=0.5),
+        dot(setting | {"shape": shaped(look)}, 30, single, opacity=0.8),
+        layer("text", left, "left", align="right", baseline="bottom", color=INK),
     ]
     return Chart(
         slug("race", EVERY),
@@ -151,18 +144,11 @@ def _tradeoff(found: TuneReading, look: Style) -> Chart | None:
         "y": quantity("latency", f"{title}, {scale.unit}", axis=axis()),
         "color": coloured(look),
         "shape": shaped(look),
-        "size": {
-            **{"field": "memory", "type": "quantitative", "legend": None},
-            "scale": {"range": [30, 320], "zero": True},
-        },
+        "size": memory("memory"),
         "tooltip": said,
     }
     layers = [
-        {
-            "transform": [{"filter": f"{sign}datum.front"}],
-            "mark": {"type": "point", "filled": is_filled, "opacity": 0.9},
-            "encoding": encoding,
-        }
+        layer("point", encoding, f"{sign}datum.front", filled=is_filled, opacity=0.9)
         for sign, is_filled in (("", True), ("!", False))
     ]
     return Chart(

@@ -4,13 +4,10 @@ from prony.analysis.summary import CellSummary, Estimate
 from prony.metrics import METRICS
 from prony.model.shapes import Json
 from prony.model.workload import ClosedLoop
-from prony.page.chart import Chart, axis, by_ratio, coloured, quantity, shaped, slug, spec, tooltip
+from prony.page.chart import Chart, by_size, coloured, layer, shaped, slug, spec, tooltip
 from prony.page.scene import Scene
 from prony.reading.groups import Group
 from prony.report.words import heading
-
-_DECADES = 20
-_ROOM = 8
 
 
 def tradeoff(scene: Scene, group: Group) -> Chart | None:
@@ -50,40 +47,24 @@ def _row(scene: Scene, cells: list[CellSummary], cell: CellSummary, metrics: tup
 
 
 def _axis(rows: list[Json], name: str, title: str) -> Json:
-    """Return an axis, by ratio where the values span decades."""
-    values = [row[key] for row in rows for key in (name, f"{name}_low", f"{name}_high") if key in row]
-    low, high = min(values), max(values)
-    if low > 0 and high > _DECADES * low:
-        scale: Json = {"type": "log", "nice": False, "padding": _ROOM}
-        return quantity(name, title, axis=by_ratio(low, high)) | {"scale": scale}
-    return quantity(name, title, axis=axis())
+    keys = (name, f"{name}_low", f"{name}_high")
+    return by_size(name, title, [row[key] for row in rows for key in keys if key in row])
 
 
 def _layers(scene: Scene, rows: list[Json], titles: list[str], units: list[str]) -> list[Json]:
-    look = scene.look
     x = _axis(rows, "x", f"{titles[0]}, {units[0]}")
     y = _axis(rows, "y", f"{titles[1]}, {units[1]}")
-    quiet = coloured(look)
-    said = tooltip(name="subject", said_x=titles[0], said_y=titles[1], said_size=titles[2])
+    place = {"x": x, "y": y, "color": coloured(scene.look)}
+    said = {"tooltip": tooltip(name="subject", said_x=titles[0], said_y=titles[1], said_size=titles[2])}
+    glyph = {"shape": shaped(scene.look), "size": memory("size")}
     return [
-        {
-            "transform": [{"filter": "isValid(datum.y_low)"}],
-            "mark": {"type": "rule", "opacity": 0.5},
-            "encoding": {"x": x, "y": y | {"field": "y_low"}, "y2": {"field": "y_high"}, "color": quiet},
-        },
-        {
-            "transform": [{"filter": "isValid(datum.x_low)"}],
-            "mark": {"type": "rule", "opacity": 0.5},
-            "encoding": {"x": x | {"field": "x_low"}, "x2": {"field": "x_high"}, "y": y, "color": quiet},
-        },
-        {
-            "mark": {"type": "point", "filled": True, "opacity": 0.9},
-            "encoding": {
-                **{"x": x, "y": y, "color": coloured(look), "shape": shaped(look), "tooltip": said},
-                "size": {
-                    **{"field": "size", "type": "quantitative", "legend": None},
-                    "scale": {"range": [30, 320], "zero": True},
-                },
-            },
-        },
+        layer("rule", place | {"y": y | {"field": "y_low"}, "y2": {"field": "y_high"}}, "y_low", opacity=0.5),
+        layer("rule", place | {"x": x | {"field": "x_low"}, "x2": {"field": "x_high"}}, "x_low", opacity=0.5),
+        layer("point", place | said | glyph, filled=True, opacity=0.9),
     ]
+
+
+def memory(name: str) -> Json:
+    """Return the encoding of memory by the size of a mark."""
+    sizes = {"range": [30, 320], "zero": True}
+    return {"field": name, "type": "quantitative", "legend": None, "scale": sizes}
