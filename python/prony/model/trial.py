@@ -7,6 +7,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Literal
 
 from prony.errors import FailureStage
 from prony.model.facts import Fingerprint, RunFacts, SubjectFacts, TrialEvent, TrialFacts
@@ -48,6 +49,18 @@ class Invalid:
 
 
 Outcome = Ok | Failed | Invalid
+Parts = tuple[Literal["ok", "failed", "invalid"], FailureStage | None, str | None]
+
+
+def outcome_parts(outcome: Outcome) -> Parts:
+    """Return the name of an outcome, the stage at which it failed, and its reason; null where it has none."""
+    match outcome:
+        case Ok():
+            return "ok", None, None
+        case Failed(stage, reason):
+            return "failed", stage, reason
+        case Invalid(reason):
+            return "invalid", None, reason
 
 
 @dataclass(frozen=True, slots=True)
