@@ -16,7 +16,7 @@ from prony.diagnosis.evidence import Confidence, Finding
 from prony.report.document import Column, Entry, Table
 from prony.report.findings import advice_words, finding_words, shared_words
 from prony.report.forms import about_percent, count, digits, whole_percent
-from prony.report.text import EMPTY, Figure, Name, Part, Text, Words, joined, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Part, Text, Words, figures, joined, pointer, text
 from prony.units import format_duration, format_rate
 
 Timed = tuple[str, Diagnosis, str]
@@ -48,11 +48,9 @@ def time_table(found: Sequence[Timed]) -> Table | None:
         columns,
         tuple(
             (
-                Entry(text("{}", Name(name))),
+                Entry.of(Name(name)),
                 *(
-                    Entry(
-                        text("{}", Figure(one.time[state], whole_percent, at + pointer("time", state.value)))
-                    )
+                    Entry.of(Figure(one.time[state], whole_percent, at + pointer("time", state.value)))
                     if state in one.time
                     else Entry("")
                     for state in states
@@ -166,8 +164,7 @@ def _between(found: Diagnosis, at: str) -> Text:
     bound, where = found.bounds[0], at + pointer("bounds", 0)
     if bound.times_low is None or bound.times_high is None:
         return EMPTY
-    low = Figure(bound.times_low, digits(1), where + pointer("times_low"))
-    high = Figure(bound.times_high, digits(1), where + pointer("times_high"))
+    low, high = figures(bound, where, digits(1), "times_low", "times_high")
     return EMPTY if str(low) == str(high) else text(" ({} to {})", low, high)
 
 

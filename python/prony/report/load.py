@@ -44,7 +44,20 @@ from prony.report.findings import verdict_words
 from prony.report.forms import as_typed, byte_size, count, duration, in_metric, in_scale, percent
 from prony.report.machines import lost_words, machines_section
 from prony.report.tables import PARTS, part_entries, status_entry
-from prony.report.text import EMPTY, Figure, Name, Part, Quote, Text, Words, counted, joined, pointer, text
+from prony.report.text import (
+    EMPTY,
+    Figure,
+    Name,
+    Part,
+    Quote,
+    Text,
+    Words,
+    counted,
+    figures,
+    joined,
+    pointer,
+    text,
+)
 from prony.report.words import carried_words, ending_words
 from prony.units import Scale, duration_scale, format_duration, format_rate, nanoseconds
 
@@ -71,7 +84,7 @@ def load_document(reading: LoadReading) -> Document:
         sections.append(histogram)
     if reading.recording.machines:
         sections.append(machines_section(reading.recording.machines))
-    sections.append(Section("Generator", (Notes(tuple(("", line) for line in _trust(reading))),)))
+    sections.append(Section("Generator", (Notes.of(_trust(reading)),)))
     return Document(_title(reading), tuple(sections))
 
 
@@ -309,9 +322,9 @@ def _sample(found: ErrorSample, at: str) -> Text:
 def _kind(one: EndedSo, at: str) -> tuple[Entry, ...]:
     share: Part = "—" if one.share is None else Figure(one.share, percent, at + pointer("share"))
     return (
-        Entry(text("{}", Name(ending_words(one.ending))), Tone.PLAIN if one.ending == _OK else Tone.BAD),
-        Entry(text("{}", Figure(one.requests, count, at + pointer("requests")))),
-        Entry(text("{}", share)),
+        Entry.of(Name(ending_words(one.ending)), Tone.PLAIN if one.ending == _OK else Tone.BAD),
+        Entry.of(Figure(one.requests, count, at + pointer("requests"))),
+        Entry.of(share),
     )
 
 
@@ -368,11 +381,11 @@ class _Line:
     def entries(self) -> Iterator[Entry]:
         """Yield count, minimum, mean, percentiles and maximum."""
         found = self.summary
-        yield Entry(text("{}", Figure(found.count, count, self.at + pointer("count"))))
+        yield Entry.of(Figure(found.count, count, self.at + pointer("count")))
         if found.min_ns is None:
             yield from [self.dash(nothing_measured(found, self.population))] * (len(_SHOWN) + 3)
             return
-        yield Entry(text("{}", Figure(found.min_ns, in_scale(self.scale), self.at + pointer("min"))))
+        yield Entry.of(Figure(found.min_ns, in_scale(self.scale), self.at + pointer("min")))
         # A mean holds the largest values too: it is a lower bound, or infinite, as soon as any is.
         yield self.entry(found.mean_ns, 100, "mean")
         for name in (PERCENTILES[shown] for shown in _SHOWN):
@@ -538,14 +551,11 @@ def _stage(one: StageReading, at: str, scale: Scale, notes: Footnotes) -> tuple[
     numbers = {name: Figure(getattr(figures, name), count, at + pointer(name)) for name in _STAGE_COUNTS}
     numbers["answered"] = Figure(one.ok_per_s, format_rate, at + pointer("ok_per_s"))
     return (
-        Entry(text("{}", Figure(figures.begin_ns, duration, at + pointer("begin_ns")))),
+        Entry.of(Figure(figures.begin_ns, duration, at + pointer("begin_ns"))),
         Entry(_stage_size(one, at)),
-        *(Entry(text("{}", numbers[name])) for name in table.numbers),
+        *(Entry.of(numbers[name]) for name in table.numbers),
         *percentiles,
-        Entry(
-            text("{}", Figure(one.errors, count, at + pointer("errors"))),
-            Tone.BAD if one.errors else Tone.PLAIN,
-        ),
+        Entry.of(Figure(one.errors, count, at + pointer("errors")), Tone.BAD if one.errors else Tone.PLAIN),
     )
 
 
@@ -569,7 +579,7 @@ def _paths(reading: LoadReading) -> Section:
 def _groups(reading: LoadReading) -> Section:
     groups, load = reading.groups, reading.workload
     delays = [
-        Entry(text("{}", Figure(one.delay_ns, duration, pointer("workload", "groups", k, "delay_ns"))))
+        Entry.of(Figure(one.delay_ns, duration, pointer("workload", "groups", k, "delay_ns")))
         for k, one in enumerate(load.groups if load else ())
     ]
     kind = groups[0].kind
@@ -620,11 +630,8 @@ class _Part:
 def _named(key: str, parts: Sequence[LoadPart]) -> dict[Column, Sequence[Entry]]:
     """Return the first columns: names, and what was asked for."""
     at = [pointer(key, k) for k in range(len(parts))]
-    names = [Entry(text("{}", Quote(one.name, own + "/name"))) for one, own in zip(parts, at, strict=True)]
-    asked = [
-        Entry(text("{}", Figure(one.asked, percent, own + "/asked")))
-        for one, own in zip(parts, at, strict=True)
-    ]
+    names = [Entry.of(Quote(one.name, own + "/name")) for one, own in zip(parts, at, strict=True)]
+    asked = [Entry.of(Figure(one.asked, percent, own + "/asked")) for one, own in zip(parts, at, strict=True)]
     return {Column(key.removesuffix("s"), text=True): names, Column("asked"): asked}
 
 
@@ -667,8 +674,7 @@ def _histogram(reading: LoadReading) -> Section | None:
 
 
 def _bar(one: LatencyClass, at: str, scale: Scale) -> tuple[Text, Figure]:
-    low = Figure(one.low_ns, in_scale(scale), at + pointer("low_ns"))
-    high = Figure(one.high_ns, in_scale(scale), at + pointer("high_ns"))
+    low, high = figures(one, at, in_scale(scale), "low_ns", "high_ns")
     return text(f"{{}} to {{}} {scale.unit}", low, high), Figure(
         one.requests, count, at + pointer("requests")
     )
@@ -744,8 +750,7 @@ def _connection_words(found: Connections) -> Iterator[Text]:
     if found.added is not None and found.taken_away is not None:
         yield text(
             "{} connections added by the stages, {} taken away after their request",
-            Figure(found.added, count, "/connections/added"),
-            Figure(found.taken_away, count, "/connections/taken_away"),
+            *figures(found, "/connections", count, "added", "taken_away"),
         )
     if found.retired is not None:
         retired = Figure(found.retired, count, "/connections/retired")

@@ -109,7 +109,7 @@ def shared_app(brief: Brief) -> str:
 
 def _name(row: Ranked, app: str) -> Entry:
     tone = Tone.STRONG if row.best and not row.open else Tone.PLAIN
-    return Entry(text("{}", Name(row.cell.name.removesuffix(app))), tone)
+    return Entry.of(Name(row.cell.name.removesuffix(app)), tone)
 
 
 def _letters(row: Ranked, _: str) -> Entry:
@@ -125,7 +125,7 @@ def _errors(row: Ranked, at: str) -> Entry:
     if ratio is None:
         return Entry("—", Tone.QUIET)
     tone = Tone.WARNING if row.cell.unqualified else Tone.PLAIN
-    return Entry(text("{}", Figure(ratio, of_percent, at + pointer("error_ratio"))), tone)
+    return Entry.of(Figure(ratio, of_percent, at + pointer("error_ratio")), tone)
 
 
 def _ratio(row: Ranked, at: str) -> Entry:
@@ -135,7 +135,7 @@ def _ratio(row: Ranked, at: str) -> Entry:
         return Entry("—" if row.cell.unqualified or not is_first else EMPTY, Tone.QUIET)
     value = Figure(found.value, _times(found), of + pointer("value"))
     if found.ends is None:
-        return Entry(text("{}", value))
+        return Entry.of(value)
     low, high = (Figure(end, _times(found), of + pointer(name)) for name, end in found.ends)
     return Entry(text("{} ({}–{})", value, low, high))
 

@@ -22,7 +22,7 @@ from prony.report.sections.head import limited_words
 from prony.report.sections.pace import unknown_at
 from prony.report.sections.sandbox import placed_together, taken_words
 from prony.report.tables import cell_at
-from prony.report.text import Figure, Name, Quote, Text, counted, joined, pointer, text
+from prony.report.text import Figure, Name, Quote, Text, counted, figures, joined, pointer, text
 from prony.report.words import cause_words
 
 # A tenth is as large as the differences that most studies look for.
@@ -139,8 +139,7 @@ def _searched(reading: Reading) -> Iterator[Text]:
     if found is None or not found.disturbed:
         return
     first, *more = found.causes
-    disturbed = Figure(found.disturbed, count, "/search/disturbed")
-    of = Figure(found.trials, count, "/search/trials")
+    disturbed, of = figures(found, "/search", count, "disturbed", "trials")
     others = " and other causes" if more else ""
     why = cause_words(first.cause, "/search/causes/0")
     yield text(f"{{}} of {{}} trials of the search were disturbed ({{}}{others})", disturbed, of, why)
@@ -270,8 +269,7 @@ def _levels(reading: Reading) -> Iterator[Text]:
         if found is not None and group.primary:
             yield text(
                 "throughput differs by {} from start to start, by {} within one ({} rounds)",
-                Figure(found.between, about_percent, at + pointer("between")),
-                Figure(found.within, about_percent, at + pointer("within")),
+                *figures(found, at, about_percent, "between", "within"),
                 Figure(found.rounds, count, at + pointer("rounds")),
             )
             return

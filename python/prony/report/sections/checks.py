@@ -14,7 +14,7 @@ from prony.report.document import Column, Entry, Footnotes, Paragraph, Section, 
 from prony.report.forms import confidence, count, digits, estimate, metric_scale, signed_percent
 from prony.report.sections.effects import bounds_words
 from prony.report.tables import cell_at
-from prony.report.text import Figure, Name, Text, counted, pointer, text
+from prony.report.text import Figure, Name, Text, counted, figures, pointer, text
 from prony.report.words import load_words
 from prony.units import Scale
 
@@ -30,10 +30,7 @@ def calibration_notes(reading: Reading) -> Iterator[Text]:
     if found is None:
         return
     if found.uncounted:
-        parts = (
-            Figure(found.uncounted, count, "/drift/uncounted"),
-            Figure(found.trials, count, "/drift/trials"),
-        )
+        parts = figures(found, "/drift", count, "uncounted", "trials")
         yield text("{} of {} calibrations did not count.", *parts)
     for metric, drift in found.drifts.items():
         at = pointer("drift", "metrics", metric)
@@ -133,9 +130,9 @@ def _row(reading: Reading, check: CrossCheck, at: str, notes: Footnotes) -> tupl
     name = _TITLES[metric] + ("" if metric == "ok_per_s" else f", {scale.unit}")
     load = load_words(own.cell.workload, cell_at(reading, own) + pointer("workload"))
     return (
-        *(Entry(text("{}", Name(own.name))), Entry(load), Entry(name)),
+        *(Entry.of(Name(own.name)), Entry(load), Entry(name)),
         _figure(own, metric, scale, at + pointer("own")),
-        Entry(text("{}", Name(other.cell.engine.name))),
+        Entry.of(Name(other.cell.engine.name)),
         _figure(other, metric, scale, at + pointer("other")),
         _difference(check, at + pointer("comparison"), notes),
     )

@@ -58,7 +58,7 @@ def group_section(reading: Reading, group: Group) -> Section:
     lead = (_SATURATED,) if closed else ()
     said = (letters_note(group), ratio_note(group), _TRIMMED if trimmed else None)
     remarks = [words for words in said if words]
-    blocks: tuple[Block, ...] = (*lead, table, notes.notes(), Notes(tuple(("", words) for words in remarks)))
+    blocks: tuple[Block, ...] = (*lead, table, notes.notes(), Notes.of(remarks))
     return Section(heading, blocks)
 
 

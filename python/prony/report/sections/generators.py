@@ -51,7 +51,7 @@ def senders_section(reading: Reading) -> Section | None:
 
 def _row(one: Sender, at: str) -> tuple[Entry, ...]:
     return (
-        Entry(text("{}", Quote(one.name, at + pointer("name")))),
+        Entry.of(Quote(one.name, at + pointer("name"))),
         figure_or_dash(one.trials, count, at + pointer("trials")),
         figure_or_dash(one.requests, count, at + pointer("requests")),
         figure_or_dash(one.start_skew_ns, duration, at + pointer("start_skew_ns")),
@@ -112,7 +112,7 @@ def generator_section(reading: Reading, group: Group) -> Section:
     blocks: tuple[Block, ...] = (
         *(Paragraph(_LEAD, Tone.QUIET), *_most(reading, group), _table(group, place, cells, notes)),
         notes.notes(),
-        Notes(tuple(("", words) for words in remarks)),
+        Notes.of(remarks),
     )
     return Section(heading, blocks)
 
@@ -146,7 +146,7 @@ def _table(group: Group, place: int, cells: Sequence[Place], notes: Footnotes) -
     )
     rows = tuple(
         (
-            Entry(text("{}", Name(one.cell.name)), Tone.STRONG if one.cell.name in best else Tone.PLAIN),
+            Entry.of(Name(one.cell.name), Tone.STRONG if one.cell.name in best else Tone.PLAIN),
             counted_entry(one),
             _errors(one, notes),
             Entry(letters.get(one.cell.name, "")),
@@ -180,7 +180,7 @@ def _errors(one: Place, notes: Footnotes) -> Entry:
         return Entry(notes.marked("—", "no trial counts" if not cell.ok else "nothing was sent"), Tone.QUIET)
     figure = Figure(cell.error_ratio, of_percent, one.at + pointer("error_ratio"))
     if not cell.unqualified:
-        return Entry(text("{}", figure))
+        return Entry.of(figure)
     reason = Quote(cell.unqualified, one.at + pointer("unqualified_reason"))
     return Entry(notes.marked(figure, text("not qualified, {}", reason)), Tone.WARNING)
 

@@ -73,7 +73,7 @@ def _section(reading: Reading, groups: Sequence[Group], name: str) -> Section | 
             _figure(reading, cells.get(subject), name, scale, notes, _tone(subject, first))
             for cells, first in zip(by_load, best, strict=True)
         ]
-        rows.append((Entry(text("{}", Name(subject))), *entries))
+        rows.append((Entry.of(Name(subject)), *entries))
     if not any(_has(cell, name) for cells in by_load for cell in cells.values()):
         return None
     what = over_words(groups[0])
@@ -152,14 +152,14 @@ def _row(curve: Curve, name: str, found: Saturation, at: str) -> tuple[Entry, ..
     tail = Entry("—")
     if found.knee.latency_ns is not None:
         latency = Figure(found.knee.latency_ns, in_metric(curve.latency), knee + pointer("latency_ns"))
-        tail = Entry(text("{}", latency))
+        tail = Entry.of(latency)
     return (
-        Entry(text("{}", Name(name))),
+        Entry.of(Name(name)),
         _knee(found, at),
-        Entry(text("{}", _speed(found.knee, knee))),
+        Entry.of(_speed(found.knee, knee)),
         tail,
-        Entry(text("{}", _speed(found.highest, highest))),
-        Entry(text("{}", _load(found.highest, highest))),
+        Entry.of(_speed(found.highest, highest)),
+        Entry.of(_load(found.highest, highest)),
     )
 
 
@@ -178,4 +178,4 @@ def _knee(found: Saturation, at: str) -> Entry:
     if found.earliest.load < found.knee.load:
         earliest = _load(found.earliest, at + pointer("earliest"))
         return Entry(text("{} ({})", knee, earliest), Tone.STRONG)
-    return Entry(text("{}", knee), Tone.STRONG)
+    return Entry.of(knee, Tone.STRONG)

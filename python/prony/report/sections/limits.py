@@ -24,7 +24,7 @@ def _of_load(reading: Reading, group: Group) -> Iterator[Block]:
     place = reading.place(group)
     if len(reading.measured) > 1:
         yield Paragraph(text("{}:", group_heading(group, place)), Tone.QUIET)
-    yield Notes(tuple(("", _line(one, place)) for one in found))
+    yield Notes.of(_line(one, place) for one in found)
     timed = [
         (name, diagnosis, at)
         for one in found

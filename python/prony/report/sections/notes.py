@@ -22,7 +22,20 @@ from prony.report.sections.checks import calibration_notes, dependence_notes, or
 from prony.report.sections.pace import evidence_notes, pace_notes, subject_words
 from prony.report.sections.sandbox import sandbox_notes
 from prony.report.tables import cell_at
-from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, framed, joined, listed, pointer, text
+from prony.report.text import (
+    EMPTY,
+    Figure,
+    Name,
+    Quote,
+    Text,
+    counted,
+    figures,
+    framed,
+    joined,
+    listed,
+    pointer,
+    text,
+)
 from prony.report.words import group_words
 from prony.units import SECOND_NS, seconds
 
@@ -222,10 +235,7 @@ def _finding_notes(reading: Reading) -> Iterator[Text]:
 def _often(alike: Shared, at: str) -> Text:
     if alike.of <= 1:
         return EMPTY
-    trials, of = (
-        Figure(alike.trials, count, at + pointer("trials")),
-        Figure(alike.of, count, at + pointer("of")),
-    )
+    trials, of = figures(alike, at, count, "trials", "of")
     return text(" ({} of {} trials)", trials, of)
 
 
@@ -340,7 +350,7 @@ def notes(reading: Reading) -> Section:
     items = (*items, *_session_notes(reading))
     if any(cell.ok > 1 for group in reading.groups for cell in group.cells):
         items = (*items, _signs(reading))
-    return Section("Notes", (Notes(tuple(("", item) for item in items)),))
+    return Section("Notes", (Notes.of(items),))
 
 
 def _signs(reading: Reading) -> Text:

@@ -54,7 +54,7 @@ def _table(reading: Reading, pairs: Sequence[Located], notes: Footnotes) -> Tabl
         columns += [Column("published", heading), Column("here", heading)]
     rows = tuple(
         (
-            Entry(text("{}", Name(name))),
+            Entry.of(Name(name)),
             *(entry for group in groups for entry in _two(reading, group, name, pairs, scale, notes)),
         )
         for name in names

@@ -94,7 +94,7 @@ class _Line:
         if isinstance(self.part, CellStatus):
             yield status_entry(self.part.status)
         else:
-            yield Entry(text("{}", Quote(self.part.name, self.at + pointer("name"))))
+            yield Entry.of(Quote(self.part.name, self.at + pointer("name")))
             yield _asked(self.part, self.at)
 
 
@@ -113,7 +113,7 @@ class _Others:
 
 
 def _asked(found: CellPart | OtherPaths, at: str) -> Entry:
-    return Entry(text("{}", Figure(found.asked, percent, at + pointer("asked"))))
+    return Entry.of(Figure(found.asked, percent, at + pointer("asked")))
 
 
 def _counts(found: CellPart | CellStatus | OtherPaths, at: str) -> tuple[Entry, ...]:
@@ -133,7 +133,7 @@ class _Lines:
 
     def rows(self, scale: Scale, notes: Footnotes) -> Iterator[tuple[Entry, ...]]:
         """Yield them; the first names the subject."""
-        first = Entry(text("{}", Name(self.cell.name)))
+        first = Entry.of(Name(self.cell.name))
         for k, line in enumerate(self.shown):
             yield (Entry("") if k else first, *line.entries(scale, notes))
         if self.others:

@@ -115,7 +115,7 @@ def _rows(one: Place, scale: Scale, notes: Footnotes) -> Iterator[tuple[Entry, .
         # A mean over master, workers and frontend would mean nothing.
         each = [Entry("") if role == _IN_ALL else _figure(metrics, name, scale, at, notes) for name in _EACH]
         every = [_figure(metrics, name, scale, at, notes) for name in _ALL]
-        yield subject, Entry(text("{}", Name(role))), _most(metrics, at, notes), cpu, *each, *every
+        yield subject, Entry.of(Name(role)), _most(metrics, at, notes), cpu, *each, *every
 
 
 def _has_unsampled(one: Place) -> bool:
@@ -145,4 +145,4 @@ def _most(metrics: _Metrics, at: str, notes: Footnotes) -> Entry:
     value = metrics.get("processes_max")
     if not isinstance(value, Estimate):
         return _figure(metrics, "processes_max", _PLAIN, at, notes)
-    return Entry(text("{}", Figure(value.max, as_typed, at + pointer("processes_max", "max"))))
+    return Entry.of(Figure(value.max, as_typed, at + pointer("processes_max", "max")))

@@ -108,7 +108,7 @@ def _rows(one: Place, scale: Scale, notes: Footnotes) -> Iterator[tuple[Entry, .
         yield (
             Entry(text("{}", Name(one.cell.name)) if not place else ""),
             Entry(kind),
-            Entry(text("{}", number)),
+            Entry.of(number),
             *(figure_entry(one.cell.metrics[name], scale, one.metric(name), notes) for name in times),
         )
 

@@ -62,7 +62,7 @@ def uncounted(reading: Reading) -> Section | None:
             blocks += _of_cell(cell, pointer("groups", place, "cells", number), under)
     remarks = (*_tests(reading), *_repeated(reading))
     if remarks:
-        blocks.append(Notes(tuple(("", words) for words in remarks)))
+        blocks.append(Notes.of(remarks))
     return Section("Trials that do not count", tuple(blocks)) if blocks else None
 
 
