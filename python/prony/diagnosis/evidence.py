@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from prony.analysis.resources import window_samples
+from prony.analysis.resources import window_length_ns, window_samples
 from prony.diagnosis.kinds import Advice, Symptom
 from prony.diagnosis.knobs import Knob
 from prony.model.facts import SubjectFacts
@@ -58,6 +58,11 @@ class Evidence:
     def samples(self) -> Sequence[Sample]:
         """The samples of the window."""
         return window_samples(self.trial.samples)
+
+    @property
+    def sampled_ns(self) -> int:
+        """How long it was from the window's first sample to its last; 0 without one."""
+        return window_length_ns(self.samples)
 
     @property
     def length_ns(self) -> int | None:

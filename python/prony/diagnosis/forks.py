@@ -70,10 +70,8 @@ def forks(evidence: Evidence) -> list[Finding]:
 
 def _children(window: Sequence[Sample]) -> int:
     """Return how many processes of the server only one look found, neither the first nor the last."""
-    looks = Counter(
-        (row.pid, row.start_time_ticks) for one in window for row in one.processes if row.role in SERVER_ROLES
-    )
-    edges = {(row.pid, row.start_time_ticks) for one in (*window[:1], *window[-1:]) for row in one.processes}
+    looks = Counter(row.identity for one in window for row in one.processes if row.role in SERVER_ROLES)
+    edges = {row.identity for one in (*window[:1], *window[-1:]) for row in one.processes}
     return sum(count == 1 and one not in edges for one, count in looks.items())
 
 

@@ -37,8 +37,7 @@ def memory_pressure(evidence: Evidence) -> list[Finding]:
     Certain: in half of it. Possible: an open loop got all that it asked for, or the waits of the whole
     machine alone are known.
     """
-    window, counters = evidence.samples, evidence.trial.counters
-    length_ns = window[-1].monotonic_ns - window[0].monotonic_ns if window else 0
+    counters, length_ns = evidence.trial.counters, evidence.sampled_ns
     own = counters.get("cgroup.server.memory_stalled_ns")
     stalled_ns = counters.get("pressure.memory_some_ns", 0) if own is None else own
     if length_ns <= 0 or stalled_ns / length_ns <= _MOST:

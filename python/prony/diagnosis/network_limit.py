@@ -43,9 +43,8 @@ def network_limit(evidence: Evidence) -> list[Finding]:
 
     Possible: fewer were dropped than one for a thousand requests.
     """
-    window, counters = evidence.samples, evidence.trial.counters
+    counters, length_ns = evidence.trial.counters, evidence.sampled_ns
     dropped = counters.get("softnet.dropped", 0)
-    length_ns = window[-1].monotonic_ns - window[0].monotonic_ns if window else 0
     share = counters.get("cpus.softirq_most_ns", 0) / length_ns if length_ns > 0 else 0.0
     if share <= _MOST and dropped <= 0:
         return []

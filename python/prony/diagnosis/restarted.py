@@ -78,13 +78,12 @@ def restarted(evidence: Evidence) -> list[Finding]:
 
 def _sure(evidence: Evidence, role: str, one: Turnover) -> Confidence:
     """Return how sure it is that the ends of a role's processes moved a figure."""
-    recording, window = evidence.trial.recording, evidence.samples
+    recording = evidence.trial.recording
     if recording is None or carried_its_rate(recording):
         return Confidence.POSSIBLE
-    before = max(1, sum(row.role == role for row in window[0].processes))
-    length_ns = window[-1].monotonic_ns - window[0].monotonic_ns
+    before = max(1, sum(row.role == role for row in evidence.samples[0].processes))
     many = max(one.restarts, one.lost) >= _LEAST_SHARE * before
-    short = before * length_ns <= _SHORT_LIFE_NS * one.restarts
+    short = before * evidence.sampled_ns <= _SHORT_LIFE_NS * one.restarts
     if (short or many) and lost_requests(recording) >= _least_lost(recording, one):
         return Confidence.CERTAIN
     return Confidence.LIKELY if short else Confidence.POSSIBLE

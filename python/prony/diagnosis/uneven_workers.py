@@ -5,6 +5,7 @@ Where they wait more than they work, their CPUs show nothing, but whose the conn
 *Source*: granian issues 544 and 849; gunicorn, `reuse_port`; proc_pid_stat(5), CPU time by process.
 """
 
+from prony.analysis.resources import window_length_ns
 from prony.diagnosis.clients import carried_its_rate, each_had_a_core
 from prony.diagnosis.consumption import Resource, consumption_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
@@ -141,13 +142,9 @@ def _cores(window: tuple[Sample, ...]) -> list[float]:
     """Return the cores that each worker used, of those that were there at both edges."""
     if len(window) < 2:
         return []
-    length_ns = window[-1].monotonic_ns - window[0].monotonic_ns
+    length_ns = window_length_ns(window)
     first, last = (
-        {
-            (row.pid, row.start_time_ticks): row.user_ns + row.system_ns
-            for row in one.processes
-            if row.role == "worker"
-        }
+        {row.identity: row.cpu_ns for row in one.processes if row.role == "worker"}
         for one in (window[0], window[-1])
     )
     return [(last[one] - first[one]) / length_ns for one in first.keys() & last.keys()] if length_ns else []
