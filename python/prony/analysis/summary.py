@@ -184,6 +184,11 @@ class CellSummary:
         """The trials that say something about the server: those that count, and those that it failed."""
         return *self.counted, *(trial for trial in self.others if isinstance(trial.outcome, Failed))
 
+    def known(self, metric: str) -> Estimate | None:
+        """Return the estimate of a metric; null where it is missing."""
+        value = self.metrics[metric]
+        return value if isinstance(value, Estimate) else None
+
     def reach(self, metric: str) -> float:
         """Return the factor by which a figure of speed may be better; 1 where it is no bound."""
         if not self.at_least or not is_bound(metric):
@@ -322,6 +327,11 @@ def estimate_over(values: Sequence[float], name: str, level: float = 0.05) -> Es
         METRICS[name].unit in _NEVER_NOTHING and not name.startswith("error") if name in METRICS else True
     )
     return (estimate_geometric if on_logs and min(values) > 0 else estimate_mean)(values, level)
+
+
+def means(values: Iterable[object]) -> list[float]:
+    """Return the means of those of the values that are estimates."""
+    return [value.mean for value in values if isinstance(value, Estimate)]
 
 
 def estimate_geometric(values: Sequence[float], level: float = 0.05) -> Estimate:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from prony.analysis.compare import LEAST_BLOCKS
 from prony.analysis.missing import Missing
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.summary import CellSummary, means
 from prony.metrics import METRICS
 from prony.model.shapes import Json
 from prony.page.chart import EVERY, Style, palette
@@ -57,8 +57,7 @@ class Scene:
 
     def scale(self, metric: str, cells: Iterable[CellSummary]) -> Scale:
         """Return the unit of a metric's axis."""
-        found = [cell.metrics[metric] for cell in cells]
-        return metric_scale(metric, [one.mean for one in found if isinstance(one, Estimate)])
+        return metric_scale(metric, means(cell.metrics[metric] for cell in cells))
 
     def row(self, cell: CellSummary, metric: str, scale: Scale) -> Json | None:
         """Return a cell's figure with its interval; null where there is none."""

@@ -107,8 +107,7 @@ class SameLoad:
 
 
 def _estimate(cell: CellSummary | None, metric: str) -> Estimate | None:
-    value = cell.metrics[metric] if cell else None
-    return value if isinstance(value, Estimate) else None
+    return cell.known(metric) if cell else None
 
 
 def same_load(groups: Mapping[int, Group], editions: int) -> SameLoad:

@@ -6,7 +6,7 @@ from functools import partial
 
 from prony.analysis.answer import mean_of
 from prony.analysis.missing import Missing
-from prony.analysis.summary import CellSummary, Estimate, cell_trimmed_mean
+from prony.analysis.summary import CellSummary, Estimate, cell_trimmed_mean, means
 from prony.metrics import METRICS, PERCENTILES, Better
 from prony.model.limit import LimitKind
 from prony.model.workload import CountStop, OpenLoop
@@ -39,8 +39,7 @@ class Place:
 
 def _means(cells: Iterable[Place], names: Iterable[str]) -> list[float]:
     wanted = tuple(names)
-    found = [one.cell.metrics[name] for one in cells for name in wanted]
-    return [value.mean for value in found if isinstance(value, Estimate)]
+    return means(one.cell.metrics[name] for one in cells for name in wanted)
 
 
 def dash(reason: str, at: str, notes: Footnotes) -> Entry:

@@ -5,7 +5,7 @@ The report of several archives of one plan, as sessions: first who leads over th
 
 from collections.abc import Iterator
 
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.summary import CellSummary
 from prony.metrics import METRICS
 from prony.reading.across import ClaimOver, SameLoad, Sessions, change, known
 from prony.reading.trend import Trend
@@ -105,8 +105,8 @@ def _load(trend: Trend, place: int) -> Section:
     columns = (Column("subject", text=True), *editions, Column("last to first"))
 
     def shown(cell: CellSummary | None, where: str) -> Entry:
-        value = cell.metrics[one.metric] if cell else None
-        return Entry(estimate(value, scale, where)) if isinstance(value, Estimate) else Entry("—", Tone.QUIET)
+        value = cell.known(one.metric) if cell else None
+        return Entry(estimate(value, scale, where)) if value else Entry("—", Tone.QUIET)
 
     rows = []
     for name, row in one.cells.items():

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 
-from prony.analysis.summary import Estimate
+from prony.analysis.summary import Estimate, means
 from prony.metrics import METRICS
 from prony.model.shapes import Json
 from prony.page.chart import (
@@ -40,7 +40,7 @@ def published(scene: Scene, curved: Collection[tuple[str, int]]) -> Iterator[Cha
     ]
     for metric, role in dict.fromkeys((one.original.metric, one.original.role) for _, one in found):
         own = [(k, one) for k, one in found if (one.original.metric, one.original.role) == (metric, role)]
-        values = [one.measured.mean for _, one in own if isinstance(one.measured, Estimate)]
+        values = means(one.measured for _, one in own)
         if values:
             scale = metric_scale(metric, [*values, *(one.original.value for _, one in own)])
             yield _chart(scene, metric, role, [_row(scene, k, one, scale) for k, one in own], scale)

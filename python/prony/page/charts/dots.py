@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.summary import CellSummary
 from prony.model.shapes import Json
 from prony.page.chart import (
     ROW,
@@ -36,7 +36,7 @@ def ordered(group: Group) -> list[CellSummary]:
 
 def dots(scene: Scene, group: Group, metric: str) -> Chart | None:
     """Return the chart of a metric; null where fewer than two subjects have it, or it is the same for all."""
-    cells = [cell for cell in ordered(group) if isinstance(cell.metrics[metric], Estimate)]
+    cells = [cell for cell in ordered(group) if cell.known(metric)]
     scale = scene.scale(metric, cells)
     means = [row for cell in cells if (row := scene.row(cell, metric, scale)) is not None]
     trials = [row for cell in cells for row in scene.trial_rows(cell, metric, scale)]

@@ -6,7 +6,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.summary import CellSummary
 from prony.metrics import PERCENTILES
 from prony.model.shapes import Json
 from prony.page.chart import (
@@ -50,7 +50,7 @@ def percentiles(scene: Scene, group: Group) -> Chart | None:
 def _places(scene: Scene, cell: CellSummary, curve: PercentileCurve) -> Mapping[str, str]:
     """Return where the JSON has those percentiles that are metrics of a cell."""
     metrics = {name: f"{curve.kind}_{curve.population}_{suffix}" for suffix, name in PERCENTILES.items()}
-    known = {name: metric for name, metric in metrics.items() if isinstance(cell.metrics[metric], Estimate)}
+    known = {name: metric for name, metric in metrics.items() if cell.known(metric)}
     at = scene.places[cell.cell.id]
     return {name: at + pointer("metrics", metric) for name, metric in known.items()}
 

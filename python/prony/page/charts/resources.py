@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.summary import CellSummary, Estimate, means
 from prony.metrics import METRICS
 from prony.model.observation import Phase
 from prony.model.shapes import Json
@@ -27,7 +27,7 @@ def by_role(scene: Scene, group: Group, metric: str) -> Chart | None:
     if not any(len(cell.roles) > 1 for cell in cells):
         return None
     found = [one for cell in cells for one in (roles.get(metric) for roles in cell.roles.values())]
-    scale = metric_scale(metric, [one.mean for one in found if isinstance(one, Estimate)])
+    scale = metric_scale(metric, means(found))
     rows = [row for cell in cells for row in _roles(scene, cell, metric, scale)]
     if not rows:
         return None

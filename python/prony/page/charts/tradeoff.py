@@ -1,6 +1,6 @@
 """What a subject gives for what it costs: throughput or CPU, tail latency and memory in one picture."""
 
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.summary import CellSummary
 from prony.metrics import METRICS
 from prony.model.shapes import Json
 from prony.model.workload import ClosedLoop
@@ -16,7 +16,7 @@ def tradeoff(scene: Scene, group: Group) -> Chart | None:
     across = "ok_per_s" if closed else "cpu_ns_per_request"
     up = "service_ok_p99" if closed else "response_ok_p99"
     metrics = (across, up, "pss_end")
-    cells = [cell for cell in group.cells if _has(cell, metrics)]
+    cells = [cell for cell in group.cells if all(map(cell.known, metrics))]
     if len(cells) < 2:
         return None
     rows = [_row(scene, cells, cell, metrics) for cell in cells]
@@ -29,10 +29,6 @@ def tradeoff(scene: Scene, group: Group) -> Chart | None:
         f"{heading(titles[0])} against {titles[1]}; a larger mark needs more {titles[2]}. Best is {good}.",
         spec(rows, _layers(scene, rows, titles, units)),
     )
-
-
-def _has(cell: CellSummary, metrics: tuple[str, ...]) -> bool:
-    return all(isinstance(cell.metrics[metric], Estimate) for metric in metrics)
 
 
 def _row(scene: Scene, cells: list[CellSummary], cell: CellSummary, metrics: tuple[str, ...]) -> Json:

@@ -1,11 +1,11 @@
 """Checks of the study's figures: the calibration, other generators."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from prony.analysis.compare import Verdict
 from prony.analysis.drift import Drift
 from prony.analysis.missing import Missing
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.summary import CellSummary, means
 from prony.metrics import METRICS
 from prony.model.trial import TrialRole
 from prony.reading.checks import CrossCheck
@@ -126,7 +126,7 @@ def cross_check(reading: Reading) -> Section | None:
 
 def _row(reading: Reading, check: CrossCheck, at: str, notes: Footnotes) -> tuple[Entry, ...]:
     own, other, metric = check.own, check.other, check.metric
-    scale = metric_scale(metric, _means((own, other), metric))
+    scale = metric_scale(metric, means(cell.metrics[metric] for cell in (own, other)))
     name = _TITLES[metric] + ("" if metric == "ok_per_s" else f", {scale.unit}")
     load = load_words(own.cell.workload, cell_at(reading, own) + pointer("workload"))
     return (
@@ -136,10 +136,6 @@ def _row(reading: Reading, check: CrossCheck, at: str, notes: Footnotes) -> tupl
         _figure(other, metric, scale, at + pointer("other")),
         _difference(check, at + pointer("comparison"), notes),
     )
-
-
-def _means(cells: Sequence[CellSummary], metric: str) -> list[float]:
-    return [value.mean for cell in cells if isinstance(value := cell.metrics[metric], Estimate)]
 
 
 def _figure(cell: CellSummary, metric: str, scale: Scale, at: str) -> Entry:

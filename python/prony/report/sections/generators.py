@@ -5,7 +5,7 @@ Where the loads of a study came from, if from several generators or from another
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from prony.analysis.summary import Estimate
+from prony.analysis.summary import means
 from prony.reading.groups import Group
 from prony.reading.senders import Sender
 from prony.reading.study import Reading
@@ -136,7 +136,7 @@ def _table(group: Group, place: int, cells: Sequence[Place], notes: Footnotes) -
     letters = (standing.letters if standing else None) or {}
     best = {group.answer.leader, *group.answer.ties}
     ratios = ratios_to_first(group, pointer("groups", place))
-    scales = {name: metric_scale(name, _means(cells, name)) for name in _COLUMNS}
+    scales = {name: metric_scale(name, means(one.cell.metrics[name] for one in cells)) for name in _COLUMNS}
     titles = [Column(title.format(unit=scales[name].unit)) for name, title in _COLUMNS.items()]
     columns = (
         *(Column("generator", text=True), Column("n"), Column("errors %"), Column("group", text=True)),
@@ -167,11 +167,6 @@ def _with_ratio(figures: Iterator[Entry], ratio: Text) -> Iterator[Entry]:
 def _figures(one: Place, notes: Footnotes, scales: Mapping[str, Scale]) -> Iterator[Entry]:
     for name in _COLUMNS:
         yield figure_entry(one.cell.metrics[name], scales[name], one.metric(name), notes)
-
-
-def _means(cells: Sequence[Place], name: str) -> list[float]:
-    found = [one.cell.metrics[name] for one in cells]
-    return [value.mean for value in found if isinstance(value, Estimate)]
 
 
 def _errors(one: Place, notes: Footnotes) -> Entry:

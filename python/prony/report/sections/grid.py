@@ -3,10 +3,10 @@
 Where each subject saturates: the knee of its throughput over connections or rates.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from prony.analysis.missing import Missing
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.summary import CellSummary, means
 from prony.metrics import METRICS, Unit
 from prony.model.workload import ClosedLoop, OpenLoop
 from prony.reading.groups import Group, load_size
@@ -65,7 +65,8 @@ def _section(reading: Reading, groups: Sequence[Group], name: str) -> Section | 
     metric, notes = METRICS[name], Footnotes()
     subjects = tuple(dict.fromkeys(cell.name for group in groups for cell in group.cells))
     by_load = [{cell.name: cell for cell in group.cells} for group in groups]
-    scale = _scale(name, (cell for cells in by_load for cell in cells.values()))
+    values = [cell.metrics[name] for cells in by_load for cell in cells.values()]
+    scale = metric_scale(name, means(values))
     best = [_best(group, name) for group in groups]
     rows = []
     for subject in subjects:
@@ -74,7 +75,7 @@ def _section(reading: Reading, groups: Sequence[Group], name: str) -> Section | 
             for cells, first in zip(by_load, best, strict=True)
         ]
         rows.append((Entry.of(Name(subject)), *entries))
-    if not any(_has(cell, name) for cells in by_load for cell in cells.values()):
+    if not means(values):
         return None
     what = over_words(groups[0])
     columns = (
@@ -92,15 +93,6 @@ def _tone(subject: str, first: Collection[str]) -> Tone:
 
 def _best(group: Group, name: str) -> tuple[str, ...]:
     return next((one.best for one in group.standings if one.metric == name and one.decided), ())
-
-
-def _has(cell: CellSummary, name: str) -> bool:
-    return isinstance(cell.metrics[name], Estimate)
-
-
-def _scale(name: str, cells: Iterable[CellSummary]) -> Scale:
-    found = [cell.metrics[name] for cell in cells]
-    return metric_scale(name, [value.mean for value in found if isinstance(value, Estimate)])
 
 
 def _figure(  # noqa: PLR0913, PLR0917 - a table's cell

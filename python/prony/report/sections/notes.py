@@ -134,7 +134,7 @@ def _pacings(cell: CellSummary) -> set[Pacing]:
 
 def _added(reading: Reading) -> Text:
     """Return how late it sent in the cell where it was latest at p50, which response times include."""
-    lags = [(value.mean, cell) for cell in reading.cells if isinstance(value := _lag(cell, 50), Estimate)]
+    lags = [(value.mean, cell) for cell in reading.cells if (value := _lag(cell, 50))]
     if not lags:
         return text("")
     _, worst = max(lags, key=lambda found: found[0])
@@ -143,14 +143,14 @@ def _added(reading: Reading) -> Text:
             "{} at p{}", Figure(value.mean, duration, _at(reading, worst, percentile)), Name(f"{percentile}")
         )
         for percentile in (50, 99)
-        if isinstance(value := _lag(worst, percentile), Estimate)
+        if (value := _lag(worst, percentile))
     ]
     late = parts[0] if len(parts) == 1 else text("{}, {}", *parts)
     return text(", and sent up to {} late (the mean over trials); response times include that", late)
 
 
-def _lag(cell: CellSummary, percentile: int) -> object:
-    return cell.metrics[f"send_lag_p{percentile}"]
+def _lag(cell: CellSummary, percentile: int) -> Estimate | None:
+    return cell.known(f"send_lag_p{percentile}")
 
 
 def _at(reading: Reading, cell: CellSummary, percentile: int) -> str:

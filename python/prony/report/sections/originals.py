@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from prony.analysis.missing import Missing
-from prony.analysis.summary import Estimate
+from prony.analysis.summary import means
 from prony.metrics import METRICS, Unit
 from prony.reading.checks import Beside
 from prony.reading.groups import Group
@@ -104,8 +104,7 @@ def _scale(pairs: Sequence[Located]) -> Scale:
     whole = METRICS[metric].unit is Unit.BYTES and not any(value % KIB for value in published)
     if whole and any(value % MIB for value in published):
         return Scale(KIB, "KiB")
-    measured = [one.measured.mean for _, one in pairs if isinstance(one.measured, Estimate)]
-    return metric_scale(metric, measured + published)
+    return metric_scale(metric, means(one.measured for _, one in pairs) + published)
 
 
 def _not_repeated(reading: Reading) -> Section | None:

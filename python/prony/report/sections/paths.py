@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.summary import CellSummary, Estimate, means
 from prony.metrics import PERCENTILES
 from prony.reading.groups import Group
 from prony.reading.paths import (
@@ -152,8 +152,7 @@ def _section(heading: Text, kind: str, cells: Sequence[_Lines]) -> Section:
     if not every:
         said = f"No {kind} failed, and none has enough requests for a median: JSON and --csv have all."
         return Section(heading, (Paragraph(said, Tone.QUIET),))
-    medians = [value.mean for path in every if isinstance(value := path.percentiles["50"], Estimate)]
-    scale = duration_scale(medians)
+    scale = duration_scale(means(path.percentiles["50"] for path in every))
     asked = () if kind == "status" else ("asked",)
     titles = (*asked, *PARTS, *(f"{name} {scale.unit}" for name in _SHOWN))
     columns = (Column("subject", text=True), Column(kind, text=True), *(Column(one) for one in titles))

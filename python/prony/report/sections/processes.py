@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from prony.analysis.accept_queue import SharedAddress
 from prony.analysis.missing import Missing
 from prony.analysis.resources import LEAST_UNSAMPLED_PERCENT
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.summary import CellSummary, Estimate, means
 from prony.model.workload import CountStop
 from prony.reading.cells import fullest_addresses
 from prony.reading.study import Reading
@@ -119,8 +119,8 @@ def _rows(one: Place, scale: Scale, notes: Footnotes) -> Iterator[tuple[Entry, .
 
 
 def _has_unsampled(one: Place) -> bool:
-    value = one.cell.metrics[_UNSAMPLED]
-    return isinstance(value, Estimate) and value.mean >= LEAST_UNSAMPLED_PERCENT
+    value = one.cell.known(_UNSAMPLED)
+    return value is not None and value.mean >= LEAST_UNSAMPLED_PERCENT
 
 
 def _unsampled(one: Place, notes: Footnotes) -> tuple[Entry, ...]:
@@ -132,7 +132,7 @@ def _unsampled(one: Place, notes: Footnotes) -> tuple[Entry, ...]:
 
 def _scale(cells: Sequence[Place]) -> Scale:
     found = [metrics.get("rss_per_process") for one in cells for metrics in one.cell.roles.values()]
-    return bytes_scale(value.mean for value in found if isinstance(value, Estimate))
+    return bytes_scale(means(found))
 
 
 def _figure(metrics: _Metrics, name: str, scale: Scale, at: str, notes: Footnotes) -> Entry:

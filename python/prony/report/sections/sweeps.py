@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from prony.analysis.compare import Comparison, Verdict
 from prony.analysis.interactions import Dependent
 from prony.analysis.missing import Missing
-from prony.analysis.summary import CellSummary, Estimate
+from prony.analysis.summary import means
 from prony.metrics import METRICS
 from prony.model.workload import ClosedLoop
 from prony.reading.brief import Brief
@@ -181,8 +181,8 @@ def sweep_sections(reading: Reading) -> Iterator[Section]:
 def _tables(reading: Reading, sweep: Sweep, group: Group, at: str) -> Iterator[Block]:
     names = _CLOSED if isinstance(group.workload.loop, ClosedLoop) else _OPEN
     cells = [group.cells[point.cell] for point in sweep.points]
-    known = [name for name in names if any(isinstance(cell.metrics[name], Estimate) for cell in cells)]
-    scales = {name: metric_scale(name, _means(cells, name)) for name in known}
+    known = [name for name in names if any(cell.known(name) for cell in cells)]
+    scales = {name: metric_scale(name, means(cell.metrics[name] for cell in cells)) for name in known}
     notes = Footnotes()
     figures = _figures(reading, group, scales, notes)
     if len(sweep.factors) == 2:
@@ -191,10 +191,6 @@ def _tables(reading: Reading, sweep: Sweep, group: Group, at: str) -> Iterator[B
         yield _list(sweep, scales, figures, at)
     if notes.notes().items:
         yield notes.notes()
-
-
-def _means(cells: Sequence[CellSummary], name: str) -> list[float]:
-    return [value.mean for cell in cells if isinstance(value := cell.metrics[name], Estimate)]
 
 
 _Figures = Callable[[Member, str, Tone], Entry]
