@@ -36,7 +36,6 @@ from prony.analysis.steady_state import Paces, SteadyState, paces_of, steady_sta
 from prony.analysis.trial_metrics import role_metrics, trial_metrics
 from prony.analysis.validity import disturbed_reach
 from prony.metrics import METRICS, Unit
-from prony.model.fault import Fault
 from prony.model.limit import GeneratorVerdict, Limit
 from prony.model.observation import ListenerUsage, LogTail
 from prony.model.plan import Cell
@@ -44,7 +43,7 @@ from prony.model.recording import GeneratorMachine, GeneratorName, Recording
 from prony.model.sandbox import Placement
 from prony.model.shapes import INLINE, at
 from prony.model.shown import INTERNAL, shown
-from prony.model.trial import Failed, Invalid, Ok, Outcome, Trial, TrialRole
+from prony.model.trial import Failed, Fault, Invalid, Ok, Outcome, Trial, TrialRole
 from prony.model.workload import ClosedLoop
 
 # If a larger share of trials does not count, there is no figure of speed.

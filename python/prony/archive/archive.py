@@ -9,12 +9,10 @@ from typing import Any, Self
 
 from prony.archive import codec
 from prony.archive.caps import check_caps, check_subjects
-from prony.archive.database import reading
-from prony.archive.deadline import Deadline
+from prony.archive.database import Deadline, check_schema, columns, reading
 from prony.archive.guard import check_header, check_pages, check_version
 from prony.archive.leftovers import connect_to_read
 from prony.archive.rows import from_columns, read_trial
-from prony.archive.schema import check_schema, columns
 from prony.model.facts import Fingerprint
 from prony.model.plan import Cell, Plan
 from prony.model.sandbox import SandboxChoice

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from prony.archive.caps import MOST_ROLES, MOST_ROWS_OF_A_TRIAL
 from prony.archive.codec import check_steps, dump, load_object, load_value, masked_load
+from prony.archive.database import columns
 from prony.archive.guard import check_histogram, inflate_log
-from prony.archive.schema import columns
 from prony.errors import FailureStage
 from prony.model.address import Tls
 from prony.model.facts import TrialEvent
-from prony.model.fault import Fault
 from prony.model.observation import LogTail, Phase, ProcessRow, Sample, Slice, ThreadUsage
 from prony.model.recording import (
     Distribution,
@@ -29,7 +28,17 @@ from prony.model.recording import (
     decode_recording,
 )
 from prony.model.shapes import Json, decode, encode
-from prony.model.trial import Failed, Invalid, Ok, Outcome, Trial, TrialRecord, TrialRole, outcome_parts
+from prony.model.trial import (
+    Failed,
+    Fault,
+    Invalid,
+    Ok,
+    Outcome,
+    Trial,
+    TrialRecord,
+    TrialRole,
+    outcome_parts,
+)
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -16,10 +16,9 @@ from prony.analysis.summary import CellSummary, TrialFigures
 from prony.analysis.validity import in_words
 from prony.errors import FailureStage
 from prony.model import shown as of_json
-from prony.model.fault import Fault, FaultKind
 from prony.model.shapes import INLINE
 from prony.model.shown import INTERNAL, shown_as
-from prony.model.trial import Invalid, Outcome, TrialRole, outcome_parts
+from prony.model.trial import Fault, FaultKind, Invalid, Outcome, TrialRole, outcome_parts
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,7 @@ from prony.analysis.validity import FAULT_WORDS
 from prony.escapes import escaped
 from prony.model.availability import Availability
 from prony.model.facts import Fingerprint
-from prony.model.fault import FaultKind
-from prony.model.trial import Failed, Invalid
+from prony.model.trial import Failed, FaultKind, Invalid
 from prony.model.workload import ClosedLoop, CountStop, DurationStop, Mix, OpenLoop, Workload
 from prony.reading.failures import Cause
 from prony.reading.groups import Group
