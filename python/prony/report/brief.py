@@ -15,7 +15,7 @@ from prony.reading.brief import Brief, Elsewhere, Ranked, brief_of, is_of_the_be
 from prony.reading.failures import failed_alike, failed_by_class
 from prony.reading.findings import Shared
 from prony.reading.study import Reading
-from prony.report.diagnoses import diagnosis_words
+from prony.report.diagnoses import diagnosis_words, placed
 from prony.report.document import (
     Block,
     Command,
@@ -34,7 +34,6 @@ from prony.report.sections.brief_table import brief_table, shared_app
 from prony.report.sections.brief_trust import trust_lines
 from prony.report.sections.claims import claim_counts, failed_claims
 from prony.report.sections.head import measured_words, warnings
-from prony.report.sections.limits import placed
 from prony.report.sections.rates import rate_answers, rates
 from prony.report.sections.sweeps import sweep_lines
 from prony.report.sections.tls import agreed_in_all
