@@ -184,7 +184,7 @@ def _excess(p_values: Sequence[float]) -> float:
     return max(0.0, *(k / count - value for k, value in enumerate(sorted(p_values), 1)))
 
 
-# --- the whole procedure on trials whose names were drawn again -------------------------------------------
+# --- the differences of one machine -----------------------------------------------------------------------
 
 
 BLOCKS = (5, 10, 15, 20)
