@@ -15,6 +15,7 @@ from types import MappingProxyType
 from prony.diagnosis.conclusion import Diagnosis, DiagnosisKind
 from prony.diagnosis.consumption import Resource
 from prony.diagnosis.evidence import Confidence, Finding
+from prony.reading.findings import Shared
 from prony.reading.groups import Group
 from prony.reading.limits import Alike, alike_diagnoses
 from prony.reading.study import Reading
@@ -225,6 +226,20 @@ def cause_note(finding: Finding, at: str) -> Text:
     parts += [text("Try: {}.", tried)] if advice else []
     parts += [text("To confirm: {}.", meaning.experiment.words)]
     return joined(parts, by=" ")
+
+
+# --- findings of several subjects -------------------------------------------------------------------------
+
+
+def found_words(one: Shared) -> Text:
+    """Return a finding, of several subjects without the figures of one trial."""
+    words = shared_words if len(one.subjects) > 1 else finding_words
+    return words(one.finding, pointer("findings", one.found[0]))
+
+
+def often_words(one: Shared, at: str) -> Text:
+    """Return in how many of their trials it was; empty where they have one. ``at``: where the JSON has it."""
+    return EMPTY if one.of <= 1 else text(" ({} of {} trials)", *figures(one, at, count, "trials", "of"))
 
 
 # --- the limits of each, in a report ----------------------------------------------------------------------

@@ -15,8 +15,8 @@ from prony.reading.cells import coarsest, followed, unknown_pace
 from prony.reading.checks import Calibrations
 from prony.reading.findings import Shared
 from prony.reading.study import Reading
+from prony.report.diagnoses import found_words
 from prony.report.document import Judgement, Tone
-from prony.report.findings import finding_words, shared_words
 from prony.report.forms import TENFOLD, about_percent, count, signed_percent
 from prony.report.sections.head import limited_words
 from prony.report.sections.pace import unknown_at
@@ -153,10 +153,8 @@ def _disturbances(reading: Reading) -> Iterator[Text]:
 
 
 def _disturbance(one: Shared, place: int) -> Text:
-    at, of = pointer("findings", one.found[0]), pointer("shared_findings", place)
-    said = (shared_words if len(one.subjects) > 1 else finding_words)(one.finding, at)
-    trials = Figure(one.trials, count, of + pointer("trials"))
-    return text("{}, in {} of {} trials", said, trials, Figure(one.of, count, of + pointer("of")))
+    numbers = figures(one, pointer("shared_findings", place), count, "trials", "of")
+    return text("{}, in {} of {} trials", found_words(one), *numbers)
 
 
 def _drift(reading: Reading) -> Iterator[Text]:

@@ -15,8 +15,9 @@ from prony.reading.findings import Shared
 from prony.reading.groups import Replies, UnequalReplies, unequal_replies
 from prony.reading.senders import WarmUp
 from prony.reading.study import Reading
+from prony.report.diagnoses import found_words, often_words
 from prony.report.document import Notes, Section
-from prony.report.findings import advice_words, finding_words, shared_words
+from prony.report.findings import advice_words
 from prony.report.forms import count, day, duration, in_metric, signed_percent
 from prony.report.sections.checks import calibration_notes, dependence_notes, order_notes
 from prony.report.sections.pace import evidence_notes, pace_notes, subject_words
@@ -29,7 +30,6 @@ from prony.report.text import (
     Quote,
     Text,
     counted,
-    figures,
     framed,
     joined,
     listed,
@@ -218,25 +218,11 @@ def _finding_notes(reading: Reading) -> Iterator[Text]:
     advised: set[str] = set()
     ran = {cell.name for group in reading.groups for cell in group.cells if cell.total}
     for k, alike in enumerate(reading.shared_findings):
-        at = pointer("findings", alike.found[0])
-        said = (shared_words if len(alike.subjects) > 1 else finding_words)(alike.finding, at)
-        advice = advice_words(alike.finding, at)
+        advice = advice_words(alike.finding, pointer("findings", alike.found[0]))
         added = text(" Advice: {}.", advice) if advice and str(advice) not in advised else EMPTY
         advised.add(str(advice))
-        yield text(
-            "{}: {}{}.{}",
-            _whose(alike, ran),
-            said,
-            _often(alike, pointer("shared_findings", k)),
-            added,
-        )
-
-
-def _often(alike: Shared, at: str) -> Text:
-    if alike.of <= 1:
-        return EMPTY
-    trials, of = figures(alike, at, count, "trials", "of")
-    return text(" ({} of {} trials)", trials, of)
+        often = often_words(alike, pointer("shared_findings", k))
+        yield text("{}: {}{}.{}", _whose(alike, ran), found_words(alike), often, added)
 
 
 def _whose(alike: Shared, ran: Set[str]) -> Text:
