@@ -26,6 +26,7 @@ from prony.model.recording import (
     Recording,
     Specification,
     decode_recording,
+    times_of,
 )
 from prony.model.shapes import Json, decode, encode
 from prony.model.trial import (
@@ -186,17 +187,13 @@ def _read_distribution(columns: Sequence[Any]) -> Distribution | None:
 def _insert_recording(database: sqlite3.Connection, trial_id: int, recording: Recording | None) -> None:
     if recording is None:
         return
-    times = {one.name: getattr(recording.distributions, one.name) for one in fields(Distributions)}
+    times = times_of(recording.distributions)
     rest = encode(replace(recording, distributions=_NO_TIMES, series=(), spec=_shown(recording.spec)))
-    rest["distributions"] = {name: None for name, found in times.items() if found is None}
+    rest["distributions"] = {one.name: None for one in fields(Distributions) if one.name not in times}
     due = [one for one in recording.series if one.scheduled and one.due_ok is not None]
     rest[_DUE_OK] = {str(one.second): one.due_ok for one in due} if recording.is_open else {}
     _insert(database, "recording", [(trial_id, dump(rest))])
-    _insert(
-        database,
-        "distribution",
-        ((trial_id, name, *astuple(found)) for name, found in times.items() if found is not None),
-    )
+    _insert(database, "distribution", ((trial_id, name, *astuple(found)) for name, found in times.items()))
     _insert(
         database,
         "series",
@@ -251,8 +248,8 @@ def _check_histograms(found: Recording) -> None:
     optional = (one for one in (found.tls, found.streams) if one is not None)
     of_groups = (one.distributions for one in found.groups)
     holders = (*found.paths, *found.stages, *found.statuses.values(), *of_groups, *optional)
-    for value in (getattr(holder, one.name) for holder in holders for one in fields(holder)):
-        if isinstance(value, Distribution) and value.histogram is not None:
+    for value in (times for holder in holders for times in times_of(holder).values()):
+        if value.histogram is not None:
             check_histogram(value.histogram)
 
 
