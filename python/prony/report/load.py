@@ -198,10 +198,6 @@ def _lost(raw: RawLatencies | None) -> Iterator[Paragraph]:
     yield Paragraph(words, Tone.WARNING)
 
 
-def _bound_at(at_ns: int) -> Figure:
-    return Figure(at_ns, duration, "/queue/bound_at_ns")
-
-
 def _condition(one: ConditionResult, at: str) -> Paragraph:
     condition = Quote(one.condition.text, at + pointer("condition"))
     value = None if one.value is None else Figure(one.value, in_metric(one.metric), at + pointer("value"))
@@ -417,7 +413,8 @@ def _latency(reading: LoadReading) -> Section:
     bound_at_ns = reading.recording.queue.bound_at_ns
     if bound_at_ns is None:
         return Section("Latency", (Table(columns, rows), notes.notes()))
-    label = text("An open loop until {} into the window, a closed one from then on.", _bound_at(bound_at_ns))
+    bound = Figure(bound_at_ns, duration, "/queue/bound_at_ns")
+    label = text("An open loop until {} into the window, a closed one from then on.", bound)
     return Section("Latency", (Paragraph(label, Tone.WARNING), Table(columns, rows), notes.notes()))
 
 
@@ -735,31 +732,27 @@ def _generator_words(engine: GeneratorName) -> Text:
 def _connection_words(found: Connections) -> Iterator[Text]:
     if found.opened is None:
         return
-    words = text("{} connections opened", Figure(found.opened, count, "/connections/opened"))
+
+    def number(name: str) -> Figure:
+        return Figure(getattr(found, name), count, pointer("connections", name))
+
+    words = text("{} connections opened", number("opened"))
     if found.reconnects is not None:
-        reconnects = Figure(found.reconnects, count, "/connections/reconnects")
-        words = text("{}, {} of them reconnects", words, reconnects)
+        words = text("{}, {} of them reconnects", words, number("reconnects"))
     if found.retried:
-        words = text(
-            "{}, {} requests sent again", words, Figure(found.retried, count, "/connections/retried")
-        )
+        words = text("{}, {} requests sent again", words, number("retried"))
     if found.requests_sent is not None:
-        sent = Figure(found.requests_sent, count, "/connections/requests_sent")
-        words = text("{}; {} requests sent in all, the warm-up included", words, sent)
+        words = text("{}; {} requests sent in all, the warm-up included", words, number("requests_sent"))
     yield words
     if found.added is not None and found.taken_away is not None:
-        yield text(
-            "{} connections added by the stages, {} taken away after their request",
-            *figures(found, "/connections", count, "added", "taken_away"),
-        )
+        moved = number("added"), number("taken_away")
+        yield text("{} connections added by the stages, {} taken away after their request", *moved)
     if found.retired is not None:
-        retired = Figure(found.retired, count, "/connections/retired")
-        yield text("{} connections ended at the limit that was set for them", retired)
+        yield text("{} connections ended at the limit that was set for them", number("retired"))
     if found.by_address:
         yield text("connections by address: {}", joined(_by_address(found.by_address)))
     if found.surplus:
-        surplus = Figure(found.surplus, count, "/connections/surplus")
-        yield text("{} connections brought bytes that no request had asked for", surplus)
+        yield text("{} connections brought bytes that no request had asked for", number("surplus"))
 
 
 def _by_address(opened: Mapping[str, int]) -> Iterator[Text]:
