@@ -7,7 +7,7 @@ most of their time, and else said beside it; so are connections always, which ma
 
 from prony.diagnosis.consumption import Consumption, consumption_of, opened_by_others, outgoing_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.shared import OF_THE_WAITING
 from prony.diagnosis.thread_time import ThreadState
 from prony.units import MILLISECOND_NS
@@ -24,12 +24,10 @@ ASKED_OFTEN = Symptom(
         Experiment("fewer questions", "measure a page that asks once; throughput rises"),
         ASK_ONCE,
     ),
-    Sentence(
-        "for each request it sent {sent:.0f} messages to others (port {port:d}): as many questions, one "
-        "after the other",
-        "for each request it sent many messages to others",
-    ),
-    Traits(cause="how often each request asks others"),
+    "for each request it sent {sent:.0f} messages to others (port {port:d}): as many questions, one "
+    "after the other",
+    shared="for each request it sent many messages to others",
+    traits=Traits(cause="how often each request asks others"),
 )
 """``sent`` for each request, most to ``port``."""
 CONNECTED_OFTEN = Symptom(
@@ -40,10 +38,8 @@ CONNECTED_OFTEN = Symptom(
         Experiment("connections that are kept", "measure with connections that stay open; throughput rises"),
         KEEP_OPEN,
     ),
-    Sentence(
-        "for each request it opened {connects:.1f} connections to others, {opened} in all",
-        "for each request it opened connections to others",
-    ),
+    "for each request it opened {connects:.1f} connections to others, {opened} in all",
+    shared="for each request it opened connections to others",
 )
 """``connects`` for each request, ``opened`` in all: by the whole machine where that is its network."""
 

@@ -7,7 +7,7 @@ database, a slow client. Rules on what it waits for name that first.
 from prony.diagnosis.consumption import Consumption, Resource, consumption_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
 from prony.diagnosis.few_at_a_time import has_few, waits
-from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
 from prony.diagnosis.one_core import full_process
 from prony.diagnosis.shared import OF_THE_WAITING
@@ -32,14 +32,12 @@ ADD_THREADS = Advice(
 SLOTS_BUSY = Symptom(
     "workers and threads busy",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, MORE_THREADS, ADD_THREADS),
-    Sentence(
-        "its {slots:n worker or thread} had requests all the time, each for {held_ns:duration}, and "
-        "others waited, while its CPUs were busy {cpu_share:.0%} of the time: it waits for something "
-        "else{waits:, mostly}",
-        "all its workers and threads had requests, and others waited, while its CPUs were not busy: it "
-        "waits for something else{waits:, mostly}",
-    ),
-    Traits(cause="its number of workers and threads", closely=Closely.WAITS),
+    "its {slots:n worker or thread} had requests all the time, each for {held_ns:duration}, and "
+    "others waited, while its CPUs were busy {cpu_share:.0%} of the time: it waits for something "
+    "else{waits:, mostly}",
+    shared="all its workers and threads had requests, and others waited, while its CPUs were not busy: it "
+    "waits for something else{waits:, mostly}",
+    traits=Traits(cause="its number of workers and threads", closely=Closely.WAITS),
 )
 """All ``slots`` had one of the ``in_flight`` requests, for ``held_ns``; ``cpu_share``: of its CPUs.
     Name ``waits``: what its threads wait for most of their time, if known."""

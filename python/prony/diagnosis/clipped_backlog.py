@@ -4,7 +4,7 @@
 """
 
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom, Traits
 from prony.diagnosis.listen_queue import full_queues, overflowed_queue
 from prony.diagnosis.shared import CONNECT_WAITS, LONGER_QUEUE
 
@@ -14,8 +14,8 @@ RAISE_SOMAXCONN = Advice(
 BACKLOG_CLIPPED = Symptom(
     "backlog clipped",
     Meaning(Bearing.LIMITS, CONNECT_WAITS, LONGER_QUEUE, RAISE_SOMAXCONN),
-    Sentence("it asked for a listen queue of {asked:d}, and the kernel gave {given:d}"),
-    Traits(cause="a listen queue that the kernel cut short"),
+    "it asked for a listen queue of {asked:d}, and the kernel gave {given:d}",
+    traits=Traits(cause="a listen queue that the kernel cut short"),
 )
 """``asked`` for, and ``given``."""
 

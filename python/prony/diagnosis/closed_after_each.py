@@ -7,7 +7,7 @@ Every request then pays for a connect, on both sides, and leaves a socket in TIM
 from prony.analysis.generator import closes_each
 from prony.diagnosis.consumption import Resource, consumption_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Bearing, Concerns, Consequence, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Bearing, Concerns, Consequence, Meaning, Symptom, Traits
 from prony.diagnosis.shared import FULL_CPU, KEEP_ALIVE, KEPT_OPEN
 from prony.units import MICROSECOND_NS
 
@@ -15,22 +15,18 @@ WITH_CONNECTS = Consequence("with connects", "CPU and latency of each request co
 CLOSED_AFTER_EACH = Symptom(
     "closed after each reply",
     Meaning(Bearing.ADDS, WITH_CONNECTS, KEPT_OPEN, KEEP_ALIVE),
-    Sentence(
-        "it closed each connection after one reply: {reconnects:n connect} for {done:n request}",
-        "it closed each connection after one reply: each request pays for a connect",
-    ),
-    Traits(concerns=Concerns.CLIENTS),
+    "it closed each connection after one reply: {reconnects:n connect} for {done:n request}",
+    shared="it closed each connection after one reply: each request pays for a connect",
+    traits=Traits(concerns=Concerns.CLIENTS),
 )
 """``reconnects``, for ``done`` requests."""
 CONNECTS_FILL_CPU = Symptom(
     "connects fill its CPU",
     Meaning(Bearing.LIMITS, WITH_CONNECTS, KEPT_OPEN, KEEP_ALIVE),
-    Sentence(
-        "it closed each connection after one reply: {reconnects:n connect} for {done:n request} of "
-        "{page_cpu_ns:duration} of CPU each, of which a connect is a large part",
-        "it closed each connection after one reply, and connects are a large part of what fills its CPU",
-    ),
-    Traits(cause="the connects that it makes necessary", concerns=Concerns.CLIENTS),
+    "it closed each connection after one reply: {reconnects:n connect} for {done:n request} of "
+    "{page_cpu_ns:duration} of CPU each, of which a connect is a large part",
+    shared="it closed each connection after one reply, and connects are a large part of what fills its CPU",
+    traits=Traits(cause="the connects that it makes necessary", concerns=Concerns.CLIENTS),
 )
 """As before; ``page_cpu_ns``: its CPU time for a valid reply."""
 

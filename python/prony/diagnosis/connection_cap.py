@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from prony.analysis.accept_queue import entrance, starvation
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Concerns, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Concerns, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned, declared_entry
 from prony.diagnosis.shared import FEWER_CONNECTIONS, OF_THE_SERVED
 from prony.model.observation import Sample
@@ -21,11 +21,9 @@ RAISE_CONNECTION_CAP = Advice(
 CONNECTION_CAP = Symptom(
     "connections at a cap",
     Meaning(Bearing.LIMITS, OF_THE_SERVED, FEWER_CONNECTIONS, RAISE_CONNECTION_CAP),
-    Sentence(
-        "it had {cap:n connection} open of {connections}, no more and no fewer, and {waiting} or more "
-        "waited in its listen queue all the time: throughput and latency describe only those it took"
-    ),
-    Traits(cause="its cap of open connections", concerns=Concerns.CLIENTS),
+    "it had {cap:n connection} open of {connections}, no more and no fewer, and {waiting} or more "
+    "waited in its listen queue all the time: throughput and latency describe only those it took",
+    traits=Traits(cause="its cap of open connections", concerns=Concerns.CLIENTS),
 )
 """``cap``: how many it has open at most, of ``connections``; ``waiting``: those in its queue, always."""
 

@@ -7,7 +7,7 @@ control group (psi.rst).
 """
 
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Sentence, Symptom
+from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Symptom
 from prony.diagnosis.knobs import Turned
 
 WITH_TURNS = Consequence("with waits for a turn", "latency contains waits for a turn on its CPUs")
@@ -22,7 +22,7 @@ FEWER_WORKERS = Advice(
 CROWDED = Symptom(
     "more ready than CPUs",
     Meaning(Bearing.ADDS, WITH_TURNS, FEWER_PROCESSES, FEWER_WORKERS),
-    Sentence("{ready:.1f} of its threads ran or were ready to, on average, on {cpus:n CPU}: they took turns"),
+    "{ready:.1f} of its threads ran or were ready to, on average, on {cpus:n CPU}: they took turns",
 )
 """``ready``: how many of its threads ran or could have run, on average, on ``cpus``."""
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Sentence, Symptom
+from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Symptom
 
 WITH_CHECKS = Consequence(
     "with checks of development", "CPU for a request contains checks that production does without"
@@ -20,7 +20,7 @@ TURN_DEBUG_OFF = Advice("turn development mode off", "start it as in production"
 DEBUGGING = Symptom(
     "development mode",
     Meaning(Bearing.ADDS, WITH_CHECKS, NO_DEBUG, TURN_DEBUG_OFF),
-    Sentence("it runs in a mode for development: {sign}"),
+    "it runs in a mode for development: {sign}",
 )
 """Name ``sign``: what shows it."""
 

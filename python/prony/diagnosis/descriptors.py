@@ -7,7 +7,7 @@ import re
 
 from prony.diagnosis.clients import went_without
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.shared import FEWER_CONNECTIONS, OF_THE_SERVED
 
 MORE_DESCRIPTORS = Experiment(
@@ -22,18 +22,16 @@ TAKE_EPOLL = Advice(
 DESCRIPTORS_USED_UP = Symptom(
     "descriptors used up",
     Meaning(Bearing.LIMITS, OF_THE_SERVED, MORE_DESCRIPTORS, RAISE_SERVER_DESCRIPTORS),
-    Sentence("it has no file descriptor left{limit: of}"),
-    Traits(cause="its limit of open files"),
+    "it has no file descriptor left{limit: of}",
+    traits=Traits(cause="its limit of open files"),
 )
 """``used`` of ``limit`` open files, of the process that is nearest to its own."""
 SELECT_FULL = Symptom(
     "select() full",
     Meaning(Bearing.LIMITS, OF_THE_SERVED, FEWER_CONNECTIONS, TAKE_EPOLL),
-    Sentence(
-        "it waits for connections with select(), which knows {select_most} descriptors, and "
-        "{connections:n connection} were open"
-    ),
-    Traits(cause="select()"),
+    "it waits for connections with select(), which knows {select_most} descriptors, and "
+    "{connections:n connection} were open",
+    traits=Traits(cause="select()"),
 )
 """``connections`` at its address at most; select(2) knows 1,024 descriptors."""
 

@@ -5,7 +5,7 @@ which threads sleep: fsync, fdatasync, pread and pwrite.
 """
 
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
 from prony.diagnosis.shared import OF_THE_WAITING
 from prony.diagnosis.thread_time import ThreadState, thread_time
@@ -21,11 +21,9 @@ LOG_LATER = Advice(
 DISK_WAITED = Symptom(
     "waited for the disk",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, NO_LOG, LOG_LATER),
-    Sentence(
-        "its threads waited for the disk for {share:.0%} of their time, most of what they did at all",
-        "its threads mostly waited for the disk",
-    ),
-    Traits(cause="the disk", closely=Closely.WAITS),
+    "its threads waited for the disk for {share:.0%} of their time, most of what they did at all",
+    shared="its threads mostly waited for the disk",
+    traits=Traits(cause="the disk", closely=Closely.WAITS),
 )
 """``share``: of its threads' time."""
 

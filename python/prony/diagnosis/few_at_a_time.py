@@ -19,7 +19,7 @@ from prony.diagnosis.consumption import (
     pool_of,
 )
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Closely, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.one_core import full_process
 from prony.diagnosis.shared import NO_LOCK, OF_THE_WAITING, RAISE_POOL
 from prony.diagnosis.thread_time import ThreadState, thread_time
@@ -71,105 +71,86 @@ _HOW_MANY = (
 LOOP_BLOCKED = Symptom(
     "event loop blocked",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, NO_BLOCKING, AWAIT),
-    Sentence(
-        _HOW_MANY + "{waits:; it waits for}",
-        "it worked on one request at a time in each process{waits:; it waits for}",
-    ),
-    Traits(cause="its event loop, or its only thread, which a call blocks", closely=Closely.WAITS),
+    _HOW_MANY + "{waits:; it waits for}",
+    shared="it worked on one request at a time in each process{waits:; it waits for}",
+    traits=Traits(cause="its event loop, or its only thread, which a call blocks", closely=Closely.WAITS),
 )
 """``at_a_time`` of ``in_flight`` requests, by ``alone_ns``; ``cpu_share``: of its CPUs. Name ``waits``: what
 the loop waits for, if known."""
 POOL_THREADS = Symptom(
     "pool of threads used up",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, MORE_AT_A_TIME, MORE_POOL_THREADS),
-    Sentence(
-        _HOW_MANY + "; as many threads were in a call{waits:, mostly of}, and the rest waited for a thread",
-        "it worked on as many requests at a time as threads were in a call, for which the rest waited",
-    ),
-    Traits(cause="its pool of threads", closely=Closely.WAITS),
+    _HOW_MANY + "; as many threads were in a call{waits:, mostly of}, and the rest waited for a thread",
+    shared="it worked on as many requests at a time as threads were in a call, for which the rest waited",
+    traits=Traits(cause="its pool of threads", closely=Closely.WAITS),
 )
 """As before. Name ``waits``: what they waited for."""
 PACED = Symptom(
     "let through at a rate",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, SLOWER, LET_MORE_THROUGH),
-    Sentence(
-        _HOW_MANY + "; but where requests are four times as far apart each takes {spaced_ns:duration}",
-        "it answered so many requests a second, and each at once where they are far apart",
-    ),
-    Traits(cause="a limit on its rate, or work that it does after each reply"),
+    _HOW_MANY + "; but where requests are four times as far apart each takes {spaced_ns:duration}",
+    shared="it answered so many requests a second, and each at once where they are far apart",
+    traits=Traits(cause="a limit on its rate, or work that it does after each reply"),
 )
 """As before; ``spaced_ns``: for a request of those that are far apart."""
 POOL_SMALL = Symptom(
     "pool of connections used up",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, MORE_AT_A_TIME, RAISE_POOL),
-    Sentence(
-        _HOW_MANY + "; it has {connections:n connection} to others (port {port:d}), and the rest waited",
-        "it worked on as many requests at a time as it has connections to others, for which the rest waited",
-    ),
-    Traits(cause="its pool of connections to others", closely=Closely.WAITS),
+    _HOW_MANY + "; it has {connections:n connection} to others (port {port:d}), and the rest waited",
+    shared="it worked on as many requests at a time as it has connections to others, for which the rest "
+    "waited",
+    traits=Traits(cause="its pool of connections to others", closely=Closely.WAITS),
 )
 """As before, with its ``connections`` to others; ``port``: of the busiest peer."""
 ONE_AT_A_TIME = Symptom(
     "one request at a time",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, NO_LOCK, LET_GO_SOONER),
-    Sentence(
-        _HOW_MANY + "{waits:; the rest waited for}",
-        "it worked on one request at a time{waits:; the rest waited for}",
-    ),
-    Traits(cause="a lock, or a pool of one", closely=Closely.WAITS),
+    _HOW_MANY + "{waits:; the rest waited for}",
+    shared="it worked on one request at a time{waits:; the rest waited for}",
+    traits=Traits(cause="a lock, or a pool of one", closely=Closely.WAITS),
 )
 """As before. Name ``waits``: for what, if its threads show it."""
 LOCK_POLLED = Symptom(
     "a lock that is polled",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, NO_LOCK, ONE_WRITER),
-    Sentence(
-        _HOW_MANY + "; the rest slept between tries, {slept:.0%} of their time, as writers of SQLite do",
-        "it worked on few requests at a time; the rest slept between tries, as writers of SQLite do",
-    ),
-    Traits(cause="a lock for which the others sleep and try again, such as a single writer's"),
+    _HOW_MANY + "; the rest slept between tries, {slept:.0%} of their time, as writers of SQLite do",
+    shared="it worked on few requests at a time; the rest slept between tries, as writers of SQLite do",
+    traits=Traits(cause="a lock for which the others sleep and try again, such as a single writer's"),
 )
 """As before; ``slept``: the share of its threads' time."""
 PEER_FULL = Symptom(
     "what it asks works on few",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, QUICKER_PEER, LOOK_AT_PEER),
-    Sentence(
-        "replies were due on {due:.0f} connections to others (port {port:d}), which worked on "
-        "{at_a_time:.1f} at a time, by the {alone_ns:duration} that a request takes alone",
-        "replies were due on more connections to others than these worked on at a time",
-    ),
-    Traits(cause="what it asks of others, where requests wait for one another", closely=Closely.WAITS),
+    "replies were due on {due:.0f} connections to others (port {port:d}), which worked on "
+    "{at_a_time:.1f} at a time, by the {alone_ns:duration} that a request takes alone",
+    shared="replies were due on more connections to others than these worked on at a time",
+    traits=Traits(cause="what it asks of others, where requests wait for one another", closely=Closely.WAITS),
 )
 """As before; replies were due on ``due`` connections to ``port``."""
 PEER_COMPUTES = Symptom(
     "what it asks uses its CPU",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, QUICKER_PEER, CHEAPER_QUESTIONS),
-    Sentence(
-        "{role} computed for it on {cores:.1f} CPUs of this machine all the time, {cpu_ns:duration} for each "
-        "request; its own CPUs were busy {cpu_share:.0%}",
-        "what it asks computed for it all the time",
-    ),
-    Traits(cause="the CPU of what it asks", closely=Closely.WAITS),
+    "{role} computed for it on {cores:.1f} CPUs of this machine all the time, {cpu_ns:duration} for each "
+    "request; its own CPUs were busy {cpu_share:.0%}",
+    shared="what it asks computed for it all the time",
+    traits=Traits(cause="the CPU of what it asks", closely=Closely.WAITS),
 )
 """``cores``: of what it asks, ``cpu_ns`` for each request; name ``role``: its role."""
 PEER_CONNECTS = Symptom(
     "connecting uses the CPU of what it asks",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, QUICKER_PEER, KEEP_OPEN),
-    Sentence(
-        "for each request {connects:.1f} connections to others were opened, and {role} computed for it on "
-        "{cores:.1f} CPUs of this machine all the time, {cpu_ns:duration} for each request",
-        "for each request it opened connections to others, which computed all the time",
-    ),
-    Traits(cause="the connections that it opens for each request", closely=Closely.WAITS),
+    "for each request {connects:.1f} connections to others were opened, and {role} computed for it on "
+    "{cores:.1f} CPUs of this machine all the time, {cpu_ns:duration} for each request",
+    shared="for each request it opened connections to others, which computed all the time",
+    traits=Traits(cause="the connections that it opens for each request", closely=Closely.WAITS),
 )
 """As before; ``connects`` for each request."""
 FEW_AT_A_TIME = Symptom(
     "few requests at a time",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, MORE_AT_A_TIME, SHARE_LESS),
-    Sentence(
-        _HOW_MANY + "; the rest waited for what they share",
-        "it worked on few of the open requests at a time; the rest waited for what they share",
-    ),
-    Traits(cause="what its requests share: its threads, a pool or a lock", closely=Closely.WAITS),
+    _HOW_MANY + "; the rest waited for what they share",
+    shared="it worked on few of the open requests at a time; the rest waited for what they share",
+    traits=Traits(cause="what its requests share: its threads, a pool or a lock", closely=Closely.WAITS),
 )
 """As before."""
 

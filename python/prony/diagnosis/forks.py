@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from prony.diagnosis.evidence import SERVER_ROLES, Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Sentence, Symptom
+from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Symptom
 from prony.diagnosis.thread_time import ThreadState, thread_time
 from prony.model.observation import Sample
 from prony.units import seconds
@@ -25,7 +25,8 @@ KEEP_PROGRAMS = Advice(
 FORKED_FOR_EACH = Symptom(
     "a program for each request",
     Meaning(Bearing.ADDS, WITH_A_PROGRAM, NO_PROGRAM, KEEP_PROGRAMS),
-    Sentence("it started {forks:n process} for {done:n request}", "it started a process for each request"),
+    "it started {forks:n process} for {done:n request}",
+    shared="it started a process for each request",
 )
 """``forks`` for ``done`` requests."""
 

@@ -6,16 +6,7 @@
 from prony.analysis.rates import keeps_rate
 from prony.diagnosis.clients import ENDED
 from prony.diagnosis.evidence import Affected, Confidence, Evidence, Finding
-from prony.diagnosis.kinds import (
-    SAID_BY_THE_LIMIT,
-    Advice,
-    Bearing,
-    Consequence,
-    Experiment,
-    Meaning,
-    Symptom,
-    Traits,
-)
+from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Symptom, Traits
 from prony.model.limit import Limit, Limited, LimitKind
 from prony.model.recording import Recording
 
@@ -47,7 +38,7 @@ ADD_GENERATOR_THREADS = Advice(
 def _limit(name: str, kind: LimitKind, advice: Advice) -> Symptom:
     """Return the kind of finding that says what the generator's own limit of this kind says."""
     meaning = Meaning(Bearing.LIMITS, AT_LEAST, STRONGER_GENERATOR, advice)
-    return Symptom(name, meaning, SAID_BY_THE_LIMIT, Traits(limit=kind, cause="the generator"))
+    return Symptom(name, meaning, traits=Traits(limit=kind, cause="the generator"))
 
 
 GENERATOR_AT_LIMIT = _limit("generator's limit of requests in flight", LimitKind.IN_FLIGHT, RAISE_CONNECTIONS)

@@ -5,18 +5,16 @@
 
 from prony.analysis.resources import Turnover, turnover
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom
 from prony.diagnosis.shared import CHANGING, LONGER_WARM_UP
 
 WARM_UP_LONGER = Advice("warm up longer", "use a longer warm-up, or start the pool at its full size")
 POOL_GREW = Symptom(
     "pool grew",
     Meaning(Bearing.ADDS, CHANGING, LONGER_WARM_UP, WARM_UP_LONGER),
-    Sentence(
-        "{more} more processes of the role {role} ran at the end of the window than at its beginning: the"
-        " pool was still growing",
-        "its pool of processes was still growing within the window",
-    ),
+    "{more} more processes of the role {role} ran at the end of the window than at its beginning: the"
+    " pool was still growing",
+    shared="its pool of processes was still growing within the window",
 )
 """``more`` processes of the name ``role`` at the window's end than at its beginning."""
 

@@ -4,18 +4,16 @@
 """
 
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom, Traits
 from prony.diagnosis.shared import OF_BOTH, QUIET_MACHINE
 
 COOL = Advice("cool it", "cool the machine, or limit its CPU frequency to one that it can hold")
 HEAT = Symptom(
     "slowed down for heat",
     Meaning(Bearing.ADDS, OF_BOTH, QUIET_MACHINE, COOL),
-    Sentence(
-        "CPUs of this machine were hot and slowed down: compare only within a block ({times:n time})",
-        "CPUs of this machine were hot and slowed down: compare only within a block",
-    ),
-    Traits(of_machine=True),
+    "CPUs of this machine were hot and slowed down: compare only within a block ({times:n time})",
+    shared="CPUs of this machine were hot and slowed down: compare only within a block",
+    traits=Traits(of_machine=True),
 )
 """``times``."""
 

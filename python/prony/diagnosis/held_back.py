@@ -10,17 +10,7 @@ from collections.abc import Mapping
 from prony.analysis.latency import Times, read_distribution
 from prony.diagnosis.consumption import Resource, consumption_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import (
-    Advice,
-    Bearing,
-    Closely,
-    Consequence,
-    Experiment,
-    Meaning,
-    Sentence,
-    Symptom,
-    Traits,
-)
+from prony.diagnosis.kinds import Advice, Bearing, Closely, Consequence, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
 from prony.diagnosis.one_core import full_process
 from prony.model.recording import Distribution
@@ -38,13 +28,11 @@ SEND_AT_ONCE = Advice(
 REPLIES_HELD_BACK = Symptom(
     "replies held back",
     Meaning(Bearing.LIMITS_IDLE, WITH_A_DELAY, NO_DELAY, SEND_AT_ONCE),
-    Sentence(
-        "{share:.0%} of the replies took the {delay_ns:duration} of a delayed acknowledgement: it writes "
-        "them in parts, and the kernel holds back the later ones (Nagle)",
-        "replies took the time of a delayed acknowledgement: it writes them in parts, and the kernel "
-        "holds back the later ones (Nagle)",
-    ),
-    Traits(cause="replies that are held back", closely=Closely.WAITS),
+    "{share:.0%} of the replies took the {delay_ns:duration} of a delayed acknowledgement: it writes "
+    "them in parts, and the kernel holds back the later ones (Nagle)",
+    shared="replies took the time of a delayed acknowledgement: it writes them in parts, and the kernel "
+    "holds back the later ones (Nagle)",
+    traits=Traits(cause="replies that are held back", closely=Closely.WAITS),
 )
 """``share``: of the replies, those that came after the time of a delayed acknowledgement,
     ``delay_ns``."""

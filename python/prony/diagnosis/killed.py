@@ -6,7 +6,7 @@
 import re
 
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Bearing, Consequence, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Bearing, Consequence, Meaning, Symptom, Traits
 from prony.diagnosis.shared import MORE_MEMORY, RAISE_MEMORY
 from prony.errors import OUT_OF_MEMORY, FailureStage
 from prony.model.trial import Failed, Invalid, Ok
@@ -17,15 +17,15 @@ OF_SUCCESSES = Consequence(
 KILLED_FOR_MEMORY = Symptom(
     "killed for memory",
     Meaning(Bearing.LIMITS, OF_SUCCESSES, MORE_MEMORY, RAISE_MEMORY),
-    Sentence("{kills} of its processes were killed for exceeding the memory limit"),
-    Traits(cause="its memory limit"),
+    "{kills} of its processes were killed for exceeding the memory limit",
+    traits=Traits(cause="its memory limit"),
 )
 """``kills``: processes."""
 ENDED_UNDER_LOAD = Symptom(
     "ended under load",
     Meaning(Bearing.LIMITS, OF_SUCCESSES, MORE_MEMORY),
-    Sentence("it ended during the load: {reason}"),
-    Traits(cause="its own end"),
+    "it ended during the load: {reason}",
+    traits=Traits(cause="its own end"),
 )
 """Name ``reason``: how it ended."""
 

@@ -114,10 +114,6 @@ class Sentence:
     shared: str = ""
 
 
-SAID_BY_THE_LIMIT = Sentence("")
-"""The generator's limit has the words, which a load without a study needs too."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
     """What is special about a kind of finding.
@@ -153,10 +149,14 @@ class Symptom(_Name):
     sentence: Sentence
     traits: Traits
 
-    def __new__(cls, name: str, meaning: Meaning, sentence: Sentence, traits: Traits = _PLAIN) -> Self:
-        """Return the kind of this name."""
+    def __new__(
+        cls, name: str, meaning: Meaning, full: str = "", *, shared: str = "", traits: Traits = _PLAIN
+    ) -> Self:
+        """Return the kind of this name. ``full``, ``shared``: as of a Sentence; a limit of the generator has
+        its words elsewhere, as a load without a study needs them too.
+        """
         made = super().__new__(cls, name)
-        made.meaning, made.sentence, made.traits = meaning, sentence, traits
+        made.meaning, made.sentence, made.traits = meaning, Sentence(full, shared), traits
         return made
 
     @property

@@ -20,7 +20,7 @@ from prony.analysis.accept_queue import (
 from prony.analysis.generator import closes_each
 from prony.diagnosis.consumption import opened_by_others
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
 from prony.diagnosis.shared import CONNECT_WAITS, LONGER_QUEUE
 from prony.model.address import AddressKind
@@ -34,30 +34,24 @@ RAISE_BACKLOG = Advice(
 QUEUE_OVERFLOWED = Symptom(
     "listen queue overflowed",
     Meaning(Bearing.LIMITS, CONNECT_WAITS, LONGER_QUEUE, RAISE_BACKLOG),
-    Sentence(
-        "{overflows:n connection} arrived when the listen queue{limit: of}{process: of the} was full: "
-        "their clients wait {retries}{without_reply:unanswered}"
-    ),
-    Traits(cause="a full listen queue", turned_away="overflows"),
+    "{overflows:n connection} arrived when the listen queue{limit: of}{process: of the} was full: "
+    "their clients wait {retries}{without_reply:unanswered}",
+    traits=Traits(cause="a full listen queue", turned_away="overflows"),
 )
 """``overflows``: connections; ``limit`` of the queue, and the name ``process`` that has it, if known;
     ``without_reply``: connections that it turned away again and again, where there are any."""
 SOME_QUEUE_OVERFLOWED = Symptom(
     "a listen queue overflowed",
     Meaning(Bearing.ADDS, CONNECT_WAITS, LONGER_QUEUE, RAISE_BACKLOG),
-    Sentence(
-        "{overflows:n connection} on this machine arrived when a listen queue was full, perhaps this "
-        "server's{limit: of}{process: of the}: their clients wait {retries}"
-    ),
+    "{overflows:n connection} on this machine arrived when a listen queue was full, perhaps this "
+    "server's{limit: of}{process: of the}: their clients wait {retries}",
 )
 """As before, but the queue may have been another server's."""
 QUEUE_FULL = Symptom(
     "listen queue full",
     Meaning(Bearing.ADDS, CONNECT_WAITS, LONGER_QUEUE, RAISE_BACKLOG),
-    Sentence(
-        "the listen queue{process: of the} was full: {longest:n connection} at a limit of {limit}, the "
-        "next one would have been dropped"
-    ),
+    "the listen queue{process: of the} was full: {longest:n connection} at a limit of {limit}, the "
+    "next one would have been dropped",
 )
 """``longest`` at a ``limit``, of the name ``process``."""
 

@@ -6,7 +6,7 @@ Such a trial does not count (`analysis.validity`); what its server did is then n
 
 from prony.analysis.validity import off_little
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Symptom, Traits
 
 OF_NOTHING = Consequence("of nothing", "none of its figures counts")
 OTHER_GENERATOR = Experiment(
@@ -18,13 +18,11 @@ CROSS_CHECK = Advice(
 FIGURES_CONTRADICT = Symptom(
     "figures that contradict each other",
     Meaning(Bearing.LIMITS, OF_NOTHING, OTHER_GENERATOR, CROSS_CHECK),
-    Sentence(
-        "requests in flight differ by {off:.0%} from rate times latency (Little's law): the generator's "
-        "figures cannot all be true",
-        "requests in flight are not rate times latency (Little's law): the generator's figures cannot all"
-        " be true",
-    ),
-    Traits(cause="a generator whose figures contradict each other", of_machine=True),
+    "requests in flight differ by {off:.0%} from rate times latency (Little's law): the generator's "
+    "figures cannot all be true",
+    shared="requests in flight are not rate times latency (Little's law): the generator's figures cannot all"
+    " be true",
+    traits=Traits(cause="a generator whose figures contradict each other", of_machine=True),
 )
 """``off``: by which share requests in flight differ from rate times latency."""
 

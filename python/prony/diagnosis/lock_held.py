@@ -8,7 +8,7 @@ one lock too, so all slots must have requests.
 from prony.diagnosis.busy_slots import slots_busy
 from prony.diagnosis.consumption import consumption_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Closely, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Closely, Meaning, Symptom, Traits
 from prony.diagnosis.shared import NO_LOCK, OF_THE_WAITING
 
 SHORTEN_LOCK = Advice(
@@ -17,12 +17,10 @@ SHORTEN_LOCK = Advice(
 LOCK_HELD = Symptom(
     "a lock that all want",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_WAITING, NO_LOCK, SHORTEN_LOCK),
-    Sentence(
-        "its {slots:n worker or thread} had requests, and others waited, while {same_share:.0%} of the "
-        "time of its threads went to one lock",
-        "all its workers and threads had requests, and most of them waited for one lock",
-    ),
-    Traits(cause="a lock", closely=Closely.WAITS),
+    "its {slots:n worker or thread} had requests, and others waited, while {same_share:.0%} of the "
+    "time of its threads went to one lock",
+    shared="all its workers and threads had requests, and most of them waited for one lock",
+    traits=Traits(cause="a lock", closely=Closely.WAITS),
 )
 """As workers and threads busy; ``same_share``: of the looks at waiting threads, those at one lock."""
 

@@ -8,7 +8,7 @@ regression coefficient based on Kendall's tau", JASA 63 (1968): the median of sl
 from itertools import pairwise
 
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom
+from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Symptom
 from prony.diagnosis.shared import CHANGING
 from prony.model.recording import Recording
 from prony.units import KIB, MIB
@@ -20,11 +20,9 @@ FIND_LEAK = Advice(
 MEMORY_GREW = Symptom(
     "memory grew",
     Meaning(Bearing.ADDS, CHANGING, LONGER_RUN, FIND_LEAK),
-    Sentence(
-        "its memory grew by {grown_bytes:bytes} from {first_bytes:bytes} on, {per_request_bytes:bytes} a "
-        "request, all through the window",
-        "its memory grew with its requests, all through the window",
-    ),
+    "its memory grew by {grown_bytes:bytes} from {first_bytes:bytes} on, {per_request_bytes:bytes} a "
+    "request, all through the window",
+    shared="its memory grew with its requests, all through the window",
 )
 """``grown_bytes`` from ``first_bytes`` on, ``per_request_bytes``."""
 

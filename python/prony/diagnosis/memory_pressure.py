@@ -6,24 +6,23 @@ reports it, else of the machine.
 
 from prony.diagnosis.clients import carried_its_rate
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Bearing, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Bearing, Meaning, Symptom, Traits
 from prony.diagnosis.shared import MORE_MEMORY, OF_BOTH, OF_THE_LIMIT, QUIET_MACHINE, RAISE_MEMORY
 
 WAITED_FOR_MEMORY = Symptom(
     "waited for memory",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_LIMIT, MORE_MEMORY, RAISE_MEMORY),
-    Sentence("it waited for memory in {share:.0%} of the time", "it waited for memory"),
-    Traits(cause="memory", steps_back=True),
+    "it waited for memory in {share:.0%} of the time",
+    shared="it waited for memory",
+    traits=Traits(cause="memory", steps_back=True),
 )
 """``share``: of the window."""
 MACHINE_WAITED_FOR_MEMORY = Symptom(
     "machine waited for memory",
     Meaning(Bearing.ADDS, OF_BOTH, QUIET_MACHINE, RAISE_MEMORY),
-    Sentence(
-        "programs on this machine waited for memory in {share:.0%} of the time",
-        "programs on this machine waited for memory",
-    ),
-    Traits(of_machine=True),
+    "programs on this machine waited for memory in {share:.0%} of the time",
+    shared="programs on this machine waited for memory",
+    traits=Traits(of_machine=True),
 )
 """``share``: of the window; other programs may have waited."""
 

@@ -6,7 +6,7 @@ so this is never more than possible.
 """
 
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom
+from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Symptom
 from prony.diagnosis.shared import OF_BOTH
 
 PINNED_MEMORY = Experiment(
@@ -18,11 +18,9 @@ PIN_MEMORY = Advice(
 PAGES_MOVED = Symptom(
     "memory changed its form",
     Meaning(Bearing.ADDS, OF_BOTH, PINNED_MEMORY, PIN_MEMORY),
-    Sentence(
-        "memory of this machine changed its form within the window: {huge_pages:n huge page} came or "
-        "went, {migrated:n page} went to another node",
-        "memory of this machine changed its form within the window",
-    ),
+    "memory of this machine changed its form within the window: {huge_pages:n huge page} came or "
+    "went, {migrated:n page} went to another node",
+    shared="memory of this machine changed its form within the window",
 )
 """``huge_pages`` that came or went, ``migrated`` pages that went to another node, on the machine."""
 

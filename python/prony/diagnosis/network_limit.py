@@ -6,29 +6,25 @@ of a CPU was full (net.core.netdev_max_backlog).
 
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom, Traits
 from prony.diagnosis.shared import OF_THE_LIMIT, QUIET_MACHINE
 
 RAISE_NETDEV_BACKLOG = Advice("raise the queue of packets", "raise net.core.netdev_max_backlog")
 PACKETS_DROPPED = Symptom(
     "packets dropped",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_LIMIT, QUIET_MACHINE, RAISE_NETDEV_BACKLOG),
-    Sentence(
-        "the kernel's packet processing may have been the limit: it dropped {dropped:n packet}",
-        "the kernel's packet processing may have been the limit",
-    ),
-    Traits(cause="the kernel's packet processing"),
+    "the kernel's packet processing may have been the limit: it dropped {dropped:n packet}",
+    shared="the kernel's packet processing may have been the limit",
+    traits=Traits(cause="the kernel's packet processing"),
 )
 """``dropped`` packets, ``softirq_share``: of the window, of the CPU that did most of this work."""
 KERNEL_BUSY = Symptom(
     "kernel busy with packets",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_LIMIT, QUIET_MACHINE),
-    Sentence(
-        "the kernel's packet processing may have been the limit: one CPU did nothing else for "
-        "{softirq_share:.0%} of the time",
-        "the kernel's packet processing may have been the limit",
-    ),
-    Traits(cause="the kernel's packet processing"),
+    "the kernel's packet processing may have been the limit: one CPU did nothing else for "
+    "{softirq_share:.0%} of the time",
+    shared="the kernel's packet processing may have been the limit",
+    traits=Traits(cause="the kernel's packet processing"),
 )
 """As before."""
 

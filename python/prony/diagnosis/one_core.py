@@ -10,17 +10,7 @@ from prony.analysis.resources import ProcessThreads, busiest_process, cpu_share
 from prony.diagnosis.clients import each_had_a_core, in_flight
 from prony.diagnosis.consumption import capacity_of, fills_one_core
 from prony.diagnosis.evidence import SERVER_ROLES, Confidence, Evidence, Finding
-from prony.diagnosis.kinds import (
-    Advice,
-    Bearing,
-    Closely,
-    Consequence,
-    Experiment,
-    Meaning,
-    Sentence,
-    Symptom,
-    Traits,
-)
+from prony.diagnosis.kinds import Advice, Bearing, Closely, Consequence, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
 from prony.diagnosis.uneven_workers import is_uneven
 from prony.model.observation import Sample
@@ -33,21 +23,16 @@ ADD_PROCESSES = Advice("add processes", "add processes, not threads", turned=(Tu
 ONE_THREAD_FULL = Symptom(
     "one thread full",
     Meaning(Bearing.LIMITS_IDLE, OF_SOME_CPUS, MORE_PROCESSES, ADD_PROCESSES),
-    Sentence(
-        "one process{process: of the} filled one core with one thread, while others of its {cpus} CPUs "
-        "were free"
-    ),
-    Traits(cause="one core", closely=Closely.ONE_CORE),
+    "one process{process: of the} filled one core with one thread, while others of its {cpus} CPUs were free",
+    traits=Traits(cause="one core", closely=Closely.ONE_CORE),
 )
 """``cores``: of the busiest process, ``busiest_thread``: the share of one, ``cpus``: the server's."""
 ONE_CORE_FULL = Symptom(
     "one core full",
     Meaning(Bearing.LIMITS_IDLE, OF_SOME_CPUS, MORE_PROCESSES, ADD_PROCESSES),
-    Sentence(
-        "one process{process: of the} filled one core with {threads} threads that took turns, while "
-        "others of its {cpus} CPUs were free"
-    ),
-    Traits(cause="one core", closely=Closely.ONE_CORE),
+    "one process{process: of the} filled one core with {threads} threads that took turns, while "
+    "others of its {cpus} CPUs were free",
+    traits=Traits(cause="one core", closely=Closely.ONE_CORE),
 )
 """As before, ``threads``: how many threads took turns."""
 

@@ -7,7 +7,7 @@ Beside the generator they limit no server by themselves: whether they kept it wa
 from prony.analysis.missing import Missing
 from prony.analysis.validity import counted_apart, load_beside_generator, other_load
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Closely, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Closely, Meaning, Symptom, Traits
 from prony.diagnosis.shared import OF_BOTH, QUIET_MACHINE
 from prony.model.trial import Trial
 
@@ -15,20 +15,17 @@ END_OTHERS = Advice("end other programs", "stop the other programs, and repeat t
 OTHERS_RAN = Symptom(
     "other programs ran",
     Meaning(Bearing.LIMITS_IDLE, OF_BOTH, QUIET_MACHINE, END_OTHERS),
-    Sentence(
-        "other programs ran on its CPUs, for {share:.0%} of their time", "other programs ran on its CPUs"
-    ),
-    Traits(cause="other programs", closely=Closely.OTHERS, least_share=0.2, of_machine=True),
+    "other programs ran on its CPUs, for {share:.0%} of their time",
+    shared="other programs ran on its CPUs",
+    traits=Traits(cause="other programs", closely=Closely.OTHERS, least_share=0.2, of_machine=True),
 )
 """``share``: of the time of the server's CPUs; of all of the trial's, where nobody counted them apart."""
 OTHERS_RAN_BESIDE_GENERATOR = Symptom(
     "other programs ran beside the generator",
     Meaning(Bearing.ADDS, OF_BOTH, QUIET_MACHINE, END_OTHERS),
-    Sentence(
-        "other programs ran on the generator's CPUs, for {share:.0%} of the time of the trial's CPUs",
-        "other programs ran on the generator's CPUs",
-    ),
-    Traits(of_machine=True),
+    "other programs ran on the generator's CPUs, for {share:.0%} of the time of the trial's CPUs",
+    shared="other programs ran on the generator's CPUs",
+    traits=Traits(of_machine=True),
 )
 """``share``: of the time of the trial's CPUs; on those that the generator has alone."""
 

@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from prony.diagnosis.clients import slow_share
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Sentence, Symptom
+from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Symptom
 from prony.model.recording import Recording, Second
 from prony.units import seconds
 
@@ -23,10 +23,8 @@ ASK_FOR_LESS = Advice("ask for less", "ask for a rate that it can do, or compare
 OVERLOADED = Symptom(
     "more was asked than it can do",
     Meaning(Bearing.ADDS, OF_A_QUEUE, LOWER_RATE, ASK_FOR_LESS),
-    Sentence(
-        "{asked_per_s:rate} were asked for, and it did {done_per_s:rate}: the queue grew to {owed:n request}",
-        "more was asked for than it can do: its queue grew all the time",
-    ),
+    "{asked_per_s:rate} were asked for, and it did {done_per_s:rate}: the queue grew to {owed:n request}",
+    shared="more was asked for than it can do: its queue grew all the time",
 )
 """``asked_per_s``, ``done_per_s``, and how many requests it ``owed`` at the end."""
 

@@ -6,7 +6,7 @@ The page was never made; what was measured is how quickly a request is refused.
 
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom
 from prony.diagnosis.shared import OF_ERRORS, RIGHT_REPLIES
 
 CHANGE_REQUEST = Advice(
@@ -16,7 +16,7 @@ CHANGE_REQUEST = Advice(
 REFUSED = Symptom(
     "requests refused",
     Meaning(Bearing.ADDS, OF_ERRORS, RIGHT_REPLIES, CHANGE_REQUEST),
-    Sentence("it refused {refused:n request} of {done} as they were sent, most with status {status:d}"),
+    "it refused {refused:n request} of {done} as they were sent, most with status {status:d}",
 )
 """``refused`` of ``done`` replies, most of them with ``status``."""
 

@@ -8,7 +8,7 @@ from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.resources import Turnover, turnover
 from prony.diagnosis.clients import carried_its_rate, lost_requests
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
 from prony.diagnosis.shared import CHANGING
 from prony.model.recording import Recording
@@ -26,18 +26,16 @@ READ_LOG = Advice("read its log", "read its log")
 RESTARTED = Symptom(
     "restarted",
     Meaning(Bearing.LIMITS_IDLE, CHANGING, LONGER_LIVES, READ_LOG_FOR_LIMITS),
-    Sentence(
-        "a {role} was restarted {restarts:times} within the window: what it worked on may be lost",
-        "a {role} was restarted within the window: what it worked on may be lost",
-    ),
-    Traits(cause="workers that are replaced", steps_back=True),
+    "a {role} was restarted {restarts:times} within the window: what it worked on may be lost",
+    shared="a {role} was restarted within the window: what it worked on may be lost",
+    traits=Traits(cause="workers that are replaced", steps_back=True),
 )
 """``restarts`` of processes of the name ``role``."""
 LOST = Symptom(
     "lost",
     Meaning(Bearing.LIMITS_IDLE, CHANGING, LONGER_LIVES, READ_LOG),
-    Sentence("{ended:n process} of the role {role} ended within the window without a replacement"),
-    Traits(cause="workers that ended"),
+    "{ended:n process} of the role {role} ended within the window without a replacement",
+    traits=Traits(cause="workers that ended"),
 )
 """``ended``: processes of the name ``role`` that nothing replaced."""
 

@@ -10,7 +10,7 @@ from prony.analysis.generator import NEARLY_ALL_PORTS, own_waiting, server_lacke
 from prony.diagnosis.clients import went_without
 from prony.diagnosis.earlier_trials import earlier_trials
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
 from prony.diagnosis.shared import OF_ERRORS
 
@@ -25,11 +25,9 @@ KEEP_CONNECTIONS = Advice(
 SERVER_WITHOUT_PORTS = Symptom(
     "server without ports",
     Meaning(Bearing.LIMITS, OF_ERRORS, MORE_PORTS, KEEP_CONNECTIONS),
-    Sentence(
-        "it ran out of ports for its own connections to others{process:, those of the}: {waiting:n "
-        "socket} in TIME_WAIT"
-    ),
-    Traits(cause="its ports"),
+    "it ran out of ports for its own connections to others{process:, those of the}: {waiting:n "
+    "socket} in TIME_WAIT",
+    traits=Traits(cause="its ports"),
 )
 """``ports`` of its network, ``waiting``: sockets in TIME_WAIT at the window's end; the name ``process``,
     where it is not the server that lacked them."""

@@ -7,16 +7,14 @@ nobody reads any more, and wait until they give up.
 
 from prony.diagnosis.clients import slow_share
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Bearing, Concerns, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Bearing, Concerns, Meaning, Symptom, Traits
 from prony.diagnosis.shared import KEEP_ALIVE, KEPT_OPEN, OF_THE_SERVED
 
 SILENT_AFTER_ONE = Symptom(
     "silent after one reply",
     Meaning(Bearing.LIMITS, OF_THE_SERVED, KEPT_OPEN, KEEP_ALIVE),
-    Sentence(
-        "no connection was answered a second time, and none was closed: {waited:n request} waited in vain"
-    ),
-    Traits(cause="connections that it leaves after one reply", concerns=Concerns.CLIENTS),
+    "no connection was answered a second time, and none was closed: {waited:n request} waited in vain",
+    traits=Traits(cause="connections that it leaves after one reply", concerns=Concerns.CLIENTS),
 )
 """Of ``served`` connections no one got a second reply; ``waited``: requests in vain."""
 

@@ -8,7 +8,7 @@ from prony.analysis.generator import closes_each
 from prony.diagnosis.clients import slow_share
 from prony.diagnosis.connection_cap import connection_cap
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Concerns, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Concerns, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
 from prony.diagnosis.listen_queue import turned_away
 from prony.diagnosis.shared import FEWER_CONNECTIONS, OF_THE_SERVED
@@ -32,21 +32,17 @@ RAISE_CAP = Advice(
 STARVED = Symptom(
     "starved",
     Meaning(Bearing.LIMITS, OF_THE_SERVED, FEWER_CONNECTIONS),
-    Sentence(
-        "only {served} of {connections} connections were answered in the window: throughput and latency "
-        "describe only those"
-    ),
-    Traits(cause="connections that keep others out", concerns=Concerns.EITHER),
+    "only {served} of {connections} connections were answered in the window: throughput and latency "
+    "describe only those",
+    traits=Traits(cause="connections that keep others out", concerns=Concerns.EITHER),
 )
 """``served`` of ``connections``."""
 STARVED_BY_SLOTS = Symptom(
     "starved by slots",
     Meaning(Bearing.LIMITS, OF_THE_SERVED, FEWER_CONNECTIONS),
-    Sentence(
-        "only {served} of {connections} connections were answered in the window, as many as it has "
-        "workers and threads: throughput and latency describe only those"
-    ),
-    Traits(cause="connections that keep its workers", concerns=Concerns.EITHER),
+    "only {served} of {connections} connections were answered in the window, as many as it has "
+    "workers and threads: throughput and latency describe only those",
+    traits=Traits(cause="connections that keep its workers", concerns=Concerns.EITHER),
 )
 """As before, and as many were served as there are workers and threads."""
 

@@ -13,7 +13,7 @@ from prony.analysis.missing import Missing
 from prony.analysis.steady_state import paces_of
 from prony.diagnosis.consumption import Consumption, Resource, consumption_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom
 from prony.diagnosis.shared import CHANGING, LONGER_WARM_UP
 from prony.model.recording import Recording
 from prony.units import seconds
@@ -22,11 +22,9 @@ WARM_UP_FIRST = Advice("warm up first", "use a longer warm-up")
 STILL_COLD = Symptom(
     "still warming up",
     Meaning(Bearing.ADDS, CHANGING, LONGER_WARM_UP, WARM_UP_FIRST),
-    Sentence(
-        "it did {early_per_s:rate} in the first {seconds:n second}, and {late_per_s:rate} after them: it "
-        "was still warming up",
-        "it was still warming up within the window",
-    ),
+    "it did {early_per_s:rate} in the first {seconds:n second}, and {late_per_s:rate} after them: it "
+    "was still warming up",
+    shared="it was still warming up within the window",
 )
 """``early_per_s`` in the first seconds, ``late_per_s`` at the end; ``seconds`` until then."""
 

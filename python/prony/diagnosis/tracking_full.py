@@ -5,7 +5,7 @@ Only where something tracks connections: address translation of containers, a fi
 """
 
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.shared import CONNECT_WAITS
 
 LARGER_TABLE = Experiment(
@@ -17,11 +17,8 @@ RAISE_TRACKING = Advice(
 TRACKING_FULL = Symptom(
     "table of connections full",
     Meaning(Bearing.LIMITS, CONNECT_WAITS, LARGER_TABLE, RAISE_TRACKING),
-    Sentence(
-        "the kernel's table of tracked connections was full ({entries}{most: of}): it dropped {dropped:n "
-        "packet}"
-    ),
-    Traits(cause="the kernel's table of connections", turned_away="dropped"),
+    "the kernel's table of tracked connections was full ({entries}{most: of}): it dropped {dropped:n packet}",
+    traits=Traits(cause="the kernel's table of connections", turned_away="dropped"),
 )
 """``dropped`` packets; ``entries`` of ``most`` in the end, if known."""
 

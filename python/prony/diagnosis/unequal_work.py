@@ -13,7 +13,7 @@ True
 from collections.abc import Mapping
 
 from prony.diagnosis.evidence import Confidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Sentence, Symptom
+from prony.diagnosis.kinds import Advice, Bearing, Consequence, Experiment, Meaning, Symptom
 
 OF_OTHER_WORK = Consequence(
     "of other work too", "a part of a difference in speed may be of the work, not of the server"
@@ -27,7 +27,7 @@ SEND_THE_SAME = Advice(
 UNEQUAL_WORK = Symptom(
     "unequal work",
     Meaning(Bearing.ADDS, OF_OTHER_WORK, SAME_REPLIES, SEND_THE_SAME),
-    Sentence("its replies have {own_bytes:bytes}, heads included, and those of {other} {other_bytes:bytes}"),
+    "its replies have {own_bytes:bytes}, heads included, and those of {other} {other_bytes:bytes}",
 )
 """``own_bytes`` of its replies, heads included, and ``other_bytes`` of those of the subject named
     ``other``."""

@@ -9,17 +9,7 @@ from prony.analysis.resources import window_length_ns
 from prony.diagnosis.clients import carried_its_rate, each_had_a_core
 from prony.diagnosis.consumption import Resource, consumption_of
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import (
-    Advice,
-    Bearing,
-    Closely,
-    Consequence,
-    Experiment,
-    Meaning,
-    Sentence,
-    Symptom,
-    Traits,
-)
+from prony.diagnosis.kinds import Advice, Bearing, Closely, Consequence, Experiment, Meaning, Symptom, Traits
 from prony.diagnosis.knobs import Turned
 from prony.model.observation import Sample
 from prony.model.recording import Recording
@@ -40,24 +30,20 @@ SPREAD_CONNECTIONS = Advice(
 UNEVEN_WORKERS = Symptom(
     "uneven workers",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_FULLEST, EVEN_CONNECTIONS, SPREAD_CONNECTIONS),
-    Sentence(
-        "of its {workers:n worker} one used {most_cores:.0%} of a core, another {least_cores:.0%}: "
-        "connections stick to few of them",
-        "one worker had most of the work: connections stick to few of them",
-    ),
-    Traits(cause="its fullest worker"),
+    "of its {workers:n worker} one used {most_cores:.0%} of a core, another {least_cores:.0%}: "
+    "connections stick to few of them",
+    shared="one worker had most of the work: connections stick to few of them",
+    traits=Traits(cause="its fullest worker"),
 )
 """``workers``, of which the busiest used ``most_cores``, and the least busy ``least_cores``."""
 UNEVEN_CONNECTIONS = Symptom(
     "uneven connections",
     Meaning(Bearing.LIMITS_IDLE, OF_THE_FULLEST, EVEN_CONNECTIONS, SPREAD_CONNECTIONS),
-    Sentence(
-        "of its {workers:n worker} one had {most:n connection}, another {least}, each works on {slots} at"
-        " once: connections stick to few of them",
-        "one worker had more connections than it works on at once, another fewer: connections stick to "
-        "few of them",
-    ),
-    Traits(cause="its fullest worker", closely=Closely.WAITS),
+    "of its {workers:n worker} one had {most:n connection}, another {least}, each works on {slots} at"
+    " once: connections stick to few of them",
+    shared="one worker had more connections than it works on at once, another fewer: connections stick to "
+    "few of them",
+    traits=Traits(cause="its fullest worker", closely=Closely.WAITS),
 )
 """``workers``, of which one had ``most`` connections and one ``least``; each works on ``slots``."""
 

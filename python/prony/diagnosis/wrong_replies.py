@@ -10,7 +10,7 @@ from collections import Counter
 from prony.analysis.rates import QUALIFIED_ERROR_RATIO
 from prony.analysis.resources import turnover
 from prony.diagnosis.evidence import Confidence, Evidence, Finding
-from prony.diagnosis.kinds import Advice, Bearing, Meaning, Sentence, Symptom, Traits
+from prony.diagnosis.kinds import Advice, Bearing, Meaning, Symptom, Traits
 from prony.diagnosis.shared import OF_ERRORS, RIGHT_REPLIES
 
 READ_LOG_FOR_ERRORS = Advice("read its log for errors", "read its log, and ask for such a page by hand")
@@ -20,20 +20,16 @@ LIFT_LIMIT = Advice(
 WRONG_REPLIES = Symptom(
     "wrong replies",
     Meaning(Bearing.ADDS, OF_ERRORS, RIGHT_REPLIES, READ_LOG_FOR_ERRORS),
-    Sentence(
-        "{wrong:n reply} of {done} had another status or body than expected, {share:.1%}",
-        "replies had another status or body than expected",
-    ),
+    "{wrong:n reply} of {done} had another status or body than expected, {share:.1%}",
+    shared="replies had another status or body than expected",
 )
 """``wrong`` of ``done`` replies; ``share``."""
 MOSTLY_ERRORS = Symptom(
     "mostly errors",
     Meaning(Bearing.LIMITS, OF_ERRORS, RIGHT_REPLIES, READ_LOG_FOR_ERRORS),
-    Sentence(
-        "{share:.0%} of its replies were {status}, and no page{error:; its log has it as}",
-        "most of its replies were {status}, and no page{error:; its log has it as}",
-    ),
-    Traits(cause="its errors"),
+    "{share:.0%} of its replies were {status}, and no page{error:; its log has it as}",
+    shared="most of its replies were {status}, and no page{error:; its log has it as}",
+    traits=Traits(cause="its errors"),
 )
 """``share`` of the replies; name ``status``: the commonest, ``error``: the commonest exception in the end of
 its log, if it has any.
@@ -41,11 +37,9 @@ its log, if it has any.
 RATE_LIMITED = Symptom(
     "rate limited",
     Meaning(Bearing.LIMITS, OF_ERRORS, RIGHT_REPLIES, LIFT_LIMIT),
-    Sentence(
-        "{share:.0%} of its replies were 429: it refused what it takes for too many requests of one client",
-        "most of its replies were 429: it refused what it takes for too many requests of one client",
-    ),
-    Traits(cause="a limit of requests for each client"),
+    "{share:.0%} of its replies were 429: it refused what it takes for too many requests of one client",
+    shared="most of its replies were 429: it refused what it takes for too many requests of one client",
+    traits=Traits(cause="a limit of requests for each client"),
 )
 """``share`` of the replies."""
 
