@@ -48,17 +48,9 @@ def closed_after_each(evidence: Evidence) -> list[Finding]:
         return []
     page_cpu_ns = _of_full_cpu(evidence)
     more = {} if page_cpu_ns is None else {"page_cpu_ns": page_cpu_ns}
-    return [
-        Finding(
-            CONNECTS_FILL_CPU if more else CLOSED_AFTER_EACH,
-            Confidence.LIKELY if more else Confidence.CERTAIN,
-            {
-                "reconnects": recording.connections.reconnects or 0,
-                "done": recording.completed.all,
-                **more,
-            },
-        )
-    ]
+    numbers = {"reconnects": recording.connections.reconnects or 0, "done": recording.completed.all, **more}
+    sure = Confidence.LIKELY if more else Confidence.CERTAIN
+    return [Finding(CONNECTS_FILL_CPU if more else CLOSED_AFTER_EACH, sure, numbers)]
 
 
 def _of_full_cpu(evidence: Evidence) -> float | None:

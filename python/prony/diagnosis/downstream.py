@@ -45,10 +45,5 @@ def downstream(evidence: Evidence) -> list[Finding]:
         return []
     if usage.in_flight < _LEAST_WAITING * pool.connections or not evidence.is_ok:
         return []
-    return [
-        Finding(
-            DOWNSTREAM_BUSY,
-            Confidence.LIKELY,
-            {"connections": round(pool.connections), "share": pool.busy, "port": pool.port},
-        )
-    ]
+    numbers = {"connections": round(pool.connections), "share": pool.busy, "port": pool.port}
+    return [Finding(DOWNSTREAM_BUSY, Confidence.LIKELY, numbers)]

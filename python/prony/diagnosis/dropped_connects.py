@@ -38,10 +38,6 @@ def dropped_connects(evidence: Evidence) -> list[Finding]:
     if dropped <= 0:
         return []
     ours = not evidence.is_on_host
-    return [
-        Finding(
-            HALF_OPEN_QUEUE_FULL if half_open else CONNECTS_DROPPED,
-            Confidence.LIKELY if ours else Confidence.POSSIBLE,
-            {"dropped": dropped, "half_open": half_open},
-        )
-    ]
+    numbers = {"dropped": dropped, "half_open": half_open}
+    sure = Confidence.LIKELY if ours else Confidence.POSSIBLE
+    return [Finding(HALF_OPEN_QUEUE_FULL if half_open else CONNECTS_DROPPED, sure, numbers)]

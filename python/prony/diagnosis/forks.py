@@ -60,13 +60,8 @@ def forks(evidence: Evidence) -> list[Finding]:
     kept = arrived is not None and arrived <= _MOST_ARRIVED * counted
     if not evidence.is_ok or (not waits and not (kept and (own or _are_many(counted, evidence.length_ns)))):
         return []
-    return [
-        Finding(
-            FORKED_FOR_EACH,
-            Confidence.LIKELY if own or waits else Confidence.POSSIBLE,
-            {"forks": counted, "done": done},
-        )
-    ]
+    numbers = {"forks": counted, "done": done}
+    return [Finding(FORKED_FOR_EACH, Confidence.LIKELY if own or waits else Confidence.POSSIBLE, numbers)]
 
 
 def _children(window: Sequence[Sample]) -> int:

@@ -72,13 +72,8 @@ def held_back(evidence: Evidence) -> list[Finding]:
     if busy > _MOST_CPU or full_process(evidence):
         return []
     sure = share >= _CERTAIN_SHARE and shares.get(Resource.SLOTS, 0.0) < 1
-    return [
-        Finding(
-            REPLIES_HELD_BACK,
-            Confidence.CERTAIN if sure else Confidence.LIKELY,
-            {"share": share, "delay_ns": _DELAY_NS},
-        )
-    ]
+    numbers = {"share": share, "delay_ns": _DELAY_NS}
+    return [Finding(REPLIES_HELD_BACK, Confidence.CERTAIN if sure else Confidence.LIKELY, numbers)]
 
 
 def may_be_held_back(found: Distribution | None) -> bool:

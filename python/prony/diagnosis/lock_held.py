@@ -40,10 +40,5 @@ def lock_held(evidence: Evidence) -> list[Finding]:
     usage = consumption_of(evidence)
     if usage is None or slots_busy(evidence, usage) is None or not evidence.is_ok:
         return []
-    return [
-        Finding(
-            LOCK_HELD,
-            Confidence.LIKELY,
-            {"slots": usage.slots or 0, "in_flight": usage.in_flight, "same_share": at_one / looks},
-        )
-    ]
+    numbers = {"slots": usage.slots or 0, "in_flight": usage.in_flight, "same_share": at_one / looks}
+    return [Finding(LOCK_HELD, Confidence.LIKELY, numbers)]

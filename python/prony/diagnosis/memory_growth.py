@@ -49,13 +49,8 @@ def memory_growth(evidence: Evidence) -> list[Finding]:
     least = max(_LEAST_BYTES, _LEAST_SHARE * sizes[0], _LEAST_PER_REQUEST * done)
     if len(counts) > 1 or not done or grown < least or not _evenly(sizes, _late_requests(recording)):
         return []
-    return [
-        Finding(
-            MEMORY_GREW,
-            Confidence.LIKELY,
-            {"grown_bytes": grown, "first_bytes": sizes[0], "per_request_bytes": grown / done},
-        )
-    ]
+    numbers = {"grown_bytes": grown, "first_bytes": sizes[0], "per_request_bytes": grown / done}
+    return [Finding(MEMORY_GREW, Confidence.LIKELY, numbers)]
 
 
 def _late_requests(recording: Recording) -> float:

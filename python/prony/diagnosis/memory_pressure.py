@@ -42,13 +42,9 @@ def memory_pressure(evidence: Evidence) -> list[Finding]:
     if length_ns <= 0 or stalled_ns / length_ns <= _MOST:
         return []
     share = stalled_ns / length_ns
-    return [
-        Finding(
-            MACHINE_WAITED_FOR_MEMORY if own is None else WAITED_FOR_MEMORY,
-            Confidence.POSSIBLE if own is None else _sure(evidence, share),
-            {"share": share},
-        )
-    ]
+    numbers = {"share": share}
+    sure = Confidence.POSSIBLE if own is None else _sure(evidence, share)
+    return [Finding(MACHINE_WAITED_FOR_MEMORY if own is None else WAITED_FOR_MEMORY, sure, numbers)]
 
 
 def _sure(evidence: Evidence, share: float) -> Confidence:

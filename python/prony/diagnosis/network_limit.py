@@ -44,13 +44,9 @@ def network_limit(evidence: Evidence) -> list[Finding]:
     share = counters.get("cpus.softirq_most_ns", 0) / length_ns if length_ns > 0 else 0.0
     if share <= _MOST and dropped <= 0:
         return []
-    return [
-        Finding(
-            PACKETS_DROPPED if dropped > 0 else KERNEL_BUSY,
-            Confidence.LIKELY if share > _MOST or _matters(evidence, dropped) else Confidence.POSSIBLE,
-            {"softirq_share": share, "dropped": dropped},
-        )
-    ]
+    numbers = {"softirq_share": share, "dropped": dropped}
+    sure = Confidence.LIKELY if share > _MOST or _matters(evidence, dropped) else Confidence.POSSIBLE
+    return [Finding(PACKETS_DROPPED if dropped > 0 else KERNEL_BUSY, sure, numbers)]
 
 
 def _matters(evidence: Evidence, dropped: int) -> bool:

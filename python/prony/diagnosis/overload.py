@@ -57,17 +57,12 @@ def overload(evidence: Evidence) -> list[Finding]:
     if not grew and lost < _LEAST_OWED * recording.account.scheduled:
         return []
     length_s, sure = seconds(length_ns), grew and not _may_be_steady(evidence, recording)
-    return [
-        Finding(
-            OVERLOADED,
-            Confidence.CERTAIN if sure else Confidence.LIKELY,
-            {
-                "asked_per_s": recording.account.scheduled / length_s,
-                "done_per_s": recording.completed.all / length_s,
-                "owed": owed[-1],
-            },
-        )
-    ]
+    numbers = {
+        "asked_per_s": recording.account.scheduled / length_s,
+        "done_per_s": recording.completed.all / length_s,
+        "owed": owed[-1],
+    }
+    return [Finding(OVERLOADED, Confidence.CERTAIN if sure else Confidence.LIKELY, numbers)]
 
 
 def _owed(recording: Recording) -> list[int]:

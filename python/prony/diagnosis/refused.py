@@ -38,10 +38,5 @@ def refused(evidence: Evidence) -> list[Finding]:
     count, done = sum(counts.values()), account.ok + sum(account.bad_status.values())
     if count < _LEAST or count <= QUALIFIED_ERROR_RATIO * done:
         return []
-    return [
-        Finding(
-            REFUSED,
-            Confidence.LIKELY,
-            {"refused": count, "done": done, "status": max(counts, key=lambda one: counts[one])},
-        )
-    ]
+    numbers = {"refused": count, "done": done, "status": max(counts, key=lambda one: counts[one])}
+    return [Finding(REFUSED, Confidence.LIKELY, numbers)]

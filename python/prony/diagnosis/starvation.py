@@ -68,14 +68,9 @@ def starved(evidence: Evidence) -> list[Finding]:
         return []
     facts = evidence.facts
     slots, kept = facts.declared.slots, facts.declared.keep_alive is True
-    return [
-        Finding(
-            STARVED_BY_SLOTS if slots == found.served else STARVED,
-            _sure(recording, found),
-            {"served": found.served, "connections": found.connections},
-            advice=_advice(facts, kept=kept),
-        )
-    ]
+    numbers = {"served": found.served, "connections": found.connections}
+    kind = STARVED_BY_SLOTS if slots == found.served else STARVED
+    return [Finding(kind, _sure(recording, found), numbers, advice=_advice(facts, kept=kept))]
 
 
 def _advice(facts: SubjectFacts, *, kept: bool) -> Advice:

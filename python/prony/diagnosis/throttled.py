@@ -44,13 +44,8 @@ def throttled(evidence: Evidence) -> list[Finding]:
     waited = counters.get("cgroup.server.throttled_periods", 0)
     if not periods or waited / periods <= _LEAST_SHARE:
         return []
-    return [
-        Finding(
-            THROTTLED,
-            _sure(evidence, waited / periods),
-            {"periods": periods, "throttled": waited, "share": waited / periods},
-        )
-    ]
+    numbers = {"periods": periods, "throttled": waited, "share": waited / periods}
+    return [Finding(THROTTLED, _sure(evidence, waited / periods), numbers)]
 
 
 def _sure(evidence: Evidence, share: float) -> Confidence:

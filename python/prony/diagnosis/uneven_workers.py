@@ -77,13 +77,8 @@ def _by_cpu(evidence: Evidence, recording: Recording) -> list[Finding]:
     used = sorted(_cores(window))
     if not is_uneven(window) or each_had_a_core(recording, sum(used)):
         return []
-    return [
-        Finding(
-            UNEVEN_WORKERS,
-            Confidence.LIKELY,
-            {"workers": len(used), "most_cores": used[-1], "least_cores": used[0]},
-        )
-    ]
+    numbers = {"workers": len(used), "most_cores": used[-1], "least_cores": used[0]}
+    return [Finding(UNEVEN_WORKERS, Confidence.LIKELY, numbers)]
 
 
 def _by_connections(evidence: Evidence) -> list[Finding]:
@@ -97,13 +92,8 @@ def _by_connections(evidence: Evidence) -> list[Finding]:
         return []
     if not (least < each < most and _UNEVEN * held / workers <= most and held <= each * workers):
         return []
-    return [
-        Finding(
-            UNEVEN_CONNECTIONS,
-            Confidence.LIKELY,
-            {"workers": workers, "most": most, "least": least, "slots": each},
-        )
-    ]
+    numbers = {"workers": workers, "most": most, "least": least, "slots": each}
+    return [Finding(UNEVEN_CONNECTIONS, Confidence.LIKELY, numbers)]
 
 
 def has_idle_slots(evidence: Evidence) -> bool:
