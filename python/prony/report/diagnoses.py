@@ -15,6 +15,7 @@ from types import MappingProxyType
 from prony.diagnosis.conclusion import Diagnosis, DiagnosisKind
 from prony.diagnosis.consumption import Resource
 from prony.diagnosis.evidence import Confidence, Finding
+from prony.diagnosis.thread_time import ThreadState
 from prony.reading.findings import Shared
 from prony.reading.groups import Group
 from prony.reading.limits import Alike, alike_diagnoses
@@ -51,21 +52,16 @@ def time_table(found: Sequence[Timed]) -> Table | None:
     if not states:
         return None
     columns = (Column("threads' time", text=True), *(Column(state.value) for state in states))
-    return Table(
-        columns,
-        tuple(
-            (
-                Entry.of(Name(name)),
-                *(
-                    Entry.of(Figure(one.time[state], whole_percent, at + pointer("time", state.value)))
-                    if state in one.time
-                    else Entry("")
-                    for state in states
-                ),
-            )
-            for name, one, at in timed
-        ),
+    rows = (
+        (Entry.of(Name(name)), *(_time_share(one, state, at) for state in states)) for name, one, at in timed
     )
+    return Table(columns, tuple(rows))
+
+
+def _time_share(found: Diagnosis, state: ThreadState, at: str) -> Entry:
+    if state not in found.time:
+        return Entry("")
+    return Entry.of(Figure(found.time[state], whole_percent, at + pointer("time", state.value)))
 
 
 Placed = tuple[Diagnosis, str]

@@ -18,6 +18,8 @@ from prony.report.text import Figure, Name, Text, counted, figures, pointer, tex
 from prony.report.words import load_words
 from prony.units import Scale
 
+_COLUMNS = ("subject", "under", "figure", "prony", "generator", "its figure", "difference")
+_NUMBERS = ("prony", "its figure")
 _TITLES = {"ok_per_s": "ok/s", "service_ok_p50": "p50", "service_ok_p99": "p99"}
 
 
@@ -101,15 +103,7 @@ def cross_check(reading: Reading) -> Section | None:
     if not reading.added.get(TrialRole.CROSS_CHECK):
         return None
     notes = Footnotes()
-    columns = (
-        *(Column(title, text=True) for title in ("subject", "under", "figure")),
-        *(
-            Column("prony"),
-            Column("generator", text=True),
-            Column("its figure"),
-            Column("difference", text=True),
-        ),
-    )
+    columns = tuple(Column(title, text=title not in _NUMBERS) for title in _COLUMNS)
     checks = enumerate(reading.cross_checks)
     rows = tuple(_row(reading, check, pointer("cross_checks", k), notes) for k, check in checks)
     lead = Paragraph(
