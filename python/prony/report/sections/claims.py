@@ -187,8 +187,8 @@ def _confidence(result: ClaimResult, at: str) -> Figure:
 
 def _claimed(claim: Claim, at: str) -> Text:
     """Return the figures that the claim states; empty where it states an order."""
-    low = None if claim.low is None else Figure(claim.low, _bound_form(claim), at + pointer("low"))
-    high = None if claim.high is None else Figure(claim.high, _bound_form(claim), at + pointer("high"))
+    low = None if claim.low is None else Figure(claim.low, _form(claim), at + pointer("low"))
+    high = None if claim.high is None else Figure(claim.high, _form(claim), at + pointer("high"))
     unit = " of the requests" if claim.counts_trials else _unit(claim)
     match low, high:
         case None, None:
@@ -202,12 +202,6 @@ def _claimed(claim: Claim, at: str) -> Text:
         case Figure(), Figure():
             return text("claimed {} to {}{}", low, high, unit)
     return EMPTY
-
-
-def _bound_form(claim: Claim) -> Form:
-    if claim.counts_trials:
-        return percent
-    return in_metric(claim.metric) if claim.kind in _VALUES else _times
 
 
 def _unit(claim: Claim) -> str:
