@@ -22,9 +22,7 @@ from prony.page.chart import (
     spec,
     tooltip,
 )
-from prony.page.figure import chapter_html, key_html
-from prony.page.markup import section_html
-from prony.page.setups import page_with_terms
+from prony.page.setups import page_of_document
 from prony.report.forms import byte_size, duration, in_metric, metric_scale, signed_percent
 from prony.report.text import pointer
 from prony.tune.answer import answer_document, objective
@@ -39,15 +37,7 @@ def page_of_tune(found: TuneReading) -> str:
     """Return the page of a search."""
     look = Style(palette(one.setting for one in found.searched))
     charts = tuple(chart for chart in (_race(found, look), _tradeoff(found, look)) if chart is not None)
-    document = answer_document(found)
-    shown, others = document.sections[:_FIRST], document.sections[_FIRST:]
-    content = (
-        f'<section id="answer" class="answer">{"".join(map(section_html, shown))}</section>',
-        key_html(look),
-        chapter_html(Chapter("pictures", "The search", charts)) if charts else "",
-        *(f"<section>{section_html(section)}</section>" for section in others),
-    )
-    return page_with_terms(str(document.title), content, charts)
+    return page_of_document(answer_document(found), _FIRST, look, Chapter("pictures", "The search", charts))
 
 
 # --- the race ---------------------------------------------------------------------------------------------
