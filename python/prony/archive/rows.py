@@ -7,10 +7,10 @@ rest stays JSON. What is read back equals what was written.
 
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, fields, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints
 
 from prony.archive.caps import MOST_ROLES, MOST_ROWS_OF_A_TRIAL
 from prony.archive.codec import check_steps, dump, load_object, load_value, masked_load
@@ -91,7 +91,7 @@ def _written(value: object, *, is_json: bool) -> object:
 
 def from_columns(kind: type[T], row: Mapping[str, Any], **more: object) -> T:
     """Return a value from the columns of its fields, and ``more`` fields. *Errors*: ShapeError."""
-    hints = _hints(kind)
+    hints = _hints(cast("Hashable", kind))
     found = {
         name: decode(hints[name], load_value(value) if is_json and value is not None else value, name)
         for column, value in row.items()
@@ -101,7 +101,7 @@ def from_columns(kind: type[T], row: Mapping[str, Any], **more: object) -> T:
 
 
 @cache
-def _hints(kind: type) -> Mapping[str, Any]:
+def _hints(kind: Any) -> Mapping[str, Any]:
     return get_type_hints(kind)
 
 

@@ -294,12 +294,12 @@ def layer(
     return {**found, "mark": {"type": mark, **look}, "encoding": encoding}
 
 
-def dot(encoding: Json, size: int, when: str = "", **look: object) -> Json:
+def dot(encoding: Json, size: int, when: str = "", **look: Any) -> Json:
     """Return a layer of filled marks."""
     return layer("point", encoding, when, filled=True, size=size, **({"opacity": 1} | look))
 
 
-def words_at(x: int, y: Json, name: str, most: int, when: str = "", **look: object) -> Json:
+def words_at(x: int, y: Json, name: str, most: int, when: str = "", **look: Any) -> Json:
     """Return a layer of text, the field of this name from the left edge, else up to ``x``, in ``most``
     pixels.
     """
