@@ -5,6 +5,8 @@ Where they wait more than they work, their CPUs show nothing, but whose the conn
 *Source*: granian issues 544 and 849; gunicorn, `reuse_port`; proc_pid_stat(5), CPU time by process.
 """
 
+from collections.abc import Sequence
+
 from prony.analysis.resources import window_length_ns
 from prony.diagnosis.clients import carried_its_rate, each_had_a_core
 from prony.diagnosis.consumption import Resource, consumption_of
@@ -66,7 +68,7 @@ def uneven_workers(evidence: Evidence) -> list[Finding]:
     return _by_cpu(evidence, recording) or _by_connections(evidence)
 
 
-def is_uneven(window: tuple[Sample, ...]) -> bool:
+def is_uneven(window: Sequence[Sample]) -> bool:
     """Return whether the busiest worker filled a core, and another did at most half as much."""
     used = sorted(_cores(window))
     return len(used) > 1 and used[-1] >= _BUSY and used[0] <= _MOST_OF_IT * used[-1]
@@ -114,7 +116,7 @@ def _keeps_connections(evidence: Evidence) -> bool:
     return isinstance(load.loop, ClosedLoop) and load.request.keep_alive
 
 
-def _cores(window: tuple[Sample, ...]) -> list[float]:
+def _cores(window: Sequence[Sample]) -> list[float]:
     """Return the cores that each worker used, of those that were there at both edges."""
     if len(window) < 2:
         return []

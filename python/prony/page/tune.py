@@ -22,6 +22,7 @@ from prony.page.chart import (
     spec,
     tooltip,
 )
+from prony.page.charts.tradeoff import memory_size
 from prony.page.setups import page_of_document
 from prony.report.forms import byte_size, duration, in_metric, metric_scale, signed_percent
 from prony.report.text import pointer
@@ -134,7 +135,7 @@ def _tradeoff(found: TuneReading, look: Style) -> Chart | None:
         "y": quantity("latency", f"{title}, {scale.unit}", axis=axis()),
         "color": coloured(look),
         "shape": shaped(look),
-        "size": memory("memory"),
+        "size": memory_size("memory"),
         "tooltip": said,
     }
     layers = [

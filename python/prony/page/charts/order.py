@@ -70,7 +70,7 @@ def _layers(scene: Scene) -> list[Json]:
     said = tooltip(name="subject", metric="metric", said="difference", place="trial", block="block")
     colour = coloured(scene.look)
     own, others = (f"datum.name {sign} '{_CALIBRATION}' && isValid(datum.change)" for sign in ("==", "!="))
-    line = {"color": QUIET, "strokeWidth": 1.4, "point": {"color": QUIET, "size": 16}}
+    line: Json = {"color": QUIET, "strokeWidth": 1.4, "point": {"color": QUIET, "size": 16}}
     last = [
         {"filter": own},
         {"joinaggregate": [{"op": "max", "field": "place", "as": "last"}]},
@@ -78,7 +78,7 @@ def _layers(scene: Scene) -> list[Json]:
     ]
     name = layer("text", place | {"text": {"field": "name"}}, align="right", dy=-9, color=QUIET)
     lost = {"y": {"value": "height"}, "tooltip": tooltip(name="subject", said="outcome", place="trial")}
-    cross = {"shape": "cross", "angle": 45, "size": 40, "yOffset": -3}
+    cross: Json = {"shape": "cross", "angle": 45, "size": 40, "yOffset": -3}
     return [
         layer("rule", {"y": quantity("zero")}, rows=[{"zero": 0}], color=QUIET, strokeWidth=1),
         layer("line", place | {"tooltip": said}, own, **line),

@@ -145,7 +145,7 @@ def _facets(course: Course, rows: list[Json], name: str, unit: str) -> Json:
     dash = {"strokeDash": {"field": "trial", "type": "nominal", "legend": None, "scale": dashes}}
     quiet = {"color": coloured(look) | {"legend": None}}
     said = {"tooltip": tooltip(name="subject", trial="trial", second="second", **{name: "value"})}
-    cross = {"shape": "cross", "size": 28, "angle": 45, "opacity": 0.9}
+    cross: Json = {"shape": "cross", "size": 28, "angle": 45, "opacity": 0.9}
     layers: list[Json] = [
         *_drain(course, rows),
         layer("line", place | quiet | dash, strokeWidth=1.4),

@@ -52,7 +52,7 @@ def _layers(scene: Scene, rows: list[Json], titles: list[str], units: list[str])
     y = _axis(rows, "y", f"{titles[1]}, {units[1]}")
     place = {"x": x, "y": y, "color": coloured(scene.look)}
     said = {"tooltip": tooltip(name="subject", said_x=titles[0], said_y=titles[1], said_size=titles[2])}
-    glyph = {"shape": shaped(scene.look), "size": memory("size")}
+    glyph = {"shape": shaped(scene.look), "size": memory_size("size")}
     return [
         layer("rule", place | {"y": y | {"field": "y_low"}, "y2": {"field": "y_high"}}, "y_low", opacity=0.5),
         layer("rule", place | {"x": x | {"field": "x_low"}, "x2": {"field": "x_high"}}, "x_low", opacity=0.5),
@@ -60,7 +60,7 @@ def _layers(scene: Scene, rows: list[Json], titles: list[str], units: list[str])
     ]
 
 
-def memory(name: str) -> Json:
+def memory_size(name: str) -> Json:
     """Return the encoding of memory by the size of a mark."""
     sizes = {"range": [30, 320], "zero": True}
     return {"field": name, "type": "quantitative", "legend": None, "scale": sizes}
