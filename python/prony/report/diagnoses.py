@@ -24,7 +24,7 @@ from prony.report.document import Block, Column, Entry, Notes, Paragraph, Sectio
 from prony.report.findings import advice_words, finding_words, shared_words
 from prony.report.forms import about_percent, count, digits, whole_percent
 from prony.report.sections.figures import group_heading
-from prony.report.text import EMPTY, Figure, Name, Part, Text, Words, figures, joined, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Part, Text, Words, each_of, joined, pointer, text
 from prony.units import format_duration, format_rate
 
 Timed = tuple[str, Diagnosis, str]
@@ -167,7 +167,7 @@ def _between(found: Diagnosis, at: str) -> Text:
     bound, where = found.bounds[0], at + pointer("bounds", 0)
     if bound.times_low is None or bound.times_high is None:
         return EMPTY
-    low, high = figures(bound, where, digits(1), "times_low", "times_high")
+    low, high = each_of(bound, where, digits(1), "times_low", "times_high")
     return EMPTY if str(low) == str(high) else text(" ({} to {})", low, high)
 
 
@@ -235,7 +235,7 @@ def found_words(one: Shared) -> Text:
 
 def often_words(one: Shared, at: str) -> Text:
     """Return in how many of their trials it was; empty where they have one. ``at``: where the JSON has it."""
-    return EMPTY if one.of <= 1 else text(" ({} of {} trials)", *figures(one, at, count, "trials", "of"))
+    return EMPTY if one.of <= 1 else text(" ({} of {} trials)", *each_of(one, at, count, "trials", "of"))
 
 
 # --- the limits of each, in a report ----------------------------------------------------------------------

@@ -53,7 +53,7 @@ from prony.report.text import (
     Text,
     Words,
     counted,
-    figures,
+    each_of,
     joined,
     pointer,
     text,
@@ -671,7 +671,7 @@ def _histogram(reading: LoadReading) -> Section | None:
 
 
 def _bar(one: LatencyClass, at: str, scale: Scale) -> tuple[Text, Figure]:
-    low, high = figures(one, at, in_scale(scale), "low_ns", "high_ns")
+    low, high = each_of(one, at, in_scale(scale), "low_ns", "high_ns")
     return text(f"{{}} to {{}} {scale.unit}", low, high), Figure(
         one.requests, count, at + pointer("requests")
     )

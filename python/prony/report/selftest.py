@@ -14,7 +14,7 @@ from prony.metrics import METRICS
 from prony.model.shapes import at
 from prony.report.document import Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
 from prony.report.forms import as_typed, count, percent, signed_percent
-from prony.report.text import Figure, Name, Part, Quote, Text, Words, figures, joined, pointer, text
+from prony.report.text import Figure, Name, Part, Quote, Text, Words, each_of, joined, pointer, text
 from prony.report.words import heading
 
 _PLANTED_COLUMNS = ("planted", "expected", "effect", "interval", "bias", "covered", "verdict", "right")
@@ -102,7 +102,7 @@ def _share(one: Planted, at: str, blocks: int) -> Text:
 def _found(power: Power, at: str) -> Text:
     return text(
         "{} of {}, {}",
-        *figures(power, at, count, "found", "studies"),
+        *each_of(power, at, count, "found", "studies"),
         Figure(power.least, percent, at + pointer("least")),
     )
 
@@ -127,7 +127,7 @@ def _planted_verdict(found: Sequence[_Placed]) -> Paragraph:
         "No verdict is wrong: {} of {} say what is so; {} of {} intervals hold the expected effect.",
         Figure(verdicts.right, count, "/verdicts/right"),
         Figure(len(found), count, "/plants"),
-        *figures(verdicts, "/verdicts", count, "covered", "intervals"),
+        *each_of(verdicts, "/verdicts", count, "covered", "intervals"),
     )
     return Paragraph(words, Tone.GOOD if verdicts.right else Tone.QUIET)
 
@@ -183,7 +183,7 @@ def _procedure(drawn: Sequence[Procedure]) -> Iterator[Section]:
 def _rate(drawn: Sequence[Procedure]) -> Paragraph:
     worst = max(range(len(drawn)), key=lambda k: drawn[k].found.rate)
     found, at = drawn[worst].found, pointer("procedure", worst)
-    rate, most = figures(found, at, percent, "rate", "most")
+    rate, most = each_of(found, at, percent, "rate", "most")
     if found.holds:
         return Paragraph(
             text("Equals are called different in {} of studies: at most {}.", rate, most), Tone.GOOD
@@ -196,7 +196,7 @@ def _rate(drawn: Sequence[Procedure]) -> Paragraph:
 def _drawn(one: Procedure, at: str) -> tuple[Entry, ...]:
     found = one.found
     false = _of((found.false, "false"), (found.studies, "studies"), at)
-    numbers = figures(found, at, count, "names", "blocks")
+    numbers = each_of(found, at, count, "names", "blocks")
     shares = tuple(
         Figure(getattr(found, name), percent, at + pointer(name))
         for name in ("bound", "coverage", "too_small")

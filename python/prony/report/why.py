@@ -25,7 +25,7 @@ from prony.report.diagnoses import (
 from prony.report.document import Bars, Block, Column, Document, Entry, Notes, Paragraph, Section, Table, Tone
 from prony.report.findings import finding_words
 from prony.report.forms import about_percent, count, digits, whole_percent
-from prony.report.text import EMPTY, Figure, Name, Quote, Text, Words, counted, figures, joined, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Quote, Text, Words, counted, each_of, joined, pointer, text
 from prony.report.words import group_words
 from prony.units import format_duration, format_rate
 
@@ -95,7 +95,7 @@ def _rows(found: Confirmation, at: str) -> Iterator[tuple[Entry, ...]]:
             Figure(value, format_duration, where + pointer(name))
             for name, value in zip(_TIMES, times, strict=True)
         )
-        counts = figures(one, where, count, "preemptions", "waits")
+        counts = each_of(one, where, count, "preemptions", "waits")
         yield Entry.of(Name(one.name)), *(Entry.of(each) for each in (*shown, *counts))
 
 

@@ -14,7 +14,7 @@ from prony.report.sections.claims import claim_counts
 from prony.report.sections.effects import effect_words
 from prony.report.sections.figures import group_heading
 from prony.report.sections.rates import rate_answers
-from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, figures, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, each_of, pointer, text
 from prony.report.words import bound_sign
 
 _LEVEL = Name("95 %")
@@ -28,7 +28,7 @@ def _figure(group: Group, cell: CellSummary, at: str) -> Text:
     mean = text("{}{}", bound_sign(cell, metric), Figure(value.mean, form, at + pointer("mean")))
     if value.low is None or value.high is None:
         return text("{} (too few trials for an interval)", mean)
-    low, high = figures(value, at, form, "low", "high")
+    low, high = each_of(value, at, form, "low", "high")
     return text("{} ({} interval {} to {}, whoever leads)", mean, _LEVEL, low, high)
 
 

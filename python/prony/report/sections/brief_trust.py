@@ -22,7 +22,7 @@ from prony.report.sections.head import limited_words
 from prony.report.sections.pace import unknown_at
 from prony.report.sections.sandbox import placed_together, taken_words
 from prony.report.tables import cell_at
-from prony.report.text import Figure, Name, Quote, Text, counted, figures, joined, pointer, text
+from prony.report.text import Figure, Name, Quote, Text, counted, each_of, joined, pointer, text
 from prony.report.words import cause_words
 
 # A tenth is as large as the differences that most studies look for.
@@ -139,7 +139,7 @@ def _searched(reading: Reading) -> Iterator[Text]:
     if found is None or not found.disturbed:
         return
     first, *more = found.causes
-    disturbed, of = figures(found, "/search", count, "disturbed", "trials")
+    disturbed, of = each_of(found, "/search", count, "disturbed", "trials")
     others = " and other causes" if more else ""
     why = cause_words(first.cause, "/search/causes/0")
     yield text(f"{{}} of {{}} trials of the search were disturbed ({{}}{others})", disturbed, of, why)
@@ -153,7 +153,7 @@ def _disturbances(reading: Reading) -> Iterator[Text]:
 
 
 def _disturbance(one: Shared, place: int) -> Text:
-    numbers = figures(one, pointer("shared_findings", place), count, "trials", "of")
+    numbers = each_of(one, pointer("shared_findings", place), count, "trials", "of")
     return text("{}, in {} of {} trials", found_words(one), *numbers)
 
 
@@ -267,7 +267,7 @@ def _levels(reading: Reading) -> Iterator[Text]:
         if found is not None and group.primary:
             yield text(
                 "throughput differs by {} from start to start, by {} within one ({} rounds)",
-                *figures(found, at, about_percent, "between", "within"),
+                *each_of(found, at, about_percent, "between", "within"),
                 Figure(found.rounds, count, at + pointer("rounds")),
             )
             return

@@ -14,7 +14,7 @@ from prony.report.document import Column, Entry, Footnotes, Paragraph, Section, 
 from prony.report.forms import confidence, count, digits, estimate, metric_scale, signed_percent
 from prony.report.sections.effects import bounds_words
 from prony.report.tables import cell_at
-from prony.report.text import Figure, Name, Text, counted, figures, pointer, text
+from prony.report.text import Figure, Name, Text, counted, each_of, pointer, text
 from prony.report.words import load_words
 from prony.units import Scale
 
@@ -32,7 +32,7 @@ def calibration_notes(reading: Reading) -> Iterator[Text]:
     if found is None:
         return
     if found.uncounted:
-        parts = figures(found, "/drift", count, "uncounted", "trials")
+        parts = each_of(found, "/drift", count, "uncounted", "trials")
         yield text("{} of {} calibrations did not count.", *parts)
     for metric, drift in found.drifts.items():
         at = pointer("drift", "metrics", metric)

@@ -8,7 +8,7 @@ from prony.reading.study import Reading
 from prony.report.document import Block, Column, Entry, Footnotes, Notes, Paragraph, Section, Table, Tone
 from prony.report.findings import limit_words
 from prony.report.forms import count, in_metric, rate, whole_percent
-from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, figures, joined, pointer, text
+from prony.report.text import EMPTY, Figure, Name, Quote, Text, counted, each_of, joined, pointer, text
 
 _LEVEL = Name("95 %")
 _LEAD = (
@@ -58,7 +58,7 @@ def _ties(best: Confirmed, ranked: Sequence[tuple[int, Confirmed]]) -> Iterator[
 
 
 def _line(one: Confirmed, at: str) -> Text:
-    met, of = figures(one, at, count, "met", "of")
+    met, of = each_of(one, at, count, "met", "of")
     undecided = _undecided(one, at)
     if one.boundary is None:
         rest = text("met in {}{} of {} fresh trials{}", "only " if one.is_refuted else "", met, of, undecided)
@@ -138,13 +138,13 @@ def _other_tests(one: Confirmed, at: str) -> Iterator[Text]:
     for k, test in enumerate(one.tests):
         of = at + pointer("tests", k)
         if test.rate_per_s != one.rate_per_s:
-            met = figures(test, of, count, "met", "of")
+            met = each_of(test, of, count, "met", "of")
             tried = Figure(test.rate_per_s, rate, of + pointer("rate_per_s"))
             yield text("fresh trials at {}/s: met in {} of {}", tried, *met)
 
 
 def _confirmed(one: Confirmed, at: str, notes: Footnotes) -> Text:
-    shares = figures(one, at, count, "met", "of")
+    shares = each_of(one, at, count, "met", "of")
     more = (counted(_unknown(one, at), "more fresh trial"),) if one.unknown else ()
     said = (
         *(text("{} could not be decided", each) for each in more),
